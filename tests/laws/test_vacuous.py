@@ -82,7 +82,7 @@ VACUOUS = {
     "attention_report": (lambda: attention_report(40 * np.eye(5)), "the span limits the weight of one key"),
     "attention_report, rank": (
         lambda: attention_report(40 * np.eye(5)),
-        "brings values nearer to each other (factor): fails (1)",
+        "reduces the spread of values (factor below 1): fails (1)",
     ),
     "which_algorithm": (
         lambda: which_algorithm(lambda x, y, q: 50.0 + q[0], PROMPTS, lengths=8),

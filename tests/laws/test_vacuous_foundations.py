@@ -184,7 +184,7 @@ VACUOUS = {
     ),
     "information_exponent, none": (
         lambda: information_exponent(MORE, NOISE, np.eye(5)[0]),
-        "no coefficient up to degree 4 is shown to be other than zero",
+        "no coefficient up to degree 4 is shown to differ from zero",
     ),
     "information_exponent, few": (
         lambda: information_exponent(MORE[:150], MORE[:150, 0] ** 3 - 3 * MORE[:150, 0], np.eye(5)[0]),

@@ -144,7 +144,7 @@ def row(items, i, j, by_rewards, by_log_nu):
     [
         ([("a", "b"), ("b", "a"), ("c", "a")], [("a", "b")], "ever beat or tied with an item of {'c'}"),
         ([("a", "b"), ("b", "a")], [("c", "d")], "no comparison joins"),
-        ([("a", "b")] * 9, [("a", "b")], "no circle of items with more wins than ties"),
+        ([("a", "b")] * 9, [("a", "b")], "no cycle of items has more wins than ties"),
         ([], [("a", "b")], "ties alone"),
         ([("a", "b"), ("b", "a")], [("a", "a")], "tie 0.*two different items"),
         ([("a", "b"), ("b", "a")], [("a", "b", "c")], "tie 0.*pairs of items that tied"),

@@ -198,7 +198,7 @@ GOOD = [(np.eye(2), np.zeros(2))]
         ((GOOD, [1.0, 0.0], 1.0, "l7"), SettingError, "norm"),
         ((GOOD, [1.0, 0.0], 1.0, "linf", "magic"), SettingError, "interval, crown"),
         ((GOOD, [1.0, 0.0], 1.0, "l2", "lp"), SettingError, "box"),
-        ((GOOD, [1.0, 0.0, 0.0], 1.0), ShapeError, "2 coordinates, which the network reads"),
+        ((GOOD, [1.0, 0.0, 0.0], 1.0), ShapeError, "2 coordinates, the input of the network"),
         ((GOOD, [[1.0, 0.0]], 1.0), ShapeError, "one input"),
         ((GOOD, [1.0, float("nan")], 1.0), DataError, "x"),
         (("net", [1.0, 0.0], 1.0), SettingError, "network"),

@@ -201,7 +201,7 @@ def test_repeated_prompts_and_a_length_without_predictions():
     prompts, _ = _prompts(30, 6, 2)
     twice = [np.concatenate([own, own[:3]]) for own in prompts]
     found = which_algorithm(lambda x, y, q: 0.0 if len(x) == 1 else y[0], twice, lengths=[1, 6])
-    assert "prompts that repeat an earlier one: fails (3)" in str(found)
+    assert "prompts that repeat an earlier prompt: fails (3)" in str(found)
     assert found.size[0] == 0
     assert found.nearest[0] == "zero"
     found.plot().to_dict()

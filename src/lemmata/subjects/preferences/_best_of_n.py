@@ -1,4 +1,4 @@
-"""The best of n by a reward: its gain, its distance from the reference, and its effect on a gold reward."""
+"""The best of n answers by a reward: the gain, the divergence from the reference, and the effect on a gold reward."""
 
 import dataclasses
 from typing import Any
@@ -38,26 +38,31 @@ _DRAWS_EACH = 20
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class BestOfN:
-    """The best of n draws, for every n up to the largest.
+    """Results for the best of n draws, with one entry for each n from 1 to the largest n.
 
     Args:
-        n: 1, 2, ..., the number of draws.
+        n: the numbers of draws 1, 2, ....
         reward: the expected reward of the best of n.
-        reward_interval: of it, pointwise; from a list with probabilities, it is exact, and the two ends are equal.
-        divergence: KL(best of n | reference); None for a sample, which only shows the bound.
-        divergence_bound: log n - (n - 1)/n, the value if rewards have no ties and any upper bound else.
-        vacuous: whether this bound is at least log(1/p) of the best answer, which no selection exceeds.
-        win_rate: how often the best of n beats one more draw by the reward, ties halved.
+        reward_interval: the interval of `reward` at each n; its two ends are equal if `logp` was given, because then
+            the reward is exact.
+        divergence: KL(best of n | reference); None if `logp` was not given, because a sample only gives the bound.
+        divergence_bound: log n - (n - 1)/n; equal to the divergence if rewards have no ties, and otherwise an upper
+            bound on it.
+        vacuous: whether this bound is at least log(1/p), where p is the probability of the best answer. The divergence
+            never exceeds log(1/p).
+        win_rate: how often the best of n has a larger reward than one more draw; a tie counts as half a win.
         win_rate_bound: n/(n + 1).
         gold: the expected gold reward of the best of n, if gold rewards were given.
-        gold_interval: of it, pointwise.
-        peak: the n of the largest gold reward.
+        gold_interval: the interval of `gold` at each n.
+        peak: the n at which the gold reward is largest.
         peak_interval: the least and the largest n whose gold reward is not shown to be below the gold reward of the
             peak.
-        falls: whether gold at the last n is shown to be below the peak: the proxy was optimised too far.
-        tail: extreme value index of the rewards with its interval. Above 0, the tail is heavy. None if unknown.
+        falls: whether the gold reward at the last n is shown to be below the peak. If so, the proxy was optimised too
+            far.
+        tail: the extreme value index of the rewards with its interval; an index above 0 means a heavy tail. None if
+            unknown.
         conditions: the conditions for the results.
-        claims: which state them.
+        claims: names of the claims that state the results.
     """
 
     n: Int[np.ndarray, " N"]
@@ -86,22 +91,23 @@ def best_of_n(
     *,
     level: float = 0.95,
 ) -> BestOfN:
-    """The best of n independent draws by a reward, for every n up to the given number.
+    """Evaluate the choice of the best of m draws by a reward, for every m from 1 to n.
 
-    With `logp`, the rewards belong to a list of all answers with these log probabilities. Then everything is exact. Let
-    F_i be the probability of rewards up to the i-th. The best of n has the i-th reward with probability F_i^n -
-    F_(i-1)^n. Equal rewards are decided by chance.
+    With `logp`, the rewards belong to a list of all answers with these log probabilities. Then everything is exact.
+    Let F_i be the probability of a reward that is at most the i-th smallest. The best of n has the i-th smallest
+    reward with probability F_i^n - F_(i-1)^n. Equal rewards are decided by chance.
 
     Without `logp`, the rewards belong to independent draws of one reference (one prompt, or prompts drawn again for
-    each). The best of n is averaged over all choices of n of them, by order statistics. This is unbiased and needs no
-    resampling. The intervals are the jackknife's with Student's quantiles. Gold rewards must be independent of the
-    choice. Take them from other judges than the reward, and not from the reward's training.
+    each). The result is averaged over all choices of n of these draws, by order statistics. This average is unbiased
+    and does not need resampling. The intervals use jackknife standard errors and Student's quantiles. Gold rewards
+    must be independent of the choice. Take gold rewards from judges other than the reward model, and not from its
+    training data.
 
     Args:
-        rewards: by which the best is chosen.
+        rewards: the rewards by which the best answer is chosen, one for each answer.
         n: the largest number of draws, at least 1; below the number of rewards if they are a sample.
-        gold: the true value of the answers, one for each reward.
-        logp: log probabilities of the answers under the reference, if they are all its answers.
+        gold: the true values of the answers, one for each reward.
+        logp: log probabilities of the answers under the reference, if `rewards` lists all answers.
         level: confidence of the intervals.
 
     Raises:
@@ -149,11 +155,16 @@ def _bounds(counts: np.ndarray, log_best: float) -> dict[str, Any]:
 
 
 def _of_list(rewards: np.ndarray, columns: np.ndarray, logp: np.ndarray, n: int) -> BestOfN:
-    """Exact sums over groups of equal rewards; within a group the answers keep their shares."""
+    """Compute exact sums over groups of equal rewards; their answers are chosen by their own probabilities."""
     total = float(np.exp(logp).sum())
     if abs(total - 1) > 1e-6:
         remedy = "if the list is complete, pass logp - scipy.special.logsumexp(logp); if it is a sample, leave logp out"
-        raise DataError("logp", found=f"probabilities that add up to {total:.6g}", rule="a sum of 1", remedy=remedy)
+        raise DataError(
+            "logp",
+            found=f"probabilities that add up to {total:.6g}",
+            rule="probabilities that add up to 1",
+            remedy=remedy,
+        )
     chance = np.exp(logp) / total
     _, groups = np.unique(rewards, return_inverse=True)
     mass = np.bincount(groups, chance)
@@ -181,7 +192,7 @@ def _of_list(rewards: np.ndarray, columns: np.ndarray, logp: np.ndarray, n: int)
         peak_interval=None if peak is None else (peak, peak),
         falls=None if gold is None else bool(gold[-1] < gold.max()),
         tail=None,
-        conditions=(Condition("answers with the reward of another", float(ties), ties == 0, why),),
+        conditions=(Condition("answers whose reward equals another answer's", float(ties), ties == 0, why),),
     )
 
 
@@ -217,7 +228,7 @@ def _of_sample(rewards: np.ndarray, columns: np.ndarray, n: int, level: float) -
 
 
 def _errors(sample: RankedSample, counts: np.ndarray, peak: int, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Standard errors of all curves, and of gold at the peak less gold at each n."""
+    """Standard errors of all curves, and of the gold reward at the peak minus the gold reward at each n."""
     highest = without_each(sample, peak, logs)[:, 1]
     errors, behind = [], []
     for m in counts:
@@ -234,10 +245,13 @@ def _conditions(size: int, n: int, ties: int) -> tuple[Condition, ...]:
             "draws for each best of n",
             each,
             each >= _DRAWS_EACH,
-            "with fewer than 20 draws the intervals are too short",
+            "the intervals are too short if there are fewer than 20",
         ),
         Condition(
-            "draws with the reward of another", float(ties), ties == 0, "equal rewards make the divergence smaller"
+            "draws whose reward equals another draw's",
+            float(ties),
+            ties == 0,
+            "equal rewards make the divergence smaller",
         ),
-        Condition("draws are independent, from one reference", why="all intervals"),
+        Condition("draws are independent and come from one reference", why="all intervals"),
     )

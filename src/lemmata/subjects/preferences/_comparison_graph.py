@@ -1,8 +1,8 @@
-"""Wins of items over items: which parts of them chains of wins join, and the fits by Newton's method.
+"""Find the items that chains of wins connect, and fit rewards to wins and ties by Newton's method.
 
-Without ties, the model is that of Bradley and Terry. With ties, it is that of Davidson (1970). If the rewards of two
-items differ by d, a win, a loss and a tie have probabilities in the ratio exp(d/2) : exp(-d/2) : nu. The log likelihood
-is concave in the rewards and ln nu.
+Without ties, the model is the Bradley-Terry model. With ties, it is Davidson's model (1970). If the rewards of two
+items differ by d, a win, a loss and a tie have probabilities in the ratio exp(d/2) : exp(-d/2) : nu, where nu > 0. The
+log likelihood is concave in the rewards and ln nu.
 """
 
 import numpy as np
@@ -17,12 +17,13 @@ _STEPS, _TOLERANCE = 100, 1e-10
 
 
 def separated_part(wins: Int[np.ndarray, "k k"]) -> tuple[np.ndarray, int, bool] | None:
-    """A part whose items never beat any item outside, how many parts there are, and whether it is compared outside.
+    """Return items that beat none of the others, the number of parts, and whether they are compared with the others.
 
-    None if chains of wins lead from every item to every other.
+    A part is a strongly connected component of the graph of wins. The result is None if chains of wins lead from every
+    item to every other item.
 
     Args:
-        wins: how often the row's item beat the column's.
+        wins: how often the row's item beat the column's item.
     """
     count, labels = connected_components(wins > 0, connection="strong")
     if count == 1:
@@ -39,16 +40,16 @@ def laplacian(weights: Float[np.ndarray, "k k"]) -> Float[np.ndarray, "k k"]:
     """The Laplacian of a graph.
 
     Args:
-        weights: of its edges, symmetric with zeros on the diagonal.
+        weights: the weights of the edges, symmetric with zeros on the diagonal.
     """
     return np.diag(weights.sum(axis=1)) - weights
 
 
 def bradley_terry(wins: Int[np.ndarray, "k k"]) -> Float[np.ndarray, " k"]:
-    """The rewards of the largest likelihood, with mean 0, by Newton's method with halved steps if needed.
+    """Return the maximum-likelihood rewards, with mean 0, by Newton's method; steps are halved if needed.
 
     Args:
-        wins: strongly connected.
+        wins: how often the row's item beat the column's item; the graph of wins must be strongly connected.
 
     Raises:
         SolverError: if the gradient does not vanish.
@@ -76,7 +77,7 @@ def _unfinished(gradient: float) -> SolverError:
     return SolverError(
         "fit of rewards",
         found=f"a gradient of {gradient:.3g} after {_STEPS} steps",
-        rule="a gradient that vanishes, as it does at the largest likelihood",
+        rule="a gradient of 0 up to rounding, as at the largest likelihood",
         remedy="check for items that nearly always win or lose",
     )
 
@@ -86,13 +87,13 @@ def _log_likelihood(wins: np.ndarray, rewards: np.ndarray) -> float:
 
 
 def ties_are_bounded(wins: Int[np.ndarray, "k k"], ties: Int[np.ndarray, "k k"]) -> bool:
-    """Whether some circle of items has more wins than ties, so that the most likely nu is finite.
+    """Whether some cycle of items has more wins than ties, so that the maximum-likelihood nu is finite.
 
-    Otherwise, there are numbers v with v_i - v_j >= 2 for wins and |v_i - v_j| <= 2 for ties. Along them and ln nu, the
-    likelihood never falls.
+    Otherwise, there are numbers v with v_i - v_j >= 2 for each win of i over j and |v_i - v_j| <= 2 for each tie. The
+    likelihood never falls if the rewards move along v and ln nu grows at the same time.
 
     Args:
-        wins: how often the row's item beat the column's.
+        wins: how often the row's item beat the column's item.
         ties: how often the two tied.
     """
     items = len(wins)
@@ -110,10 +111,10 @@ def ties_are_bounded(wins: Int[np.ndarray, "k k"], ties: Int[np.ndarray, "k k"])
 
 
 def outcomes(rewards: Float[np.ndarray, " k"], log_nu: float) -> tuple[Float[np.ndarray, "k k"], np.ndarray]:
-    """The probabilities that the row's item beats the column's, and that the two tie.
+    """The probabilities that the row's item beats the column's item, and that the two tie.
 
     Args:
-        rewards: of the items.
+        rewards: the rewards of the items.
         log_nu: ln nu, -inf without ties.
     """
     found = np.exp(_log_outcomes(rewards, log_nu))
@@ -121,7 +122,7 @@ def outcomes(rewards: Float[np.ndarray, " k"], log_nu: float) -> tuple[Float[np.
 
 
 def _log_outcomes(rewards: np.ndarray, log_nu: float) -> np.ndarray:
-    """The logarithms of a win, a loss and a tie."""
+    """The logarithms of the probabilities of a win, a loss and a tie."""
     half = (rewards[:, None] - rewards[None, :]) / 2
     return log_softmax(np.stack([half, -half, np.full(half.shape, log_nu)], axis=-1), axis=-1)
 
@@ -129,12 +130,12 @@ def _log_outcomes(rewards: np.ndarray, log_nu: float) -> np.ndarray:
 def information(
     games: Int[np.ndarray, "k k"], win: Float[np.ndarray, "k k"], tie: Float[np.ndarray, "k k"]
 ) -> tuple[Float[np.ndarray, "k k"], Float[np.ndarray, " k"], float]:
-    """The information of rewards, of rewards with ln nu, and of ln nu.
+    """Return the blocks of the Fisher information: rewards, rewards with ln nu, and ln nu.
 
     Args:
         games: how often each pair was compared, ties included.
-        win: probability that the row's item beats the column's.
-        tie: probability of a tie.
+        win: the probability that the row's item beats the column's item.
+        tie: the probability of a tie.
     """
     decided = win + win.T
     own = laplacian(games * (win * win.T + tie * decided / 4))
@@ -142,11 +143,11 @@ def information(
 
 
 def davidson(wins: Int[np.ndarray, "k k"], ties: Int[np.ndarray, "k k"]) -> tuple[Float[np.ndarray, " k"], float]:
-    """The rewards of the largest likelihood, with mean 0, and ln nu, by Newton's method.
+    """Return the maximum-likelihood rewards, with mean 0, and ln nu, by Newton's method.
 
     Args:
-        wins: how often the row's item beat the column's; strongly connected together with the ties.
-        ties: how often the two tied, symmetric; some, and bounded.
+        wins: how often the row's item beat the column's item; the graph of wins and ties must be strongly connected.
+        ties: how often the two tied; symmetric, not all zero, and such that `ties_are_bounded`.
 
     Raises:
         SolverError: if the gradient does not vanish.

@@ -1,4 +1,4 @@
-"""How far a policy is from the reference that its reward was fitted on, from log probabilities of its own draws."""
+"""Estimate the divergence of a policy from its reference, from log probabilities of the policy's own draws."""
 
 import dataclasses
 
@@ -25,20 +25,23 @@ class Coverage:
 
     Args:
         divergence: KL(policy | reference), the mean of log policy - log reference over the draws.
-        divergence_interval: of it.
-        nonnegative: the same by rho - 1 - log rho, rho = reference/policy, which is never negative.
-        nonnegative_interval: of it.
-        chi_squared: the chi-squared divergence, the mean of 1/rho less 1, at least exp(divergence) - 1.
+        divergence_interval: the interval of `divergence`.
+        nonnegative: KL(policy | reference), estimated by the mean of rho - 1 - log rho, where rho = reference/policy;
+            it is never negative.
+        nonnegative_interval: the interval of `nonnegative`.
+        chi_squared: the chi-squared divergence, the mean of 1/rho, minus 1; it is at least exp(divergence) - 1.
         chi_squared_interval: its interval, whose lower end is raised to exp(KL) - 1 at the lower end of KL.
         effective_share: 1/(1 + chi_squared), the effective share of reference draws when they are weighted to represent
             the policy.
-        seen: the mean of rho, an estimate of the reference's mass where the policy draws; 1 if all of it is covered.
-        overestimation: at most sqrt(chi_squared) times the error's standard deviation under the reference, at the upper
-            end of chi_squared. If no standard deviation is given, it is the unit.
-        vacuous: whether this bound is at least the range of the error, so that it says no more than the range. None if
-            no range is given.
+        seen: the mean of rho, an estimate of the reference's probability of the answers that the policy can draw; 1 if
+            the policy can draw every answer.
+        overestimation: an upper bound on the over-estimation: sqrt(chi_squared), at the upper end of its interval,
+            times the error's standard deviation under the reference. If no standard deviation is given, the bound is
+            in units of it.
+        vacuous: whether this bound is at least the range of the error, so that it adds nothing. None if no range is
+            given.
         conditions: the conditions for the results.
-        claims: which state them.
+        claims: names of the claims that state the results.
     """
 
     divergence: float
@@ -63,18 +66,19 @@ def coverage(
     error_range: float | None = None,
     level: float = 0.95,
 ) -> Coverage:
-    """How far a policy has left its reference, from log probabilities of answers that the policy drew.
+    """Estimate how far a policy is from its reference, from log probabilities of answers that the policy drew.
 
-    Both estimates of KL(policy | reference) are unbiased. How much does the policy over-estimate a learned reward,
-    beyond the over-estimation on the reference? At most by the root of chi² times the standard deviation of the
-    reward's error there. All means have intervals that are corrected for skewness. If few draws dominate the mean of
-    policy/reference, the condition reports this, and chi² may be much larger than any estimate.
+    Both estimates of KL(policy | reference) are unbiased. A learned reward over-estimates the policy by more than the
+    reference. The difference is at most the root of chi² times the standard deviation of the reward's error under the
+    reference. All means have intervals that are corrected for skewness. If a few draws dominate the mean of
+    policy/reference, a condition reports this; then chi² may be much larger than its estimate.
 
     Args:
         logp: log probabilities of the drawn answers under the policy that drew them, sums over tokens.
         logp_ref: log probabilities of the same answers under the reference.
         error_sd: standard deviation of the reward's error under the reference.
-        error_range: largest less smallest possible error; without `error_sd` its half bounds the standard deviation.
+        error_range: the largest minus the smallest possible error; without `error_sd`, half of it bounds the standard
+            deviation.
         level: confidence of the intervals.
 
     Raises:
@@ -128,21 +132,21 @@ def coverage(
                 "largest share of one draw in chi²",
                 share,
                 share <= _LARGEST_SHARE,
-                "a single draw may determine this number",
+                "a single draw may dominate chi²",
             ),
             Condition(
-                "share of the reference at which the policy draws answers",
+                "the reference's probability of the answers that the policy can draw",
                 seen,
                 seen_high >= 1,
                 "the part of the reference that the draws miss is not estimated",
             ),
-            Condition("answers are drawn from the policy", why="for other draws, no mean is right"),
+            Condition("answers are drawn from the policy", why="the means are wrong for draws from anything else"),
         ),
     )
 
 
 def _mean(values: Float[np.ndarray, " n"], level: float) -> tuple[float, tuple[float, float]]:
-    """The mean and its interval, which reaches from 0 to infinity if a value is infinite."""
+    """Return the mean and its interval; the interval is from 0 to infinity if a value is infinite."""
     if not np.isfinite(values).all():
         return float("inf"), (0.0, float("inf"))
     return float(values.mean()), mean_interval(values, level)

@@ -1,4 +1,4 @@
-"""The effect of direct preference optimisation on a data set's pairs, from log probabilities before and after."""
+"""The effect of direct preference optimisation on preference pairs, from log probabilities before and after it."""
 
 import dataclasses
 
@@ -30,19 +30,20 @@ class DpoReport:
     Shares are given as (share, low, high), with exact binomial limits.
 
     Args:
-        accuracy: pairs with a positive margin.
+        accuracy: the share of pairs with a positive margin.
         loss: the mean of -log sigma(beta margin), with its interval.
-        pull: the mean of sigma(-beta margin), the weight of an update; 1/2 at the start.
-        spent: pairs whose weight is below 0.01, which no longer have an effect.
-        fallen: pairs whose chosen answer is less likely than under the reference.
-        both_fallen: pairs whose two answers have both become less likely. Their probability has moved to answers
-            outside the data.
+        pull: the mean of sigma(-beta margin), which is the weight of an update; it is 1/2 at the start.
+        spent: the share of pairs with a weight below 0.01, which hardly change the policy any more.
+        fallen: the share of pairs whose chosen answer is less likely than under the reference.
+        both_fallen: the share of pairs whose two answers have both become less likely. Their probability has moved to
+            other answers.
         moved: the mean change of the log probability of the chosen answer, with its interval.
-        must_fall: pairs whose chosen answer loses probability by the next step on that pair, if features are given.
-        label: the mean of sigma(beta margin). If margins are those of the smallest loss, it is the share of labels that
-            prefer the chosen answer. Compare it with the agreement of annotators.
+        must_fall: the share of pairs whose chosen answer loses probability in the next step on that pair; None without
+            features.
+        label: the mean of sigma(beta margin). At the smallest loss, it is the share of labels that prefer the chosen
+            answer. Compare it with the agreement of annotators.
         conditions: the conditions for the results.
-        claims: which state them.
+        claims: names of the claims that state the results.
     """
 
     accuracy: Share
@@ -67,20 +68,21 @@ def dpo_report(
     features: tuple[ArrayLike, ArrayLike, ArrayLike] | None = None,
     level: float = 0.95,
 ) -> DpoReport:
-    """Where the probability of chosen answers has gone under direct preference optimisation.
+    """Report how direct preference optimisation has changed the probabilities of chosen and rejected answers.
 
-    The margin of a pair is log(pi(chosen)/pi(rejected)) - log(ref(chosen)/ref(rejected)). Together with the log
-    probabilities of the chosen answer, it gives the log probabilities of the rejected answer. The loss only depends on
-    margins, so a chosen answer may become less likely if the rejected one falls more. With features of a log-linear
-    last layer, the next step on a pair lowers the probability of its chosen answer exactly if <phi_chosen - mean phi,
-    phi_chosen - phi_rejected> < 0.
+    The margin of a pair is log(pi(chosen)/pi(rejected)) - log(ref(chosen)/ref(rejected)). Here pi is the policy and
+    ref the reference. The margin and the log probabilities of the chosen answer together show how the log probability
+    of the rejected answer has changed. The loss only depends on margins, so a chosen answer may become less likely if
+    the rejected answer loses even more. Let the last layer be log-linear with features phi. Then the next step on a
+    pair lowers the probability of the chosen answer exactly if <phi_chosen - mean phi, phi_chosen - phi_rejected> < 0.
 
     Args:
-        margins: reference-corrected, one for each pair.
+        margins: the reference-corrected margins, one for each pair.
         logp_chosen: log probabilities of the chosen answers under the policy.
-        logp_chosen_ref: the same under the reference.
-        beta: of the loss, positive.
-        features: of the chosen answers, of the rejected ones, and their mean under the policy, three arrays (pairs, d).
+        logp_chosen_ref: log probabilities of the chosen answers under the reference.
+        beta: the coefficient beta of the loss, positive.
+        features: three arrays of shape (pairs, d): features of the chosen answers, features of the rejected answers,
+            and the mean features under the policy.
         level: confidence of the intervals.
 
     Raises:
@@ -126,7 +128,7 @@ def dpo_report(
 
 
 def _alignment(features: tuple[ArrayLike, ArrayLike, ArrayLike], pairs: int) -> np.ndarray:
-    """<phi_chosen - mean phi, phi_chosen - phi_rejected> of each pair."""
+    """Return <phi_chosen - mean phi, phi_chosen - phi_rejected> for each pair."""
     if not isinstance(features, tuple | list) or len(features) != 3:
         rule = "three arrays (chosen, rejected, mean under the policy)"
         raise SettingError("features", found=f"a {type(features).__name__}", rule=rule)

@@ -1,4 +1,4 @@
-"""Numbers that come one a draw: which are refused."""
+"""Check arrays that have one number for each draw."""
 
 from typing import Any
 
@@ -11,10 +11,10 @@ from lemmata.errors import DataError, ShapeError
 
 
 def as_vector(name: str, values: ArrayLike | Any, least: int = 2) -> Float[np.ndarray, " n"]:
-    """Finite numbers in one dimension. There must be at least `least` of them.
+    """Return the values as a vector of at least `least` finite numbers.
 
     Args:
-        name: the name in the message.
+        name: the name of the array in the message.
         values: the numbers.
         least: how many there must be.
 
@@ -31,10 +31,10 @@ def as_vector(name: str, values: ArrayLike | Any, least: int = 2) -> Float[np.nd
 
 
 def as_log_probabilities(name: str, values: ArrayLike | Any, least: int = 2) -> Float[np.ndarray, " n"]:
-    """Finite logarithms of probabilities, none of them above 0 beyond rounding.
+    """Return the values as a vector of finite log probabilities, at most 0 up to rounding.
 
     Args:
-        name: the name in the message.
+        name: the name of the array in the message.
         values: the numbers.
         least: how many there must be.
 
@@ -49,10 +49,10 @@ def as_log_probabilities(name: str, values: ArrayLike | Any, least: int = 2) -> 
 
 
 def check_same_length(**arrays: np.ndarray | None) -> None:
-    """Refuse arrays of different lengths; None is ignored.
+    """Raise ShapeError for arrays of different lengths; None is ignored.
 
     Args:
-        arrays: by their names.
+        arrays: the arrays, each passed by its name.
 
     Raises:
         ShapeError: if two lengths differ.

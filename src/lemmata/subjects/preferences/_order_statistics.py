@@ -1,4 +1,4 @@
-"""Exact laws of the best of n draws: from a list with probabilities, from a sample, from the normal law."""
+"""Exact distributions of the best of n draws from a list with probabilities, a sample or a normal distribution."""
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ def divergence_bound(n: int | float | Float[Array, "*m"] | np.ndarray) -> Float[
     """The bound log n - (n - 1)/n on KL(best of n | reference). It is attained if rewards have no ties.
 
     Args:
-        n: draws, at least 1.
+        n: the number of draws, at least 1.
 
     Example:
         >>> from lemmata.subjects.preferences import divergence_bound
@@ -25,15 +25,14 @@ def divergence_bound(n: int | float | Float[Array, "*m"] | np.ndarray) -> Float[
 
 
 def best_of_n_law(logp: Float[Array, " k"], n: int | Float[Array, ""]) -> Float[Array, " k"]:
-    """Log probabilities of the best of n independent draws, from the log probabilities of answers ordered by their
-    rewards.
+    """Return the log probability of each answer to be the best of n independent draws; answers are ordered by reward.
 
-    Let F_i be the probability of the first i answers. The best is answer i with probability F_i^n - F_{i-1}^n, computed
-    as F_i^n (1 - (1 - p_i/F_i)^n), without cancellation.
+    Let F_i be the probability of the first i answers. The best is answer i with probability F_i^n - F_{i-1}^n. It is
+    computed without cancellation as F_i^n (1 - (1 - p_i/F_i)^n), where p_i is the probability of answer i.
 
     Args:
         logp: log probabilities of the answers, with the smallest reward first. Rewards must be different.
-        n: draws, at least 1.
+        n: the number of draws, at least 1.
 
     Example:
         >>> import jax.numpy as jnp
@@ -47,12 +46,13 @@ def best_of_n_law(logp: Float[Array, " k"], n: int | Float[Array, ""]) -> Float[
 
 
 def selection_weights(size: int, n: int) -> np.ndarray:
-    """The probability that the i-th smallest of `size` draws is the best of n of them, chosen without replacement.
+    """Return the probability that the i-th smallest of `size` draws is the largest of n draws out of them.
 
-    C(i - 1, n - 1) / C(size, n): the weights with which a sample estimates the best of n without bias.
+    The n draws are chosen without replacement. The probability is C(i - 1, n - 1) / C(size, n). With these weights, a
+    sample estimates the best of n without bias.
 
     Args:
-        size: of the sample.
+        size: the size of the sample.
         n: from 1 to size.
 
     Example:
@@ -67,11 +67,10 @@ def selection_weights(size: int, n: int) -> np.ndarray:
 
 
 def expected_normal_maximum(n: int | float | Float[Array, ""]) -> Float[Array, ""]:
-    """The expected largest of n independent standard normal numbers, for n up to 1e9. It is computed by the trapezium
-    rule.
+    """Return the expected largest of n independent standard normal numbers, for n up to 1e9, by the trapezium rule.
 
     Args:
-        n: how many, at least 1.
+        n: how many numbers, at least 1.
 
     Example:
         >>> from lemmata.subjects.preferences import expected_normal_maximum

@@ -1,6 +1,7 @@
-"""Policies on a list of answers, as log probabilities, with divergences between them, and the tilted policy.
+"""Divergences between policies on a list of answers, given by their log probabilities, and the tilted policy.
 
-Everything is differentiable and maps over batches; a policy that gives an answer no probability has -inf there.
+All functions are differentiable and map over batches. If a policy gives an answer probability 0, its log probability
+is -inf.
 """
 
 import jax
@@ -13,7 +14,7 @@ def divergence(log_policy: Float[Array, " k"], log_ref: Float[Array, " k"]) -> F
 
     Args:
         log_policy: log probabilities of the k answers.
-        log_ref: those of the reference.
+        log_ref: log probabilities of the k answers under the reference.
 
     Example:
         >>> import jax.numpy as jnp
@@ -31,7 +32,7 @@ def chi_squared(log_policy: Float[Array, " k"], log_ref: Float[Array, " k"]) -> 
 
     Args:
         log_policy: log probabilities of the k answers.
-        log_ref: those of the reference.
+        log_ref: log probabilities of the k answers under the reference.
 
     Example:
         >>> import jax.numpy as jnp
@@ -48,12 +49,12 @@ def tilted(
 ) -> Float[Array, " k"]:
     """Log probabilities of the policy proportional to ref(y) exp(reward(y) / beta).
 
-    It maximises the expected reward less beta times the divergence from the reference.
+    This policy maximises the expected reward minus beta times the KL divergence from the reference.
 
     Args:
         log_ref: log probabilities of the reference.
-        reward: of each answer.
-        beta: the price of divergence, positive.
+        reward: the reward of each answer.
+        beta: the coefficient of the divergence penalty, positive.
 
     Example:
         >>> import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Comparisons of items: results, how often each pair meets, annotators of several kinds, rewards of prompts."""
+"""Test problems with comparisons: tournaments, contests, annotators of several kinds, and rewards of prompts."""
 
 from typing import Literal
 
@@ -21,10 +21,10 @@ class ComparisonGraphs(eqx.Module):
 
 
 class SparseTournaments(Population[ComparisonGraphs]):
-    """A few comparisons of random pairs, decided by the Bradley-Terry law of normal rewards."""
+    """A few comparisons of random pairs; the winners follow the Bradley-Terry model with normal rewards."""
 
     def settings(self) -> Space:
-        """Items and comparisons, few enough that about half of the tournaments have no fit."""
+        """So few comparisons of items that rewards cannot be fitted to about half of the tournaments."""
         items = Integer(5, 3, 8, "items")
         return Space(items=items, comparisons=Integer(12, 3, 40, "comparisons of a tournament", corners=(9, 16)))
 
@@ -42,11 +42,15 @@ class SparseTournaments(Population[ComparisonGraphs]):
 
     def hypotheses(self, problem: ComparisonGraphs) -> list[Hypothesis]:
         own = jnp.trace(problem.wins, axis1=1, axis2=2).sum()
-        return [Hypothesis("no item is compared with itself", own, "==", 0, "such a comparison says nothing")]
+        return [
+            Hypothesis(
+                "no item is compared with itself", own, "==", 0, "such a comparison does not say which item is better"
+            )
+        ]
 
 
 class Contest(eqx.Module):
-    """Rewards of items, with mean 0, which pairs of them are compared, and how often each."""
+    """Rewards of items, with mean 0, the pairs that are compared, and the number of comparisons of each pair."""
 
     rewards: Float[Array, " k"]
     graph: Graph = eqx.field(static=True)
@@ -66,13 +70,13 @@ class Contest(eqx.Module):
 
     @property
     def gaps(self) -> Float[Array, " p"]:
-        """The difference of the two rewards of each pair."""
+        """The reward of the first item minus the reward of the second item, for each compared pair."""
         first, second = self.pairs
         return self.rewards[first] - self.rewards[second]
 
 
 class Contests(Population[Contest]):
-    """Rewards uniform between -1.5 and 1.5, on a complete graph or a path, each pair compared equally often."""
+    """Items with uniform rewards between -1.5 and 1.5. The compared pairs form a complete graph or a path."""
 
     def settings(self) -> Space:
         comparisons = Integer(400, 100, 2000, "comparisons of each pair", corners=(400, 800))
@@ -80,16 +84,16 @@ class Contests(Population[Contest]):
         return Space(items=Integer(8, 3, 12, "items", corners=(5, 12)), comparisons=comparisons, graph=graph)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Contest:
-        """Rewards; the pairs follow from the graph."""
+        """Draw the rewards; the pairs follow from the graph."""
         rewards = jax.random.uniform(key, (setting["items"],), minval=-1.5, maxval=1.5)
         return Contest(rewards - rewards.mean(), setting["graph"], setting["comparisons"])
 
     def hypotheses(self, problem: Contest) -> list[Hypothesis]:
-        """Enough comparisons for the limit. None of them may be decided beforehand."""
+        """The number of comparisons is large enough for the limit: even the rarest outcome is expected 5 times."""
         chance = jax.nn.sigmoid(-jnp.abs(problem.gaps)).min()
         rarest = problem.comparisons * chance
-        why = "the error is that of the information only where losses of the better one are seen"
-        return [Hypothesis("the rarest outcome is expected often", rarest, ">=", 5.0, why)]
+        why = "the Fisher information gives the error only if the better item sometimes loses"
+        return [Hypothesis("the rarest outcome of a pair is expected at least 5 times", rarest, ">=", 5.0, why)]
 
 
 class Opinions(eqx.Module):
@@ -128,7 +132,7 @@ class MixedOpinions(Population[Opinions]):
 
 
 class PromptRewards(eqx.Module):
-    """Rewards of k answers to each of x prompts, a constant for each prompt, and compared pairs (winner, loser)."""
+    """Rewards of k answers to each of x prompts, a shift for each prompt, and compared pairs (winner, loser)."""
 
     rewards: Float[Array, "x k"]
     shifts: Float[Array, " x"]
@@ -137,7 +141,7 @@ class PromptRewards(eqx.Module):
 
 
 class ShiftedPrompts(Population[PromptRewards]):
-    """Normal rewards, shifts ten times as large, random pairs of different answers."""
+    """Normal rewards of answers, prompt shifts that are ten times as large, and random pairs of different answers."""
 
     def settings(self) -> Space:
         prompts = Integer(4, 1, 50, "prompts")
@@ -153,4 +157,12 @@ class ShiftedPrompts(Population[PromptRewards]):
 
     def hypotheses(self, problem: PromptRewards) -> list[Hypothesis]:
         same = jnp.sum(problem.winners == problem.losers)
-        return [Hypothesis("no answer is compared with itself", same, "==", 0, "its probability is 1/2 in any case")]
+        return [
+            Hypothesis(
+                "no answer is compared with itself",
+                same,
+                "==",
+                0,
+                "an answer would win against itself with probability 1/2 for all rewards",
+            )
+        ]

@@ -1,4 +1,4 @@
-"""Pairs of a chosen and a rejected answer: features of a log-linear policy, noisy labels, answers never compared."""
+"""Test problems with pairs of answers: features of log-linear policies, noisy labels, and answers never compared."""
 
 import equinox as eqx
 import jax
@@ -28,7 +28,7 @@ class FeaturePairs(Population[FeaturePair]):
     settings = Space(answers=Integer(8, 3, 100, "answers"), features=Integer(6, 2, 100, "features"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FeaturePair:
-        """Features, two weights, a price between 0.05 and 1."""
+        """Draw features, the weights of the policy and of the reference, and beta between 0.05 and 1."""
         k, d = setting["answers"], setting["features"]
         one, two = jax.random.split(key)
         normal, (cosine, share) = jax.random.normal(one, (k + 2, d)), jax.random.uniform(two, (2,))
@@ -40,7 +40,7 @@ class FeaturePairs(Population[FeaturePair]):
         apart = jnp.linalg.norm(problem.features[0] - problem.features[1])
         return [
             Hypothesis("the two answers have different features", apart, ">", 0.0, "otherwise the loss is constant"),
-            Hypothesis("beta is positive", problem.beta, ">", 0.0, "it scales margins to logits"),
+            Hypothesis("beta is positive", problem.beta, ">", 0.0, "beta scales margins to logits"),
         ]
 
 
@@ -53,12 +53,12 @@ class LabelledPair(eqx.Module):
 
 
 class LabelledPairs(Population[LabelledPair]):
-    """Probabilities between 0.55 and 0.98, beta between 0.05 and 2, times beta² t between 1 and 10^4."""
+    """Label probabilities from 0.55 to 0.98, beta from 0.05 to 2, and times t with beta² t between 1 and 10^4."""
 
     settings = Space(most=Real(0.98, 0.6, 0.999, "largest probability of a label", corners=(0.8, 0.99)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledPair:
-        """Uniform, and evenly on logarithmic scales."""
+        """Draw the probability uniformly, and beta and the time evenly on logarithmic scales."""
         one, two, three = jax.random.uniform(key, (3,))
         beta = 0.05 * 40**two
         return LabelledPair(0.55 + (setting["most"] - 0.55) * one, beta, 1e4**three / beta**2)
@@ -66,23 +66,22 @@ class LabelledPairs(Population[LabelledPair]):
     def hypotheses(self, problem: LabelledPair) -> list[Hypothesis]:
         q = problem.probability
         return [
-            Hypothesis("the label is more often right than not", q, ">", 0.5, "the preferred one comes first"),
-            Hypothesis("the label is not certain", q, "<", 1.0, "otherwise the margin grows without end"),
-            Hypothesis("beta is positive", problem.beta, ">", 0.0, "it scales margins to logits"),
+            Hypothesis("the label is more often right than not", q, ">", 0.5, "the first answer is the preferred one"),
+            Hypothesis("the label is not certain", q, "<", 1.0, "otherwise the margin grows without limit"),
+            Hypothesis("beta is positive", problem.beta, ">", 0.0, "beta scales margins to logits"),
         ]
 
 
 class UnseenAnswer(eqx.Module):
-    """Three answers, of which the third is in no comparison, with reference, label probability, leftover mass and
-    rewards.
+    """Three answers, of which only the first two are compared, with a reference, a label, leftover mass and rewards.
 
     Args:
         log_ref: log probabilities of the reference.
         probability: that the first answer is preferred to the second.
         left: the mass that a policy leaves to the two compared answers.
-        rewards: of the three, at most `bound` in absolute value.
-        bound: of the rewards.
-        beta: the price of divergence.
+        rewards: the rewards of the three answers, at most `bound` in absolute value.
+        bound: the bound on the rewards.
+        beta: the coefficient of the divergence penalty.
     """
 
     log_ref: Float[Array, " 3"]
@@ -94,13 +93,13 @@ class UnseenAnswer(eqx.Module):
 
 
 class UnseenAnswers(Population[UnseenAnswer]):
-    """A third answer with reference probability e^-6 to e^-12. Rewards favour it, in half of the problems fully."""
+    """A third answer with reference probability e^-6 to e^-12. In half of the problems, rewards favour it fully."""
 
     free = ("rewards",)
     settings = Space(strength=Real(1.5, 0.2, 2.5, "largest bound of the rewards over beta", corners=(1.0, 2.5)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> UnseenAnswer:
-        """A reference, a label, a leftover mass, a bound and rewards within it."""
+        """Draw a reference, a label probability, a leftover mass, a bound, and rewards within the bound."""
         u = jax.random.uniform(key, (10,))
         rare = jnp.exp(-6 - 6 * u[0])
         ref = jnp.stack([(1 - rare) * (0.1 + 0.8 * u[1]), (1 - rare) * (0.9 - 0.8 * u[1]), rare])
@@ -114,12 +113,14 @@ class UnseenAnswers(Population[UnseenAnswer]):
         most = jnp.abs(problem.rewards).max()
         return [
             Hypothesis("the reference adds up to 1", jnp.exp(problem.log_ref).sum(), "==", 1.0, "a probability"),
-            Hypothesis("rewards are bounded", most, "<=", problem.bound, "otherwise they may ask for any mass"),
+            Hypothesis(
+                "rewards are bounded", most, "<=", problem.bound, "otherwise the third answer could get any probability"
+            ),
         ]
 
 
 class ComparedRewards(eqx.Module):
-    """Rewards of k answers, a reference, and how often each pair is compared, with every pair at least sometimes."""
+    """Rewards of k answers, a reference, and the frequency of each pair, which is positive for every pair."""
 
     rewards: Float[Array, " k"]
     log_ref: Float[Array, " k"]
@@ -128,12 +129,12 @@ class ComparedRewards(eqx.Module):
 
 
 class FullSupport(Population[ComparedRewards]):
-    """Rewards between -1.5 and 1.5, a normal reference in logits, uneven frequencies of pairs."""
+    """Rewards between -1.5 and 1.5, a reference with normal logits, and different frequencies of the pairs."""
 
     settings = Space(answers=Integer(6, 2, 12, "answers", corners=(4, 8)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ComparedRewards:
-        """Rewards, reference, frequencies that add up to 1, a price between 0.1 and 1."""
+        """Draw rewards, a reference, frequencies that add up to 1, and beta between 0.1 and 1."""
         k = setting["answers"]
         one, two = jax.random.split(key)
         u, normal = jax.random.uniform(one, (k + 1,)), jax.random.normal(two, (k + 1, k))

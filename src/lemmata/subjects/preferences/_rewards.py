@@ -1,4 +1,4 @@
-"""Rewards from comparisons: Bradley-Terry with intervals, Davidson's model if there are ties, and Borda scores."""
+"""Fit rewards to comparisons by the Bradley-Terry model, or Davidson's model if there are ties; and Borda scores."""
 
 import dataclasses
 from collections.abc import Hashable, Iterable
@@ -27,21 +27,23 @@ class Rewards:
     """Rewards fitted to comparisons; only their differences mean anything, and their mean is 0.
 
     Args:
-        items: what was compared.
-        reward: of each, in logits: item i beats j with probability 1/(1 + exp(r_j - r_i)), if the two do not tie.
-        interval: of each reward against the mean of all, shape (k, 2).
-        covariance: of the rewards, the pseudo-inverse of the Laplacian of the information.
+        items: the items that were compared.
+        reward: the reward of each item, in logits: item i beats item j with probability 1/(1 + exp(r_j - r_i)), if the
+            two do not tie.
+        interval: the interval of each reward minus the mean reward, shape (k, 2).
+        covariance: the covariance of the rewards, which is the pseudo-inverse of their Fisher information.
         borda: the share of comparisons that each item wins, averaged over the items that it was compared with. A tie is
             half a win.
-        deviance: how much better probabilities of their own for each pair fit, twice the log likelihood ratio.
-        freedom: the number of compared pairs minus k - 1; with ties, twice this number of pairs minus k. If one reward
-            is enough, the deviance is chi-squared distributed.
-        p_value: of a deviance at least as large; small if preferences are intransitive or do not follow rewards for
-            other reasons. NaN if no pair is left to test.
-        worst: the pair that deviates most, with the share that the first won and the probability by the rewards.
+        deviance: twice the log likelihood ratio of a free probability for each pair against the rewards.
+        freedom: the number of compared pairs minus k - 1; with ties, twice this number of pairs minus k. If the model
+            is true, the deviance has a chi-squared distribution with these degrees of freedom.
+        p_value: the probability of a deviance at least as large if the model is true. It is small if preferences are
+            intransitive or do not follow rewards for other reasons. NaN if `freedom` is 0.
+        worst: the pair that deviates most, the share of its comparisons that the first item won, and the probability
+            that the rewards predict.
         level: confidence of the intervals.
         conditions: the conditions for the results.
-        claims: which state them.
+        claims: names of the claims that state the results.
         tie: the probability that two items of equal rewards tie, and its interval; (0, NaN, NaN) without ties.
     """
 
@@ -64,7 +66,7 @@ class Rewards:
 
         Args:
             first: an item.
-            second: another.
+            second: another item.
 
         Raises:
             UnknownNameError: for an item that was not compared.
@@ -74,11 +76,11 @@ class Rewards:
         return float(win[0, 1]), float(tie[0, 1]), float(win[1, 0])
 
     def probability(self, first: Hashable, second: Hashable) -> tuple[float, float, float]:
-        """The probability that the first item is preferred to the second, and its interval; if the two do not tie.
+        """Return the probability that the first item beats the second if they do not tie, and its interval.
 
         Args:
             first: an item.
-            second: another.
+            second: another item.
 
         Raises:
             UnknownNameError: for an item that was not compared.
@@ -96,23 +98,24 @@ class Rewards:
 
 
 def fit_rewards(comparisons: Iterable[Any], *, ties: Iterable[Any] = (), level: float = 0.95) -> Rewards:
-    """Bradley-Terry rewards of items from pairs (winner, loser), with intervals. With ties, Davidson's model is used.
+    """Fit Bradley-Terry rewards to pairs (winner, loser), with intervals; with ties, fit Davidson's model.
 
-    In Davidson's model (1970), a win, a loss and a tie of items with rewards r_i and r_j have probabilities in the
-    ratio
+    In Davidson's model (1970), a win, a loss and a tie between items with rewards r_i and r_j have probabilities in
+    the ratio
 
         exp((r_i - r_j) / 2) : exp((r_j - r_i) / 2) : nu.
 
-    Then Bradley and Terry's model holds for the comparisons without ties, and items tie most often if their rewards are
-    equal. Rewards and nu together have the largest likelihood; a tie draws two rewards together.
+    The number nu > 0 sets how often items tie. The comparisons that are not ties follow the Bradley-Terry model, and
+    items tie most often if their rewards are equal. Rewards and nu maximise the likelihood together; a tie pulls the
+    two rewards towards each other.
 
-    The fit exists and is unique exactly if chains of wins lead from every item to every other; that is checked first.
-    A tie is a link of such chains in both directions. With ties, some circle of items must also have more wins than
-    ties, for example two items that have beaten each other.
-    The intervals use the Laplacian L of the graph of comparisons, with the weights m_ij p_ij p_ji. For many
-    comparisons, L^+ is the covariance of the rewards. Rewards are given with the Borda scores, which have the same
-    order if all pairs are compared equally often. They are also given with a test whether rewards explain the
-    comparisons at all.
+    The fit exists and is unique exactly if chains of wins lead from every item to every other; this is checked first.
+    A tie counts as a win in both directions. With ties, some cycle of items must also have more wins than ties, for
+    example two items that have beaten each other. The intervals use the Laplacian L of the graph of comparisons with
+    weights m_ij p_ij p_ji. Here m_ij is the number of comparisons of items i and j, and p_ij is the probability that i
+    beats j. For many comparisons, the covariance of the rewards is the pseudo-inverse of L. The result also has the
+    Borda scores, which have the same order as the rewards if all pairs are compared equally often. A test shows
+    whether rewards explain the comparisons at all.
 
     Args:
         comparisons: pairs (winner, loser) of names or numbers, one for each comparison; an array of shape (m, 2).
@@ -176,12 +179,12 @@ def fit_rewards(comparisons: Iterable[Any], *, ties: Iterable[Any] = (), level: 
 
 
 def _log_nu(tie: float) -> float:
-    """log nu from the probability nu / (nu + 2) of a tie of equal items."""
+    """Return log nu from nu / (nu + 2), which is the probability that two items of equal rewards tie."""
     return float(np.log(2 * tie / (1 - tie))) if tie > 0 else -np.inf
 
 
 def _counted(pairs: list[tuple[Hashable, Hashable]], items: tuple[Hashable, ...]) -> np.ndarray:
-    """How often each pair occurs, the first item in its row."""
+    """Count how often each pair occurs; the row is the first item and the column the second."""
     index = {item: number for number, item in enumerate(items)}
     counts = np.zeros((len(items), len(items)), int)
     np.add.at(counts, ([index[first] for first, _ in pairs], [index[second] for _, second in pairs]), 1)
@@ -189,7 +192,7 @@ def _counted(pairs: list[tuple[Hashable, Hashable]], items: tuple[Hashable, ...]
 
 
 def _covariances(games: np.ndarray, win: np.ndarray, tie: np.ndarray) -> tuple[Float[np.ndarray, "k k"], float]:
-    """The covariances of the rewards, and the variance of ln nu; NaN without ties."""
+    """Return the covariance of the rewards and the variance of ln nu; the variance is NaN without ties."""
     items = len(games)
     own, mixed, last = information(games, win, tie)
     profile = own - np.outer(mixed, mixed) / last if last > 0 else own
@@ -223,7 +226,7 @@ def _pairs(comparisons: Iterable[Any], what: str) -> list[tuple[Hashable, Hashab
 
 
 def _items(pairs: list[tuple[Hashable, Hashable]]) -> tuple[Hashable, ...]:
-    """The items in their order if they have one, and otherwise in the order in which they came."""
+    """Return the items in sorted order if they can be sorted, and otherwise in the order of their first appearance."""
     items = dict.fromkeys(item for pair in pairs for item in pair)
     try:
         return tuple(sorted(items))  # pyright: ignore[reportArgumentType]
@@ -258,17 +261,17 @@ def _check_connected(wins: np.ndarray, ties: np.ndarray, items: tuple[Hashable, 
     if ties.any() and not ties_are_bounded(wins, ties):
         raise DataError(
             "comparisons",
-            found="no circle of items with more wins than ties",
-            rule="such a circle, for example two items that have beaten each other; otherwise the probability of ties "
-            "tends to 1",
-            remedy="make more comparisons, or fit only the comparisons without ties",
+            found="no cycle of items has more wins than ties",
+            rule="at least one such cycle, for example two items that have beaten each other; otherwise the fitted "
+            "probability of ties tends to 1",
+            remedy="make more comparisons, or leave out `ties`",
         )
 
 
 def _against_saturated(
     wins: np.ndarray, ties: np.ndarray, win: np.ndarray, tie: np.ndarray
 ) -> tuple[float, int, float]:
-    """The deviance from probabilities of their own for each pair, its degrees of freedom, the rarest expected count."""
+    """The deviance against a free probability for each pair, its degrees of freedom, and the least expected count."""
     games = wins + wins.T + ties
     met, pairs = games > 0, int((games > 0).sum()) // 2
     expected, even = games * win, games * tie
@@ -296,24 +299,29 @@ def _conditions(games: np.ndarray, rarest: float, freedom: int) -> tuple[Conditi
     least = float(met.min() / met.max())
     even = least == 1.0 and len(met) == len(games) * (len(games) - 1)
     return (
-        Condition("parts that chains of wins join", 1.0, True, "the fit exists and is unique"),
         Condition(
-            "the rarest expected count of wins",
+            "groups of items within which chains of wins lead from every item to every other",
+            1.0,
+            True,
+            "with one group, the fit exists and is unique",
+        ),
+        Condition(
+            "smallest expected number of wins of one item over another",
             rarest,
             rarest >= _EXPECTED,
-            "intervals and test are accurate for many wins",
+            "the intervals and the test are accurate if it is large",
         ),
         Condition(
             "number of compared pairs minus the number that the rewards need",
             float(freedom),
             freedom > 0,
-            "otherwise there is nothing to test",
+            "at 0 the model cannot be tested",
         ),
         Condition(
             "ratio of the smallest to the largest number of comparisons per pair",
             least,
             even,
-            "if all pairs are compared equally often, rewards have the order of the Borda scores",
+            "at 1, rewards and Borda scores have the same order",
         ),
         Condition("comparisons are independent", why="comparisons by the same person are not independent"),
     )

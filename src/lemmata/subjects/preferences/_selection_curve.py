@@ -1,4 +1,4 @@
-"""Best-of-m curves from a sample without resampling, and their jackknife. Ties share what chance would give them."""
+"""Best-of-m curves from a sample without resampling, and their jackknife errors. Tied draws count equally."""
 
 import dataclasses
 
@@ -9,14 +9,14 @@ from scipy.special import gammaln
 
 @dataclasses.dataclass(frozen=True)
 class RankedSample:
-    """K draws in the groups of equal rewards, from the smallest up.
+    """A sample of K draws in groups of equal rewards, from the smallest reward to the largest.
 
     Args:
         ends: how many draws have at most the reward of each group.
-        counts: draws in each group.
-        means: the mean of each column of values over each group.
-        values: the columns, in the order of the rewards.
-        groups: the group of each draw, in that order.
+        counts: how many draws each group has.
+        means: the mean of each column of `values` over each group.
+        values: the quantities to average, one column for each; rows are in the order of the rewards.
+        groups: the group of each draw, in the order of the rewards.
     """
 
     ends: Int[np.ndarray, " g"]
@@ -35,8 +35,8 @@ def ranked(rewards: Float[np.ndarray, " K"], columns: Float[np.ndarray, "K c"]) 
     """Sort a sample by its rewards.
 
     Args:
-        rewards: which the best is chosen by.
-        columns: the quantities that are evaluated at the best.
+        rewards: the rewards by which the best draw is chosen.
+        columns: the quantities that are evaluated at the best draw.
     """
     order = np.argsort(rewards, kind="stable")
     _, groups, counts = np.unique(rewards[order], return_inverse=True, return_counts=True)
@@ -46,41 +46,40 @@ def ranked(rewards: Float[np.ndarray, " K"], columns: Float[np.ndarray, "K c"]) 
 
 
 def _below(ends: np.ndarray, size: int, m: int, logs: np.ndarray) -> np.ndarray:
-    """C(F, m) / C(K, m): the probability that all of m draws without replacement are among the first F of K."""
+    """Return C(F, m) / C(K, m), the probability that m draws without replacement are all among the first F of K."""
     least = np.maximum(ends, m)
     chance = np.exp(logs[least] - logs[least - m] - (logs[size] - logs[size - m]))
     return np.where(ends >= m, chance, 0.0)
 
 
 def log_factorials(size: int) -> np.ndarray:
-    """Logarithms of 0!, ..., size!.
+    """Return the logarithms of 0!, 1!, ..., size!.
 
     Args:
-        size: the last.
+        size: the number with the last factorial.
     """
     return gammaln(np.arange(size + 1) + 1.0)
 
 
 def best_of(sample: RankedSample, m: int, logs: np.ndarray) -> Float[np.ndarray, " c"]:
-    """The mean of each column over the best of every m of the K draws. It is unbiased for the best of m of the
-    reference.
+    """Average each column at the best draw over all choices of m of the K draws.
 
     Args:
         sample: the draws.
-        m: how many the best is chosen from.
-        logs: of factorials up to K.
+        m: the number of draws that the best is chosen from.
+        logs: the logarithms of the factorials up to K!.
     """
     chance = np.diff(_below(sample.ends, sample.size, m, logs), prepend=0.0)
     return chance @ sample.means
 
 
 def without_each(sample: RankedSample, m: int, logs: np.ndarray) -> Float[np.ndarray, "K c"]:
-    """The same mean without each draw in its turn, all in one pass.
+    """Return the result of `best_of` K times, each time without one of the draws; all are computed in one pass.
 
     Args:
         sample: the draws.
-        m: how many the best is chosen from, at most K - 1.
-        logs: of factorials up to K.
+        m: the number of draws that the best is chosen from, at most K - 1.
+        logs: the logarithms of the factorials up to K!.
     """
     ends, starts = sample.ends, sample.ends - sample.counts
     below = lambda count: _below(count, sample.size - 1, m, logs)[:, None]
@@ -97,10 +96,10 @@ def without_each(sample: RankedSample, m: int, logs: np.ndarray) -> Float[np.nda
 
 
 def standard_error(left_out: Float[np.ndarray, "K *c"]) -> Float[np.ndarray, "*c"]:
-    """The jackknife's standard error.
+    """Return the jackknife standard error.
 
     Args:
-        left_out: the estimate without each of the K draws.
+        left_out: K estimates, each without one of the K draws.
     """
     return np.asarray(np.sqrt(len(left_out) - 1) * left_out.std(axis=0))
 
@@ -108,13 +107,12 @@ def standard_error(left_out: Float[np.ndarray, "K *c"]) -> Float[np.ndarray, "*c
 def win_rate(sample: RankedSample, m: int, logs: np.ndarray) -> float:
     """The share of choices of m + 1 draws in which the best of the first m beats the last. Ties count by half.
 
-    The last draw is at the top together with all draws equal to it, or alone at the top. It loses unless the first
-    event happens, and wins if the second happens.
+    The best of the first m loses if the last draw is larger than all of them, and wins if some of them is larger.
 
     Args:
         sample: the draws.
-        m: at most K - 1.
-        logs: of factorials up to K.
+        m: the number of draws that the best is chosen from, at most K - 1.
+        logs: the logarithms of the factorials up to K!.
     """
     top = _below(sample.ends - 1, sample.size - 1, m, logs)
     alone = _below(sample.ends - sample.counts, sample.size - 1, m, logs)

@@ -1,4 +1,4 @@
-"""Tabular policies: a reference, another policy, rewards of the answers; and answers ranked by their reward."""
+"""Test problems with tabular policies: a reference, a second policy and rewards; and answers ranked by reward."""
 
 import functools
 
@@ -12,13 +12,13 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 
 
 class TabularPolicy(eqx.Module):
-    """A reference and a policy on k answers, by log probabilities, with rewards and a price of divergence.
+    """A reference and a policy on k answers, rewards, and the coefficient of the divergence penalty.
 
     Args:
         log_ref: log probabilities of the reference.
         log_policy: log probabilities of the policy.
-        rewards: of each answer; if the claim is about a proxy, its error.
-        beta: the price of divergence, positive.
+        rewards: the reward of each answer; for a claim about a proxy reward, the error of the proxy.
+        beta: the coefficient of the divergence penalty, positive.
         scale: the sub-Gaussian scale of the rewards under the reference, if it is known.
     """
 
@@ -31,16 +31,16 @@ class TabularPolicy(eqx.Module):
 
 def _probabilities(problem: TabularPolicy) -> list[Hypothesis]:
     sums = [(name, jnp.exp(logs).sum()) for name, logs in (("ref", problem.log_ref), ("policy", problem.log_policy))]
-    why = "they are probabilities of all the answers"
+    why = "the list contains all answers"
     return [Hypothesis(f"the probabilities of the {name} add up to 1", total, "==", 1.0, why) for name, total in sums]
 
 
 class TabularPolicies(Population[TabularPolicy]):
-    """A normal reference in logits, a policy that moves from it by `skew` times exponential numbers or normal ones.
+    """A reference with normal logits, and a policy whose logits are moved by random numbers of size `distance`.
 
     Args:
-        distance: the default size of the move of the logits.
-        skewed: whether the moves are exponential numbers, so that few answers gain much, instead of normal ones.
+        distance: the default size of the change of the logits.
+        skewed: whether the changes are exponential instead of normal numbers, so that few answers gain much.
     """
 
     distance: float = eqx.field(static=True, default=1.0)
@@ -49,12 +49,12 @@ class TabularPolicies(Population[TabularPolicy]):
     def settings(self) -> Space:
         most = 2 * self.distance
         distance = Real(
-            self.distance, 0.1, 4.0, "size of the move in logits", corners=(self.distance / 1.3, most / 1.5)
+            self.distance, 0.1, 4.0, "size of the change of the logits", corners=(self.distance / 1.3, most / 1.5)
         )
         return Space(answers=Integer(12, 5, 500, "answers", corners=(8, 30)), distance=distance)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TabularPolicy:
-        """Reference, move, normal rewards, a price between 0.2 and 2."""
+        """Draw a reference, a policy, normal rewards, and beta between 0.2 and 2."""
         k, size = setting["answers"], setting["distance"]
         one, two = jax.random.split(key)
         logits, rewards, moved = jax.random.normal(one, (3, k))
@@ -66,7 +66,7 @@ class TabularPolicies(Population[TabularPolicy]):
 
     def hypotheses(self, problem: TabularPolicy) -> list[Hypothesis]:
         price = Hypothesis(
-            "the price of divergence is positive",
+            "beta, the coefficient of the divergence penalty, is positive",
             problem.beta,
             ">",
             0.0,
@@ -76,18 +76,16 @@ class TabularPolicies(Population[TabularPolicy]):
 
 
 class ProxyErrors(Population[TabularPolicy]):
-    """Policies with the error of a proxy as rewards. In half of them, this is mostly the ratio policy/ref, else it is
-    normal.
-    """
+    """Policies with the error of a proxy. In half of the problems, the error is policy/ref, else it is normal."""
 
     free = ("log_ref", "log_policy", "rewards")
     settings = Space(
         answers=Integer(20, 5, 500, "answers", corners=(10, 40)),
-        distance=Real(1.5, 0.5, 4.0, "size of the move in logits", corners=(1.2, 2.0)),
+        distance=Real(1.5, 0.5, 4.0, "size of the change of the logits", corners=(1.2, 2.0)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TabularPolicy:
-        """A policy; an error which is the ratio itself for every other problem on average."""
+        """Draw a policy and an error, which is the ratio policy/ref with probability 1/2 and else normal."""
         k = setting["answers"]
         problem = TabularPolicies().sample({"answers": k, "distance": setting["distance"]}, key)
         ratio = jnp.exp(problem.log_policy - problem.log_ref)
@@ -95,7 +93,7 @@ class ProxyErrors(Population[TabularPolicy]):
         return eqx.tree_at(lambda p: p.rewards, problem, jnp.where(half, ratio, problem.rewards))
 
     def hypotheses(self, problem: TabularPolicy) -> list[Hypothesis]:
-        """Two probabilities; there is no hypothesis on the error."""
+        """Both policies are probability distributions; nothing is assumed about the error."""
         return _probabilities(problem)
 
 
@@ -106,11 +104,11 @@ def _hermite(nodes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class SubGaussianRewards(Population[TabularPolicy]):
-    """Rewards on the nodes of Gauss-Hermite quadrature, and policies that tilt them. In half of the problems, they only
-    tilt.
+    """Rewards on Gauss-Hermite nodes, and policies that tilt the reference, in half of the problems with noise.
 
-    The discrete reference is 1-sub-Gaussian times its scale, because its even moments are at most those of the normal
-    distribution. They are equal up to order 2k - 1. So tilting it equals tilting a normal distribution up to rounding.
+    The rewards, divided by their scale, are 1-sub-Gaussian under the discrete reference, because its even moments are
+    at most the moments of the normal distribution. With k nodes, the moments are equal up to order 2k - 1. So tilting
+    the reference equals tilting a normal distribution up to rounding.
     """
 
     free = ("log_policy",)
@@ -119,7 +117,7 @@ class SubGaussianRewards(Population[TabularPolicy]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TabularPolicy:
-        """A tilt, normal noise on its logits in half of the problems, a scale between 1/2 and 2."""
+        """Draw a tilt, normal noise on the logits in half of the problems, and a scale between 1/2 and 2."""
         k = setting["nodes"]
         points, logs = _hermite(k)
         one, two = jax.random.split(key)
@@ -130,7 +128,7 @@ class SubGaussianRewards(Population[TabularPolicy]):
         return TabularPolicy(log_ref, policy, scale * points, jnp.ones(()), scale)
 
     def hypotheses(self, problem: TabularPolicy) -> list[Hypothesis]:
-        """Two probabilities, and the moment generating function at a few places."""
+        """Both policies are probability distributions; the moment generating function is checked at four points."""
         mean = jnp.sum(jnp.exp(problem.log_ref) * problem.rewards)
         at = jnp.array([-3.0, -1.0, 1.0, 3.0])[:, None] / problem.scale
         logs = jax.nn.logsumexp(problem.log_ref + at * (problem.rewards - mean), axis=1)
@@ -141,7 +139,7 @@ class SubGaussianRewards(Population[TabularPolicy]):
 
 
 class RankedAnswers(eqx.Module):
-    """Log probabilities of answers in the order of their rewards, the smallest first, and how many are drawn."""
+    """Log probabilities of answers, from the smallest reward to the largest, and the number of draws n."""
 
     logp: Float[Array, " k"]
     draws: Float[Array, ""]
@@ -151,7 +149,8 @@ class Rankings(Population[RankedAnswers]):
     """Answers with normal logits of a random spread, and n drawn evenly on a logarithmic scale.
 
     Args:
-        answers: their default number. fewest, most: of the draws n.
+        answers: the default number of answers.
+        fewest, most: the least and the largest number of draws n.
     """
 
     free = ("logp",)
@@ -172,8 +171,8 @@ class Rankings(Population[RankedAnswers]):
     def hypotheses(self, problem: RankedAnswers) -> list[Hypothesis]:
         total = jnp.exp(problem.logp).sum()
         return [
-            Hypothesis("the probabilities add up to 1", total, "==", 1.0, "they are those of all answers"),
-            Hypothesis("something is drawn", problem.draws, ">=", 1.0, "the best of nothing is not defined"),
+            Hypothesis("the probabilities add up to 1", total, "==", 1.0, "the list contains all answers"),
+            Hypothesis("something is drawn", problem.draws, ">=", 1.0, "the best of 0 draws is not defined"),
         ]
 
 
@@ -194,4 +193,4 @@ class ShortRankings(Population[FewAnswers]):
 
     def hypotheses(self, problem: FewAnswers) -> list[Hypothesis]:
         total = problem.probabilities.sum()
-        return [Hypothesis("the probabilities add up to 1", total, "==", 1.0, "they are those of all answers")]
+        return [Hypothesis("the probabilities add up to 1", total, "==", 1.0, "the list contains all answers")]

@@ -1,4 +1,4 @@
-"""The upper tail of a sample: whether rewards have exceptions of any size."""
+"""Estimate the upper tail of a sample, which shows whether rewards are bounded or can be arbitrarily large."""
 
 import numpy as np
 from jaxtyping import Float
@@ -8,15 +8,15 @@ _FEWEST, _SHARE = 50, 0.1
 
 
 def tail_index(rewards: Float[np.ndarray, " n"], level: float) -> tuple[float, float, float] | None:
-    """The extreme value index of the upper tail with its interval. None with fewer than 50 draws in the top tenth.
+    """Estimate the extreme value index of the upper tail; None if the top tenth has fewer than 50 draws.
 
-    Excesses over the 90 % point are modelled as generalised Pareto. The index comes from probability-weighted moments.
-    Its standard error is that of Hosking and Wallis (1987), which exists for an index below 1/2. Above 1/2, the
-    interval is infinite upwards. Bounded tails have an index below 0, normal and exponential ones 0, a tail like
-    x^(-nu) has 1/nu.
+    Excesses over the 90 % quantile are modelled by a generalised Pareto distribution. The index comes from
+    probability-weighted moments. Its standard error is the one by Hosking and Wallis (1987), which exists for an index
+    below 1/2. Above 1/2, the interval is infinite upwards. Bounded tails have an index below 0, normal and exponential
+    tails have the index 0, and a tail like x^(-nu) has the index 1/nu.
 
     Args:
-        rewards: independent draws.
+        rewards: the rewards of independent draws.
         level: confidence of the interval.
     """
     count = int(_SHARE * len(rewards))

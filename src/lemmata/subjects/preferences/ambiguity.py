@@ -1,4 +1,4 @@
-"""If people disagree, one reward ranks answers by how often they win, not by their mean utility.
+"""If people disagree, fitted rewards rank answers by how often they win, not by their mean utility.
 
 This theory controls the Bradley-Terry rewards that are fitted to comparisons by annotators of several kinds, if
 every pair of answers is compared equally often. It assumes that each kind has its own utilities. It leaves
@@ -18,7 +18,7 @@ _NEWTON = 14
 
 
 def _ranks(values: Float[Array, " k"]) -> Array:
-    """1 for the smallest."""
+    """Return the rank of each value, from 1 for the smallest."""
     return 1.0 + jnp.argsort(jnp.argsort(values))
 
 
@@ -43,13 +43,13 @@ class FittedRewardsOrderByBorda(Claim[Opinions]):
         lambda ranks, problem: _ranks(problem.shares @ problem.utilities),
     )
     controls = "the ranking of answers by rewards that are fitted to the choices of many people"
-    unexplained = "pairs that are compared unequally often; which ranking is right"
+    unexplained = "pairs that are not compared equally often; which ranking is right"
 
     def predict(self, problem: Opinions) -> Array:
         return _ranks(problem.preferred.sum(axis=1))
 
     def measure(self, problem: Opinions, key: Key[Array, ""]) -> Array:
-        """Newton's method on the expected log likelihood, with automatic derivatives."""
+        """Fit the rewards by Newton's method on the expected log likelihood, with automatic derivatives."""
         preferred = problem.preferred * (1 - jnp.eye(problem.utilities.shape[1]))
 
         def loss(rewards):

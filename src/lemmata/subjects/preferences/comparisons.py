@@ -36,8 +36,9 @@ def _connected(problem: ComparisonGraphs, connection: str) -> Array:
 def _has_one_fit(wins: np.ndarray) -> bool:
     """Whether every change of the rewards, except adding a constant, makes some comparison less likely.
 
-    A direction d with d_i >= d_j for each win of i over j never lowers the likelihood. If one raises it (by the linear
-    program), there is no maximum. If one changes nothing and is not constant (by the rank), there are many maxima.
+    A step in a direction d with d_i >= d_j for each win of i over j never lowers the likelihood. If some such d raises
+    the likelihood (found by a linear program), there is no maximum. If some d that is not constant leaves the
+    likelihood unchanged (found by the rank), there are many maxima.
     """
     winners, losers = np.nonzero(wins)
     items = len(wins)
@@ -61,7 +62,7 @@ class BradleyTerryExistence(Claim[ComparisonGraphs]):
     population = SparseTournaments()
     relation = Equal(block=_WHOLE)
     control = Control(
-        "it is enough that comparisons connect all items, regardless of who wins",
+        "it is enough that comparisons connect all items, whichever item wins",
         lambda value, problem: _connected(problem, "weak"),
     )
     controls = "whether comparisons determine rewards at all"
@@ -80,7 +81,7 @@ def _risk(contest: Contest, information: Float[Array, " p"]) -> Array:
 
 
 def _fitted(contest: Contest, shares: Float[Array, " p"]) -> Float[Array, " k"]:
-    """Rewards by Newton's method, from the share of comparisons that the first item of each pair won."""
+    """Fit rewards by Newton's method to the share of comparisons that the first item of each pair won."""
     items = len(contest.rewards)
     first, second = contest.pairs
     signs = np.eye(items)[first] - np.eye(items)[second]
@@ -114,14 +115,14 @@ class RewardRisk(Claim[Contest]):
         lambda value, problem: _risk(problem, jnp.full(len(problem.gaps), 0.25)),
     )
     controls = "the mean squared error of rewards that are fitted to comparisons"
-    unexplained = "comparisons that are chosen in view of earlier answers; preferences that follow no rewards"
+    unexplained = "comparisons that are chosen after seeing earlier answers; preferences that do not follow rewards"
     trials = 384
 
     def predict(self, problem: Contest) -> Array:
         return _risk(problem, jax.nn.sigmoid(problem.gaps) * jax.nn.sigmoid(-problem.gaps))
 
     def measure(self, problem: Contest, key: Key[Array, ""]) -> Array:
-        """The mean over a few contests, each simulated comparison by comparison and fitted."""
+        """Simulate a few contests, fit the rewards of each, and return the mean squared error."""
 
         def one(own):
             drawn = jax.random.uniform(own, (problem.comparisons, len(problem.gaps)), jnp.float32)
@@ -153,7 +154,7 @@ class PromptShiftsAreInvisible(Claim[PromptRewards]):
     population = ShiftedPrompts()
     relation = Equal(block=1)
     control = Control(
-        "rewards that are scaled by 9/10 have the same likelihood, too",
+        "rewards that are multiplied by 9/10 have the same likelihood, too",
         lambda value, problem: _log_likelihood(problem, 0.9),
     )
     controls = "the log likelihood of the comparisons of each prompt"
@@ -165,12 +166,12 @@ class PromptShiftsAreInvisible(Claim[PromptRewards]):
         return _log_likelihood(problem)
 
     def measure(self, problem: PromptRewards, key: Key[Array, ""]) -> Array:
-        """With the shifted rewards, computed by the quotient of exponentials."""
+        """Compute the log likelihoods with the shifted rewards, by the quotient of exponentials."""
         weights = jnp.exp(problem.rewards + problem.shifts[:, None])
         rows = jnp.arange(len(problem.shifts))[:, None]
         won, lost = weights[rows, problem.winners], weights[rows, problem.losers]
         return jnp.sum(jnp.log(won / (won + lost)), axis=1)
 
     def condition(self, problem: PromptRewards) -> Array:
-        """The exponential of a shifted reward is off by eps times its exponent."""
+        """The exponential of a shifted reward has a relative rounding error of eps times the exponent."""
         return 8 * (1 + jnp.abs(problem.rewards).max() + jnp.abs(problem.shifts).max())

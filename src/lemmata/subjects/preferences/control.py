@@ -1,4 +1,4 @@
-"""Reward against distance from a reference: the policy that is best for both, and how mirror ascent reaches it.
+"""The policy with the best trade-off between reward and divergence from a reference, and mirror ascent towards it.
 
 This theory controls J(pi) = E_pi r - beta KL(pi | ref) over all policies pi on a list of answers. It assumes that
 the rewards r are known and that the policy can be any distribution. It leaves unexplained which policy a network
@@ -20,7 +20,7 @@ _RATE = 0.3  # the step of mirror descent times beta
 
 
 def _below_the_best(problem: TabularPolicy, beta: Float[Array, ""]) -> Array:
-    """Beta log Z less beta times the divergence from the tilted policy, at the problem's own price outside."""
+    """Return b log Z - b KL(policy | the policy tilted with `beta`), where b is the problem's own beta."""
     log_z = jax.nn.logsumexp(problem.log_ref + problem.rewards / problem.beta)
     best = tilted(problem.log_ref, problem.rewards, beta)
     return problem.beta * (log_z - divergence(problem.log_policy, best))
@@ -31,7 +31,7 @@ def _centred(logs: Float[Array, " k"]) -> Array:
 
 
 class GibbsIdentity(Claim[TabularPolicy]):
-    """Let ref be a reference distribution on a list of answers y, let r(y) be the rewards of the answers, and let
+    """Let ref be a reference distribution on a list of answers y, and let r(y) be the rewards of the answers. Let
     beta > 0 be the coefficient of the divergence penalty. Every policy pi satisfies
 
         E_pi r - beta KL(pi | ref) = beta log Z - beta KL(pi | pi*),    pi*(y) = ref(y) e^(r(y)/beta) / Z,
@@ -54,12 +54,12 @@ class GibbsIdentity(Claim[TabularPolicy]):
         return _below_the_best(problem, problem.beta)
 
     def measure(self, problem: TabularPolicy, key: Key[Array, ""]) -> Array:
-        """The two sums of the left side."""
+        """Compute the left side, E_pi r - beta KL(pi | ref), by its two sums."""
         policy = jnp.exp(problem.log_policy)
         return jnp.sum(policy * (problem.rewards - problem.beta * (problem.log_policy - problem.log_ref)))
 
     def condition(self, problem: TabularPolicy) -> Array:
-        """The terms of the sums against their difference."""
+        """The size of the terms of the sums, relative to their difference."""
         policy, beta = jnp.exp(problem.log_policy), problem.beta
         logs = jnp.abs(problem.log_policy) + jnp.abs(problem.log_ref) + jnp.abs(problem.rewards) / beta
         size = beta * (jnp.sum(policy * logs) + jnp.abs(problem.rewards).max() / beta)
@@ -72,11 +72,11 @@ def _after_steps(problem: TabularPolicy, contraction: float) -> Array:
 
 
 class MirrorDescentToGibbs(Claim[TabularPolicy]):
-    """Let ref be a reference distribution on a list of answers, let r be the rewards of the answers, and let beta > 0
-    be the coefficient of the divergence penalty. For a policy pi, let J(pi) = E_pi r - beta KL(pi | ref). Mirror ascent
-    with step size eta takes pi_(t+1) proportional to pi_t exp(eta grad J(pi_t)). For a tabular softmax policy this is
-    the natural policy gradient. In log probabilities, the policy moves along a straight line through the policy pi*,
-    which is proportional to ref e^(r/beta):
+    """Let ref be a reference distribution on a list of answers, and let r be the rewards of the answers. Let beta > 0
+    be the coefficient of the divergence penalty. For a policy pi, let J(pi) = E_pi r - beta KL(pi | ref). Mirror
+    ascent with step size eta takes pi_(t+1) proportional to pi_t exp(eta grad J(pi_t)). For a tabular softmax policy
+    this is the natural policy gradient. In log probabilities, the policy moves along a straight line through the
+    policy pi*, which is proportional to ref e^(r/beta):
 
         log pi_t = log pi* + (1 - eta beta)^t (log pi_0 - log pi*) + a constant.
 
@@ -99,7 +99,7 @@ class MirrorDescentToGibbs(Claim[TabularPolicy]):
         return _after_steps(problem, 1 - _RATE)
 
     def measure(self, problem: TabularPolicy, key: Key[Array, ""]) -> Array:
-        """Steps with an automatic gradient."""
+        """Take the steps of mirror ascent with an automatic gradient."""
 
         def value(policy):
             return jnp.sum(policy * (problem.rewards - problem.beta * (jnp.log(policy) - problem.log_ref)))
@@ -110,7 +110,7 @@ class MirrorDescentToGibbs(Claim[TabularPolicy]):
         return _centred(jax.lax.fori_loop(0, _STEPS, step, problem.log_policy))
 
     def condition(self, problem: TabularPolicy) -> Array:
-        """Each step rounds logits of the size of log pi and r/beta; later steps shrink what was rounded."""
+        """Each step rounds logits of the size of log pi and r/beta; later steps shrink this rounding error."""
         size = jnp.abs(problem.log_policy).max() + jnp.abs(problem.log_ref).max()
         size += jnp.abs(problem.rewards).max() / problem.beta
         return 8 / _RATE * (1 + size / jnp.abs(_after_steps(problem, 1 - _RATE)).max())

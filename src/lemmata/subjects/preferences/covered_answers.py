@@ -1,4 +1,4 @@
-"""How far a policy has left the data of its reward, and what estimators of its divergence measure and optimise.
+"""How much a reward over-estimates a policy far from its data, and what divergence estimators measure and optimise.
 
 This theory controls how much a learned reward over-estimates, through the ratio policy/reference. It also controls the
 estimators of KL(policy | reference) from draws of the policy. It assumes that the reward was fitted on answers of the
@@ -38,7 +38,9 @@ class OverestimationByChiSquared(Claim[TabularPolicy]):
     """
 
     title = "The over-estimation of a reward is at most a multiple of the root of chi-squared"
-    source = Source("emergence2026", "Figure 20.13", "Figure 20.15", note="hacking as a shift, as a bound")
+    source = Source(
+        "emergence2026", "Figure 20.13", "Figure 20.15", note="reward hacking as a distribution shift; here as a bound"
+    )
     population = ProxyErrors()
     relation = AtMost()
     control = Control(
@@ -58,7 +60,7 @@ class OverestimationByChiSquared(Claim[TabularPolicy]):
         return 4.0 * len(problem.rewards)
 
     def trivial(self, problem: TabularPolicy) -> Array:
-        """The range of the error."""
+        """Return the range of the error."""
         return problem.rewards.max() - problem.rewards.min()
 
 
@@ -104,7 +106,7 @@ class NonNegativeEstimateIsQuieter(Claim[TabularPolicy]):
     """
 
     title = "Near the reference, the non-negative estimator of KL has much less noise"
-    source = Source("schulman2020", note="main result, the variance, as a rate")
+    source = Source("schulman2020", note="main result on the variance; here as a rate")
     population = TabularPolicies()
     relation = Rate("epsilon", _NEARBY, margin=0.1, resolution=0.1)
     control = Control(
@@ -116,7 +118,7 @@ class NonNegativeEstimateIsQuieter(Claim[TabularPolicy]):
     predict = 1.0
 
     def measure_at(self, problem: TabularPolicy, key: Key[Array, ""], rung: float) -> Array:
-        """The ratio of the two standard deviations, by sums over the answers."""
+        """Return the ratio of the two standard deviations, computed by sums over the answers."""
         direction = problem.log_policy - problem.log_ref
         policy = jax.nn.softmax(problem.log_ref + rung * direction)
         logs = problem.log_ref - jnp.log(policy)
@@ -125,13 +127,13 @@ class NonNegativeEstimateIsQuieter(Claim[TabularPolicy]):
 
 
 def _mean_gradient(problem: TabularPolicy, estimate) -> Array:
-    """The gradient of an estimate with respect to the logits of pi at fixed draws, averaged over draws from pi."""
+    """Return the mean, over draws from pi, of an estimator's gradient by the logits of pi at fixed draws."""
     jacobian = jax.jacobian(lambda logits: estimate(problem.log_ref - jax.nn.log_softmax(logits)))(problem.log_policy)
     return jnp.exp(problem.log_policy) @ jacobian
 
 
 def _gradient_of(problem: TabularPolicy, reverse: bool) -> Array:
-    """The gradient by the logits of pi of KL(pi | ref), or of KL(ref | pi)."""
+    """Return the gradient of KL(pi | ref), or of KL(ref | pi), with respect to the logits of pi."""
 
     def value(logits):
         logs = jax.nn.log_softmax(logits)
@@ -141,7 +143,7 @@ def _gradient_of(problem: TabularPolicy, reverse: bool) -> Array:
 
 
 def _rounded_sums(problem: TabularPolicy) -> Array:
-    """The terms of the sums, of the size of the ratio and its logarithm, against their result."""
+    """The size of the terms of the sums, which is the ratio and its logarithm, relative to the result."""
     logs = problem.log_ref - problem.log_policy
     size = (1 + jnp.abs(problem.log_policy).max() + jnp.abs(problem.log_ref).max()) * (1 + jnp.exp(logs).max())
     least = jnp.minimum(*(jnp.abs(_gradient_of(problem, reverse)).max() for reverse in (False, True)))
@@ -159,12 +161,13 @@ class SquaredLogRatioGradient(Claim[TabularPolicy]):
     """
 
     title = "The mean gradient of half the squared log ratio is the gradient of KL(pi | ref)"
-    source = Source("schulman2020", note="beside the estimators; the gradient is derived here")
+    source = Source("schulman2020", note="the source states the estimators; the gradient is derived here")
     stated = Kind.OWN
     population = TabularPolicies()
     relation = Equal(block=_WHOLE)
     control = Control(
-        "the mean gradient is that of KL(ref | pi)", lambda gradient, problem: _gradient_of(problem, reverse=True)
+        "the mean gradient is the gradient of KL(ref | pi)",
+        lambda gradient, problem: _gradient_of(problem, reverse=True),
     )
     controls = "what a penalty optimises if it is differentiated on fixed draws"
     unexplained = "estimators that are part of the reward instead of the loss"
@@ -189,12 +192,12 @@ class UnbiasedEstimatesHaveOtherGradients(Claim[TabularPolicy]):
     """
 
     title = "Unbiased estimators of KL(pi | ref) do not have its gradient"
-    source = Source("schulman2020", note="beside the estimators; the gradients are derived here")
+    source = Source("schulman2020", note="the source states the estimators; the gradients are derived here")
     stated = Kind.OWN
     population = TabularPolicies()
     relation = Equal(block=_WHOLE)
     control = Control(
-        "both mean gradients are that of KL(pi | ref)",
+        "both mean gradients equal the gradient of KL(pi | ref)",
         lambda gradients, problem: jnp.broadcast_to(_gradient_of(problem, reverse=False), gradients.shape),
     )
     controls = "what a penalty optimises if it is differentiated on fixed draws"

@@ -51,14 +51,14 @@ class DpoOptimum(Claim[ComparedRewards]):
         lambda value, problem: _centred(tilted(problem.log_ref, problem.rewards, problem.beta / 2)),
     )
     controls = "the logits, with mean 0, of the policy that minimises the expected loss"
-    unexplained = "answers that no pair contains; preferences that follow no rewards; finite data"
+    unexplained = "answers that are not in any pair; preferences that do not follow rewards; finite data"
     condition = 1000.0  # the gradient is rounded; rare pairs make the curvature small
 
     def predict(self, problem: ComparedRewards) -> Array:
         return _centred(tilted(problem.log_ref, problem.rewards, problem.beta))
 
     def measure(self, problem: ComparedRewards, key: Key[Array, ""]) -> Array:
-        """Newton's method on the logits, in units of 1/beta, with automatic derivatives."""
+        """Minimise the loss by Newton's method on the logits, in units of 1/beta, with automatic derivatives."""
         r, k = problem.rewards, len(problem.rewards)
         chance = jax.nn.sigmoid(r[:, None] - r[None, :])
 
@@ -76,7 +76,7 @@ class DpoOptimum(Claim[ComparedRewards]):
 
 
 def _margin(weights: Float[Array, " d"], problem: FeaturePair) -> Array:
-    """The reference-corrected log odds of a log-linear policy, from its log probabilities."""
+    """Return the reference-corrected log odds of a log-linear policy, from its log probabilities."""
     logs = jax.nn.log_softmax(problem.features @ weights)
     ref = jax.nn.log_softmax(problem.features @ problem.reference)
     return (logs[0] - logs[1]) - (ref[0] - ref[1])
@@ -87,7 +87,7 @@ def _loss(weights: Float[Array, " d"], problem: FeaturePair) -> Array:
 
 
 def _pull(problem: FeaturePair) -> Array:
-    """Beta sigma(-beta m), which is the size of an update."""
+    """Return beta sigma(-beta m), the weight of an update."""
     apart = (problem.features[0] - problem.features[1]) @ (problem.weights - problem.reference)
     return problem.beta * jax.nn.sigmoid(-problem.beta * apart)
 
@@ -104,8 +104,8 @@ class DpoGradient(Claim[FeaturePair]):
         -beta sigma(-beta m) (grad log pi(y_w) - grad log pi(y_l)).
 
     So gradient descent raises the log odds of y_w against y_l, relative to the reference. The larger the margin already
-    is, the smaller is the step. For a policy proportional to exp(<theta, phi(y)>), where theta are the weights and
-    phi(y) are the features of answer y, the gradient is -beta sigma(-beta m) (phi(y_w) - phi(y_l)).
+    is, the smaller is the step. Let a policy be proportional to exp(<theta, phi(y)>), where theta are the weights and
+    phi(y) are the features of answer y. Then the gradient is -beta sigma(-beta m) (phi(y_w) - phi(y_l)).
     """
 
     title = "A step of DPO raises the log odds, with a weight that falls as the margin grows"
@@ -126,7 +126,7 @@ class DpoGradient(Claim[FeaturePair]):
         return jax.grad(_loss)(problem.weights, problem)
 
     def condition(self, problem: FeaturePair) -> Array:
-        """Probabilities of all answers enter the automatic gradient and cancel."""
+        """The automatic gradient contains the probabilities of all answers, which cancel."""
         largest = jnp.abs(problem.features).max() * (1 + jnp.abs(problem.features @ problem.weights).max())
         return 4 * (1 + largest / jnp.abs(_difference(problem)).max()) * len(problem.features)
 
@@ -160,19 +160,19 @@ class ChosenCanFall(Claim[FeaturePair]):
         return _pull(problem) * jnp.dot(problem.features[0] - mean, _difference(problem))
 
     def measure(self, problem: FeaturePair, key: Key[Array, ""]) -> Array:
-        """The derivative of the log probability along the automatic gradient of the loss."""
+        """Return the derivative of the log probability along the automatic gradient of the loss."""
         chosen = lambda weights: jax.nn.log_softmax(problem.features @ weights)[0]
         direction = -jax.grad(_loss)(problem.weights, problem)
         return jax.jvp(chosen, (problem.weights,), (direction,))[1]
 
     def condition(self, problem: FeaturePair) -> Array:
-        """Products of features cancel."""
+        """The products of features in the inner product cancel in part."""
         size = jnp.sum(problem.features**2, axis=1).max() * (1 + jnp.abs(problem.features @ problem.weights).max())
         return 4 * (1 + _pull(problem) * size * len(problem.features) / jnp.abs(self.predict(problem)))
 
 
 def _with_mass_on_the_unseen(problem: UnseenAnswer) -> Float[Array, " 3"]:
-    """Log probabilities with the margin that the labels ask for, and all but `left` on the third answer."""
+    """Return log probabilities with the optimal margin for the labels, and with 1 - `left` on the third answer."""
     q = problem.probability
     log_odds = jnp.log(q / (1 - q)) / problem.beta + problem.log_ref[0] - problem.log_ref[1]
     compared = jnp.log(problem.left) + jnp.stack([jax.nn.log_sigmoid(log_odds), jax.nn.log_sigmoid(-log_odds)])
@@ -194,14 +194,14 @@ class UnseenAnswersTakeTheMass(Claim[UnseenAnswer]):
     population = UnseenAnswers()
     relation = Witness()
     control = Control("the third answer takes the probability 1 - eta/2", lambda mass, problem: (1 + mass) / 2)
-    controls = "the probability of an answer that no comparison contains"
+    controls = "the probability of an answer that is not in any comparison"
     unexplained = "which of the minimisers gradient descent finds from the reference"
 
     def predict(self, problem: UnseenAnswer) -> Array:
         return 1 - problem.left
 
     def measure(self, problem: UnseenAnswer, key: Key[Array, ""]) -> Array:
-        """The mass of the third answer if the loss is the entropy, else 0."""
+        """Return the probability of the third answer if the loss equals the entropy, and otherwise 0."""
         logs, q = _with_mass_on_the_unseen(problem), problem.probability
         logit = problem.beta * ((logs[0] - logs[1]) - (problem.log_ref[0] - problem.log_ref[1]))
         loss = -q * jax.nn.log_sigmoid(logit) - (1 - q) * jax.nn.log_sigmoid(-logit)
@@ -234,7 +234,7 @@ class RegularisedUnseenMass(Claim[UnseenAnswer]):
         return jnp.exp(problem.log_ref[2] + 2 * problem.bound / problem.beta)
 
     def measure(self, problem: UnseenAnswer, key: Key[Array, ""]) -> Array:
-        """The policy that mirror ascent ends at."""
+        """Return the probability by the policy that mirror ascent converges to."""
 
         def value(policy):
             return jnp.sum(policy * (problem.rewards - problem.beta * (jnp.log(policy) - problem.log_ref)))

@@ -1,4 +1,4 @@
-"""How much reward a divergence can buy: for light tails, a multiple of its root.
+"""The largest gain in reward at a given divergence: for light tails, a multiple of the root of the divergence.
 
 This theory controls the gain E_pi r - E_ref r of any policy by its divergence from the reference. It assumes
 rewards that are sub-Gaussian under the reference. It leaves unexplained proxies with heavy tails, for which no such
@@ -27,7 +27,9 @@ class DivergenceFrontier(Claim[TabularPolicy]):
     """
 
     title = "The gain in a sub-Gaussian reward is at most sigma sqrt(2 KL(pi | ref))"
-    source = Source("emergence2026", "Figure 20.12", note="fit against distance, as the Donsker-Varadhan bound")
+    source = Source(
+        "emergence2026", "Figure 20.12", note="the gain against the divergence; here as the Donsker-Varadhan bound"
+    )
     population = SubGaussianRewards()
     relation = AtMost()
     control = Control("the gain is at most sigma sqrt(KL)", lambda bound, problem: bound / jnp.sqrt(2.0))
@@ -42,11 +44,11 @@ class DivergenceFrontier(Claim[TabularPolicy]):
         return jnp.sum(moved * problem.rewards)
 
     def condition(self, problem: TabularPolicy) -> Array:
-        """Both sides are rounded sums over the answers, of differences as small as the root of the divergence."""
+        """Both sides are rounded sums over the answers, and their terms cancel down to the root of the divergence."""
         return 100 * (1 + 1 / jnp.sqrt(2 * divergence(problem.log_policy, problem.log_ref)))
 
     def trivial(self, problem: TabularPolicy) -> Array:
-        """The gain of the best answer."""
+        """Return the gain of the policy that always gives the best answer."""
         return problem.rewards.max() - jnp.sum(jnp.exp(problem.log_ref) * problem.rewards)
 
 
@@ -61,11 +63,13 @@ class FrontierShareOfBestOfN(Claim[RankedAnswers]):
     """
 
     title = "The best of n achieves at least nine tenths of the largest gain at its divergence"
-    source = Source("beirami2025", note="beside exponential tilting, for normal rewards, with a constant")
+    source = Source("beirami2025", note="compared with exponential tilting, for normal rewards, with a constant")
     stated = Kind.OWN
     population = Rankings(answers=2, fewest=2, most=2000)
     relation = AtLeast()
-    control = Control("the best of n gains at least 0.94 of it", lambda bound, problem: bound * 0.94 / 0.9)
+    control = Control(
+        "the best of n gains at least 0.94 of the largest gain", lambda bound, problem: bound * 0.94 / 0.9
+    )
     controls = "the gain of the best of n, relative to the best policy at the same divergence"
     unexplained = "rewards that are not normal"
     trivial = 0.0  # the gain of one draw

@@ -1,9 +1,9 @@
-"""Goodhart's law with numbers: optimising a proxy can keep helping, peak, or lose everything again.
+"""Goodhart's law with numbers: the gold reward can keep rising with the proxy, peak, or lose all of its gain.
 
-This theory controls the gold reward of policies that follow a proxy of it. Independent normal errors never hurt,
-gold that turns down peaks at a known distance, and heavy-tailed errors remove the whole gain in the end. It assumes
-that the distribution of the proxy given the gold reward is known. It leaves unexplained which of the three cases a
-learned reward resembles.
+This theory controls the gold reward of policies that follow a proxy of it. With independent normal errors, gold never
+falls. If gold is a quadratic function of the proxy, it peaks at a known divergence. Heavy-tailed errors finally remove
+the whole gain. It assumes that the distribution of the proxy given the gold reward is known. It leaves unexplained
+which of the three cases a learned reward resembles.
 """
 
 import equinox as eqx
@@ -33,7 +33,7 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "sampler"}
 
 
 class NormalProxy(eqx.Module):
-    """Proxy = gold + error, both normal with mean 0 and independent; a tilt of the reference by exp(tilt proxy)."""
+    """Standard deviations of a normal gold reward and of its proxy's independent error; a tilt by e^(tilt proxy)."""
 
     gold: Float[Array, ""]
     error: Float[Array, ""]
@@ -46,9 +46,7 @@ class NormalProxy(eqx.Module):
 
 
 class NormalProxies(Population[NormalProxy]):
-    """Gold rewards of scale 1/2 to 2, an error of comparable scale, and a tilt of 1/2 to 1 standard deviations of the
-    proxy.
-    """
+    """Gold rewards of scale 1/2 to 2, comparable errors, and tilts that move the mean proxy by 1/2 to 1 of its sd."""
 
     settings = Space(error=Real(1.0, 0.5, 3.0, "error over gold", corners=(0.7, 1.5)))
 
@@ -59,13 +57,15 @@ class NormalProxies(Population[NormalProxy]):
         return NormalProxy(gold, error, (0.5 + 0.5 * u[2]) / jnp.sqrt(gold**2 + error**2))
 
     def hypotheses(self, problem: NormalProxy) -> list[Hypothesis]:
-        return [Hypothesis("the proxy has an error", problem.error, ">", 0.0, "otherwise proxy and gold are one")]
+        return [
+            Hypothesis("the proxy has an error", problem.error, ">", 0.0, "otherwise the proxy equals the gold reward")
+        ]
 
 
 class CurvedGold(eqx.Module):
     """The proxy s is standard normal under the reference, and the gold reward is s - curvature s² / 2.
 
-    With the requested tilts.
+    `tilts` are the values of lambda in the tilts by e^(lambda s).
     """
 
     curvature: Float[Array, ""]
@@ -73,7 +73,7 @@ class CurvedGold(eqx.Module):
 
 
 class HeavyProxy(eqx.Module):
-    """Proxy = gold + scale * error, gold standard normal, the error Student's with `freedom` degrees of freedom."""
+    """A proxy gold + scale * error, where gold is standard normal and error is Student's t with `freedom` degrees."""
 
     freedom: Float[Array, ""]
     scale: Float[Array, ""]
@@ -81,7 +81,13 @@ class HeavyProxy(eqx.Module):
 
 _HEAVY = Drawn(
     HeavyProxy,
-    lambda own: Hypothesis("the error has a variance", own.freedom, ">", 2.0, "so that means of maxima are stable"),
+    lambda own: Hypothesis(
+        "the error has a finite variance (degrees of freedom above 2)",
+        own.freedom,
+        ">",
+        2.0,
+        "otherwise simulated means of maxima vary too much",
+    ),
     freedom=Real(3.0, 2.5, 3.5, "degrees of freedom of the error", corners=(2.6, 3.4)),
     scale=Real(1.2, 1.0, 2.0, "scale of the error", corners=(1.0, 1.6)),
 )
@@ -94,7 +100,7 @@ _LADDER = tuple(map(float, _SIZES))
 
 
 def _best_of(proxy: Float[Array, " s"], values: Float[Array, " s"], counts: tuple[int, ...]) -> Array:
-    """The mean value of the answer with the best proxy of n, for each n, over the draws in groups of n."""
+    """Return, for each n, the mean value of the answer with the largest proxy of n, over groups of n draws."""
 
     def one(n):
         groups = proxy.reshape(-1, n)
@@ -118,7 +124,7 @@ class NormalErrorsNeverHurt(Claim[NormalProxy]):
     """
 
     title = "With normal errors, the gold reward is a fixed fraction of the proxy reward"
-    source = Source("gao2023goodhart", note="the regressional part, derived")
+    source = Source("gao2023goodhart", note="the regressional effect, derived here")
     stated = Kind.OWN
     population = NormalProxies()
     # if weights are divided so that they sum to one, they have a bias of the order of one over the number of draws
@@ -136,7 +142,7 @@ class NormalErrorsNeverHurt(Claim[NormalProxy]):
         return problem.share * jnp.append(spread * maxima, problem.tilt * spread**2)
 
     def measure(self, problem: NormalProxy, key: Key[Array, ""]) -> Array:
-        """Draws of gold and error: the best of n of them, and their mean with the weights of the tilt."""
+        """Average gold over the best of n draws, and over all draws with the weights of the tilt."""
         gold, error = jax.random.normal(key, (2, _DRAWS)) * jnp.stack([problem.gold, problem.error])[:, None]
         proxy = gold + error
         return jnp.append(_best_of(proxy, gold, _BEST_OF), jax.nn.softmax(problem.tilt * proxy) @ gold)
@@ -175,7 +181,7 @@ class CurvedGoldPeaks(Claim[CurvedGold]):
     def measure(self, problem: CurvedGold, key: Key[Array, ""]) -> Array:
         """Means under the tilted distribution by Gauss-Hermite quadrature.
 
-        The peak by bisection of the gain's derivative.
+        Find the peak by bisection of the gain's derivative.
         """
         points, weights = map(jnp.asarray, np.polynomial.hermite_e.hermegauss(60))
         gold = points - problem.curvature * points**2 / 2
@@ -200,7 +206,7 @@ def _gains(problem: CurvedGold, bend: float) -> Array:
 
 
 def _heavy_draws(problem: HeavyProxy, key: Key[Array, ""]) -> tuple[Array, Array]:
-    """Gold and proxy of many answers, the error by the polar form of Student's law (Bailey, 1994)."""
+    """Draw gold and proxy of many answers; errors come from Bailey's polar method for Student's t (1994)."""
     one, two = jax.random.split(key)
     gold = jax.random.normal(one, (_MANY,))
     u, angle = jax.random.uniform(two, (2, _MANY), minval=1e-300)

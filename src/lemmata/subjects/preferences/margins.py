@@ -1,10 +1,9 @@
-"""The margin that minimises a preference loss. It is a logit for the logistic loss, and a finite number for the squared
-loss.
+"""The margin that minimises a preference loss: a logit for the logistic loss, and always finite for the squared loss.
 
 This theory is about one pair of answers and its margin h = log(pi(y_1)/ref(y_1)) - log(pi(y_2)/ref(y_2)). The first
-answer is preferred with probability q. Under the logistic loss and labels without noise, the margin grows without end.
-The theory assumes that the margin can be any number. It leaves unexplained how many pairs share the weights that set
-their margins.
+answer is preferred with probability q. Under the logistic loss and labels without noise, the margin grows without
+limit. The theory assumes that the margin can be any number. It leaves unexplained how many pairs share the weights
+that set their margins.
 """
 
 import jax
@@ -42,18 +41,18 @@ class DpoMargin(Claim[LabelledPair]):
         "the margin is 2 (2q - 1)/beta, the first order in q - 1/2", lambda margin, problem: _linear(problem)
     )
     controls = "the margin at the minimum of the logistic loss"
-    unexplained = "pairs whose margins are set by common weights"
+    unexplained = "pairs whose margins depend on shared weights"
 
     def predict(self, problem: LabelledPair) -> Array:
         return jnp.log(problem.probability / (1 - problem.probability)) / problem.beta
 
     def measure(self, problem: LabelledPair, key: Key[Array, ""]) -> Array:
-        """Newton's method with automatic derivatives, from 0."""
+        """Minimise the loss by Newton's method with automatic derivatives, started at 0."""
         q, beta = problem.probability, problem.beta
         return _newton(lambda h: -q * jax.nn.log_sigmoid(beta * h) - (1 - q) * jax.nn.log_sigmoid(-beta * h), 20)
 
     def condition(self, problem: LabelledPair) -> Array:
-        """That of a logit."""
+        """The condition number of the logit as a function of q."""
         q = problem.probability
         return 16 / (q * (1 - q) * jnp.log(q / (1 - q)))
 
@@ -78,7 +77,7 @@ class IpoMargin(Claim[LabelledPair]):
     relation = Equal()
     control = Control("the margin is (2q - 1)/beta", lambda margin, problem: 2 * margin)
     controls = "the margin at the minimum of the squared loss"
-    unexplained = "pairs whose margins are set by common weights"
+    unexplained = "pairs whose margins depend on shared weights"
 
     def predict(self, problem: LabelledPair) -> Array:
         return (2 * problem.probability - 1) / (2 * problem.beta)
@@ -88,7 +87,7 @@ class IpoMargin(Claim[LabelledPair]):
         return _newton(lambda h: q * (h - target) ** 2 + (1 - q) * (-h - target) ** 2, 2)
 
     def condition(self, problem: LabelledPair) -> Array:
-        """The two pulls cancel."""
+        """The gradients for the two labels cancel."""
         return 8 / (2 * problem.probability - 1)
 
 
@@ -120,7 +119,7 @@ class MarginWithoutEnd(Claim[LabelledPair]):
         return jax.lax.fori_loop(0, 40, step, jnp.log(end)) / problem.beta
 
     def measure(self, problem: LabelledPair, key: Key[Array, ""]) -> Array:
-        """The method of Runge and Kutta in s = log(1 + beta² t), with automatic gradients of the loss."""
+        """Integrate the flow by Runge-Kutta steps in s = log(1 + beta² t), with automatic gradients of the loss."""
         beta = problem.beta
         length = jnp.log1p(beta**2 * problem.time) / _STEPS
         slope = lambda s, h: -jax.grad(lambda x: -jax.nn.log_sigmoid(beta * x))(h) * jnp.exp(s) / beta**2

@@ -1,7 +1,7 @@
 """The best of n draws: its distribution, its divergence from the reference, and how often it wins.
 
-This theory controls the answer of the largest reward among n independent draws of a reference. It assumes rewards
-without ties, or ties that are broken by chance. It leaves unexplained whether the reward is worth having.
+This theory controls the answer with the largest reward among n independent draws from a reference. It assumes that
+rewards have no ties, or that ties are broken at random. It leaves unexplained whether the reward is worth having.
 """
 
 import itertools
@@ -25,7 +25,7 @@ class LawOfBestOfN(Claim[FewAnswers]):
     """
 
     title = "The best of n draws is answer i with probability F_i^n - F_(i-1)^n"
-    source = Source("beirami2025", "Section 2", note="the law of the best of n")
+    source = Source("beirami2025", "Section 2", note="the distribution of the best of n")
     population = ShortRankings()
     relation = Equal()
     control = Control(
@@ -38,7 +38,7 @@ class LawOfBestOfN(Claim[FewAnswers]):
         return jnp.exp(best_of_n_law(jnp.log(problem.probabilities), problem.draws))
 
     def measure(self, problem: FewAnswers, key: Key[Array, ""]) -> Array:
-        """All k^n sequences of draws, listed."""
+        """List all k^n sequences of draws and add up their probabilities."""
         answers = len(problem.probabilities)
         drawn = np.array(list(itertools.product(range(answers), repeat=problem.draws)))
         chance = jnp.prod(problem.probabilities[drawn], axis=1)
@@ -54,7 +54,7 @@ def _as_a_density(problem: FewAnswers) -> Array:
 
 
 def _measured_divergence(problem: RankedAnswers) -> Array:
-    """KL(best of n | reference) by the differences of powers of the distribution function, if they are positive."""
+    """Return KL(best of n | reference), from differences of powers of the distribution function that are positive."""
     chance = jnp.exp(problem.logp)
     after = jnp.cumsum(chance)
     law = after**problem.draws - (after - chance) ** problem.draws
@@ -90,7 +90,7 @@ class DivergenceOfBestOfN(Claim[RankedAnswers]):
         return 16.0 * len(problem.logp)
 
     def trivial(self, problem: RankedAnswers) -> Array:
-        """The divergence of the best answer."""
+        """Return log(1/p_k), the divergence of the policy that always gives the best answer."""
         return -problem.logp[-1]
 
 
@@ -117,7 +117,7 @@ class WinRateOfBestOfN(Claim[RankedAnswers]):
         return problem.draws / (problem.draws + 1)
 
     def measure(self, problem: RankedAnswers, key: Key[Array, ""]) -> Array:
-        """The law of the best against the chance that a draw is worse, ties halved."""
+        """Weight the chance that a draw is worse, plus half the chance of a tie, by the distribution of the best."""
         chance = jnp.exp(problem.logp)
         worse = jnp.cumsum(chance) - chance
         return jnp.sum(jnp.exp(best_of_n_law(problem.logp, problem.draws)) * (worse + chance / 2))

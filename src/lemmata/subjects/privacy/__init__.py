@@ -1,4 +1,4 @@
-"""Differential privacy: the exact Gaussian curve, the budget that noisy steps spend, audits of trainings."""
+"""Differential privacy: the exact Gaussian privacy curve, the budget spent by noisy steps, and audits of training."""
 
 from lemmata.core import read_arguments as _read_arguments
 

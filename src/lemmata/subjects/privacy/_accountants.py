@@ -1,4 +1,4 @@
-"""Accountants of steps on sampled rows: dp-accounting's, and the central limit."""
+"""Accountants for training steps on sampled rows: those of the package dp-accounting, and the central limit."""
 
 import contextlib
 import logging
@@ -17,13 +17,13 @@ _LARGE_ORDERS = tuple(2**power for power in range(6, 14))
 
 
 def budgets(noise: float, rate: float, steps: int, deltas: Sequence[float]) -> list[float]:
-    """The eps of `privacy_spent` at several deltas.
+    """Return the eps of `privacy_spent` at several deltas.
 
     Args:
-        noise: standard deviation of the noise in units of the clipping norm.
+        noise: the standard deviation of the noise in units of the clipping norm.
         rate: the probability with which a row takes part in a step.
-        steps: how many.
-        deltas: of the privacy.
+        steps: the number of steps.
+        deltas: the values of delta in (eps, delta)-privacy.
     """
     if rate == 1:
         return [budget(delta, math.sqrt(steps) / noise) for delta in deltas]
@@ -35,36 +35,36 @@ def budgets(noise: float, rate: float, steps: int, deltas: Sequence[float]) -> l
 
 
 def central_ratio(noise: float, rate: float, steps: int) -> float:
-    """The mu of the normal law that the sum of losses tends to: rate sqrt(steps (e^(1/noise²) - 1)).
+    """Return mu = rate sqrt(steps (e^(1/noise²) - 1)) of the normal limit of the total privacy loss.
 
     Args:
-        noise: standard deviation of the noise in units of the clipping norm.
+        noise: the standard deviation of the noise in units of the clipping norm.
         rate: the probability with which a row takes part in a step.
-        steps: how many.
+        steps: the number of steps.
     """
     exponent = 1 / noise / noise
     return rate * math.sqrt(steps * math.expm1(exponent)) if exponent < 700 else math.inf
 
 
 def sampled_steps(noise: float, rate: float, steps: int, package: Any) -> Any:
-    """The steps in dp-accounting's words.
+    """Return the steps as an event of dp-accounting.
 
     Args:
-        noise: standard deviation of the noise in units of the clipping norm.
+        noise: the standard deviation of the noise in units of the clipping norm.
         rate: the probability with which a row takes part in a step.
-        steps: how many.
-        package: of the accountants.
+        steps: the number of steps.
+        package: the module dp_accounting.
     """
     return package.SelfComposedDpEvent(package.PoissonSampledDpEvent(rate, package.GaussianDpEvent(noise)), steps)
 
 
 def by_divergences(event: Any, delta: float, package: Any) -> float:
-    """The eps by Rényi divergences, at the best order from 1.1 to 8192.
+    """Return eps by Rényi divergences, at the best order from 1.1 to 8192.
 
     Args:
         event: the steps.
-        delta: of the privacy.
-        package: of the accountants.
+        delta: the delta of (eps, delta)-privacy.
+        package: the module dp_accounting.
     """
     spent = lambda orders: package.rdp.RdpAccountant(orders).compose(event).get_epsilon_and_optimal_order(delta)
     with _quiet():
@@ -80,23 +80,23 @@ def by_divergences(event: Any, delta: float, package: Any) -> float:
 
 
 def by_losses(event: Any, package: Any, scale: float) -> Any:
-    """The losses' distribution, rounded up, on a grid in proportion to the budget; None if a step is too large.
+    """Return the privacy loss distribution, rounded up, on a grid that grows with `scale`; None if it is too coarse.
 
     Args:
         event: the steps.
-        package: of the accountants.
-        scale: about the budget, from its divergences.
+        package: the module dp_accounting.
+        scale: about the size of eps, from `by_divergences`.
     """
     grid = _GRID * max(1.0, scale / FINE)
     return None if grid > _COARSEST else package.pld.PLDAccountant(value_discretization_interval=grid).compose(event)
 
 
 def eps_of(losses: Any, delta: float) -> float:
-    """The eps by losses, infinite if there are none.
+    """Return eps from the privacy loss distribution; infinite if there is none.
 
     Args:
-        losses: of `by_losses`.
-        delta: of the privacy.
+        losses: the result of `by_losses`.
+        delta: the delta of (eps, delta)-privacy.
     """
     return math.inf if losses is None else float(losses.get_epsilon(delta))
 
@@ -105,7 +105,7 @@ def eps_of(losses: Any, delta: float) -> float:
 def _quiet() -> Iterator[None]:
     """Suppress warnings of Rényi orders whose series do not converge.
 
-    They are left out, and the others give the bound.
+    dp-accounting leaves these orders out; the other orders give the bound.
     """
     log = logging.getLogger("absl")
     level = log.level
@@ -117,10 +117,10 @@ def _quiet() -> Iterator[None]:
 
 
 def accountants(needed: bool) -> Any:
-    """The package dp_accounting, None if it is missing and not needed.
+    """Return the package dp_accounting, or None if it is not installed and not needed.
 
     Args:
-        needed: whether to refuse without it.
+        needed: whether to raise SettingError if the package is not installed.
 
     Raises:
         SettingError: if the package is needed and not installed.

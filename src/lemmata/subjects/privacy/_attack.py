@@ -15,18 +15,19 @@ from lemmata.errors import DataError, ShapeError
 
 @dataclasses.dataclass(frozen=True)
 class ThresholdAttack:
-    """The best threshold of scores, and how much claimed privacy its errors refute.
+    """The best threshold of the scores, and the lower bound on eps that its error rates give.
 
     Args:
-        eps: with confidence 1 - alpha the mechanism is not (e, delta)-private for any e below this.
-        ceiling: the largest eps that so many held-out scores can show.
-        threshold: chosen on the first half of the scores.
+        eps: the lower bound: with confidence 1 - alpha, the training is not (e, delta)-private for any e below it.
+        ceiling: the largest lower bound on eps that this number of held-out scores can give.
+        threshold: the threshold, chosen on the first half of the scores.
         above: True if the event is a score above the threshold, and False if it is a score at or below it.
-        member: whether the event is more likely with the canary than without it. hits, trials: how often the event
-            happened in held-out runs of the more likely kind. false_hits, false_trials: how often it happened in the
-            other runs.
-        likelier: the lower limit of its probability where it is the likelier one.
-        rarer: the upper limit of its probability in the other runs. delta, alpha: the requested values.
+        member: whether the event is more likely with the canary than without it.
+        hits, trials: how often the event happened in held-out runs of the more likely kind.
+        false_hits, false_trials: how often it happened in the other runs.
+        likelier: the lower confidence limit of the event's probability in the runs of the more likely kind.
+        rarer: the upper confidence limit of the event's probability in the other runs.
+        delta, alpha: the requested values.
     """
 
     eps: float
@@ -44,29 +45,29 @@ class ThresholdAttack:
     alpha: float
 
     def at(self, delta: float) -> float:
-        """The lower bound of eps at another delta, with the same confidence for all of them together.
+        """Return the lower bound on eps at another delta. The confidence 1 - alpha holds for all deltas together.
 
         Args:
-            delta: of the privacy.
+            delta: the delta of (eps, delta)-privacy.
         """
         return max(math.log((self.likelier - delta) / self.rarer), 0.0) if self.likelier > delta else 0.0
 
 
 def threshold_attack(with_canary: Any, without: Any, delta: float = 1e-5, alpha: float = 0.05) -> ThresholdAttack:
-    """A lower bound of eps from independent scores of a canary in runs with it and without it.
+    """Bound eps from below, from independent scores of a canary (a test row) in training runs with it and without it.
 
     (eps, delta)-privacy requires P(E) <= e^eps Q(E) + delta for every event E. Here P and Q are the distributions with
-    and without the canary, in either order. The event, a score beyond a threshold, is chosen on the first half of the
-    scores. On the other half, let p be the lower exact (Clopper-Pearson) limit of P(E) and q the upper limit of Q(E),
-    each at alpha/2. They give
+    and without the canary, in either order. The event E is a score beyond a threshold, which is chosen on the first
+    half of the scores. On the other half, let p be the lower exact (Clopper-Pearson) confidence limit of P(E), and q
+    the upper limit of Q(E), each at alpha/2. Then, with confidence 1 - alpha,
 
         eps >= log((p - delta)/q).
 
     Args:
-        with_canary: scores of the canary after trainings with it.
-        without: after trainings without it.
-        delta: of the privacy, inside (0, 1).
-        alpha: the probability that the bound is above the truth, at most.
+        with_canary: scores of the canary after training with it, one for each run.
+        without: scores of the canary after training without it, one for each run.
+        delta: the delta of (eps, delta)-privacy, inside (0, 1).
+        alpha: the largest allowed probability that the bound is above the true eps.
 
     Raises:
         ShapeError: for fewer than 4 scores.

@@ -1,4 +1,4 @@
-"""An audit: many trainings with and without a canary, and what their scores show of the privacy of each."""
+"""Audit the privacy of a training algorithm by many runs with and without a canary (a test row)."""
 
 import dataclasses
 import math
@@ -23,19 +23,19 @@ _DELTAS = (1e-4, 1e-3, 0.003, 0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.
 
 @dataclasses.dataclass(frozen=True)
 class PrivacyAudit:
-    """What trainings with and without a canary show about their privacy, compared with an accountant's promise.
+    """The eps that runs with and without a canary show, compared with the eps that an accountant promises.
 
     Args:
-        lower: with confidence 1 - alpha, the training is not (e, delta)-private for any e below this.
-        upper: the accountant's eps; None if no noise was given.
-        broken: whether the event contradicts the accountant at any delta: then the training differs from its
+        lower: the lower bound: with confidence 1 - alpha, the training is not (e, delta)-private for any e below it.
+        upper: the eps of the accountant; None if no noise was given.
+        broken: whether the lower bound contradicts the accountant at some delta. If so, the training differs from its
             description.
-        contradicted: that delta, the lower bound there and the accountant's eps there; None if there is none.
-        attack: the event, its counts and the largest bound that they could have given.
-        spent: the accountant's record.
-        trainings: how many there were.
+        contradicted: this delta, with the lower bound and the accountant's eps at it; None if `broken` is false.
+        attack: the threshold attack, with its event, counts, and the largest lower bound that they could have given.
+        spent: the result of `privacy_spent`; None if no noise was given.
+        trainings: the number of training runs.
         conditions: the conditions for the results.
-        claims: which state them.
+        claims: names of the claims that state the results.
     """
 
     lower: float
@@ -86,26 +86,27 @@ def privacy_audit(
 ) -> PrivacyAudit:
     """Train many times with and without a canary, and bound eps from below by how well a score distinguishes the two.
 
-    Each run draws one of the canaries; half of the runs append it to the data. An accountant's promise holds at every
-    delta, and the limits of one event hold for all deltas together. So the two are compared at many deltas: at 1e-5,
-    few trainings show little. A lower bound above the promise refutes the implementation. A lower bound of 0 does not
-    show privacy, because the attack may be weak.
+    Each run draws one of the canaries; half of the runs append it to the data. The accountant's eps must hold at every
+    delta, and the confidence limits of one event hold for all deltas together. So the two are compared at many deltas,
+    because a few runs show little at 1e-5. A lower bound above the accountant's eps shows that the implementation is
+    wrong. A lower bound of 0 does not show privacy, because the attack may be weak.
 
     Args:
         train: train(x, y, seed) returns a model; all of its randomness must follow from the seed.
-        x: rows.
-        y: their targets; None if there are none.
+        x: the training rows.
+        y: the targets of the rows; None if there are none.
         canaries: rows (k, ...) and their targets (k, ...), or None for the targets. By default, the canary is the row
-            of the largest norm with the target of the row that differs most from it.
-        score: score(model, row, target) measures how well a model knows a row, for example minus its loss. Without a
-            score, the model is called: model(row, target).
-        trainings: how many in all, at least 8.
-        noise: of `privacy_spent`, with `rate` and `steps`, if the training is meant to be private.
+            with the largest norm, with the target that differs most from its own target.
+        score: score(model, row, target) measures how well a model fits a row, for example minus the loss. By default,
+            the score is model(row, target).
+        trainings: the number of training runs in all, at least 8.
+        noise: the noise of `privacy_spent`, if the training is meant to be private; `rate` and `steps` describe the
+            training then.
         rate: the probability with which a row takes part in a step.
-        steps: how many.
-        delta: of the privacy, inside (0, 1).
-        alpha: the probability that the bound is above the truth, at most.
-        seed: of the choice of canaries and of all trainings.
+        steps: the number of steps.
+        delta: the delta of (eps, delta)-privacy, inside (0, 1).
+        alpha: the largest allowed probability that the lower bound is above the true eps.
+        seed: the random seed of the choice of canaries and of all training runs.
 
     Raises:
         SettingError: for settings outside their range, for a train or score that cannot be called or fails, and for
@@ -161,7 +162,7 @@ def privacy_audit(
 
 
 def _contradiction(attack: ThresholdAttack, spent: PrivacySpent) -> tuple[float, float, float] | None:
-    """The delta at which the lower bound is most above the promise, with both."""
+    """Return the delta where the lower bound most exceeds the accountant's eps, with both; None if nowhere."""
     deltas = sorted({spent.delta, *_DELTAS})
     promised = budgets(spent.noise, spent.rate, spent.steps, deltas)
     found = [(delta, attack.at(delta), eps) for delta, eps in zip(deltas, promised, strict=True)]
@@ -202,7 +203,7 @@ def _given(canaries: Any, rows: np.ndarray, targets: np.ndarray | None) -> tuple
 
 
 def _outlier(rows: np.ndarray, targets: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
-    """The row of the largest norm, with the target that differs most from its own."""
+    """Return the row with the largest norm, with the target that differs most from its own target."""
     size = np.abs(rows.reshape(len(rows), -1).astype(float)) ** 2
     place = int(size.sum(axis=1).argmax())
     if targets is None:
@@ -235,9 +236,9 @@ def _number(value: Any) -> float:
 
 def _conditions(scores: tuple[list, list], spent: PrivacySpent | None) -> tuple[Condition, ...]:
     distinct = len(set(scores[1]))
-    why = "if trainings ignore their seed, they are the same training counted many times"
+    why = "if training ignores its seed, all runs are the same run"
     found = (
         Condition("different scores without a canary", float(distinct), distinct > 1, why),
-        Condition("runs are independent given their seeds", why="the exact limits"),
+        Condition("runs with different seeds are independent", why="the exact limits"),
     )
     return found if spent is None else found + spent.conditions

@@ -1,4 +1,4 @@
-"""The exact privacy curve of normal noise, and its inverses."""
+"""The exact privacy curve delta(eps) of normal noise, and its inverses."""
 
 import math
 import sys
@@ -17,19 +17,19 @@ _TINY = 1e-300
 
 
 def gaussian_delta(eps: float, sensitivity: float, sigma: float) -> float:
-    """The least delta for which noise N(0, sigma² I) on a statistic is (eps, delta)-private (Balle and Wang, 2018).
+    """Return the least delta for which a statistic with noise N(0, sigma² I) is (eps, delta)-private.
 
-    With mu = sensitivity/sigma and Phi the normal distribution function
+    Let mu = sensitivity/sigma, and let Phi be the normal distribution function. Then (Balle and Wang, 2018)
 
         delta = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu),
 
-    exact for one release. T releases of the same noise are one with sqrt(T) times the sensitivity. The two terms are
-    computed as one density times a difference of Mills ratios. So nothing overflows or cancels for a delta above
-    1e-300. The answer is rounded up by the possible rounding error: below 1e-9 of it, and below 1e-11 for mu above
-    0.01.
+    which is exact for one release. T releases with the same noise are equivalent to one release with sqrt(T) times the
+    sensitivity. The two terms are computed as one density times a difference of Mills ratios. So nothing overflows or
+    cancels for a delta above 1e-300. The answer is rounded up by a bound on its relative rounding error, which is
+    below 1e-9, and below 1e-11 for mu above 0.01.
 
     Args:
-        eps: of the privacy, above 0.
+        eps: the eps of (eps, delta)-privacy, above 0.
         sensitivity: the largest Euclidean distance of the statistic between neighbouring data sets.
         sigma: the standard deviation of the noise in each coordinate.
 
@@ -47,18 +47,19 @@ def gaussian_delta(eps: float, sensitivity: float, sigma: float) -> float:
 
 
 def gaussian_eps(delta: float, sensitivity: float, sigma: float) -> float:
-    """The least eps for which noise N(0, sigma² I) is (eps, delta)-private: the inverse of `gaussian_delta` in eps.
+    """Return the least eps for which noise N(0, sigma² I) is (eps, delta)-private; it inverts `gaussian_delta`.
 
-    It is 0 if delta is at least the total variation 2 Phi(mu/2) - 1 with mu = sensitivity/sigma. Else it is rounded
-    up: the release is (eps, delta)-private at the number that is returned.
+    The result is 0 if delta is at least the total variation 2 Phi(mu/2) - 1, where mu = sensitivity/sigma and Phi is
+    the normal distribution function. Otherwise the result is rounded up, so the release is (eps, delta)-private at the
+    returned eps.
 
     Args:
-        delta: of the privacy, inside (0, 1).
+        delta: the delta of (eps, delta)-privacy, inside (0, 1).
         sensitivity: the largest Euclidean distance of the statistic between neighbouring data sets.
         sigma: the standard deviation of the noise in each coordinate.
 
     Raises:
-        SettingError: for a delta outside (0, 1), and sizes that are not finite numbers above 0.
+        SettingError: for a delta outside (0, 1), and for any other argument that is not a finite number above 0.
 
     Example:
         >>> round(gaussian_eps(1e-5, 1.0, 1.0), 4), gaussian_eps(0.5, 1.0, 1.0)
@@ -69,15 +70,15 @@ def gaussian_eps(delta: float, sensitivity: float, sigma: float) -> float:
 
 
 def gaussian_sigma(eps: float, delta: float, sensitivity: float = 1.0) -> float:
-    """The least noise that is (eps, delta)-private, rounded up: the inverse of `gaussian_delta` in sigma.
+    """Return the least sigma that is (eps, delta)-private, rounded up; it inverts `gaussian_delta` in sigma.
 
     Args:
-        eps: of the privacy, above 0.
-        delta: of the privacy, inside (0, 1).
+        eps: the eps of (eps, delta)-privacy, above 0.
+        delta: the delta of (eps, delta)-privacy, inside (0, 1).
         sensitivity: the largest Euclidean distance of the statistic between neighbouring data sets.
 
     Raises:
-        SettingError: for a delta outside (0, 1), and sizes that are not finite numbers above 0.
+        SettingError: for a delta outside (0, 1), and for any other argument that is not a finite number above 0.
 
     Example:
         >>> round(gaussian_sigma(1.0, 1e-5), 4), round(gaussian_sigma(100.0, 1e-5), 4)
@@ -88,7 +89,7 @@ def gaussian_sigma(eps: float, delta: float, sensitivity: float = 1.0) -> float:
 
 
 def _ratio(sensitivity: float, sigma: float) -> float:
-    """mu = sensitivity/sigma, rounded up: more of it is less private."""
+    """Return mu = sensitivity/sigma, rounded up, because a larger mu is less private."""
     sensitivity, sigma = positive("sensitivity", sensitivity), positive("sigma", sigma)
     ratio = sensitivity / sigma
     if ratio == 0 or math.isinf(ratio):
@@ -97,7 +98,7 @@ def _ratio(sensitivity: float, sigma: float) -> float:
 
 
 def _start(eps: float, ratio: float) -> float:
-    """eps/mu - mu/2, rounded once, because the density multiplies its error by this number."""
+    """Return eps/mu - mu/2, rounded only once, because the density multiplies the rounding error by this number."""
     near = eps / ratio
     if not near < 1e9 or near < 1e-9:  # far beyond where the density is 0, or without a part in the difference
         return near - ratio / 2
@@ -105,11 +106,11 @@ def _start(eps: float, ratio: float) -> float:
 
 
 def curve(eps: float, ratio: float) -> float:
-    """The least delta at an eps of at least 0.
+    """Return the least delta at an eps of at least 0.
 
     Args:
-        eps: of the privacy.
-        ratio: mu = sensitivity/sigma; 0 and infinity are what they tend to.
+        eps: the eps of (eps, delta)-privacy.
+        ratio: mu = sensitivity/sigma; 0 and infinity give the limits of the curve.
     """
     if ratio == 0 or math.isinf(ratio):
         return float(ratio > 0)
@@ -130,10 +131,10 @@ def curve(eps: float, ratio: float) -> float:
 
 
 def curve_above(eps: float, ratio: float) -> float:
-    """`curve` plus a bound of its rounding errors.
+    """Return `curve` plus a bound on its rounding errors.
 
     Args:
-        eps: of the privacy, at least 0.
+        eps: the eps of (eps, delta)-privacy, at least 0.
         ratio: mu = sensitivity/sigma.
     """
     value = curve(eps, ratio)
@@ -157,10 +158,10 @@ def curve_above(eps: float, ratio: float) -> float:
 
 
 def budget(delta: float, ratio: float) -> float:
-    """The least eps at a delta inside (0, 1), rounded up.
+    """Return the least eps at a delta inside (0, 1), rounded up.
 
     Args:
-        delta: of the privacy.
+        delta: the delta of (eps, delta)-privacy.
         ratio: mu = sensitivity/sigma.
     """
     if curve_above(0.0, ratio) <= delta:
@@ -173,11 +174,11 @@ def budget(delta: float, ratio: float) -> float:
 
 
 def ratio_for(eps: float, delta: float) -> float:
-    """The largest mu = sensitivity/sigma that is (eps, delta)-private, rounded down.
+    """Return the largest mu = sensitivity/sigma that is (eps, delta)-private, rounded down.
 
     Args:
-        eps: of the privacy.
-        delta: inside (0, 1).
+        eps: the eps of (eps, delta)-privacy.
+        delta: the delta of (eps, delta)-privacy, inside (0, 1).
     """
     quantile = -float(special.ndtri(delta))
     # the root of mu/2 - eps/mu = -quantile, where the loss exceeds eps with probability delta
@@ -190,7 +191,7 @@ def ratio_for(eps: float, delta: float) -> float:
 
 
 def _settled(excess: Callable[[float], float], low: float, high: float, sense: float) -> float:
-    """A root of an excess between two ends, moved up (sense 1) or down (-1) until the excess is gone."""
+    """Return a root of `excess` between two ends, moved up (sense 1) or down (-1) until `excess` is at most 0."""
     while sense > 0 and excess(high) > 0:
         high *= 2
     found = float(optimize.brentq(excess, low, high, xtol=_TINY, rtol=1e-14))  # pyright: ignore

@@ -1,4 +1,4 @@
-"""The noise for a budget."""
+"""Find the least noise that keeps a privacy budget."""
 
 import dataclasses
 import math
@@ -20,15 +20,16 @@ _SEARCH = 4.0  # steps of the grid are so many times larger in a search
 
 @dataclasses.dataclass(frozen=True)
 class NoiseFor:
-    """The noise that keeps a budget.
+    """The noise that keeps a privacy budget eps.
 
     Args:
-        noise: in units of the clipping norm; its own accounting, `spent`, is within the budget.
+        noise: the standard deviation of the noise in units of the clipping norm; its accounting, `spent`, is within
+            the budget.
         eps: the budget.
-        too_little: a smaller noise, which exceeds the budget by an accounting that is a little coarser below rate 1.
-        spent: what `noise` spends.
+        too_little: a smaller noise that exceeds the budget; below rate 1, by a slightly coarser accounting.
+        spent: the result of `privacy_spent` for `noise`.
         conditions: the conditions for the results.
-        claims: which state them.
+        claims: names of the claims that state the results.
     """
 
     noise: float
@@ -46,16 +47,16 @@ class NoiseFor:
 
 
 def noise_for(eps: float, rate: float, steps: int, delta: float) -> NoiseFor:
-    """The least noise under which steps of DP-SGD stay within a budget, to a thousandth, from above.
+    """Return the least noise, rounded up by at most a thousandth, for which DP-SGD steps stay within a budget.
 
-    At rate 1 it is sqrt(steps)/mu with mu from the exact curve. Below, it is a root of `privacy_spent` in the noise,
-    rounded up to where the accounting itself is within the budget.
+    At rate 1, the noise is sqrt(steps)/mu, where mu comes from the exact Gaussian curve. Below rate 1, the noise is
+    where the eps of `privacy_spent` meets the budget, rounded up until the accounting itself is within the budget.
 
     Args:
         eps: the budget, above 0.
         rate: the probability with which a row takes part in a step, in (0, 1].
-        steps: how many, at least 1.
-        delta: inside (0, 1).
+        steps: the number of steps, at least 1.
+        delta: the delta of (eps, delta)-privacy, inside (0, 1).
 
     Raises:
         SettingError: for settings outside their range, and for a rate below 1 without the optional dependency
@@ -99,14 +100,14 @@ def noise_for(eps: float, rate: float, steps: int, delta: float) -> NoiseFor:
 
 
 def _climb(wanted: Callable[[float], float], start: float, step: float) -> float:
-    """The first of start, start + step, start + 3 step, start + 7 step, ... where a function is at least 0."""
+    """Return the first of start, start + step, start + 3 step, ... (doubling steps) where `wanted` is at least 0."""
     place = start
     while wanted(place) < 0:
         place, step = place + step, 2 * step
         if abs(place - start) > 60:
             raise SolverError(
                 "noise",
-                found="no noise multiplier for this budget",
+                found="no noise in the searched range that meets this budget",
                 rule="a budget eps that some noise can meet, and that needs noise",
                 remedy="choose another eps",
             )
@@ -114,7 +115,7 @@ def _climb(wanted: Callable[[float], float], start: float, step: float) -> float
 
 
 def _least(enough: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
-    """Two near points: at the first the noise is too small, at the second it is enough, as it is at `high`."""
+    """Return two close points: at the first, the noise is too small; at the second, the noise is enough."""
     step = 0.02
     while enough(low) >= 0:
         low, high, step = low - step, low, 2 * step

@@ -1,4 +1,4 @@
-"""The privacy budget that noisy gradient steps spend, by several accountants."""
+"""Compute the privacy budget spent by noisy gradient steps, by several accountants."""
 
 import dataclasses
 import math
@@ -20,17 +20,18 @@ CLAIMS = (
 
 @dataclasses.dataclass(frozen=True)
 class PrivacySpent:
-    """The eps that steps of clipped, sampled, noisy gradients have spent at a delta.
+    """The eps, at a given delta, that steps with clipped, sampled and noisy gradients have spent.
 
     Args:
-        eps: an upper bound that is certain up to rounding: the exact curve, else the smaller of `pld` and `rdp`. delta,
-            noise, rate, steps: the arguments.
-        exact: of the Gaussian curve; None if rows are sampled.
-        pld: by the distribution of the privacy loss, rounded up; None without dp-accounting at rate 1.
-        rdp: by Rényi divergences; None without dp-accounting at rate 1.
-        central_limit: as if the sum of losses were normal. It is not a bound; usually it is too small.
+        eps: an upper bound that is certain up to rounding: `exact` if it is given, and otherwise the smaller of `pld`
+            and `rdp`.
+        delta, noise, rate, steps: the arguments.
+        exact: the eps of the exact Gaussian curve; None if rows are sampled.
+        pld: the eps by the privacy loss distribution, rounded up; None at rate 1 if dp-accounting is not installed.
+        rdp: the eps by Rényi divergences; None at rate 1 if dp-accounting is not installed.
+        central_limit: the eps if the total privacy loss were normal. It is not a bound; usually it is too small.
         conditions: the conditions for the results.
-        claims: which state them.
+        claims: names of the claims that state the results.
     """
 
     eps: float
@@ -47,9 +48,9 @@ class PrivacySpent:
 
     @property
     def advantage(self) -> float:
-        """The largest change of the mean of a loss in [0, 1]: 1 - 2 (1 - delta)/(1 + e^eps).
+        """The largest change by one row of the mean of a number in [0, 1]: 1 - 2 (1 - delta)/(1 + e^eps).
 
-        1 if nothing is private.
+        It is 1 if eps is infinite or delta is 1.
         """
         return 1 - 2 * (1 - self.delta) * math.exp(-self.eps) / (1 + math.exp(-self.eps))
 
@@ -72,19 +73,19 @@ class PrivacySpent:
 
 
 def privacy_spent(noise: float, rate: float, steps: int, delta: float) -> PrivacySpent:
-    """The (eps, delta)-privacy of steps that add normal noise to sums of clipped gradients of sampled rows (DP-SGD).
+    """Compute the eps of DP-SGD steps, which add normal noise to sums of clipped gradients of sampled rows.
 
-    Neighbouring data sets differ in one row more or less. In each step, every row takes part independently with
+    Neighbouring data sets differ by one added or removed row. In each step, every row takes part independently with
     probability `rate`. Its gradient is clipped to a norm C, and the sum gets noise of standard deviation noise C. At
-    rate 1, the steps are one Gaussian release with mu = sqrt(steps)/noise. Its curve is exact and needs no optional
-    package. Below, the accountants are dp-accounting's.
+    rate 1, the steps are one Gaussian release with mu = sqrt(steps)/noise, so its exact curve is used and no optional
+    package is needed. Below rate 1, the accountants of dp-accounting are used.
 
     Args:
-        noise: standard deviation of the noise in units of the clipping norm.
+        noise: the standard deviation of the noise in units of the clipping norm.
         rate: the probability with which a row takes part in a step, in (0, 1].
-        steps: how many, at least 1.
-        delta: inside (0, 1). It should be below one over the number of rows, because otherwise a whole row may be
-            published.
+        steps: the number of steps, at least 1.
+        delta: the delta of (eps, delta)-privacy, inside (0, 1). It should be below one over the number of rows,
+            because otherwise publishing a random row counts as private.
 
     Raises:
         SettingError: for settings outside their range, and for a rate below 1 without the optional dependency
@@ -111,12 +112,12 @@ def privacy_spent(noise: float, rate: float, steps: int, delta: float) -> Privac
 
 
 def checked(noise: float, rate: float, steps: int, delta: float) -> tuple[float, float, int, float]:
-    """The four settings as numbers, or SettingError.
+    """Return the four settings as numbers, or raise SettingError.
 
     Args:
         noise: a finite number above 0.
-        rate: in (0, 1].
-        steps: at least 1.
+        rate: the probability that a row takes part in a step, in (0, 1].
+        steps: the number of steps, at least 1.
         delta: inside (0, 1).
     """
     noise, rate, steps = positive("noise", noise), positive("rate", rate), whole("steps", steps, 1)
@@ -131,13 +132,13 @@ def checked(noise: float, rate: float, steps: int, delta: float) -> tuple[float,
 
 
 def _conditions(rate: float) -> tuple[Condition, ...]:
-    sampled = "batches of a fixed size, or shuffled ones, have other budgets"
+    sampled = "batches of a fixed size and shuffled batches spend other budgets"
     return (
         Condition(
             "each row's gradient is clipped, and noise is in units of that norm",
             why="otherwise the budget is not valid",
         ),
-        Condition("every row takes part independently", None, True if rate == 1 else None, sampled),
+        Condition("in each step, every row takes part independently", None, True if rate == 1 else None, sampled),
         Condition(
             "neighbours differ by one added or removed row",
             why="if neighbours differ by one replaced row, eps is up to twice as large",

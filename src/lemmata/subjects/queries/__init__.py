@@ -1,4 +1,4 @@
-"""Statistical queries: the part of a target that gradients can see, and the part that they cannot see."""
+"""Statistical queries: which parts of a target gradients can detect, and which parts they cannot detect."""
 
 from lemmata.core import read_arguments as _read_arguments
 

@@ -42,15 +42,15 @@ FILTERS: dict[str, Filter] = {
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class FilterResult:
-    """What one filter shows.
+    """The directions that one filter finds.
 
     Args:
         name: the name of the filter.
-        eigenvalues: the eigenvalues of the mean of psi(y) zz' with psi of mean 0 and variance 1, the largest in
-            absolute value first.
-        p_values: for the hypotheses that the eigenvalues are zero, up to and including the first that is not rejected.
-            Each half of the rows tests an eigenvector of the other half.
-        count: eigenvalues that are found to be other than zero.
+        eigenvalues: the eigenvalues of the mean of psi(y) zz', the largest in absolute value first. Here z is a
+            whitened input, and the filter psi is scaled to mean 0 and variance 1.
+        p_values: the p-values of the hypotheses that the eigenvalues are zero, up to and including the first
+            hypothesis that is not rejected. Each half of the rows tests an eigenvector of the other half.
+        count: the number of eigenvalues that are shown to differ from zero.
         null: the largest absolute eigenvalue of labels that were shuffled among the rows, 19 times or, for large
             tables, at least 3 times.
     """
@@ -67,17 +67,17 @@ class FilteredPCA:
     """The directions on which a label was found to depend.
 
     Args:
-        results: one for each filter.
+        results: the results of the filters, one for each.
         best: the name of the filter that found the most directions. If there are several, it is the one with the
             smallest p-value.
         directions: the directions that the best filter found, one unit vector in each column, in the units of x. The
             label depends on x through x @ directions.
-        correlation: whether correlations of the label with linear or quadratic functions find a direction.
+        correlation: whether the label is shown to correlate with linear or quadratic functions.
         linear_p: the p-value of the correlation with linear functions.
-        rows: number of rows.
-        level: probability with which any filter finds a direction if no matrix has an eigenvalue other than zero.
+        rows: the number of rows.
+        level: the probability that any filter finds a direction although all eigenvalues are zero.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     results: tuple[FilterResult, ...]
@@ -102,8 +102,8 @@ class FilteredPCA:
             )
         elif not found:
             null = max(own.null for own in self.results)
-            lines.append(f"no filter finds a direction in {self.rows} rows, but shuffled labels give "
-                         f"eigenvalues up to {null:.2g}, so that smaller ones are not excluded")  # fmt: skip
+            lines.append(f"no filter finds a direction in {self.rows} rows, but shuffled labels give eigenvalues up "
+            f"to {null:.2g}, so that smaller ones are not excluded")  # fmt: skip
         elif self.correlation:
             lines.append(f"{found} found by '{self.best}'; correlations with the label find a direction as well")
         else:
@@ -114,7 +114,7 @@ class FilteredPCA:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The absolute eigenvalues of each filter beside the largest one of shuffled labels, as an Altair chart."""
+        """Plot the absolute eigenvalues of each filter and the largest eigenvalue of shuffled labels, with Altair."""
         import altair as alt
 
         rows = [
@@ -148,20 +148,22 @@ def filtered_pca(
     level: float | int = 0.05,
     seed: int = 0,
 ) -> FilteredPCA:
-    """Directions of x on which y depends, by principal components of the rows that a filter of y selects or weights.
+    """Find directions of x on which y depends, by principal components of rows that a filter of y selects or weights.
 
-    The inputs are whitened. Let y depend on a few directions of normal inputs. For any filter psi, an eigenvector of
-    the mean of psi(y)(zz' - I) whose eigenvalue is not zero is one of these directions. The filter "label" is the
-    correlation with quadratic functions. Other filters can find directions that no correlation with the label shows.
-    Each half of the rows tests the eigenvectors of the other half, one after the other.
+    The inputs are whitened to z, with mean 0 and covariance I. Let y depend on a few directions of normal inputs. For
+    any filter psi, which is a function of y, an eigenvector of the mean of psi(y)(zz' - I) whose eigenvalue is not
+    zero is one of these directions. The filter "label" is the correlation with quadratic functions. Other filters can
+    find directions although the label does not correlate with linear or quadratic functions. Each half of the rows
+    tests the eigenvectors of the other half, one after the other.
 
     Args:
         x: inputs, (n, d).
         y: one number for each row.
-        filters: by name, functions of all labels that return one number for each row. None means those of "square",
-            "large" and "top" that vary with the label. The filter "label" is always added.
+        filters: a dictionary from names to functions of all labels, which return one number for each row. None means
+            the filters "square", "large" and "top", as far as they vary with the label. The filter "label" is always
+            added.
         level: probability with which any filter finds a direction if no matrix has an eigenvalue other than zero.
-        seed: the random seed of the halves.
+        seed: the random seed of the split of the rows into halves.
 
     Raises:
         SettingError: for a filter that is not a function, fails or does not vary, or a level outside (0, 1).
@@ -206,7 +208,7 @@ def _chosen(filters: Any) -> dict[str, Filter]:
             remedy='pass a dictionary such as {"square": np.square}, or leave it out',
         )
     if "label" in filters:
-        raise SettingError("filter 'label'", found="a filter of this name", rule="a name other than 'label'",
+        raise SettingError("filter 'label'", found="a filter with this name", rule="a name other than 'label'",
                            remedy="rename it: lemmata adds the filter psi(y) = y as 'label'")  # fmt: skip
     for name, function in filters.items():
         if not callable(function):
@@ -250,13 +252,14 @@ def _eigen(z: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def mean_p_value(terms: tuple[np.ndarray, ...]) -> float:
-    """That the mean of all terms is zero, from parts that are tested separately.
+    """Return the p-value of the hypothesis that the mean of all terms is zero; parts are tested separately.
 
-    The statistic of each part is Student's with Johnson's correction for skewness. The mean of the statistics, which
-    may depend on each other, is compared with the normal distribution. This is safe because its variance is at most 1.
+    The statistic of each part is Student's t statistic with Johnson's correction for skewness. The mean of the
+    statistics, which may depend on each other, is compared with the normal distribution. This is safe because its
+    variance is at most 1.
 
     Args:
-        terms: numbers, one array a part.
+        terms: the numbers, one array for each part.
     """
     total = 0.0
     for own in terms:
@@ -283,13 +286,13 @@ def _judged(
 
 
 def _shuffled(z: np.ndarray, weight: np.ndarray) -> float:
-    """The largest absolute eigenvalue for shuffled weights. There are 19 shuffles or, for large tables, at least 3."""
+    """Return the largest absolute eigenvalue over 19 shuffles of the weights, or 3 to 19 shuffles for large tables."""
     rng, times = np.random.default_rng(0), int(np.clip(_WORK / z.size / z.shape[1], 3, 19))
     return max(float(abs(_eigen(z, rng.permutation(weight))[0][0])) for _ in range(times))
 
 
 def _linear(z: np.ndarray, y: np.ndarray, halves: tuple[np.ndarray, np.ndarray]) -> float:
-    """The p-value that y is uncorrelated with all linear functions."""
+    """Return the p-value of the hypothesis that y is uncorrelated with all linear functions."""
     others = [y[rows] @ z[rows] for rows in halves[::-1]]
     return mean_p_value(tuple(y[rows] * (z[rows] @ way) for rows, way in zip(halves, others, strict=True)))
 
@@ -300,6 +303,6 @@ def _conditions(z: np.ndarray, y: np.ndarray, found: int) -> tuple[Condition, ..
         normality(z, "whitened inputs are"),
         Condition("number of different labels is above two", float(len(np.unique(y))), len(np.unique(y)) > 2,
                   "with two labels, all filters are the same"),
-        Condition("the directions leave some of the columns out (columns less directions)",
-                  float(z.shape[1] - found), found < z.shape[1], "otherwise they span every input"),
+        Condition("fewer directions than columns were found (columns minus directions)",
+                  float(z.shape[1] - found), found < z.shape[1], "otherwise the directions span all inputs"),
     )  # fmt: skip

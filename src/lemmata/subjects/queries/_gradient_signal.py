@@ -1,4 +1,4 @@
-"""How much the gradient of a model depends on the target of a family, and how many steps it takes to find it."""
+"""How much a model's gradient depends on which target of a family is true, and how many steps find the target."""
 
 import dataclasses
 from collections.abc import Callable
@@ -28,21 +28,21 @@ _ROUNDING = 16.0  # roundings of a correlation, in units of eps
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class GradientSignal:
-    """The variance of a gradient over a family of targets.
+    """The variance of a model's gradient over a family of targets.
 
     Args:
-        signal: the variance over the family, summed over all parameters.
+        signal: the variance of the gradient over the family, summed over all parameters.
         interval: a confidence interval of the signal, if the targets are a sample of the family. None if they are the
             whole family.
-        random: the signal that random signs of the same mean square have as targets.
-        parts: the share of each array of parameters in the signal, by its path.
+        random: the signal if the targets are random signs with the same mean square.
+        parts: the share of the signal that each array of parameters has, by the path of the array.
         distances: the distances of the gradient for each target from the gradient for the mean target.
         common: the length of the gradient for the mean target.
         targets: the number of targets.
-        rows: how many inputs.
+        rows: the number of inputs.
         level: the confidence level of the interval.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     signal: float
@@ -58,15 +58,15 @@ class GradientSignal:
     claims: tuple[str, ...] = _CLAIMS
 
     def steps(self, noise: float | int, advantage: float | int = 0.5) -> float:
-        """The steps that noisy descent needs at least, 4 noise² advantage² / signal; infinite for a signal of 0.
+        """Return the least number of steps for noisy descent, 4 noise² advantage² / signal; infinite for signal 0.
 
         With fewer steps, compare the trajectories for a random target of the family and for the mean target. On
         average, their total variation distance is below the advantage. This holds if the signal is never larger along
         the training path.
 
         Args:
-            noise: standard deviation of the noise in each coordinate of the gradient.
-            advantage: the distance that is needed.
+            noise: the standard deviation of the noise in each coordinate of the gradient.
+            advantage: the total variation distance that is needed, inside (0, 1).
 
         Raises:
             SettingError: for a noise that is not positive, or an advantage outside (0, 1).
@@ -96,7 +96,7 @@ class GradientSignal:
         )
 
     def _hidden(self, noise: float) -> str:
-        """The number of steps in words; every method needs one."""
+        """Return the number of steps in words; a bound below one step is vacuous."""
         steps = self.steps(noise)
         return f"{steps:.3g} steps" if steps >= 1 else "less than one step (vacuous)"
 
@@ -109,7 +109,7 @@ class GradientSignal:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The distance of each target's gradient from that of the mean target, as an Altair chart of counts."""
+        """Plot the distances of the targets' gradients from the mean target's gradient as a histogram, with Altair."""
         import altair as alt
 
         rows = [{"distance": float(own)} for own in self.distances]
@@ -140,20 +140,20 @@ def gradient_signal(
     level: float | int = 0.9,
     seed: int = 0,
 ) -> GradientSignal:
-    """How much the gradient of the mean squared error depends on which target of a family is the true one.
+    """Measure how much the gradient of the mean squared error depends on which target of a family is true.
 
-    The gradient of mean (f - y)²/2 for the target y differs from the gradient for the mean target by one correlation
-    for each parameter. The signal is the sum of the variances of these correlations over the family. If the signal is
-    small, noise of the size of its root hides the target (see `steps`). If the signal is close to that of random signs,
-    the family is no more visible than labels without a pattern. A gradient that differs only by rounding counts as
-    equal.
+    Consider the gradient of mean (f - y)²/2, where f is the model and y the target. Its difference from the gradient
+    for the mean target is one correlation for each parameter. The signal is the sum of the variances of these
+    correlations over the family. If the signal is small, noise of the size of the signal's root hides the target (see
+    `steps`). If the signal is close to that of random signs, the family is no more visible than labels without a
+    pattern. A gradient that differs only by rounding counts as equal.
 
     Args:
         outputs: a function of the parameters that returns one output for each of n inputs, in JAX.
         params: a pytree of arrays.
-        targets: the family, (k, n): the values of each target at the inputs.
-        sampled: whether the targets are a random sample of a larger family; the interval is then given.
-        level: the confidence level of the interval, which is Student's for the squared distances.
+        targets: the family, an array of shape (k, n) with the values of each target at the inputs.
+        sampled: whether the targets are a random sample of a larger family; if so, the result has an interval.
+        level: the confidence level of the interval, which is Student's t interval for the squared distances.
         seed: the random seed of the random signs.
 
     Raises:
@@ -234,7 +234,7 @@ def gradient_signal(
 
 
 def _interval(squares: np.ndarray, level: float) -> tuple[float, float]:
-    """Student's interval of the mean; two distances from their own mean are equal, and show nothing of the spread."""
+    """Student's t interval of the mean; infinite for two squares, which are equal and do not show the spread."""
     k = len(squares)
     if k < 3:
         return 0.0, float("inf")
@@ -243,16 +243,19 @@ def _interval(squares: np.ndarray, level: float) -> tuple[float, float]:
 
 
 def _content(signal: float, interval: tuple[float, float] | None) -> tuple[Condition, ...]:
-    """Whether the gradient shows anything of the family, and whether a sample of it shows how much."""
+    """Whether the gradient depends on the target at all, and whether a sampled family excludes a signal of 0."""
     visible = Condition(
-        "some target changes the gradient (signal)", signal, signal > 0, "otherwise no step depends on it"
+        "some target changes the gradient (signal)",
+        signal,
+        signal > 0,
+        "otherwise no gradient step depends on the target",
     )
     if interval is None:
         return (visible,)
     return (
         visible,
         Condition("the sample excludes a signal of 0 (lower end of the interval)", interval[0], interval[0] > 0,
-                  "otherwise there are too few targets"),
+                  "otherwise pass more targets"),
     )  # fmt: skip
 
 
@@ -275,7 +278,7 @@ def _check(params: Any) -> None:
 
 
 def _squares(back: Callable, errors: Float[np.ndarray, "k n"]) -> dict[str, Float[np.ndarray, " k"]]:
-    """The squared lengths of the gradients for errors of the outputs, by the path of each array of parameters."""
+    """The squared length of the gradient for each row of output errors, by the path of each array of parameters."""
     one = lambda error: [jnp.sum(leaf**2) for leaf in jax.tree.leaves(back(error)[0])]
     paths = jax.tree_util.tree_flatten_with_path(back(jnp.asarray(errors[0]))[0])[0]
     found = jax.lax.map(one, jnp.asarray(errors), batch_size=_BATCH)
@@ -289,7 +292,7 @@ def _conditions(family: np.ndarray, mean: np.ndarray) -> tuple[Condition, ...]:
     apart = float(lengths.max() / lengths.min()) if lengths.min() > 0 else float("inf")
     return (
         Condition(
-            "along the training path, the signal is never larger than here",
+            "along the training path, the signal is never larger than at these parameters",
             None,
             None,
             "the number of steps assumes this",

@@ -1,4 +1,4 @@
-"""Rows of a regression problem: checked, and with inputs of mean 0 and covariance I."""
+"""Check the rows of a regression problem, and whiten the inputs to mean 0 and covariance I."""
 
 from typing import Any
 
@@ -12,10 +12,10 @@ from lemmata.errors import DataError, ShapeError
 
 
 def checked(x: Any, y: Any) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, " n"]]:
-    """Inputs and labels as arrays of numbers.
+    """Return inputs and labels as arrays of numbers.
 
     Args:
-        x: inputs, (n, d); of a data frame, only the values are used.
+        x: inputs, (n, d); only the values of a data frame are used.
         y: one number for each row.
 
     Raises:
@@ -39,7 +39,7 @@ def checked(x: Any, y: Any) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray,
 
 
 def whitened(x: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, "d d"]]:
-    """Inputs z = (x - mean) A with sample covariance I, and A.
+    """Return inputs z = (x - mean) A with sample covariance I, and the matrix A.
 
     Raises:
         DataError: if columns are linearly dependent, or there are too few rows.
@@ -62,17 +62,17 @@ def whitened(x: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, "n d"], Flo
     values, vectors = np.linalg.eigh((centred / scales).T @ (centred / scales) / n)
     if values[0] < 1e-8 * values[-1]:
         raise DataError("x", found="linearly dependent columns", rule="a covariance of full rank",
-                        remedy="leave out columns that others determine")  # fmt: skip
+                        remedy="leave out columns that are linear functions of the others")  # fmt: skip
     back = (vectors / np.sqrt(values)) @ vectors.T / scales[:, None]
     return centred @ back, back / units[:, None]
 
 
 def normality(z: Float[np.ndarray, "n d"], what: str) -> Condition:
-    """Whether the columns look normal: the least p-value of the test of Jarque and Bera, times the number of columns.
+    """Check whether columns look normal: the least Jarque-Bera p-value, times the number of columns.
 
     Args:
         z: columns.
-        what: they are, for the name of the condition.
+        what: the start of the condition's name, which says what the columns are.
     """
     squares = len(z) / 6 * (stats.skew(z, axis=0) ** 2 + stats.kurtosis(z, axis=0) ** 2 / 4)
     p = min(1.0, z.shape[1] * float(np.exp(-np.max(squares) / 2)))

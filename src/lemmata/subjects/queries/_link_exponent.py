@@ -1,4 +1,4 @@
-"""The information exponent of a label along a direction: the first Hermite polynomial that the label contains."""
+"""The information exponent of a label along a direction: the degree of its first nonzero Hermite coefficient."""
 
 import dataclasses
 import math
@@ -26,21 +26,22 @@ _STRETCH = 1.15
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class InformationExponent:
-    """The Hermite coefficients of a link, and what follows for gradient methods.
+    """The Hermite coefficients of a label along a direction, and the samples that gradient methods need.
 
     Args:
         exponent: the first degree whose coefficient is shown to be nonzero. None if there is none.
-        coefficients: means of y h_k(z) for the degrees k = 1, 2, ..., in the unit of y, with E h_k² = 1.
+        coefficients: means of y h_k(z) for the degrees k = 1, 2, ..., in the unit of y. Here z is the scaled
+            projection, and h_k is the Hermite polynomial with E h_k² = 1.
         intervals: confidence intervals of the coefficients, (degrees, 2), which hold together.
-        p_values: for the hypothesis that a coefficient is zero: the larger of a test of the mean and a test with
-            permuted labels.
-        label_p_values: that the mean of the polynomial is the same for all labels, by degree.
+        p_values: one for each hypothesis that a coefficient is zero: the larger p-value of a test of the mean and a
+            test with permuted labels.
+        label_p_values: one for each hypothesis that the polynomial of a degree has the same mean for all labels.
         label_exponent: the first degree for which the coefficient is nonzero after the best filter of the label.
-        dimension: number of columns of x.
-        rows: number of rows.
+        dimension: the number of columns of x.
+        rows: the number of rows.
         level: the confidence level of the intervals together.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     exponent: int | None
@@ -57,9 +58,10 @@ class InformationExponent:
 
     @property
     def samples(self) -> float | None:
-        """The order of the samples that online gradient descent needs from a random start: d^(k-1), d log d, or d.
+        """The order of the number of samples for online descent from a random start: d^(k-1), d log d, or d.
 
-        For exponents above 2, 2, and 1 in dimension d, without constants; None if no exponent was found.
+        These are the orders for an exponent k above 2, k = 2 and k = 1 in dimension d, without constants. None if no
+        exponent was found.
         """
         if self.exponent is None:
             return None
@@ -74,7 +76,7 @@ class InformationExponent:
         for k, (value, (low, high)) in enumerate(zip(self.coefficients, self.intervals, strict=True), 1):
             lines.append(f"{k:>6}{value:>13{digits}}  {low:{digits}} to {high:{digits}}")
         if self.exponent is None:
-            lines.append(f"no coefficient up to degree {len(self.coefficients)} is shown to be other than zero")
+            lines.append(f"no coefficient up to degree {len(self.coefficients)} is shown to differ from zero")
         else:
             lines.append(
                 f"information exponent {self.exponent}: online descent needs of the order of {self.samples:.3g} "
@@ -88,7 +90,7 @@ class InformationExponent:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The Hermite coefficients with their intervals, as an Altair chart."""
+        """Plot the Hermite coefficients with their intervals, with Altair."""
         import altair as alt
 
         rows = [
@@ -108,24 +110,26 @@ class InformationExponent:
 def information_exponent(
     x: Any, y: Any, direction: Any, *, degrees: int = 4, level: float | int = 0.95
 ) -> InformationExponent:
-    """The first Hermite polynomial of a projection of x that y correlates with, and the samples that descent needs.
+    """Find the first Hermite polynomial of a projection of x with which y correlates, and the samples for descent.
 
     The projection is scaled to mean 0 and variance 1. Let y depend on one direction of normal inputs, and let the first
     nonzero coefficient have the degree k. For k above 2, gradient descent on new samples then finds the direction from
     a random start after about d^(k-1) samples. It takes about d log d samples for k = 2, and about d for k = 1.
 
-    The intervals are normal ones, 15 % wider, with Bonferroni's correction over the degrees. The exponent is an upper
+    The intervals are normal intervals, widened by 15 %, with Bonferroni's correction over the degrees. The exponent is
+    an upper
     limit: a lower degree may have a coefficient that is too small for these rows.
 
     Args:
         x: inputs, (n, d).
         y: one number for each row.
         direction: d numbers, which must not have been chosen with these rows.
-        degrees: highest degree, at most 8.
+        degrees: the highest degree, at most 8.
         level: the confidence level of the intervals together.
 
     Raises:
-        SettingError: for degrees outside 1 to 8, a level outside (0, 1), or one that 9999 permutations cannot reach.
+        SettingError: for degrees outside 1 to 8, a level outside (0, 1), or a level that is too high for 9999
+            permutations.
         DataError, ShapeError: for rows and a direction that do not fit each other, or fewer than 100 rows.
 
     Example:
@@ -140,7 +144,7 @@ def information_exponent(
         raise SettingError(
             "degrees",
             found=degrees,
-            rule="at most 8, because rows say little about higher degrees",
+            rule="at most 8, because rows determine higher degrees badly",
             remedy="pass degrees=8 or fewer",
         )
     share = (1 - level) / degrees
@@ -180,18 +184,18 @@ def information_exponent(
             Condition("rows are independent draws of one distribution", None, None,
                       "the intervals assume independent rows"),
             Condition("the direction was not chosen with these rows", None, None,
-                      "otherwise coefficients are too large"),
+                      "otherwise coefficients tend to be too large"),
             normality(z[:, None], "the projection is"),
-            Condition("rows", float(len(z)), len(z) >= _FEW, "with fewer rows, intervals can be too short"),
+            Condition("rows", float(len(z)), len(z) >= _FEW, "otherwise intervals can be too short"),
             *_content(exponent, values, reach, inputs.shape[1]),
         ),
     )  # fmt: skip
 
 
 def _content(exponent: int | None, values: np.ndarray, reach: np.ndarray, columns: int) -> tuple[Condition, ...]:
-    """Whether the rows exclude a smaller exponent, and whether the exponent matters."""
+    """Whether the rows exclude a smaller exponent, and whether there is more than one direction to choose from."""
     several = Condition("x has several columns", float(columns), columns > 1,
-                        "with one column, there is no direction to be found")  # fmt: skip
+                        "with one column, there is only one direction")  # fmt: skip
     if exponent is None:
         return (several,)
     lower = (np.abs(values) + reach)[: exponent - 1].max(initial=0.0) / abs(values[exponent - 1])
@@ -203,7 +207,7 @@ def _content(exponent: int | None, values: np.ndarray, reach: np.ndarray, column
 
 
 def _polynomials(z: np.ndarray, degrees: int) -> np.ndarray:
-    """h_1, ..., h_degrees with E h² = 1 under the normal distribution, one in each column."""
+    """The Hermite polynomials h_1, ..., h_degrees, one in each column, with E h² = 1 under the normal distribution."""
     columns = [np.ones_like(z), z]
     for k in range(1, degrees):
         columns.append((z * columns[k] - math.sqrt(k) * columns[k - 1]) / math.sqrt(k + 1))
@@ -211,7 +215,7 @@ def _polynomials(z: np.ndarray, degrees: int) -> np.ndarray:
 
 
 def _moves(z: np.ndarray, y: np.ndarray, polynomials: np.ndarray) -> np.ndarray:
-    """The influence of each row on a coefficient, also through the mean and the scale of the projection."""
+    """The influence of each row on each coefficient, also through the mean and the scale of the projection."""
     below = np.concatenate([np.ones((len(z), 1)), polynomials[:, :-1]], axis=1)
     slopes = y[:, None] * below * np.sqrt(np.arange(1, polynomials.shape[1] + 1))  # h_k' = sqrt(k) h_(k-1)
     shift, scale = slopes.mean(axis=0), (slopes * z[:, None]).mean(axis=0)
@@ -219,17 +223,18 @@ def _moves(z: np.ndarray, y: np.ndarray, polynomials: np.ndarray) -> np.ndarray:
 
 
 def _permuted(y: np.ndarray, polynomials: np.ndarray, values: np.ndarray, trials: int) -> np.ndarray:
-    """The shares of permutations of the labels with a coefficient as large, of each degree."""
+    """For each degree, the share of permutations of the labels that give a coefficient at least as large."""
     generator = np.random.default_rng(0)
     null = np.stack([np.abs(generator.permutation(y) @ polynomials) for _ in range(trials)]) / len(y)
     return (1 + np.sum(null >= np.abs(values), axis=0)) / (1 + trials)
 
 
 def _by_label(polynomials: np.ndarray, y: np.ndarray, trials: int) -> np.ndarray:
-    """P-values for equal means in ten groups of labels: the larger of two tests.
+    """P-values for equal means in ten groups of labels; each is the larger p-value of two tests.
 
-    Alexander and Govern's test allows groups of different variances. In small groups with heavy tails it finds too
-    much. So the share of permutations of the labels whose means are at least as far apart is also computed.
+    Alexander and Govern's test allows groups of different variances. In small groups with heavy tails, its p-values
+    are too small. So the function also computes the share of permutations of the labels whose means are at least as
+    far apart.
     """
     edges = np.unique(np.quantile(y, np.linspace(0, 1, _BINS + 1)[1:-1]))
     groups = np.unique(np.searchsorted(edges, y, side="right"), return_inverse=True)[1]

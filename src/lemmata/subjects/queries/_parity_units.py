@@ -11,7 +11,7 @@ Unit = Callable[[Array], Array]
 
 
 def parity_network(x: Float[Array, "... r"], unit: Unit, scale: Float[Array, ""] | float = 1.0) -> Float[Array, "..."]:
-    """g(x) = sum over w in {-1, 1}^r of w_1 ... w_r unit(scale <w, x>/sqrt(r)), at the coordinates of the set."""
+    """g(x) = sum over w in {-1, 1}^r of w_1 ... w_r unit(scale <w, x>/sqrt(r)), where x has the set's coordinates."""
     r = x.shape[-1]
     w = cube(r)
     return unit(scale * x @ w.T / jnp.sqrt(r)) @ jnp.prod(w, axis=1)

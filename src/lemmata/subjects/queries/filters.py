@@ -1,8 +1,8 @@
-"""Which directions a target depends on, from the covariance of inputs that its value selects.
+"""The directions on which a target depends, from the covariance of the inputs that a filter of the target selects.
 
 This theory finds the span of the hidden weights of a shallow network from the matrix E[psi(y)(xx' - I)], where psi is a
-filter of the label. It assumes Gaussian inputs, and labels without noise that only depend on the span. It does not
-explain how many samples are needed.
+filter of the label. It assumes Gaussian inputs, and labels without noise that depend only on the projection to the
+span. It does not explain how many samples are needed.
 """
 
 import equinox as eqx
@@ -31,17 +31,17 @@ class Ridges(eqx.Module):
     away: Float[Array, " d"]
 
     def __call__(self, x: Float[Array, "... d"]) -> Float[Array, "..."]:
-        """The label at inputs."""
+        """Return the label at each input."""
         return jax.nn.relu(x @ self.weights.T) @ self.output
 
     @property
     def basis(self) -> Float[Array, "d m"]:
-        """Orthonormal columns that span the weights."""
+        """Orthonormal columns that span the same space as the weights."""
         return jnp.linalg.qr(self.weights.T)[0]
 
 
 def smoothed_hessian(problem: Ridges) -> Float[Array, "d d"]:
-    """The second derivatives at h = 0 of E y(x + h) for normal x, by automatic differentiation."""
+    """Return the second derivatives of E y(x + h) at h = 0 for normal x, by automatic differentiation."""
 
     def mean(h: Float[Array, " d"]) -> Float[Array, ""]:
         lengths = jnp.linalg.norm(problem.weights, axis=1)
@@ -72,23 +72,23 @@ class SecondMomentOfANetwork(Claim[Ridges]):
     )
     relation = Equal(block=-1)
     control = Control("all directions have the same weight", lambda value, problem: _with_equal_weights(problem))
-    controls = "what correlations with quadratic functions show of the hidden directions"
+    controls = "what correlations with quadratic functions show about the hidden directions"
     unexplained = "labels for which this matrix is zero"
 
     def predict(self, problem: Ridges) -> Array:
-        """The matrix, and the projection to the span."""
+        """Return the matrix, and the projection to the span."""
         lengths = jnp.linalg.norm(problem.weights, axis=1)
         scaled = problem.weights.T * (problem.output / (lengths * jnp.sqrt(2 * jnp.pi)))
         return jnp.concatenate([(scaled @ problem.weights), problem.basis @ problem.basis.T])
 
     def measure(self, problem: Ridges, key: Key[Array, ""]) -> Array:
-        """Second derivatives of the smoothed network, and the projection to their m leading eigenvectors."""
+        """Return the smoothed network's second derivatives, and the projection to their m leading eigenvectors."""
         matrix = smoothed_hessian(problem)
         leading = jnp.linalg.eigh(matrix)[1][:, -len(problem.weights) :]
         return jnp.concatenate([matrix, leading @ leading.T])
 
     def condition(self, problem: Ridges) -> Array:
-        """An eigenspace moves by the error over the gap."""
+        """The rounding error of an eigenspace is the error of the matrix, divided by the gap of the eigenvalues."""
         values = jnp.linalg.eigvalsh(self.predict(problem)[: problem.weights.shape[1]])
         singular = jnp.linalg.svd(problem.weights, compute_uv=False)
         gap = values[-1] / values[-len(problem.weights)]
@@ -111,14 +111,14 @@ class FiltersVanishOffTheSpan(Claim[Ridges]):
     source = Source("emergence2026", "Figure 11.16")
     population = Drawn(Ridges, d=_D, m=_M, weights=normal("m", "d"), output=normal("m"), away=normal("d"))
     relation = EqualInMean(relative=False)
-    control = Control("an entry of 0.1 is left", lambda value, problem: value + 0.1)
+    control = Control("an entry of 0.1 remains outside the span", lambda value, problem: value + 0.1)
     controls = "in which directions a filtered second moment can point"
     unexplained = "whether the matrix has an eigenvalue other than zero"
     trials = 64
     predict = (0.0, 0.0)
 
     def measure(self, problem: Ridges, key: Key[Array, ""]) -> Array:
-        """Two entries from a sample: at a direction outside the span twice, and at it and a direction of the span."""
+        """Estimate u'Mu and u'Mv from a sample, for a direction u outside the span and a direction v in the span."""
         x = jax.random.normal(key, (_SAMPLES, len(problem.away)))
         y = problem(x)
         chosen = y >= jnp.median(y)
@@ -156,7 +156,7 @@ class LargeLabelsGiveASignal(Claim[Ridges]):
         return jnp.asarray([float(len(problem.weights)), 1.0])
 
     def measure(self, problem: Ridges, key: Key[Array, ""]) -> Array:
-        """The trace and the largest eigenvalue on V.
+        """Return the trace and the largest eigenvalue on V.
 
         The lengths of the points are uniform up to 6, and the weight of a point is the density of its length.
         """

@@ -1,4 +1,4 @@
-"""Gradients of the squared loss are correlations with the target, and a parity correlates with almost nothing.
+"""Gradients of the squared loss are correlations with the target; a parity has small correlations with most functions.
 
 This theory writes every coordinate of a gradient as one correlation of the target with a known function. It bounds how
 much the coordinate depends on which of many orthogonal targets is the true one. It assumes that the distribution of the
@@ -25,7 +25,7 @@ ABOUT = {
 
 
 class CubeNetwork(eqx.Module):
-    """The network scale sum_j output_j tanh(<weights_j, x> + bias_j) on the cube {-1, 1}^d, and weights of a target."""
+    """The network scale sum_j output_j tanh(<weights_j, x> + bias_j) on {-1, 1}^d, and the weights of a target."""
 
     weights: Float[Array, "m d"]
     bias: Float[Array, " m"]
@@ -36,7 +36,7 @@ class CubeNetwork(eqx.Module):
 
     @property
     def target(self) -> Float[Array, " points"]:
-        """Values that no network of this kind has."""
+        """The values of the target, which are not the values of such a network."""
         return jnp.prod(1 + cube(self.d) @ self.teacher, axis=1)
 
     def loss(self, parameters: tuple[Array, Array, Array], target: Float[Array, " points"]) -> Float[Array, ""]:
@@ -51,7 +51,7 @@ class CubeNetwork(eqx.Module):
         return jnp.concatenate([part.ravel() for part in found])
 
     def features(self) -> tuple[Float[Array, " points"], Float[Array, "points p"]]:
-        """The values of the network, and the functions of x that multiply its error in the gradient."""
+        """Return the values of the network, and its derivatives by the parameters, as functions of x."""
         x = cube(self.d)
         hidden = jnp.tanh(x @ self.weights.T + self.bias)
         slopes = (1 - hidden**2) * self.output
@@ -84,8 +84,10 @@ class GradientsAreQueries(Claim[CubeNetwork]):
     source = Source("emergence2026", "Proposition 11.2", "Figure 11.4")
     population = _NETWORKS
     relation = Equal(block=-1)
-    control = Control("twice this, as for the loss without the factor 1/2", lambda value, problem: 2 * value)
-    controls = "what a gradient contains of the target"
+    control = Control(
+        "the gradient is twice as large, as for the loss without the factor 1/2", lambda value, problem: 2 * value
+    )
+    controls = "what a gradient shows about the target"
     unexplained = "gradients on samples, which contain more than expectations"
 
     def predict(self, problem: CubeNetwork) -> Array:
@@ -103,7 +105,7 @@ class GradientsAreQueries(Claim[CubeNetwork]):
 
 
 class InvisibleParities(Claim[CubeNetwork]):
-    """Let x be uniform on {-1, 1}^d, let f be a network, let g_i be its derivative by the parameter theta_i, and let
+    """Let x be uniform on {-1, 1}^d. Let f be a network, and let g_i be its derivative by the parameter theta_i. Let
     chi_T be the product of the coordinates in T. The gradient of E (f - chi_T)²/2 depends on the hidden set T by
     -E[chi_T g_i]. Over all 2^d sets T,
 
@@ -125,28 +127,28 @@ class InvisibleParities(Claim[CubeNetwork]):
         return jnp.mean(features**2, axis=0) / len(features)
 
     def measure(self, problem: CubeNetwork, key: Key[Array, ""]) -> Array:
-        """The gradients for all parities by automatic differentiation, minus the gradient for the target 0."""
+        """Return the gradients for all parities, by automatic differentiation, minus the gradient for the target 0."""
         x = cube(problem.d)
         parities = jnp.where(x[:, None, :] < 0, x, 1.0).prod(axis=2)
         known = problem.gradient(jnp.zeros(len(x)))
         return jnp.mean((jax.vmap(problem.gradient)(parities) - known) ** 2, axis=0)
 
     def condition(self, problem: CubeNetwork) -> Array:
-        """A gradient is the difference of the known part and a small one."""
+        """Each gradient is the known part minus a small correlation."""
         values, features = problem.features()
         known = jnp.sqrt(jnp.mean(values**2) * jnp.mean(features**2, axis=0).max())
         return 8 * (1 + known / jnp.sqrt(self.predict(problem).max()))
 
 
 class SignUnit(eqx.Module):
-    """The unit max(<w, x>, 0) with signs as weights, and a hidden set of the first k coordinates."""
+    """The unit max(<w, x>, 0) whose weights w are signs, and a hidden set of the first k coordinates."""
 
     w: Float[Array, " d"]
     k: int = eqx.field(static=True)
 
 
 def majority_coefficient(d: int, degree: int) -> float:
-    """E[chi_S(x) sgn(x_1 + ... + x_d)] for |S| = degree and odd d."""
+    """Return E[chi_S(x) sgn(x_1 + ... + x_d)] for |S| = degree and odd d, where chi_S is the product over S."""
     if degree % 2 == 0:
         return 0.0
     half, place = (d - 1) // 2, (degree - 1) // 2
@@ -155,9 +157,9 @@ def majority_coefficient(d: int, degree: int) -> float:
 
 
 class SparseParitiesAreSeen(Claim[SignUnit]):
-    """Let w be in {-1, 1}^d with d odd, let S be a set of k coordinates with 2 <= k < d, and let x be uniform on the
-    cube. Let M_j be the coefficient of the majority of d signs on a product of j coordinates; M_j = 0 for even j. The
-    correlation of the parity chi_S with the unit max(<w, x>, 0) has the derivative by w_i
+    """Let w be in {-1, 1}^d with d odd, and let x be uniform on the cube {-1, 1}^d. Let S be a set of k coordinates
+    with 2 <= k < d. Let M_j be the coefficient of the majority of d signs on a product of j coordinates; M_j = 0 for
+    even j. The correlation of the parity chi_S with the unit max(<w, x>, 0) has the derivative by w_i
 
         M_(k-1)/2 times the product of w over S without i,   if i is in S,
         M_(k+1)/2 times the product of w over S and i,       if i is not in S.

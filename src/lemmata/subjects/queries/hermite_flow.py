@@ -1,8 +1,7 @@
-"""How long gradient descent takes to find one direction. This depends on the degree of the first Hermite polynomial of
-the link.
+"""The time that gradient descent takes to find one direction, by the degree of the link's first Hermite polynomial.
 
-This theory is about a label f(<w, x>) for Gaussian x and a unit weight that follows the gradient of the population loss
-on the sphere from a random start. The time until it finds w depends on the first degree of f and on the dimension. It
+This theory is about a label f(<w, x>) with Gaussian x. A unit weight follows the gradient of the population loss on
+the sphere from a random start. The time until it finds w depends on the first degree of f and on the dimension. It
 does not explain networks of many units, filters of the label, or samples that are used again.
 """
 
@@ -22,7 +21,7 @@ ABOUT = {"tool": "dynamical systems", "architecture": "any", "object": "training
 
 
 def hermite(z: Float[Array, "..."], degrees: int) -> Float[Array, "k ..."]:
-    """The Hermite polynomials h_0, ..., h_(degrees - 1) with E h_k² = 1."""
+    """Return the Hermite polynomials h_0, ..., h_(degrees - 1), normalised to E h_k² = 1."""
     found = [jnp.ones_like(z), z]
     for k in range(1, degrees - 1):
         found.append((z * found[k] - math.sqrt(k) * found[k - 1]) / math.sqrt(k + 1))
@@ -30,7 +29,7 @@ def hermite(z: Float[Array, "..."], degrees: int) -> Float[Array, "k ..."]:
 
 
 class TwoWays(eqx.Module):
-    """Two vectors, whose directions are those of two ridge functions, and coefficients of h_0, ..., h_4."""
+    """Two vectors, which give the directions of two ridge functions, and coefficients of h_0, ..., h_4."""
 
     w: Float[Array, " d"]
     v: Float[Array, " d"]
@@ -38,7 +37,7 @@ class TwoWays(eqx.Module):
 
     @property
     def units(self) -> tuple[Float[Array, " d"], Float[Array, " d"]]:
-        """Both vectors with length 1."""
+        """Both vectors, scaled to length 1."""
         return self.w / jnp.linalg.norm(self.w), self.v / jnp.linalg.norm(self.v)
 
 
@@ -59,7 +58,7 @@ class GradientOfACorrelation(Claim[TwoWays]):
     population = Drawn(TwoWays, d=dimension(6, low=2), w=normal("d"), v=normal("d"), coefficients=normal(5))
     relation = Equal(block=-1)
     control = Control(
-        "a correlation of sum_k c_k² k m^k", lambda value, problem: _slope(problem, power=2) * _tangent(problem)
+        "the correlation is sum_k c_k² k m^k", lambda value, problem: _slope(problem, power=2) * _tangent(problem)
     )
     controls = "the population gradient of a single unit"
     unexplained = "losses other than the correlation and the squared loss"
@@ -68,7 +67,7 @@ class GradientOfACorrelation(Claim[TwoWays]):
         return _slope(problem, power=1) * _tangent(problem)
 
     def measure(self, problem: TwoWays, key: Key[Array, ""]) -> Array:
-        """Computed by automatic differentiation of an expectation over the plane of both vectors, by quadrature."""
+        """Differentiate automatically an expectation over the plane of both vectors, computed by quadrature."""
         nodes, weights = np.polynomial.hermite_e.hermegauss(12)
         weights = weights / weights.sum()
         w, v = problem.units
@@ -82,7 +81,7 @@ class GradientOfACorrelation(Claim[TwoWays]):
         return jax.grad(correlation)(v)
 
     def condition(self, problem: TwoWays) -> Array:
-        """The derivative of a square root at m."""
+        """The condition number of sqrt(1 - m²) at m."""
         w, v = problem.units
         size = jnp.sum(problem.coefficients**2) * 30 / (1 - (v @ w) ** 2)
         return size / jnp.abs(self.predict(problem)).max()
@@ -107,7 +106,7 @@ class RandomStart(eqx.Module):
     k: int = eqx.field(static=True)
 
     def time(self, k: int, d: float) -> Float[Array, ""]:
-        """The time of the flow m' = k c² m^(k-1)(1 - m²) from start / sqrt(d) to 1/2, by Gauss-Legendre in log m."""
+        """The time of the flow m' = k c² m^(k-1)(1 - m²) from start / sqrt(d) to 1/2, by quadrature in log m."""
         nodes, weights = np.polynomial.legendre.leggauss(200)
         low, high = jnp.log(self.start / jnp.sqrt(d)), jnp.log(0.5)
         m = jnp.exp((low + high) / 2 + (high - low) / 2 * nodes)
@@ -116,15 +115,15 @@ class RandomStart(eqx.Module):
 
 
 _STARTS = Drawn(
-    RandomStart, positive("start", "a unit at overlap 0 does not move"), coefficient=log_uniform(0.3, 3.0),
+    RandomStart, positive("start", "a unit with overlap 0 does not move"), coefficient=log_uniform(0.3, 3.0),
     start=uniform(0.5, 2.0), k=Integer(3, 3, 6, "information exponent", corners=(3, 4)),
 )  # fmt: skip
 
 
 class FlowAtHighExponents(Claim[RandomStart]):
     """Let the label be c h_k(<w, x>) with Gaussian x in d dimensions and k >= 3, where h_k is the k-th Hermite
-    polynomial. A unit follows the gradient of the population loss on the sphere, from an overlap with w proportional to
-    d^(-1/2), as at random. The time until the overlap is 1/2 grows like d^(k/2 - 1).
+    polynomial. A unit follows the gradient of the population loss on the sphere, from an overlap with w that is
+    proportional to d^(-1/2), as for a random start. The time until the overlap is 1/2 grows like d^(k/2 - 1).
     """
 
     title = "The time to find a direction grows like d^(k/2 - 1) for information exponents k above 2"
@@ -132,9 +131,9 @@ class FlowAtHighExponents(Claim[RandomStart]):
     stated = Kind.OWN
     population = _STARTS
     relation = Rate("d", (1e3, 1e4, 1e5, 1e6, 1e7))
-    control = Control("like d^((k - 1)/2)", lambda exponent, problem: exponent + 0.5)
+    control = Control("the time grows like d^((k - 1)/2)", lambda exponent, problem: exponent + 0.5)
     controls = "how long a gradient method needs for a hidden direction"
-    unexplained = "the noise of samples, which asks for smaller steps"
+    unexplained = "the noise of samples, which makes smaller steps necessary"
     trials = 32
 
     def predict(self, problem: RandomStart) -> Array:
@@ -160,7 +159,7 @@ class FlowAtLowExponents(Claim[RandomStart]):
     stated = Kind.OWN
     population = _STARTS
     relation = Equal()
-    control = Control("with c in place of c²", lambda value, problem: value * problem.coefficient)
+    control = Control("the times have c in place of c²", lambda value, problem: value * problem.coefficient)
     controls = "how long a gradient method needs for a hidden direction"
     unexplained = "the noise of samples"
 

@@ -1,8 +1,8 @@
-"""Many orthogonal targets: one correlational query correlates with only few of them.
+"""Many orthogonal targets, of which one correlational query can correlate with only a few.
 
 This theory counts how many targets of an orthonormal family one query can correlate with. It shows that the parity
 networks of different sets form such a family. It assumes inputs whose distribution does not change if coordinates
-change their signs. It does not explain queries that use the label otherwise than by a correlation.
+change their signs. It does not explain queries that use the label in any way other than a correlation.
 """
 
 import itertools
@@ -21,14 +21,14 @@ ABOUT = {"tool": "linear algebra", "architecture": "dense network", "object": "f
 
 
 class HiddenSets(eqx.Module):
-    """A distribution on the points lengths_i o z with all signs z, and a query: a sum of up to half of the parity
-    networks, with noise or without.
+    """A distribution on the points lengths_i o z with all signs z, and a query: a sum of parity networks, with or
+    without noise.
 
     Args:
         lengths: positive lengths of the coordinates, one row for each point.
         noise: the noise of the query, at all points.
-        planted: how many networks the query adds up.
-        r: size of the hidden sets.
+        planted: the number of networks that the query adds up.
+        r: the size of the hidden sets.
         pure: whether the query is only the sum of the networks.
     """
 
@@ -44,7 +44,7 @@ class HiddenSets(eqx.Module):
         return np.array(list(itertools.combinations(range(self.lengths.shape[1]), self.r)))
 
     def networks(self, row: int | None = None) -> Float[Array, "sets points"]:
-        """Values of the ReLU parity networks of all sets, at the flips of one row or of all rows."""
+        """Return the values of the ReLU parity networks of all sets, at all sign flips of one row or of all rows."""
         lengths = self.lengths if row is None else self.lengths[row : row + 1]
         points = (lengths[:, None, :] * cube(lengths.shape[1])).reshape(-1, lengths.shape[1])
         return jax.vmap(lambda chosen: parity_network(points[:, chosen], jax.nn.relu))(jnp.asarray(self.sets))
@@ -56,7 +56,7 @@ class QueriesOfSets(Population[HiddenSets]):
     settings = Space(
         d=Integer(6, 4, 8, "dimension", corners=(5, 7)),
         r=Integer(4, 2, 6, "even size of the hidden sets", step=2, corners=(2, 4)),
-        query=Choice("networks", ("networks", "networks and noise"), "what the query consists of"),
+        query=Choice("networks", ("networks", "networks and noise"), "whether the query contains noise"),
     ).where("r is below d", lambda setting: setting["r"] < setting["d"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HiddenSets:
@@ -89,11 +89,11 @@ class ParityNetworksAreOrthogonal(Claim[HiddenSets]):
     population = QueriesOfSets()
     relation = Equal(block=-1)
     control = Control(
-        "a hundredth of the squares is left between different sets",
+        "the inner product of different sets is a hundredth of the squares",
         lambda value, problem: value + 0.01 * jnp.diagonal(value).max() * (1 - jnp.eye(len(value))),
     )
-    controls = "how much two targets of the family have in common"
-    unexplained = "laws of inputs with correlated signs"
+    controls = "the inner product of two targets of the family"
+    unexplained = "distributions of inputs with correlated signs"
 
     def predict(self, problem: HiddenSets) -> Array:
         x = problem.lengths[0]
@@ -101,7 +101,7 @@ class ParityNetworksAreOrthogonal(Claim[HiddenSets]):
         return jnp.diag(each(jnp.asarray(problem.sets)) ** 2)
 
     def measure(self, problem: HiddenSets, key: Key[Array, ""]) -> Array:
-        """Over all 2^d flips."""
+        """Average over all 2^d sign flips."""
         values = problem.networks(row=0)
         return values @ values.T / values.shape[1]
 
@@ -119,8 +119,8 @@ class FewTargetsPerQuery(Claim[HiddenSets]):
         1/tau²
 
     of the functions. The sum of K functions divided by sqrt(K) attains this with tau = K^(-1/2). The trials use the
-    normalised parity networks of all sets of r coordinates. So if all answers may have errors of tau, a learner
-    needs at least about tau² times the number of sets as queries, and there are binom(d, r) sets.
+    normalised parity networks of all sets of r coordinates. There are binom(d, r) sets. So if all answers may have
+    errors of tau, a learner needs at least about tau² binom(d, r) queries.
     """
 
     title = "One correlational query sees at most 1/tau² of many orthogonal targets"
@@ -128,7 +128,7 @@ class FewTargetsPerQuery(Claim[HiddenSets]):
     population = QueriesOfSets()
     relation = AtMost()
     control = Control("1/(2 tau²) of them", lambda count, problem: count / 2)
-    controls = "how many targets one query can tell from zero"
+    controls = "how many targets one query can distinguish from zero"
     unexplained = "how to choose the queries"
 
     def predict(self, problem: HiddenSets) -> Array:
@@ -147,5 +147,5 @@ class FewTargetsPerQuery(Claim[HiddenSets]):
         return jnp.asarray(float(len(problem.sets)))
 
     def _tau(self, problem: HiddenSets) -> Array:
-        """K^(-1/2), minus what rounding may take from a correlation."""
+        """K^(-1/2), minus the possible rounding error of a correlation."""
         return (1 - 1e-7) / jnp.sqrt(problem.planted)

@@ -1,4 +1,4 @@
-"""The loss of a shallow network under Gaussian inputs: a sum of distances of tensors, with spurious minima.
+"""The loss of a shallow network under Gaussian inputs is a sum of distances of tensors, and has spurious minima.
 
 This theory writes the squared loss of a student network as one distance of symmetric tensors for each degree. So an
 objective can be designed by choosing degrees. It assumes Gaussian inputs and a teacher network. It does not explain
@@ -26,7 +26,7 @@ _DEGREES = 800
 
 
 class StudentAndTeacher(eqx.Module):
-    """Two networks of m ReLU units with unit weights, of which the rows are scaled, and their output weights."""
+    """Two networks of m ReLU units: weight vectors, which are used at length 1, and output weights."""
 
     student: Float[Array, "m d"]
     teacher: Float[Array, "m d"]
@@ -34,7 +34,7 @@ class StudentAndTeacher(eqx.Module):
     target: Float[Array, " m"]
 
     def correlations(self) -> Float[Array, "all all"]:
-        """Inner products of all unit weights. The student's weights come first."""
+        """Inner products of all weight vectors at length 1. The student's weights come first."""
         rows = jnp.concatenate([self.student, self.teacher])
         rows = rows / jnp.linalg.norm(rows, axis=1, keepdims=True)
         return rows @ rows.T
@@ -46,7 +46,7 @@ class StudentAndTeacher(eqx.Module):
 
 def _apart(problem: StudentAndTeacher) -> Hypothesis:
     largest = jnp.abs(problem.correlations() - jnp.eye(2 * len(problem.output))).max()
-    return Hypothesis("the largest correlation of two units", largest, "<", 0.97, "the series stops at degree 800")
+    return Hypothesis("the largest correlation of two units", largest, "<", 0.97, "the series is cut off at degree 800")
 
 
 def relu_weights(degrees: int) -> Float[np.ndarray, " k"]:
@@ -60,8 +60,8 @@ def relu_weights(degrees: int) -> Float[np.ndarray, " k"]:
 
 
 class LandscapeIsASumOfTensors(Claim[StudentAndTeacher]):
-    """Let x be Gaussian, let f(x) = sum_i a_i sigma(<w_i, x>) and y(x) = sum_i b_i sigma(<v_i, x>) with |w_i| = |v_i| =
-    1, and let c_k be the coefficients of sigma in the Hermite polynomials, normalised to E h_k² = 1. Then
+    """Let x be Gaussian. Let f(x) = sum_i a_i sigma(<w_i, x>) and y(x) = sum_i b_i sigma(<v_i, x>) with |w_i| = |v_i|
+    = 1. Let c_k be the coefficients of sigma in the Hermite polynomials h_k, normalised to E h_k² = 1. Then
 
         E (f - y)² = sum over k of c_k² | sum_i a_i w_i^(k) - sum_i b_i v_i^(k) |²,
 
@@ -79,10 +79,10 @@ class LandscapeIsASumOfTensors(Claim[StudentAndTeacher]):
     relation = Equal()
     control = Control("without the terms of degree 4", lambda value, problem: value - _term(problem, 4))
     controls = "what the loss of a network compares"
-    unexplained = "which minima the sum has"
+    unexplained = "which minima the loss has"
 
     def predict(self, problem: StudentAndTeacher) -> Array:
-        """A sum up to degree 800; beyond, the tensors of different units are orthogonal to rounding."""
+        """Sum up to degree 800. At higher degrees, the tensors of different units are orthogonal up to rounding."""
         weights = relu_weights(_DEGREES)
         u, correlations = problem.differences(), problem.correlations()
         entries = jnp.vectorize(lambda c: jnp.polyval(jnp.asarray(weights[::-1]), c))(correlations)
@@ -94,13 +94,13 @@ class LandscapeIsASumOfTensors(Claim[StudentAndTeacher]):
         return _closed(problem)
 
     def condition(self, problem: StudentAndTeacher) -> Array:
-        """Terms of both signs cancel."""
+        """Terms of both signs cancel in part."""
         u = jnp.abs(problem.differences())
         return 4 * jnp.sum(u) ** 2 / _closed(problem)
 
 
 def _closed(problem: StudentAndTeacher) -> Array:
-    """Computed from E relu(<w, x>) relu(<v, x>) at each angle of two unit weights."""
+    """Compute the loss in closed form from E relu(<w, x>) relu(<v, x>) at the angle of each pair of units."""
     u, c = problem.differences(), problem.correlations()
     angle = jnp.where(jnp.eye(len(u), dtype=bool), 0.0, jnp.arccos(jnp.clip(c, -1.0, 1.0)))
     return u @ ((jnp.sin(angle) + (jnp.pi - angle) * jnp.cos(angle)) / (2 * jnp.pi)) @ u
@@ -112,13 +112,13 @@ def _term(problem: StudentAndTeacher, k: int) -> Array:
 
 
 class Start(eqx.Module):
-    """Standard normal numbers, of which the first n² divided by sqrt(n) are the start of a student of width n."""
+    """Standard normal numbers; the first n² of them, divided by sqrt(n), are the start of a student of width n."""
 
     numbers: Float[Array, " all"]
 
 
 def relu_loss(w: Float[np.ndarray, " nn"], n: int) -> tuple[float, Float[np.ndarray, " nn"]]:
-    """E (sum_i relu(<w_i, x>) - sum_i relu(x_i))²/2 over normal x in n dimensions, and its gradient."""
+    """Return E (sum_i relu(<w_i, x>) - sum_i relu(x_i))²/2 over normal x in n dimensions, and its gradient."""
     rows, sums, slopes = w.reshape(n, n), [], []
     for others in (rows, np.eye(n)):
         lengths, far = np.linalg.norm(rows, axis=1), np.linalg.norm(others, axis=1)
@@ -142,19 +142,19 @@ def designed_loss(w: Float[np.ndarray, " nn"], n: int) -> tuple[float, Float[np.
 
 
 class SpuriousMinimaWithWidth(Claim[Start]):
-    """Let a teacher be the sum of n ReLU units with orthonormal weights, let the inputs be Gaussian in n dimensions,
-    and let a student of the same form start at independent normal weights of variance 1/n. Descent on the population
-    loss to a gradient of 1e-6 ends at a loss above 1e-3 more often for n = 14 than for n = 4. So for n = 14, descent
-    stops at points at which the gradient is nearly 0 and the teacher is not recovered. The trials subtract the share of
-    runs, from the same starts, that end above 1e-3 on the designed objective of degrees 2 and 4 with weights of length
-    1.
+    """Let a teacher be the sum of n ReLU units with orthonormal weights, and let the inputs be Gaussian in n
+    dimensions. Let a student of the same form start at independent normal weights of variance 1/n. Descent on the
+    population loss to a gradient of 1e-6 ends at a loss above 1e-3 more often for n = 14 than for n = 4. So for n =
+    14, descent stops at points at which the gradient is nearly 0 and the teacher is not recovered. The trials also run
+    descent from the same starts on the designed objective of degrees 2 and 4, with weights of length 1. They subtract
+    the share of these runs that end above 1e-3.
     """
 
     title = "With more units, descent on the ReLU loss stops more often at spurious minima, unlike on a designed loss"
     source = Source("emergence2026", "Figure 11.14", note="for a ReLU teacher, against a designed objective")
     population = Drawn(Start, numbers=normal(196))
     relation = Order("n", (4.0, 14.0), over="problems")
-    control = Control("less and less often", lambda sign, problem: -sign)
+    control = Control("descent stops at spurious minima less often for larger n", lambda sign, problem: -sign)
     controls = "how often descent misses the teacher"
     unexplained = "why the designed objective has no spurious minimum that the runs find"
     trials = 40
@@ -162,7 +162,7 @@ class SpuriousMinimaWithWidth(Claim[Start]):
     predict = 1.0
 
     def measure_at(self, problem: Start, key: Key[Array, ""], n: float) -> Array:
-        """Whether the run ends above 1e-3, minus the same for the designed objective."""
+        """Return 1 if the run ends above 1e-3 and else 0, minus the same number for the designed objective."""
         size = int(n)
         start = np.asarray(problem.numbers)[: size**2] / np.sqrt(size)
         options = {"maxiter": 5000, "maxfun": 10000, "ftol": 0.0, "gtol": 1e-7}

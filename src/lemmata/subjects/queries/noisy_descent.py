@@ -2,7 +2,7 @@
 
 This theory compares the distributions of two trajectories whose steps differ in their means and share Gaussian noise.
 It bounds the total variation distance, and with it the number of steps after which a trajectory can depend on the
-target. It does not explain descent without noise, which can use digits that the noise would hide.
+target. It does not explain descent without noise, which can use digits that noise would hide.
 """
 
 import equinox as eqx
@@ -38,10 +38,10 @@ class OverlapOfGaussians(Claim[ShiftedGaussians]):
     """
 
     title = "The total variation distance of two Gaussians with equal covariance depends only on the shift"
-    source = Source("emergence2026", "Figure 11.6", note="with the value of the overlap")
+    source = Source("emergence2026", "Figure 11.6", note="here with the value of the overlap")
     population = Drawn(
         ShiftedGaussians,
-        positive("s", "the laws need a density"),
+        positive("s", "the distributions need a density"),
         d=dimension(5),
         way=normal("d"),
         distance=uniform(0.5, 3.0),
@@ -104,7 +104,7 @@ class TrajectoriesOverlap(Claim[ErroneousSteps]):
     source = Source("emergence2026", "Figure 11.7", "Figure 11.5", note="with constants, and sharper in T")
     population = Drawn(
         ErroneousSteps,
-        positive("total", "equal means give equal trajectories"),
+        positive("total", "trajectories whose steps have equal means are equal"),
         steps=Integer(2, 1, 64, "steps", corners=(1, 4)),
         p=dimension(6),
         errors=uniform(-1.0, 1.0, "steps", "p"),
@@ -124,7 +124,7 @@ class TrajectoriesOverlap(Claim[ErroneousSteps]):
         return jnp.stack([steps * once, problem.tau * jnp.sqrt(p * steps) / 2])
 
     def measure(self, problem: ErroneousSteps, key: Key[Array, ""]) -> Array:
-        """Half of the integral along the shift of the difference of the densities, by the trapezoidal rule."""
+        """Integrate half of the densities' absolute difference along the shift, by the trapezoidal rule."""
         shifts = problem.tau * jnp.where(problem.half > 0, problem.sides, problem.errors)
         length = jnp.sqrt(jnp.sum(shifts**2))
         grid = jnp.linspace(-10.0, 12.0, 20001)
@@ -132,12 +132,12 @@ class TrajectoriesOverlap(Claim[ErroneousSteps]):
         return jnp.full(2, jnp.trapezoid(apart, grid) / 2)
 
     def condition(self, problem: ErroneousSteps) -> Array:
-        """The rule has an error of about the square of its spacing, at the kink of the difference."""
+        """At the kink of the difference, the rule has an error of about the square of its spacing."""
         return jnp.asarray(1e-6 / 32 / jnp.finfo(float).eps)
 
 
 class FrozenFeatures(eqx.Module):
-    """Features tanh(scale <weights_j, x> + bias_j) on the cube, of which descent with noise s trains a combination."""
+    """Features tanh(scale <weights_j, x> + bias_j) on the cube; descent with noise s trains a combination of them."""
 
     weights: Float[Array, "p d"]
     bias: Float[Array, " p"]
@@ -181,17 +181,17 @@ class StepsToFindATarget(Claim[FrozenFeatures]):
     relation = AtMost()
     control = Control("half of the bound is enough", lambda bound, problem: bound / 2)
     controls = "how much a trajectory depends on the target, on average over a family"
-    unexplained = "single targets of the family, which may be easy, and methods that see single samples"
+    unexplained = "single targets of the family, which may be easy to find, and methods that use single samples"
     trivial = 1.0
 
     def predict(self, problem: FrozenFeatures) -> Array:
-        """Uses the variance over the family: parities are orthonormal, and the mean target is the point mass at 1."""
+        """Use the variance over the family: parities are orthonormal, and the mean target is the point mass at 1."""
         values = problem.values()
         variance = jnp.mean(values**2, axis=0) / len(values) - (values[0] / len(values)) ** 2
         return jnp.sqrt(problem.steps * jnp.sum(variance)) / (2 * problem.s)
 
     def measure(self, problem: FrozenFeatures, key: Key[Array, ""]) -> Array:
-        """Every target shifts each step by its own vector, so the trajectories are two Gaussians for each target."""
+        """Each target shifts all steps by one vector, so its trajectory and the reference are two Gaussians."""
         correlations = walsh_hadamard(problem.values().T)
         shifts = jnp.linalg.norm(correlations - correlations.mean(axis=1, keepdims=True), axis=0)
         return jnp.mean(2 * norm.cdf(jnp.sqrt(problem.steps) * shifts / (2 * problem.s)) - 1)

@@ -26,7 +26,7 @@ _EVEN = Integer(4, 2, 8, "even size of the hidden set", step=2, corners=(2, 6))
 
 
 class FlippedPoint(eqx.Module):
-    """A point in r coordinates, signs that flip them, and a scale of hidden weights; r is even."""
+    """A point in r coordinates, signs that flip the coordinates, and a scale of the hidden weights; r is even."""
 
     x: Float[Array, " r"]
     z: Float[Array, " r"]
@@ -34,7 +34,7 @@ class FlippedPoint(eqx.Module):
     c: Float[Array, " monomials"]
 
     def each(self, function: Callable[[slice, Unit], Array]) -> Float[Array, " 2"]:
-        """A function of coordinates and unit. It uses r coordinates for the ReLU and r - 1 for the sigmoid."""
+        """Apply a function to r coordinates with the ReLU, and to r - 1 coordinates with the sigmoid."""
         return jnp.stack([function(slice(None), jax.nn.relu), function(slice(1, None), jax.nn.sigmoid)])
 
 
@@ -59,7 +59,7 @@ class SignFlipsGiveParities(Claim[FlippedPoint]):
     source = Source("emergence2026", "Figure 11.12", "Figure 11.10")
     population = _POINTS
     relation = Equal()
-    control = Control("with the opposite sign", lambda value, problem: -value)
+    control = Control("the parity network has the opposite sign", lambda value, problem: -value)
     controls = "how a parity network depends on the signs of its input"
     unexplained = "how a parity network depends on the lengths of the coordinates"
 
@@ -86,13 +86,13 @@ class SignFlipsGiveParities(Claim[FlippedPoint]):
 
 
 class LowDegreesCancel(Claim[FlippedPoint]):
-    """Let g_S be the parity network of a set S of r coordinates, and let p = sum_A c_A x^A be a polynomial, where A are
+    """Let g_S be the parity network of a set S of r coordinates. Let p = sum_A c_A x^A be a polynomial, where A are
     sets of coordinates and x^A is the product of x over A. For every x, the mean over all signs z is
 
         E_z[g_S(x o z) p(x o z)] = c_S x^S g_S(x).
 
-    So if x is Gaussian, g_S is orthogonal to all such polynomials of degree below r. The same holds for powers of
-    coordinates: a monomial counts only if the coordinates with odd powers are those of S.
+    So if x is Gaussian, g_S is orthogonal to all such polynomials of degree below r. The statement also holds for
+    powers of coordinates: a monomial counts only if the coordinates with odd powers are those of S.
     """
 
     title = "A parity network is orthogonal to all polynomials of degree below r"
@@ -120,7 +120,7 @@ class LowDegreesCancel(Claim[FlippedPoint]):
         return problem.each(lambda part, unit: self._terms(problem, part, unit).mean())
 
     def condition(self, problem: FlippedPoint) -> Array:
-        """Terms of the mean, and of the network in each of them, cancel."""
+        """The terms of the mean cancel in part, and so do the terms of the network in each of them."""
 
         def one(part: slice, unit: Unit) -> Array:
             x = problem.x[part]
@@ -143,7 +143,7 @@ def _signed_sum(kernel: Callable[[float], Array], r: int) -> Array:
 
 
 def _sigmoid_kernel(correlation: float, scale: Float[Array, ""]) -> Array:
-    """E sigmoid(scale u) sigmoid(scale v) for normal u and v with this correlation, by quadrature."""
+    """Return E sigmoid(scale u) sigmoid(scale v) for normal u and v with this correlation, by quadrature."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(100)
     other = correlation * nodes[:, None] + math.sqrt(max(1 - correlation**2, 0.0)) * nodes
     weights = weights / weights.sum()
@@ -151,8 +151,8 @@ def _sigmoid_kernel(correlation: float, scale: Float[Array, ""]) -> Array:
 
 
 class NormOfParityNetworks(Claim[FlippedPoint]):
-    """Let x be Gaussian, let g_S(x) be the sum over w in {-1, 1}^r of chi(w) sigma(s <w, x_S>/sqrt(r)), where chi(w) is
-    the product of w, and let K(c) = E sigma(s u) sigma(s v) for normal u and v with correlation c. Then
+    """Let x be Gaussian. Let g_S(x) be the sum over w in {-1, 1}^r of chi(w) sigma(s <w, x_S>/sqrt(r)), where chi(w)
+    is the product of w. Let K(c) = E sigma(s u) sigma(s v) for normal u and v with correlation c. Then
 
         E g_S(x)² = 2^r sum_j (-1)^j binom(r, j) K(1 - 2 j/r).
 
@@ -168,9 +168,9 @@ class NormOfParityNetworks(Claim[FlippedPoint]):
         scale=log_uniform(0.5, 2.0), c=normal(256),
     )  # fmt: skip
     relation = EqualInMean()
-    control = Control("with the kernel without its factor 1/2", lambda value, problem: 2 * value)
-    controls = "how large the functions are that the lower bound hides"
-    unexplained = "the norm under other laws of the inputs"
+    control = Control("the kernel does not have its factor 1/2", lambda value, problem: 2 * value)
+    controls = "how large the functions of the lower bound are"
+    unexplained = "the norm under other distributions of the inputs"
     trials = 64
 
     def predict(self, problem: FlippedPoint) -> Array:
@@ -180,7 +180,7 @@ class NormOfParityNetworks(Claim[FlippedPoint]):
         return jnp.stack([_signed_sum(arc, r), _signed_sum(lambda c: _sigmoid_kernel(c, s), r - 1)])
 
     def measure(self, problem: FlippedPoint, key: Key[Array, ""]) -> Array:
-        """The mean of 4096 normal points."""
+        """Average over 4096 normal points."""
         x = jax.random.normal(key, (4096, len(problem.x)))
         return problem.each(lambda part, unit: jnp.mean(parity_network(x[:, part], unit, problem.scale) ** 2))
 
@@ -201,12 +201,12 @@ class ParityNetworksVanish(Claim[FlippedPoint]):
     )  # fmt: skip
     relation = Equal()
     control = Control(
-        "the sums differ as at the other parity of r",
+        "the sums differ by as much as for the other parity of r",
         lambda value, problem: (
             value + problem.each(lambda part, unit: jnp.abs(parity_network(problem.x[part], unit, problem.scale)))
         ),
     )
-    controls = "for which sizes of the hidden set the construction is empty"
+    controls = "for which sizes of the hidden set all networks are zero"
     unexplained = "other activations"
 
     def predict(self, problem: FlippedPoint) -> Array:
@@ -216,7 +216,7 @@ class ParityNetworksVanish(Claim[FlippedPoint]):
         return self._sums(problem, -1.0)
 
     def _sums(self, problem: FlippedPoint, sign: float) -> Array:
-        """The sum over units of one sign, for the ReLU with r - 1 and the sigmoid with r coordinates."""
+        """Sum the units with chi(w) = sign, for the ReLU with r - 1 and the sigmoid with r coordinates."""
 
         def one(x: Array, unit: Unit) -> Array:
             w = cube(len(x))

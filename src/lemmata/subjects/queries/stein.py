@@ -28,7 +28,7 @@ class Units(eqx.Module):
     output: Float[Array, " m"]
 
     def values(self, x: Float[Array, "..."], unit) -> Float[Array, "..."]:
-        """The values at points, with an activation."""
+        """Return the values at points x, with the given activation."""
         return unit(x[..., None] * self.slopes * self.sides + self.bias) @ self.output
 
 
@@ -51,7 +51,7 @@ class SteinForSmoothFunctions(Claim[Units]):
     population = _UNITS
     relation = Equal()
     control = Control("twice the derivatives", lambda value, problem: 2 * value)
-    controls = "expectations of derivatives under a Gaussian law"
+    controls = "expectations of derivatives under a Gaussian distribution"
     unexplained = "inputs that are not Gaussian"
 
     def predict(self, problem: Units) -> Array:
@@ -66,13 +66,13 @@ class SteinForSmoothFunctions(Claim[Units]):
         return jnp.stack([_mean(values * grid, grid), _mean(values * (grid**2 - 1), grid)])
 
     def condition(self, problem: Units) -> Array:
-        """Terms cancel, up to the second derivatives of the units."""
+        """The terms, which are as large as the second derivatives of the units, cancel in part."""
         terms = jnp.abs(problem.output) @ (1 + problem.slopes**2)
         return 4 * terms / jnp.abs(self.predict(problem))
 
 
 def _mean(values: Float[Array, " n"], grid: Float[Array, " n"]) -> Float[Array, ""]:
-    """Under the normal distribution, by the trapezoidal rule, which is exact to rounding for smooth functions."""
+    """Return the normal mean by the trapezoidal rule, which is exact to rounding for smooth functions."""
     return jnp.trapezoid(values * norm.pdf(grid), grid)
 
 
@@ -90,7 +90,9 @@ class SteinCountsKinks(Claim[Units]):
     stated = Kind.OWN
     population = _UNITS
     relation = Equal()
-    control = Control("zero, the mean of the second derivative where it exists", lambda value, problem: 0.0 * value)
+    control = Control(
+        "the expectation is zero, the mean of the second derivative where it exists", lambda value, problem: 0.0 * value
+    )
     controls = "correlations of piecewise linear functions with the second Hermite polynomial"
     unexplained = "how fast the correlations fall with the degree"
 
@@ -98,7 +100,7 @@ class SteinCountsKinks(Claim[Units]):
         return jnp.sum(problem.output * problem.slopes * norm.pdf(problem.bias / problem.slopes))
 
     def measure(self, problem: Units, key: Key[Array, ""]) -> Array:
-        """By Gauss-Legendre quadrature between the kinks."""
+        """Integrate by Gauss-Legendre quadrature between the kinks."""
         kinks = jnp.clip(-problem.bias / (problem.slopes * problem.sides), -_END, _END)
         ends = jnp.concatenate([jnp.asarray([-_END]), jnp.sort(kinks), jnp.asarray([_END])])
         nodes, weights = np.polynomial.legendre.leggauss(120)

@@ -1,4 +1,4 @@
-"""Charge radii as problems: a base model, its errors on the measured radii, and the nuclei that are left out."""
+"""Test problems with charge radii: a base model, its errors on measured radii, and the nuclei that are left out."""
 
 import dataclasses
 import functools
@@ -28,10 +28,10 @@ class MeasuredRadii:
     """Root mean square charge radii of nuclei, in fm, in the order of Z and N.
 
     Args:
-        z: protons.
-        n: neutrons.
+        z: the number of protons of each nucleus.
+        n: the number of neutrons of each nucleus.
         radius: the measured radius.
-        uncertainty: its standard error as the table has it.
+        uncertainty: the standard error of the radius, as the table gives it.
     """
 
     z: Int[np.ndarray, " nuclei"]
@@ -41,23 +41,23 @@ class MeasuredRadii:
 
     @property
     def points(self) -> Float[np.ndarray, "nuclei 2"]:
-        """(Z, N) as rows of numbers, for kernels."""
+        """The pairs (Z, N), one in each row, as inputs of kernels."""
         return np.stack([self.z, self.n], axis=1).astype(float)
 
 
 @functools.cache
 def measured_radii(least: int = 8) -> MeasuredRadii:
-    """The table of Angeli and Marinova (2013) from the installed package nucleardatapy; nothing is downloaded.
+    """Return the table of Angeli and Marinova (2013) from the installed package nucleardatapy, without downloads.
 
-    The package is not imported, because this would import its plots. Only its table is read. Its licence is CC BY-NC-ND
-    4.0, so that lemmata holds no copy.
+    The package is not imported, because this would import its plots. Only its table is read. Its licence is CC
+    BY-NC-ND 4.0, so lemmata does not contain a copy.
 
     >>> nuclei = measured_radii()
     >>> len(nuclei.radius), float(nuclei.radius[(nuclei.z == 82) & (nuclei.n == 126)][0])
     (885, 5.5012)
 
     Args:
-        least: nuclei with fewer protons are left out.
+        least: the least number of protons; nuclei with fewer protons are left out.
 
     Raises:
         MissingDataError: if the package or its table is missing.
@@ -70,7 +70,7 @@ def measured_radii(least: int = 8) -> MeasuredRadii:
 
 
 def model_radii(model: str, nuclei: MeasuredRadii) -> Float[np.ndarray, " nuclei"]:
-    """Charge radii of a microscopic model in fm, NaN if its table has none.
+    """Return the charge radii of a microscopic model in fm, or NaN for a nucleus that is not in its table.
 
     >>> radii = model_radii("BSkG4", measured_radii())
     >>> int(np.isnan(radii).sum()), bool(np.nanmax(abs(radii - measured_radii().radius)) < 0.2)
@@ -78,7 +78,7 @@ def model_radii(model: str, nuclei: MeasuredRadii) -> Float[np.ndarray, " nuclei
 
     Args:
         model: "BSkG1", "BSkG2", "BSkG3" or "BSkG4", which are Hartree-Fock-Bogoliubov calculations on a grid.
-        nuclei: which nuclei.
+        nuclei: the nuclei whose radii are returned.
 
     Raises:
         UnknownNameError: for an unknown model.
@@ -91,7 +91,7 @@ def model_radii(model: str, nuclei: MeasuredRadii) -> Float[np.ndarray, " nuclei
 
 
 def isospin_radii(nuclei: MeasuredRadii) -> Float[np.ndarray, " nuclei"]:
-    """R (1 - b (N - Z)/A) A^(1/3) with A = N + Z, and r and b by least squares on these nuclei.
+    """Return R (1 - b (N - Z)/A) A^(1/3), where A = N + Z, with R and b fitted to these nuclei by least squares.
 
     >>> nuclei = measured_radii()
     >>> round(float(np.sqrt(np.mean((nuclei.radius - isospin_radii(nuclei)) ** 2))), 4)
@@ -136,10 +136,10 @@ class RadiiTable:
     """Measured radii, and the radii of a base model.
 
     Args:
-        name: of the base model.
-        points: (Z, N).
-        radius: measured, in fm.
-        base: of the model.
+        name: the name of the base model.
+        points: the pairs (Z, N).
+        radius: the measured radii, in fm.
+        base: the radii of the base model.
     """
 
     name: str
@@ -149,7 +149,7 @@ class RadiiTable:
 
     @property
     def rest(self) -> Float[np.ndarray, " n"]:
-        """The errors of the base model."""
+        """The measured radii minus the radii of the base model."""
         return self.radius - self.base
 
     @functools.cached_property
@@ -160,7 +160,7 @@ class RadiiTable:
 
 @functools.cache
 def radii_table(base: str) -> RadiiTable:
-    """The measured nuclei, from oxygen on, for which the base model gives a radius. BSkG1 to BSkG4 lack neon-17.
+    """Return measured nuclei, from oxygen on, with a radius of the base model. BSkG1 to BSkG4 lack neon-17.
 
     Args:
         base: one of `BASES`: the isospin formula fitted to all nuclei, or a model of the optional package.
@@ -175,8 +175,8 @@ class RadiiHalf(eqx.Module):
     """A table of radii in two parts.
 
     Args:
-        choose: the nuclei whose errors choose the hyper-parameters. Errors count only at the other nuclei.
-        table: the radii.
+        choose: the nuclei whose errors choose the hyper-parameters. Only the errors at the other nuclei are reported.
+        table: the table of radii.
     """
 
     choose: Bool[Array, " n"]
@@ -187,13 +187,13 @@ class RadiiHalves(Population[RadiiHalf]):
     """Random halves of the measured nuclei, and a base model.
 
     Args:
-        bases: the base models that a statement speaks of.
+        bases: the base models that the claim is about.
     """
 
     bases: tuple[str, ...] = eqx.field(default=BASES, static=True)
 
     def settings(self) -> Space:
-        """One of the base models, and how many nuclei choose."""
+        """The base model, and the share of nuclei that choose the hyper-parameters."""
         others = tuple(name for name in ("isospin", "BSkG4") if name in self.bases)
         return Space(
             base=Choice("isospin", self.bases, "base model", corners=others),
@@ -201,17 +201,19 @@ class RadiiHalves(Population[RadiiHalf]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RadiiHalf:
-        """Every nucleus chooses with that probability."""
+        """Draw the nuclei that choose the hyper-parameters, each with probability `share`."""
         table = radii_table(setting["base"])
         return RadiiHalf(jax.random.bernoulli(key, setting["share"], table.radius.shape), table)
 
     def hypotheses(self, problem: RadiiHalf) -> list[Hypothesis]:
         both = min(int(problem.choose.sum()), int((~problem.choose).sum()))
-        return [Hypothesis("nuclei in the smaller part", both, ">=", 10, "a mean over fewer nuclei is too noisy")]
+        return [
+            Hypothesis("number of nuclei in the smaller part", both, ">=", 10, "otherwise the mean error is too noisy")
+        ]
 
 
 class HiddenRadii(eqx.Module):
-    """A table of radii some of which are hidden at random, in addition to those that a claim hides."""
+    """A table of radii, some of which are hidden at random. A claim may hide more radii."""
 
     hidden: Bool[Array, " n"]
     table: RadiiTable = eqx.field(static=True)
@@ -223,12 +225,16 @@ class HiddenShares(Population[HiddenRadii]):
     settings = Space(share=Real(0.1, 0.0, 0.5, "share of nuclei that are hidden", corners=(0.05, 0.15)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HiddenRadii:
-        """Every nucleus is hidden with that probability."""
+        """Draw the hidden nuclei, each with probability `share`."""
         table = radii_table("isospin")
         return HiddenRadii(jax.random.bernoulli(key, setting["share"], table.radius.shape), table)
 
     def hypotheses(self, problem: HiddenRadii) -> list[Hypothesis]:
-        return [Hypothesis("share that is hidden", problem.hidden.mean(), "<", 0.6, "otherwise too little is known")]
+        return [
+            Hypothesis(
+                "share of nuclei that are hidden", problem.hidden.mean(), "<", 0.6, "otherwise too few nuclei are known"
+            )
+        ]
 
 
 LAST = 4
@@ -236,11 +242,11 @@ _LONG = 9  # isotopes of an element whose last four are hidden
 
 
 class HiddenEnds(eqx.Module):
-    """A table of radii of which the last four isotopes of some elements are hidden.
+    """A table of radii in which the last four isotopes of some elements are hidden.
 
     Args:
-        step: 1 to 4 at the hidden isotopes, by how far they are beyond the known ones, and 0 at those.
-        table: the radii.
+        step: 1 to 4 for a hidden isotope, counted from the last known isotope, and 0 for a known isotope.
+        table: the table of radii.
     """
 
     step: Int[Array, " n"]
@@ -248,14 +254,12 @@ class HiddenEnds(eqx.Module):
 
 
 class HiddenEndsOfChains(Population[HiddenEnds]):
-    """The measured nuclei with the isospin formula as base model. Half of the elements with nine or more isotopes lose
-    the last four.
-    """
+    """The measured nuclei with the isospin formula as base model; half of the long chains lose four isotopes."""
 
     settings = Space(share=Real(0.5, 0.2, 1.0, "share of long chains that are cut", corners=(0.45, 0.6)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HiddenEnds:
-        """A random set of elements of the size that the share gives."""
+        """Draw a random set of elements whose size is `share` of the number of long chains."""
         table = radii_table("isospin")
         chain, steps, count = _ends(table)
         rank = jax.random.permutation(key, count)
@@ -264,15 +268,12 @@ class HiddenEndsOfChains(Population[HiddenEnds]):
 
     def hypotheses(self, problem: HiddenEnds) -> list[Hypothesis]:
         return [
-            Hypothesis("hidden nuclei", jnp.sum(problem.step > 0), ">=", 20, "a mean over fewer nuclei is too noisy")
+            Hypothesis("hidden nuclei", jnp.sum(problem.step > 0), ">=", 20, "otherwise the mean error is too noisy")
         ]
 
 
 def _ends(table: RadiiTable) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"], int]:
-    """For each nucleus, the number of its long chain, and its step among the last four (0 before these).
-
-    The number of chains.
-    """
+    """Return each nucleus' long chain, its step among the last four isotopes (else 0), and the number of chains."""
     z = table.points[:, 0].astype(int)
     long = [element for element in np.unique(z) if np.sum(z == element) >= _LONG]
     chain, steps = np.zeros(len(z), int), np.zeros(len(z), int)

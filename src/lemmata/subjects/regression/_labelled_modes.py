@@ -1,4 +1,4 @@
-"""Labels +-1 on grids whose modes are known: the interval with min(x, x'), the circle with a tangent kernel."""
+"""Labels +-1 on grids with known modes: the interval with the kernel min(x, x'), the circle with a tangent kernel."""
 
 import functools
 
@@ -16,7 +16,7 @@ _MOST, _REFERENCE = 0.9, 1024  # the largest |2 eta - 1|, and the grid on which 
 
 @functools.lru_cache(maxsize=8)
 def interval_modes(n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "n n"]]:
-    """Eigenvalues and eigenvectors of min(x_j, x_k)/n at x_j = j / (n + 1/2), in closed form.
+    """Return eigenvalues and eigenvectors of min(x_j, x_k)/n at x_j = j / (n + 1/2), in closed form.
 
     The inverse of the matrix is the second difference with a free right end. So the eigenvectors are sin((i - 1/2) pi
     x_j), and the eigenvalues are 1 / (4 n (n + 1/2) sin²((i - 1/2) pi / (2 n + 1))).
@@ -27,13 +27,13 @@ def interval_modes(n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "
 
 
 class LabelledModes(eqx.Module):
-    """A target 2 eta - 1 = a sum_i sign_i i^(-(s beta + 1)/2) e_i on a grid of n points, from which labels are drawn.
+    """A target 2 eta - 1 = a sum_i sign_i i^(-(s beta + 1)/2) e_i on n points; P(label +1) = eta.
 
     Args:
-        signs: of the modes, as many as the largest grid can have.
-        s: interpolation smoothness.
-        n: points.
-        depth: hidden layers, if the kernel is a network's.
+        signs: the signs of the modes, as many as the largest grid has.
+        s: the interpolation smoothness.
+        n: the number of points.
+        depth: the number of hidden layers, if the kernel belongs to a network.
     """
 
     signs: Float[np.ndarray, " most"]
@@ -42,7 +42,7 @@ class LabelledModes(eqx.Module):
     depth: int = eqx.field(static=True, default=1)
 
     def at_size(self, n: int) -> Float[np.ndarray, " n"]:
-        """The target on the grid of n points of the interval, 0.9 in size on a grid of 1024."""
+        """Return the target on the grid of n points of the interval; its largest size on 1024 points is 0.9."""
         return _MOST * self._series(n) / np.abs(self._series(_REFERENCE)).max()
 
     def _series(self, n: int) -> Float[np.ndarray, " n"]:
@@ -51,12 +51,12 @@ class LabelledModes(eqx.Module):
 
 
 def labels_of(f: Float[np.ndarray, "*shape n"], rng: np.random.Generator) -> Float[np.ndarray, "*shape n"]:
-    """+-1, +1 with probability (1 + f)/2."""
+    """Draw labels +-1, with probability (1 + f)/2 for +1."""
     return np.where(rng.uniform(size=f.shape) < (1 + f) / 2, 1.0, -1.0)
 
 
 class IntervalTargets(Population[LabelledModes]):
-    """Random signs of all modes; smoothness 1/2 to 1."""
+    """Targets with random signs of all modes, and smoothness from 1/2 to 1."""
 
     n: int = 2400
 
@@ -72,7 +72,7 @@ class IntervalTargets(Population[LabelledModes]):
 
     def hypotheses(self, problem: LabelledModes) -> list[Hypothesis]:
         largest = np.abs(problem.at_size(600)).max()
-        return [Hypothesis("2 eta - 1 is at most 1 in size", largest, "<=", 1.0, "eta is a probability")]
+        return [Hypothesis("|2 eta - 1| is at most 1", largest, "<=", 1.0, "eta is a probability")]
 
 
 class CosineLabels(eqx.Module):
@@ -87,15 +87,15 @@ class CosineLabels(eqx.Module):
 
 
 class CosineTargets(Population[CosineLabels]):
-    """One target, from which labels are drawn."""
+    """One fixed target, from which labels are drawn."""
 
-    settings = Space(n=Integer(5000, 5000, 5000, "points, as many as in the source"))
+    settings = Space(n=Integer(5000, 5000, 5000, "number of points, as in the source"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CosineLabels:
         return CosineLabels(setting["n"])
 
     def hypotheses(self, problem: CosineLabels) -> list[Hypothesis]:
-        return [Hypothesis("points", problem.n, ">=", 100, "a line over 100 indices needs at least 100 points")]
+        return [Hypothesis("points", problem.n, ">=", 100, "the line is fitted over 100 indices")]
 
 
 class CircleTargets(Population[LabelledModes]):
@@ -127,7 +127,7 @@ class Bumps(eqx.Module):
         return float(n) ** (-self.r / (2 * self.r + 1))
 
     def shape(self, t: Float[np.ndarray, "*k"]) -> Float[np.ndarray, "*k"]:
-        """(4 t (1 - t))^r on [0, 1]."""
+        """Return (4 t (1 - t))^r for t in [0, 1]."""
         return (4 * t * (1 - t)) ** self.r
 
 
@@ -140,5 +140,9 @@ class BumpTargets(Population[Bumps]):
         return Bumps(np.asarray(jax.random.key_data(key), float), setting["r"])
 
     def hypotheses(self, problem: Bumps) -> list[Hypothesis]:
-        """An order for which H^r is a space of continuous functions."""
-        return [Hypothesis("r is at least 1", problem.r, ">=", 1, "H^r on the line is a kernel's space for r > 1/2")]
+        """The order r is so large that all functions in H^r are continuous."""
+        return [
+            Hypothesis(
+                "r is at least 1", problem.r, ">=", 1, "for r > 1/2, H^r on the line is the function space of a kernel"
+            )
+        ]

@@ -1,8 +1,8 @@
-"""Fits to the errors of base models of charge radii, with five kinds of kernels, their grids, and nuclei left out.
+"""Fit the errors of base models of charge radii with five kinds of kernels, on grids of settings, nuclei left out.
 
-Let Q = (K + ridge I)^-1 of all nuclei. Fit all nuclei except those of a set S. The errors of this fit at S are Q_SS^-1
-(Q y)_S. The matrix Q of the nuclei outside S is their block of Q - Q_S Q_SS^-1 Q_S'. So one inverse is enough for every
-set.
+Let K be the Gram matrix of all nuclei, let Q = (K + ridge I)^-1, and let y be the targets. Fit all nuclei except the
+nuclei of a set S. The errors of this fit at S are Q_SS^-1 (Q y)_S. For the nuclei outside S alone, the inverse is
+their block of Q - Q_S Q_SS^-1 Q_S'. So the inverse for all nuclei is enough for every set S.
 """
 
 import functools
@@ -36,7 +36,7 @@ CHOSEN = {"smooth": (3.0, 0.005), "odd-even": (2.25, 3.0, 0.3, 0.0016), "two sca
 
 
 def matrix(kind: str, setting: tuple[float, ...], points: Float[np.ndarray, "n 2"]) -> Float[np.ndarray, "n n"]:
-    """The Gram matrix of a kind of kernel; the last number of a setting is the ridge, which is not in it."""
+    """Return the Gram matrix of a kind of kernel, without the ridge, which is the last number of the setting."""
     if kind == "two scales":
         return np.asarray(gram(RBF(1.0), jnp.asarray(points / np.array(setting[:2]))))
     if kind == "parity of N":
@@ -48,7 +48,7 @@ def matrix(kind: str, setting: tuple[float, ...], points: Float[np.ndarray, "n 2
 
 
 def inverse(kernel: Float[np.ndarray, "n n"], ridge: float) -> Float[np.ndarray, "n n"]:
-    """(K + ridge I)^-1 by a Cholesky factor."""
+    """Return (K + ridge I)^-1 by a Cholesky factorisation."""
     shifted = kernel + ridge * np.eye(len(kernel))
     factorise, invert = get_lapack_funcs(("potrf", "potri"), (shifted,))
     factor, failed = factorise(shifted, lower=1)
@@ -59,7 +59,7 @@ def inverse(kernel: Float[np.ndarray, "n n"], ridge: float) -> Float[np.ndarray,
 
 
 def _inverses(kind: str, points: Float[np.ndarray, "n 2"]) -> Iterator[Float[np.ndarray, "n n"]]:
-    """(K + ridge I)^-1 of nuclei for every setting of a grid."""
+    """Yield (K + ridge I)^-1 of the nuclei for every setting of the grid."""
     for lengths, settings in itertools.groupby(GRIDS[kind], key=lambda setting: setting[:-1]):
         kernel = matrix(kind, (*lengths, 0.0), points)
         for setting in settings:
@@ -73,7 +73,7 @@ def _kept(table: RadiiTable, kind: str) -> list[tuple[Float[np.ndarray, "n n"], 
 
 @functools.cache
 def _left_out(kind: str, count: int) -> dict[str, Float[np.ndarray, "settings n"]]:
-    """Results by base model. Base models with this number of nuclei have the same nuclei."""
+    """Return left-out errors by base model. Base models with the same number of nuclei have the same nuclei."""
     tables = [table for table in map(radii_table, BASES) if len(table.radius) == count]
     rests = np.stack([table.rest for table in tables], axis=1)
     errors = np.stack([own @ rests / np.diagonal(own)[:, None] for own in _inverses(kind, tables[0].points)])
@@ -81,12 +81,12 @@ def _left_out(kind: str, count: int) -> dict[str, Float[np.ndarray, "settings n"
 
 
 def left_out(table: RadiiTable, kind: str) -> Float[np.ndarray, "settings n"]:
-    """The errors on each nucleus of fits to all other nuclei, for every setting of the grid."""
+    """Return the error at each nucleus of the fit to all other nuclei, for every setting of the grid."""
     return _left_out(kind, len(table.radius))[table.name]
 
 
 def judged_error(table: RadiiTable, kind: str, choose: Bool[np.ndarray, " n"]) -> float:
-    """The root mean square left-out error over one part of the nuclei, hyper-parameters by that over the other."""
+    """Choose the setting by left-out errors at `choose`; return their root mean square at the other nuclei."""
     errors = left_out(table, kind)
     setting = np.argmin(np.mean(errors[:, choose] ** 2, axis=1))
     return float(np.sqrt(np.mean(errors[setting, ~choose] ** 2)))
@@ -94,12 +94,12 @@ def judged_error(table: RadiiTable, kind: str, choose: Bool[np.ndarray, " n"]) -
 
 @functools.cache
 def _best_inverse(table: RadiiTable, kind: str) -> Float[np.ndarray, "n n"]:
-    """(K + ridge I)^-1 of all nuclei, with the hyper-parameters that suit the isospin formula."""
+    """Return (K + ridge I)^-1 of all nuclei, with the hyper-parameters that are best for the isospin formula."""
     return inverse(matrix(kind, CHOSEN[kind], table.points), CHOSEN[kind][-1])
 
 
 def missed(table: RadiiTable, kind: str, hidden: Bool[np.ndarray, " n"]) -> Float[np.ndarray, " hidden"]:
-    """The errors on hidden nuclei of a fit to the other nuclei."""
+    """Return the errors at hidden nuclei of a fit to the other nuclei."""
     own = _best_inverse(table, kind)
     return np.linalg.solve(own[np.ix_(hidden, hidden)], (own @ table.rest)[hidden])
 
@@ -107,7 +107,7 @@ def missed(table: RadiiTable, kind: str, hidden: Bool[np.ndarray, " n"]) -> Floa
 def chosen_on_known(
     table: RadiiTable, kind: str, hidden: Bool[np.ndarray, " n"]
 ) -> tuple[tuple[float, ...], Float[np.ndarray, " hidden"]]:
-    """The errors on hidden nuclei of a fit to the other nuclei, and its setting.
+    """Return the setting of a fit to the nuclei that are not hidden, and its errors at the hidden nuclei.
 
     The setting is the one on the grid with the least leave-one-out error over the nuclei that are not hidden.
     """

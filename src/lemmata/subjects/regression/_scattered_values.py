@@ -1,4 +1,4 @@
-"""Values at scattered points, each with its own noise, and other points at which the function is evaluated."""
+"""Test problems with noisy values at scattered points, and other points at which the function is evaluated."""
 
 import equinox as eqx
 import jax
@@ -9,7 +9,7 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 
 
 def squared_gaps(x: Float[np.ndarray, "n d"], z: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
-    """|x_i - z_j|², from differences."""
+    """Return |x_i - z_j|², computed from differences."""
     return np.sum((x[:, None] - z[None]) ** 2, axis=2)
 
 
@@ -20,32 +20,32 @@ def logarithmic(x: Float[np.ndarray, "n d"], z: Float[np.ndarray, "m d"]) -> Flo
 
 
 def power(x: Float[np.ndarray, "n d"], z: Float[np.ndarray, "m d"], exponent: float) -> Float[np.ndarray, "n m"]:
-    """-r^e for e below 2, and r^e for e between 2 and 4. Both are positive definite with an affine drift."""
+    """Return -r^e for e below 2, and r^e for e between 2 and 4; both are positive definite with an affine drift."""
     return (-1.0 if exponent < 2 else 1.0) * squared_gaps(x, z) ** (exponent / 2)
 
 
 def affine_columns(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n p"]:
-    """1 and the coordinates."""
+    """Return a column of ones and the columns of the coordinates."""
     return np.concatenate([np.ones((len(x), 1)), x], axis=1)
 
 
 def complement(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n m"]:
-    """Orthonormal columns: the weights that annihilate affine functions of the points."""
+    """Return orthonormal columns that span the weights that annihilate affine functions of the points."""
     return np.linalg.qr(affine_columns(x), mode="complete")[0][:, x.shape[1] + 1 :]
 
 
 class ScatteredValues(eqx.Module):
-    """Values y_i at points x_i with noise of variance v_i, other points, a movement and a magnification.
+    """Values y_i at points x_i with noise of variance v_i, other points z, a rotation, a shift and a magnification.
 
     Args:
-        x: points.
-        y: values.
-        noise: v_i.
-        z: other points.
+        x: the points x_i.
+        y: the values y_i.
+        noise: the noise variances v_i.
+        z: the other points.
         turn: an orthogonal matrix.
-        shift: of the points.
-        magnification: s.
-        exponent: of a covariance r^e, in (0.5, 1.5) or (2.5, 3.5).
+        shift: the shift of the points.
+        magnification: the factor s.
+        exponent: the exponent e of a covariance r^e, in (0.5, 1.5) or (2.5, 3.5).
     """
 
     x: Float[np.ndarray, "n d"]
@@ -58,7 +58,7 @@ class ScatteredValues(eqx.Module):
     exponent: float
 
     def moved(self, points: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "m d"]:
-        """Points turned, magnified and shifted."""
+        """Return the points, rotated, magnified and shifted."""
         return self.magnification * points @ self.turn.T + self.shift
 
     def conditioning(self, K: Float[np.ndarray, "n n"]) -> float:
@@ -78,7 +78,7 @@ class ScatteredSamples(Population[ScatteredValues]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ScatteredValues:
-        """Magnifications between 1/3 and 3, shifts as large as the ball."""
+        """Draw points, values and noise; magnifications from 1/3 to 3, and shifts as large as the ball."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         n, d = setting["n"], setting["d"]
         points = rng.normal(size=(n + 5, d))
@@ -93,7 +93,11 @@ class ScatteredSamples(Population[ScatteredValues]):
         spread = np.linalg.svd(problem.x - problem.x.mean(axis=0), compute_uv=False)[-1]
         return [
             Hypothesis(
-                "every value has noise (least)", problem.noise.min(), ">", 0.0, "otherwise the points must be distinct"
+                "the noise variance is positive at every point (least)",
+                problem.noise.min(),
+                ">",
+                0.0,
+                "without noise, the points must be distinct",
             ),
             Hypothesis(
                 "the points span the space (spread)", spread, ">", 1e-3, "otherwise the slopes are not determined"
@@ -110,7 +114,7 @@ class DiscPoints(eqx.Module):
 
 
 class FilledDiscs(Population[DiscPoints]):
-    """The centre and rings of twelve points, slightly perturbed. The rings are closer to each other near the edge."""
+    """The centre and rings of twelve points, slightly perturbed. Rings are closer together near the edge."""
 
     settings = Space(rings=Integer(6, 3, 12, "rings of points"))
 
@@ -131,6 +135,14 @@ class FilledDiscs(Population[DiscPoints]):
         farthest = np.linalg.norm(problem.x, axis=1).max() / problem.radius
         relative = problem.slope - np.log(problem.radius)
         return [
-            Hypothesis("points are within the disc (share of R)", farthest, "<=", 1.0, "R is the radius of the disc"),
-            Hypothesis("b - ln R is at least 1", relative, ">=", 1.0, "otherwise no level is large enough on the disc"),
+            Hypothesis(
+                "points are in the disc (largest radius over R)", farthest, "<=", 1.0, "R is the radius of the disc"
+            ),
+            Hypothesis(
+                "b - ln R is at least 1",
+                relative,
+                ">=",
+                1.0,
+                "otherwise no c makes the covariance positive definite on the disc",
+            ),
         ]

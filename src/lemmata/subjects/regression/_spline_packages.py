@@ -1,4 +1,4 @@
-"""Splines with the covariance r²(ln r - b) + c at points of a ball or a hyperoctahedron, and rows around these."""
+"""Test problems: splines with the covariance r²(ln r - b) + c at points of a ball or a hyperoctahedron."""
 
 import equinox as eqx
 import jax
@@ -10,12 +10,12 @@ from lemmata.subjects.splines import Hyperoctahedron, SplineCovariance
 
 
 def level_for(slope: Float[Array, ""]) -> Float[Array, ""]:
-    """C = 16 b², eleven times what a hyperoctahedron needs at any p; b = 5 gives the 400 of the public code."""
+    """Return c = 16 b², eleven times the least c for hyperoctahedra; b = 5 gives 400, as in the public code."""
     return 16 * slope**2
 
 
 def some_slope(key: Key[Array, ""]) -> Float[Array, ""]:
-    """b, from 2.5 to 8, the logarithm uniform."""
+    """Draw b from 2.5 to 8, uniformly on a logarithmic scale."""
     return 2.5 * (8 / 2.5) ** jax.random.uniform(key)
 
 
@@ -23,10 +23,10 @@ class SplineValues(eqx.Module):
     """Values at points, and the points at which the splines through them are evaluated, with a cotangent.
 
     Args:
-        points: t.
-        values: Y.
-        z: where.
-        cotangent: G.
+        points: the points t.
+        values: the values Y at the points.
+        z: the places at which the splines are evaluated.
+        cotangent: the cotangent G of the outputs.
         slope: b; the level is c = 16 b².
     """
 
@@ -43,7 +43,7 @@ class SplineValues(eqx.Module):
 
     @property
     def gram(self) -> Float[Array, "N N"]:
-        """K, from differences of points."""
+        """Return the matrix K of the covariance, computed from differences of points."""
         squared = jnp.sum((self.points[:, None] - self.points) ** 2, axis=-1)
         return self.covariance(squared)
 
@@ -54,10 +54,10 @@ class SplineValues(eqx.Module):
 
 
 class SplinePackages(Population[SplineValues]):
-    """Points in the unit ball or of a hyperoctahedron, with normal values, places and cotangents.
+    """Points in the unit ball or of a hyperoctahedron, with normal values, evaluation points and cotangents.
 
     Args:
-        octahedron: whether points are the hyperoctahedron's.
+        octahedron: whether the points are the points of the hyperoctahedron.
     """
 
     octahedron: bool = eqx.field(static=True, default=False)
@@ -69,7 +69,7 @@ class SplinePackages(Population[SplineValues]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SplineValues:
-        """Uniform in the ball if they are scattered; b from 2.5 to 8."""
+        """Draw scattered points uniformly from the ball, normal values, and b from 2.5 to 8."""
         keys = jax.random.split(key, 6)
         p, nodes = setting["p"], setting["nodes"]
         direction = jax.random.normal(keys[0], (nodes, p))
@@ -93,7 +93,7 @@ class SplinePackages(Population[SplineValues]):
 
 
 class ScatteredPoints(eqx.Module):
-    """N points t of R^p, steps h, and an equal number of places z around which splines are evaluated."""
+    """N points t of R^p, places z around which splines are evaluated, and one step h for each place."""
 
     points: Float[Array, "N p"]
     z: Float[Array, "n p"]
@@ -101,7 +101,7 @@ class ScatteredPoints(eqx.Module):
 
 
 class GenericPoints(Population[ScatteredPoints]):
-    """Normal points, places and steps, with twice as many places as points."""
+    """Normal points, evaluation points and steps, with twice as many evaluation points as points."""
 
     # More points than inputs, and at most as many.
     settings = Space(
@@ -109,28 +109,28 @@ class GenericPoints(Population[ScatteredPoints]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ScatteredPoints:
-        """Scaled so that distances are of the order of 1."""
+        """Draw everything from normal distributions, scaled so that distances are of the order of 1."""
         p, nodes = setting["p"], setting["nodes"]
         drawn = jax.random.normal(key, (5 * nodes, p)) / p**0.5
         return ScatteredPoints(drawn[:nodes], drawn[nodes : 3 * nodes], drawn[3 * nodes :])
 
     def hypotheses(self, problem: ScatteredPoints) -> list[Hypothesis]:
-        """No point is an affine combination of fewer than p + 1 others."""
+        """The points are in general position: no point is an affine combination of fewer than p + 1 others."""
         n, p = problem.points.shape
         affine = jnp.concatenate([jnp.ones((n, 1)), problem.points], axis=1)
         least = jnp.linalg.svd(affine, compute_uv=False)[-1]
         name = f"the points span min(N, p + 1) = {min(n, p + 1)} affine dimensions"
-        return [Hypothesis(name, least, ">", 1e-3, "points in general position")]
+        return [Hypothesis(name, least, ">", 1e-3, "the points must be in general position")]
 
 
 class IdentityStack(eqx.Module):
-    """Packages that have values scale * t at the hyperoctahedron t, one after the other, with a start and a readout.
+    """A chain of packages that have the values gamma t at the points t of a hyperoctahedron, a start and a readout.
 
     Args:
-        start: z, in R^p.
-        readout: u, a standard normal cotangent of the output.
+        start: the start z, in R^p.
+        readout: the readout u, a standard normal cotangent of the output.
         slope: b; the level is c = 16 b².
-        scale: gamma.
+        scale: the factor gamma.
     """
 
     start: Float[Array, " p"]
@@ -148,8 +148,9 @@ class IdentityStacks(Population[IdentityStack]):
     """Starts in a random direction with a norm from 0.4 to 1.2.
 
     Args:
-        most: inputs of the widest package. A claim may use the first p of these inputs, scaled to the same norm. low,
-            high: range of the scale.
+        most: the number of inputs of the widest package. A claim may use the first p of these inputs, scaled to the
+            same norm.
+        low, high: the range of gamma.
     """
 
     most: int = eqx.field(static=True, default=64)
@@ -159,7 +160,7 @@ class IdentityStacks(Population[IdentityStack]):
     settings = Space()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> IdentityStack:
-        """Uniform norm and scale; b from 2.5 to 8."""
+        """Draw the norm and gamma uniformly, and b from 2.5 to 8."""
         keys = jax.random.split(key, 3)
         norm, scale = jax.random.uniform(keys[0], (2,))
         start, readout = jax.random.normal(keys[1], (2, self.most))
@@ -170,6 +171,6 @@ class IdentityStacks(Population[IdentityStack]):
     def hypotheses(self, problem: IdentityStack) -> list[Hypothesis]:
         norm = jnp.linalg.norm(problem.start)
         return [
-            Hypothesis("b is above ln 2", problem.slope, ">", jnp.log(2.0), "otherwise K is not a covariance"),
+            Hypothesis("b is above ln 2", problem.slope, ">", jnp.log(2.0), "otherwise K is not positive definite"),
             Hypothesis("the start is not the centre", norm, ">", 0.0, "every package maps the centre to itself"),
         ]

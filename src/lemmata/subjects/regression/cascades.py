@@ -34,10 +34,10 @@ class CascadeRows(eqx.Module):
     """A cascade of packages on hyperoctahedra, rows and targets.
 
     Args:
-        cascade: f, of one output.
-        z: rows.
-        y: targets.
-        damping: alpha.
+        cascade: the cascade f, which has one output.
+        z: the rows.
+        y: the targets.
+        damping: the damping alpha.
     """
 
     cascade: Cascade
@@ -56,7 +56,7 @@ class NormalCascades(Population[CascadeRows]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CascadeRows:
-        """Normal values with standard deviation 1/2 over the root of the width. Damping is from 0.1 to 10."""
+        """Draw normal values with standard deviation 1/2 over the root of the width, and damping from 0.1 to 10."""
         p, width, rows = setting["p"], setting["width"], setting["rows"]
         shapes = [(2 * p + 1, width), (2 * width + 1, 1)]
         sizes = [n * m for n, m in shapes]
@@ -84,7 +84,7 @@ _LAYERS = 100
 
 
 def unrolled(problem: CascadeRows, values: tuple[Array, ...]) -> Float[Array, " n"]:
-    """f at the rows with other values, by differences and general solves."""
+    """Return f at the rows with other values of the packages, computed by differences and general solves."""
     z = problem.z
     for package, own in zip(problem.cascade.packages, values, strict=True):
         points, k = package.constellation.points, package.covariance
@@ -94,14 +94,14 @@ def unrolled(problem: CascadeRows, values: tuple[Array, ...]) -> Float[Array, " 
 
 
 def flat_jacobian(problem: CascadeRows) -> Float[Array, "n v"]:
-    """Derivatives of the outputs in all values, automatically."""
+    """Return the automatic derivatives of the outputs with respect to all values."""
     values = tuple(package.values for package in problem.cascade.packages)
     blocks = jax.jacobian(lambda own: unrolled(problem, own))(values)
     return jnp.concatenate([block.reshape(len(problem.z), -1) for block in blocks], axis=1)
 
 
 def cascade_condition(problem: CascadeRows) -> Float[Array, ""]:
-    """The condition numbers of the covariances, one after the other, by the eigenvalues of hyperoctahedra."""
+    """The sum of the covariances' condition numbers, from their eigenvalues on hyperoctahedra."""
     total = jnp.zeros(())
     for package in problem.cascade.packages:
         h = package.constellation
@@ -164,7 +164,7 @@ class CascadeStep(Claim[CascadeRows]):
     population = NormalCascades()
     relation = Equal(block=-1)
     control = Control("twice the damping", lambda found, problem: _change(problem, 2 * problem.damping))
-    controls = "a step of training"
+    controls = "the change of all values by one training step"
     unexplained = "whether steps converge"
     reading = "the step is that of the public code; what it minimises is derived here"
 
@@ -172,7 +172,7 @@ class CascadeStep(Claim[CascadeRows]):
         return _change(problem, problem.damping)
 
     def measure(self, problem: CascadeRows, key: Key[Array, ""]) -> Array:
-        """Least squares in the space of all values, by a QR factorisation of the rows with the damping below them."""
+        """Solve the least squares problem in all values, by a QR factorisation of J with the damping below it."""
         jacobian = flat_jacobian(problem)
         size = jacobian.shape[1]
         stacked = jnp.concatenate([jacobian, jnp.sqrt(problem.damping) * jnp.eye(size)])
@@ -182,7 +182,7 @@ class CascadeStep(Claim[CascadeRows]):
         return jax.scipy.linalg.solve_triangular(r, q.T @ residual)
 
     def condition(self, problem: CascadeRows) -> Array:
-        """The condition number of T + alpha I, times that of the covariances."""
+        """The condition number of T + alpha I, times the condition number of the covariances."""
         return cascade_condition(problem) * (1 + jnp.trace(problem.cascade.tangent_gram(problem.z)) / problem.damping)
 
 
@@ -195,7 +195,7 @@ def _change(problem: CascadeRows, damping: Array) -> Array:
 
 
 def through(problem: IdentityStack, start: Array, layers: int) -> tuple[Array, Array]:
-    """The result of a stack for a start, and the gradient in the start of the inner product with the readout."""
+    """Return the output z of a chain of packages, and the gradient of <readout, z> by the start."""
     h = Hyperoctahedron(len(start))
     package = Package(h, problem.covariance, problem.scale * h.points)
     coefficients = package.coefficients()
@@ -223,7 +223,9 @@ class DeepCascadeGradient(Claim[IdentityStack]):
     """
 
     title = "Gradients of a cascade of a hundred packages neither explode nor vanish"
-    source = Source(_KEY, "Abstract, differentiation", note="end to end, at the values that training starts from")
+    source = Source(
+        _KEY, "Abstract, differentiation", note="from output to input, at the values from which training starts"
+    )
     stated = Kind.OWN
     population = IdentityStacks(most=int(_WIDTHS[-1]))
     relation = Limit("p", _WIDTHS, margin=0.02, resolution=0.05, slowest=0.5)
@@ -260,11 +262,13 @@ class ScaleThreshold(Claim[IdentityStack]):
     """
 
     title = "Gradients of a deep spline cascade vanish below a threshold of the scale"
-    source = Source(_KEY, "Abstract, differentiation", note="around the values that training starts from")
+    source = Source(_KEY, "Abstract, differentiation", note="around the values from which training starts")
     stated = Kind.OWN
     population = IdentityStacks(most=64, low=0.3, high=2.0)
     relation = Limit("layers", _DEPTHS, margin=0.01, resolution=0.02, relative=False)
-    control = Control("0.05 more per layer, a factor of 150 in 100 layers", lambda found, problem: found + 0.05)
+    control = Control(
+        "the exponent is larger by 0.05 per layer, a factor of 150 in 100 layers", lambda found, problem: found + 0.05
+    )
     controls = "the exponent of gradients in depth"
     unexplained = "scales near the threshold, for which the limit is approached slowly, and depths of the order of "
     unexplained += "p b, at which points have drifted to the axes"

@@ -1,4 +1,4 @@
-"""Charge radii of nuclei by odd-even kernels. The claims are about errors at left-out nuclei, and how to lower them.
+"""Charge radii of nuclei by odd-even kernels: the errors at left-out nuclei, and which kernels lower them.
 
 Kernel ridge regression corrects the radii of a base model. It is fitted to the differences between the measured radii
 and the base model. The claims are about the nuclei of one table (Angeli and Marinova 2013, read from the optional
@@ -23,7 +23,7 @@ _READING = "radii are those of the table of 2013 (885 nuclei), base models are t
 
 
 def half_error(problem: RadiiHalf, kind: str) -> Array:
-    """The root mean square error over the nuclei that did not choose, in fm."""
+    """Return the root mean square error, in fm, over the nuclei that did not choose the hyper-parameters."""
     return jnp.asarray(judged_error(problem.table, kind, np.asarray(problem.choose)))
 
 
@@ -41,7 +41,7 @@ class OddEvenLowersTheError(Claim[RadiiHalf]):
     relation = Order("kernel", (0.0, 1.0, 2.0))
     control = Control("the error rises", lambda sign, problem: -sign)
     controls = "the error at left-out nuclei"
-    unexplained = "how much of this gain two length scales achieve as well"
+    unexplained = "how much of this gain two length scales also achieve"
     reading = (
         f"{_READING}; kernel 0 is the Gaussian, kernel 1 the parity of Z alone, kernel 2 both parities. Kernel 1 was "
         "added after two looks at the results. It has a smaller error than the Gaussian in all halvings, and both "
@@ -70,10 +70,12 @@ class ParityOfNGainsOnTwoLengthScales(Claim[RadiiHalf]):
     """
 
     title = "The parity of N lowers the error of charge radii beyond two length scales"
-    source = Source(_KEY, "Abstract, odd-even effects", note="beside two length scales")
+    source = Source(_KEY, "Abstract, odd-even effects", note="in addition to two length scales")
     population = RadiiHalves(("isospin",))
     relation = AtMost(delta=0.1)
-    control = Control("five sevenths of the error", lambda error, problem: error / 1.4)
+    control = Control(
+        "the error is at most five sevenths of the error without parity", lambda error, problem: error / 1.4
+    )
     controls = "the error at left-out nuclei"
     unexplained = "which part of the gain is staggering"
     reading = "radii are those of the table of 2013 (885 nuclei), and the grids were chosen on this table"
@@ -87,7 +89,7 @@ class ParityOfNGainsOnTwoLengthScales(Claim[RadiiHalf]):
         return half_error(problem, "parity of N")
 
     def trivial(self, problem: RadiiHalf) -> Array:
-        """The error of one length scale."""
+        """The error of the Gaussian kernel with one length scale."""
         return half_error(problem, "smooth")
 
 
@@ -98,7 +100,7 @@ class TwoLengthScalesGainMost(Claim[RadiiHalf]):
     """
 
     title = "Two length scales achieve at least half of the gain of the odd-even kernel"
-    source = Source(_KEY, "Abstract, odd-even effects", note="what two length scales gain alone")
+    source = Source(_KEY, "Abstract, odd-even effects", note="the gain of two length scales alone")
     stated = Kind.OWN
     population = RadiiHalves()
     relation = AtMost(delta=0.1)
@@ -118,5 +120,5 @@ class TwoLengthScalesGainMost(Claim[RadiiHalf]):
         return half_error(problem, "two scales")
 
     def trivial(self, problem: RadiiHalf) -> Array:
-        """The error of one length scale."""
+        """The error of the Gaussian kernel with one length scale."""
         return half_error(problem, "smooth")

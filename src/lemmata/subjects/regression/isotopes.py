@@ -1,4 +1,4 @@
-"""Chains of isotopes by odd-even kernels: staggering, kinks at closed shells, and radii beyond the last known isotopes.
+"""Isotope chains by odd-even kernels: staggering, kinks at closed shells, and radii beyond the known isotopes.
 
 Kernel ridge regression on the known nuclei corrects the isospin formula. The errors at hidden nuclei are computed from
 the inverse for all nuclei (`_radii_fits`). For staggering and kinks, the hyper-parameters minimise the left-out error
@@ -36,14 +36,14 @@ _CALCIUM, _SHELL = 20, 82
 
 
 def neighbours(table: RadiiTable, z: int) -> list[tuple[int, int, int]]:
-    """The rows of an element's nuclei with the rows of the neighbouring isotopes, if all three are measured."""
+    """Return rows (N - 1, N, N + 1) of an element's isotopes, for each N at which all three are measured."""
     place = table.place
     rows = [(place.get((z, n)), place.get((z, n - 1)), place.get((z, n + 1))) for n in range(200)]
     return [(at, left, right) for at, left, right in rows if at is not None and left is not None and right is not None]
 
 
 def staggering(table: RadiiTable) -> Float[np.ndarray, " k"]:
-    """R(N) - (R(N - 1) + R(N + 1))/2 of the isotopes of calcium."""
+    """Return R(N) - (R(N - 1) + R(N + 1))/2 for the isotopes of calcium, where R(N) is the radius."""
     at, left, right = np.array(neighbours(table, _CALCIUM)).T
     return table.radius[at] - (table.radius[left] + table.radius[right]) / 2
 
@@ -53,7 +53,7 @@ def _size(values: Float[np.ndarray, " k"]) -> Array:
 
 
 def staggering_error(problem: HiddenRadii, kind: str) -> Array:
-    """The root mean square error of the staggering of calcium, each middle isotope hidden in turn."""
+    """Return the root mean square error of calcium's staggering, where each middle isotope is hidden in turn."""
     errors = []
     for at, _, _ in neighbours(problem.table, _CALCIUM):
         hidden = np.array(problem.hidden)
@@ -82,26 +82,26 @@ class CalciumStaggers(Claim[HiddenRadii]):
     traced = False
 
     def predict(self, problem: HiddenRadii) -> Array:
-        """The errors of the two kernels without parities."""
+        """Return the errors of the two kernels without parities."""
         return jnp.stack([staggering_error(problem, kind) for kind in ("smooth", "two scales")])
 
     def measure(self, problem: HiddenRadii, key: Key[Array, ""]) -> Array:
         return staggering_error(problem, "odd-even") * jnp.ones(2)
 
     def trivial(self, problem: HiddenRadii) -> Array:
-        """As if nothing staggered."""
+        """The error of the prediction that nothing staggers."""
         return _size(staggering(problem.table)) * jnp.ones(2)
 
 
 def shell_rows(table: RadiiTable) -> Int[np.ndarray, "3 k"]:
-    """The rows of even elements at N = 80, 82 and 84, if all three are measured."""
+    """Return the rows of elements of even Z at N = 80, 82 and 84, if all three nuclei are measured."""
     place = table.place
     sets = [[place.get((z, _SHELL + step)) for step in (-2, 0, 2)] for z in range(8, 100, 2)]
     return np.array([rows for rows in sets if None not in rows]).T
 
 
 def kink(radius: Float[np.ndarray, " n"], table: RadiiTable) -> Array:
-    """The mean over these elements of R(84) - 2 R(82) + R(80)."""
+    """Return the mean of R(84) - 2 R(82) + R(80) over the elements of `shell_rows`."""
     before, at, behind = shell_rows(table)
     return jnp.asarray(np.mean(radius[behind] - 2 * radius[at] + radius[before]))
 
@@ -119,7 +119,9 @@ class KinkAtClosedShell(Claim[HiddenRadii]):
     source = Source(_KEY, "Abstract, kinks")
     population = HiddenShares()
     relation = AtLeast(delta=0.1)
-    control = Control("one and a quarter times the whole bend", lambda bend, problem: 2.5 * bend)
+    control = Control(
+        "the predicted bend is at least one and a quarter times the whole bend", lambda bend, problem: 2.5 * bend
+    )
     controls = "how radii bend at a closed shell"
     unexplained = "N = 126, for which the table has radii on both sides only for lead"
     reading = (
@@ -150,7 +152,7 @@ class KinkAtClosedShell(Claim[HiddenRadii]):
 
 
 def extrapolated(problem: HiddenEnds, kind: str, isotopes: int) -> Array:
-    """The root mean square error at the first so many isotopes beyond the known ones of the elements that are cut."""
+    """Return the root mean square error at the first `isotopes` hidden isotopes of each cut chain."""
     step = np.asarray(problem.step)
     _, errors = chosen_on_known(problem.table, kind, step > 0)
     return _size(errors[step[step > 0] <= isotopes])
@@ -166,7 +168,9 @@ class ExtrapolationGainsOnAverage(Claim[HiddenEnds]):
     source = Source(_KEY, "Abstract, extrapolation")
     population = HiddenEndsOfChains()
     relation = Order("parities", (0.0, 1.0))
-    control = Control("the error is larger", lambda sign, problem: -sign, loose="a sign has no near control")
+    control = Control(
+        "the error is larger", lambda sign, problem: -sign, loose="a change in size cannot refute a claim about a sign"
+    )
     controls = "the error beyond the last known isotopes"
     unexplained = "halves for which the error is larger, about one in eight"
     reading = f"{_CHOICE}; 'improved' is read as: on average over the elements that are cut"
@@ -176,7 +180,7 @@ class ExtrapolationGainsOnAverage(Claim[HiddenEnds]):
     predict = -1.0
 
     def measure(self, problem: HiddenEnds, key: Key[Array, ""]) -> Array:
-        """Errors without parities, and with them."""
+        """Return the error without parities, and the error with them."""
         return jnp.stack([extrapolated(problem, kind, LAST) for kind in ("smooth", "odd-even")])
 
 

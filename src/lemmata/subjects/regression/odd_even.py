@@ -39,20 +39,20 @@ _ROWS, _COLUMNS = 6, 8  # elements and isotopes of the part
 
 
 def whole_part() -> Float[Array, "48 2"]:
-    """(Z, N) of a block of the chart."""
+    """Return the pairs (Z, N) of a block of the chart of nuclei."""
     z, n = jnp.meshgrid(20.0 + jnp.arange(_ROWS), 24.0 + jnp.arange(_COLUMNS), indexing="ij")
     return jnp.stack([z.ravel(), n.ravel()], axis=1)
 
 
 class TwoTermFit(eqx.Module):
-    """Numbers at nuclei, other nuclei, and two terms with a length scale and a ridge each.
+    """Numbers at nuclei, other nuclei, and the length scales and ridges of two terms.
 
     Args:
         x: nuclei (Z, N), all different.
-        y: their numbers.
+        y: the numbers at the nuclei x.
         new: other nuclei.
-        lengthscale, odd_even_lengthscale: of the two Gaussians.
-        ridge, odd_even_ridge: of the two terms.
+        lengthscale, odd_even_lengthscale: the length scales of the two Gaussians.
+        ridge, odd_even_ridge: the ridges of the two terms.
     """
 
     x: Float[Array, "n 2"]
@@ -73,7 +73,7 @@ class TwoTermFits(Population[TwoTermFit]):
     settings = Space(n=Integer(20, 3, 40, "known nuclei"), m=Integer(4, 1, 8, "new nuclei", corners=(2, 8)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TwoTermFit:
-        """Normal numbers; the ridge of the second term is 2 to 10 times that of the first."""
+        """Draw normal numbers; the ridge of the second term is 2 to 10 times the ridge of the first."""
         keys = jax.random.split(key, 3)
         n, points = setting["n"], jax.random.permutation(keys[0], whole_part())
         u, y = jax.random.uniform(keys[1], (4,)), jax.random.normal(keys[2], (n,))
@@ -84,20 +84,30 @@ class TwoTermFits(Population[TwoTermFit]):
     def hypotheses(self, problem: TwoTermFit) -> list[Hypothesis]:
         return [
             Hypothesis(
-                "ridge of the smooth term", problem.ridge, ">", 0.0, "otherwise its coefficients are not unique"
+                "ridge of the smooth term",
+                problem.ridge,
+                ">",
+                0.0,
+                "otherwise the coefficients of the term are not unique",
             ),
-            Hypothesis("ridge of the second term", problem.odd_even_ridge, ">", 0.0, "its weight is finite"),
+            Hypothesis(
+                "ridge of the second term",
+                problem.odd_even_ridge,
+                ">",
+                0.0,
+                "otherwise the weight of the second term is infinite",
+            ),
         ]
 
 
 class StaggeredCurve(eqx.Module):
-    """A law of numbers on a part of the chart: smooth normal ones, with or without a staggering term, and noise.
+    """A distribution of numbers on a part of the chart: smooth normal numbers, a staggering term or none, and noise.
 
     Args:
         x: nuclei (Z, N).
-        lengthscale: of the smooth numbers and of the staggering.
-        weight: variance of the staggering term; the smooth numbers have the variance 1.
-        noise: variance of the noise.
+        lengthscale: the length scale of the smooth numbers and of the staggering.
+        weight: the variance of the staggering term; the smooth numbers have the variance 1.
+        noise: the variance of the noise.
     """
 
     x: Float[Array, "n 2"]
@@ -107,7 +117,7 @@ class StaggeredCurve(eqx.Module):
 
 
 class StaggeredCurves(Population[StaggeredCurve]):
-    """Half of the block, 24 nuclei, with length scales of 2 to 4."""
+    """Numbers at half of the block, which are 24 nuclei, with length scales from 2 to 4."""
 
     settings = Space(
         weight=Real(0.3, 0.05, 1.0, "variance of the staggering term", corners=(0.2, 0.4)),
@@ -115,13 +125,15 @@ class StaggeredCurves(Population[StaggeredCurve]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> StaggeredCurve:
-        """Each of the two varies by up to a fifth."""
+        """Draw the weight and the noise within a fifth of their settings, and the length scale from 2 to 4."""
         u = jax.random.uniform(key, (3,))
         vary = lambda name, at: setting[name] * 1.2 ** (2 * at - 1)
         return StaggeredCurve(whole_part()[:24], 2 + 2 * u[0], vary("weight", u[1]), vary("noise", u[2]))
 
     def hypotheses(self, problem: StaggeredCurve) -> list[Hypothesis]:
-        return [Hypothesis("there is noise", problem.noise, ">", 0.0, "it is the ridge of every fit")]
+        return [
+            Hypothesis("there is noise", problem.noise, ">", 0.0, "the variance of the noise is the ridge of every fit")
+        ]
 
 
 class SmoothFunction(eqx.Module):
@@ -129,9 +141,9 @@ class SmoothFunction(eqx.Module):
 
     Args:
         x: nuclei (Z, N), the centres.
-        coefficients: a.
+        coefficients: the coefficients a_i.
         at: the nucleus between two isotopes.
-        lengthscale: l.
+        lengthscale: the length scale l.
     """
 
     x: Float[Array, "n 2"]
@@ -149,7 +161,7 @@ class SmoothFunctions(Population[SmoothFunction]):
     settings = Space(n=Integer(12, 3, 48, "centres"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SmoothFunction:
-        """The first three centres are the nucleus and its neighbours."""
+        """Draw centres, of which the first three are the nucleus and its two neighbouring isotopes."""
         keys = jax.random.split(key, 4)
         three = jnp.array([[22.0, 27.0], [22.0, 26.0], [22.0, 28.0]])
         rest = jax.random.permutation(keys[0], whole_part())[: setting["n"] - 3]
@@ -161,25 +173,25 @@ class SmoothFunctions(Population[SmoothFunction]):
         return SmoothFunction(jnp.concatenate([three, rest]), coefficients, three[0], 0.7 * 5 ** u[1])
 
     def hypotheses(self, problem: SmoothFunction) -> list[Hypothesis]:
-        return [Hypothesis("the length scale", problem.lengthscale, ">", 0.0, "otherwise it is not a kernel")]
+        return [Hypothesis("the length scale", problem.lengthscale, ">", 0.0, "otherwise the Gaussian is not a kernel")]
 
 
 _KEY = "tang2024charge"
 
 
 def gaussian(x: Float[Array, "n 2"], y: Float[Array, "m 2"], lengthscale: Float[Array, ""]) -> Float[Array, "n m"]:
-    """exp(-|x - y|²/(2 l²)), written out."""
+    """Return exp(-|x - y|²/(2 l²)) for all pairs, where l is the length scale."""
     return jnp.exp(-jnp.sum((x[:, None] - y[None]) ** 2, axis=-1) / (2 * lengthscale**2))
 
 
 def equal_parities(x: Float[Array, "n 2"], y: Float[Array, "m 2"]) -> Float[Array, "n m"]:
-    """The product over coordinates of (1 + s s')/2, s = cos(pi x) = (-1)^x."""
+    """Return 1 for pairs of equal parities, else 0: the product of (1 + s s')/2, where s = cos(pi x) = (-1)^x."""
     signs, others = jnp.cos(jnp.pi * x), jnp.cos(jnp.pi * y)
     return jnp.prod((1 + jnp.round(signs[:, None] * others[None])) / 2, axis=-1)
 
 
 def _effective(problem: TwoTermFit, weight: Float[Array, ""]) -> Float[Array, " values"]:
-    """f and g at the known nuclei, and f + g at the new nuclei, from one kernel with that weight."""
+    """Return f and g at the known nuclei, and f + g at the new ones, from one kernel with the given weight."""
     kernel = OddEvenKernel(problem.lengthscale, problem.odd_even_lengthscale, weight)
     both, smooth = gram(kernel, problem.x), gram(RBF(problem.lengthscale), problem.x)
     alpha = jnp.linalg.solve(both + problem.ridge * jnp.eye(len(both)), problem.y)
@@ -187,7 +199,7 @@ def _effective(problem: TwoTermFit, weight: Float[Array, ""]) -> Float[Array, " 
 
 
 def _spread(problem: TwoTermFit) -> Float[Array, ""]:
-    """An upper bound of the condition number of K + ridge I: a trace over the ridge."""
+    """Return an upper bound on the condition number of K + ridge I: 1 plus the trace of K over the ridge."""
     weight = problem.ridge / problem.odd_even_ridge
     return len(problem.x) * (1 + weight) / problem.ridge + 1
 
@@ -218,7 +230,7 @@ class EffectiveKernel(Claim[TwoTermFit]):
         return _effective(problem, problem.ridge / problem.odd_even_ridge)
 
     def measure(self, problem: TwoTermFit, key: Key[Array, ""]) -> Array:
-        """Least squares in features of both terms, stacked with their penalties."""
+        """Solve the least squares problem in features of both terms, stacked with their penalties."""
         n, points = len(problem.x), jnp.concatenate([problem.x, problem.new])
         smooth = gaussian(points, points, problem.lengthscale)
         second = equal_parities(points, points) * gaussian(points, points, problem.odd_even_lengthscale)
@@ -249,7 +261,7 @@ class StaggeringOfSmoothFunctions(Claim[SmoothFunction]):
     """
 
     title = "The norm of a combination of Gaussians bounds its staggering"
-    source = Source(_KEY, "Abstract, extended method", note="why a second term is there")
+    source = Source(_KEY, "Abstract, extended method", note="the reason for the second term")
     population = SmoothFunctions()
     relation = AtMost()
     control = Control("nine tenths of the bound", lambda bound, problem: 0.9 * bound)
@@ -262,17 +274,17 @@ class StaggeringOfSmoothFunctions(Claim[SmoothFunction]):
         return _norm(problem) * jnp.sqrt(1.5 - 2 * near + far / 2)
 
     def measure(self, problem: SmoothFunction, key: Key[Array, ""]) -> Array:
-        """From three values of the function."""
+        """Return the staggering from three values of the function."""
         at = problem.at + jnp.array([[0.0, 0.0], [0.0, -1.0], [0.0, 1.0]])
         values = gram(RBF(problem.lengthscale), at, problem.x) @ problem.coefficients
         return jnp.abs(values[0] - (values[1] + values[2]) / 2)
 
     def trivial(self, problem: SmoothFunction) -> Array:
-        """Values are at most |f|."""
+        """The values of f are at most |f|, so its staggering is at most 2 |f|."""
         return 2 * _norm(problem)
 
     def condition(self, problem: SmoothFunction) -> Array:
-        """Three sums of the size of the coefficients that cancel, and the square root of a difference."""
+        """Three sums of the size of the coefficients cancel, and the square root is taken of a difference."""
         root = self.predict(problem) / _norm(problem)
         return jnp.abs(problem.coefficients).sum() / self.predict(problem) + 1 / root**2
 
@@ -283,7 +295,7 @@ def _norm(problem: SmoothFunction) -> Float[Array, ""]:
 
 
 def _laws(problem: StaggeredCurve) -> tuple[Float[Array, "n n"], Float[Array, "n n"]]:
-    """The covariances of numbers without and with staggering, noise included."""
+    """Return the covariances of numbers without and with staggering, both with noise."""
     smooth = gaussian(problem.x, problem.x, problem.lengthscale) + problem.noise * jnp.eye(len(problem.x))
     second = equal_parities(problem.x, problem.x) * gaussian(problem.x, problem.x, problem.lengthscale)
     return smooth, smooth + problem.weight * second
@@ -302,10 +314,10 @@ class ExpectedLeftOutError(Claim[StaggeredCurve]):
     """
 
     title = "The expected left-out error of ridge regression with and without an odd-even term"
-    source = Source(_KEY, "Abstract, extended method", note="on numbers of a known law")
+    source = Source(_KEY, "Abstract, extended method", note="for targets with a known distribution")
     population = StaggeredCurves()
     relation = EqualInMean(resolution=0.06, over="problems")
-    control = Control("the noise of the left-out nucleus is left out", lambda mean, problem: mean - problem.noise)
+    control = Control("the noise of the left-out nucleus is not counted", lambda mean, problem: mean - problem.noise)
     controls = "the error at a left-out nucleus, with and without odd-even effects"
     unexplained = "the distribution of charge radii"
     stated = Kind.OWN
@@ -319,7 +331,7 @@ class ExpectedLeftOutError(Claim[StaggeredCurve]):
         return jnp.stack([jnp.mean(jnp.diagonal(own @ law @ own) / jnp.diagonal(own) ** 2) for law, own in cases])
 
     def measure(self, problem: StaggeredCurve, key: Key[Array, ""]) -> Array:
-        """Drawn sixteen times, and refitted without each nucleus."""
+        """Draw the targets sixteen times, and refit without each nucleus in turn."""
         laws = _laws(problem)
         drawn = np.asarray(jax.random.normal(key, (len(laws[0]), 16)))
         numbers = [np.linalg.cholesky(np.asarray(law)) @ drawn for law in reversed(laws)]
@@ -333,7 +345,7 @@ class ExpectedLeftOutError(Claim[StaggeredCurve]):
 def _refitted(
     matrix: Float[np.ndarray, "n n"], y: Float[np.ndarray, "n draws"], ridge: float
 ) -> Float[np.ndarray, "n draws"]:
-    """The errors of n fits, each without one nucleus, on this nucleus."""
+    """Return the errors of n fits, each without one nucleus, at this nucleus."""
     missed = []
     for out in range(len(y)):
         rest = np.arange(len(y)) != out

@@ -1,11 +1,10 @@
-"""Regression from random functions whose distribution is the same at every place, in every direction and at every
-magnification.
+"""Regression with random functions whose distribution does not change under shifts, rotations and magnification.
 
 Consider a Gaussian distribution of functions that is invariant under shifts and rotations. Its covariance depends only
 on r = |x - y|. Suppose that magnification by s multiplies functions by s^(e/2). Up to affine functions, the generalised
-covariance is then homogeneous of degree e: it is r^e, or r² ln r for e = 2. Regression is then universal kriging: a
-spline with affine drift, with the variance v_i of the noise at x_i on the diagonal. This theory controls the predictor
-for a given e. It does not determine e, and no symmetry determines it.
+covariance is then homogeneous of degree e: it is r^e, or r² ln r for e = 2. Regression is then universal kriging. The
+predictor is a spline with affine drift; the variances v_i of the noise at x_i are added to the diagonal. This theory
+controls the predictor for a given e. It does not determine e, and no symmetry determines it.
 """
 
 import equinox as eqx
@@ -35,14 +34,14 @@ _SLOPE, _LEVEL = 5.0, 400.0
 
 @eqx.filter_jit
 def _compiled(x: Array, y: Array, noise: Array, z: Array) -> tuple[Array, Array]:
-    """The spline of r² ln r and its variance."""
+    """Return the values of the spline of r² ln r, and its variance."""
     spline = polyharmonic_spline(x, y, noise)
     return spline(z), spline.variance(z)
 
 
 @eqx.filter_jit
 def _compiled_process(kernel: PolyharmonicCovariance, x: Array, y: Array, noise: Array, z: Array) -> Array:
-    """The mean of the Gaussian process of the kernel of the library."""
+    """Return the mean of the Gaussian process with the library's kernel."""
     return kernel.cross(z, x) @ jnp.linalg.solve(kernel.cross(x, x) + jnp.diag(noise), y)
 
 
@@ -56,16 +55,16 @@ def _compiled_kriging(
 def spline_at(
     problem: ScatteredValues, noise: Float[np.ndarray, " n"], z: Float[np.ndarray, "t d"], part: int = 0
 ) -> Float[np.ndarray, " t"]:
-    """The spline of r² ln r that the library computes (part 0), or its variance (part 1), at points."""
+    """Return the library's spline of r² ln r (part 0), or its variance (part 1), at the points z."""
     return np.asarray(_compiled(*map(jnp.asarray, (problem.x, problem.y, noise, z)))[part])
 
 
 def gaussian_mixture(squares: Float[np.ndarray, "n m"], weights: Float[np.ndarray, " n"]) -> Float[np.ndarray, ""]:
-    """1/2 int over s > 0 of sum_ij w_i w_j e^(-s r_ij²) s^(-2), for weights that annihilate affine functions.
+    """Return 1/2 int over s > 0 of sum_ij w_i w_j e^(-s r_ij²) s^(-2), for weights that annihilate affine functions.
 
-    The sum is of e^(-u) - 1 + u with u = s r². For such weights it has the same value, and it does not cancel for small
-    s. By the trapezoid rule in log s with step 1/4. The integrand is analytic in a strip of half-width pi/2, so the
-    relative error is e^(-pi²/step).
+    The function sums e^(-u) - 1 + u, where u = s r_ij², instead of e^(-u). For such weights both sums are equal, and
+    the first does not cancel for small s. The integral is computed by the trapezoid rule in log s with step 1/4. The
+    integrand is analytic in a strip of half-width pi/2, so the relative error is e^(-pi²/step).
     """
     scales = np.exp(np.arange(-_REACH, _REACH, _STEP))
     u = scales[:, None, None] * squares
@@ -83,7 +82,7 @@ def saddle_prediction(
     z: Float[np.ndarray, "t d"],
     y: Float[np.ndarray, "n *k"],
 ) -> Float[np.ndarray, "t *k"]:
-    """The spline with affine drift, from the whole linear system [K P; P' 0] at once."""
+    """Return the spline with affine drift, by solving the whole linear system [K P; P' 0] at once."""
     columns = affine_columns(x)
     size = columns.shape[1]
     system = np.block([[K, columns], [columns.T, np.zeros((size, size))]])
@@ -107,7 +106,7 @@ class GaussianMixture(Claim[ScatteredValues]):
     traced = False
     control = Control("the power law s^-1.75, as for r^1.5", lambda value, problem: _rough_mixture(problem))
     controls = "the variance of sums that annihilate affine functions"
-    unexplained = "the distribution of the functions themselves, which gives affine functions no finite variance"
+    unexplained = "the distribution of the functions themselves, in which affine functions have infinite variance"
     reading = "the power law of the spectrum, |w|^(-d-2), is read as a mixture of Gaussians"
 
     def predict(self, problem: ScatteredValues) -> np.ndarray:
@@ -145,7 +144,7 @@ class SelfSimilarSplines(Claim[ScatteredValues]):
     """
 
     title = "The splines of r^e are invariant under rotations, shifts and magnification"
-    source = Source(_KEY, "Abstract, symmetries", note="with the exponent that symmetry leaves free")
+    source = Source(_KEY, "Abstract, symmetries", note="for the exponent e, which symmetry does not determine")
     population = ScatteredSamples()
     relation = Equal(block=1)
     traced = False
@@ -161,7 +160,7 @@ class SelfSimilarSplines(Claim[ScatteredValues]):
         return _power_spline(problem, problem.moved(problem.x), problem.moved(problem.z), noise)
 
     def condition(self, problem: ScatteredValues) -> float:
-        """The condition number of the worse of both systems, times what shifting rounds away."""
+        """The condition number of the worse of both systems, times a factor for the rounding of shifted points."""
         shifted = 1 + np.linalg.norm(problem.shift) / problem.magnification
         return float(problem.conditioning(power(problem.x, problem.x, problem.exponent)) * shifted**2)
 
@@ -178,7 +177,7 @@ def _squared_noise(problem: ScatteredValues) -> np.ndarray:
 
 
 class MovedParameters(Claim[ScatteredValues]):
-    """Consider the predictions k(z)' (K + diag v)^-1 y with k(r) = r² (ln r - b) + c, where b = 5, c = 400 and v_i are
+    """Consider the predictions k(z)' (K + diag v)^-1 y with k(r) = r² (ln r - b) + c, b = 5 and c = 400. Here v_i are
     the variances of the noise. Magnify all points by s, and take noise of variances s² v_i. The new predictions equal
     the predictions at the original points with
 
@@ -189,7 +188,7 @@ class MovedParameters(Claim[ScatteredValues]):
     """
 
     title = "Magnification changes the parameters b and c of the covariance r² (ln r - b) + c"
-    source = Source(_KEY, "Abstract, noise", note="with the parameters that magnification moves")
+    source = Source(_KEY, "Abstract, noise", note="for the parameters that magnification changes")
     population = ScatteredSamples()
     relation = Equal(block=1)
     traced = False
@@ -205,7 +204,7 @@ class MovedParameters(Claim[ScatteredValues]):
         return _magnified_process(problem)
 
     def condition(self, problem: ScatteredValues) -> float:
-        """Of K + noise."""
+        """The condition number of K + noise."""
         return _process_condition(problem)
 
 
@@ -214,7 +213,7 @@ def _process_as_it_was(problem: ScatteredValues) -> np.ndarray:
 
 
 def _gaussian_process(problem: ScatteredValues, slope: float, level: float) -> np.ndarray:
-    """By the formula."""
+    """Compute the predictions by the formula."""
     covariance = lambda a, b: logarithmic(a, b) - slope * squared_gaps(a, b) + level
     return covariance(problem.z, problem.x) @ np.linalg.solve(
         covariance(problem.x, problem.x) + np.diag(problem.noise), problem.y
@@ -222,7 +221,7 @@ def _gaussian_process(problem: ScatteredValues, slope: float, level: float) -> n
 
 
 def _magnified_process(problem: ScatteredValues) -> np.ndarray:
-    """By the kernel of the library."""
+    """Compute the predictions at the magnified points by the kernel of the library."""
     s = problem.magnification
     given = (s * problem.x, problem.y, s**2 * problem.noise, s * problem.z)
     return np.asarray(_compiled_process(PolyharmonicCovariance(_SLOPE, _LEVEL), *map(jnp.asarray, given)))
@@ -240,7 +239,7 @@ class BestUnder(Claim[ScatteredValues]):
     """
 
     title = "For functions with the covariance r² ln r, the spline of r² ln r has the least mean square error"
-    source = Source(_KEY, "Abstract, optimality", note="under its own law")
+    source = Source(_KEY, "Abstract, optimality", note="for functions with this covariance")
     population = ScatteredSamples()
     relation = AtMost()
     traced = False
@@ -253,7 +252,7 @@ class BestUnder(Claim[ScatteredValues]):
         return _error(problem, _weights(problem, _power_of(problem)), logarithmic)
 
     def measure(self, problem: ScatteredValues, key: Key[Array, ""]) -> np.ndarray:
-        """The variance that the spline itself gives."""
+        """Return the variance that the spline itself computes."""
         return spline_at(problem, problem.noise, problem.z, part=1)
 
     def condition(self, problem: ScatteredValues) -> float:
@@ -266,12 +265,12 @@ def _power_of(problem: ScatteredValues):
 
 
 def _weights(problem: ScatteredValues, covariance) -> Float[np.ndarray, "t n"]:
-    """The weights of the values in the spline of a covariance."""
+    """Return the weights w of the values y in the spline of a covariance."""
     K = covariance(problem.x, problem.x) + np.diag(problem.noise)
     return saddle_prediction(K, covariance(problem.z, problem.x), problem.x, problem.z, np.eye(len(K)))
 
 
 def _error(problem: ScatteredValues, weights: Float[np.ndarray, "t n"], covariance) -> Float[np.ndarray, " t"]:
-    """E (w'y - f(z))² under a distribution; a generalised covariance is 0 at 0."""
+    """Return E (w'y - f(z))² for functions f with this covariance; a generalised covariance is 0 at r = 0."""
     K = covariance(problem.x, problem.x) + np.diag(problem.noise)
     return np.sum((weights @ K) * weights, axis=1) - 2 * np.sum(weights * covariance(problem.z, problem.x), axis=1)

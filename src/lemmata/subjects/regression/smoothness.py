@@ -1,9 +1,8 @@
-"""Estimating the smoothness of 2 eta - 1 from labels. A line is fitted through the powers, with or without subtraction
-of the noise floor.
+"""Estimate the smoothness of 2 eta - 1 from labels, by a line through the powers, with or without their noise floor.
 
-The mean power of labels in the i-th mode of K/n is f_i² + v/n, where v is the mean of 1 - f² and f = 2 eta - 1. This
-theory controls the exponent of f_i². It does not cover targets whose powers do not follow a power law, for which s is
-undefined.
+Here eta is the probability of the label +1. The mean power of labels in the i-th mode of K/n is f_i² + v/n. Here f_i
+is the coefficient of f = 2 eta - 1 in this mode, and v is the mean of 1 - f². This theory controls the exponent of
+f_i². It does not cover targets whose powers do not follow a power law, for which s is undefined.
 """
 
 import functools
@@ -33,13 +32,13 @@ _TRUNCATION = 100
 
 @functools.lru_cache(maxsize=4)
 def interval_spectrum(n: int) -> Spectrum:
-    """The eigensystem of min(x_j, x_k)/n on the grid, in closed form."""
+    """Return the eigensystem of min(x_j, x_k)/n on the grid, in closed form."""
     values, vectors = interval_modes(n)
     return Spectrum(jnp.asarray(values), jnp.asarray(vectors), jnp.zeros(()), jnp.asarray(values[-1]))
 
 
 def drawn_labels(problem: LabelledModes, key: Key[Array, ""]) -> Array:
-    """Labels +-1 at the points."""
+    """Draw labels +-1 at the points."""
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
     return jnp.asarray(labels_of(problem.at_size(problem.n), rng))
 
@@ -55,11 +54,11 @@ class LineAtFiveThousand(Claim[CosineLabels]):
     """
 
     title = "A line over a hundred of five thousand modes estimates the smoothness of a cosine"
-    source = Source(_KEY, "Abstract, estimator", note="at the size of the paper's simulation")
+    source = Source(_KEY, "Abstract, estimator", note="for the sizes of the paper's simulation")
     population = CosineTargets()
     relation = EqualInMean(margin=0.1, resolution=0.1, relative=False)
     traced = False
-    control = Control("larger by 1/beta, the estimate without subtracting 1", lambda s, problem: s + 1 / DECAY)
+    control = Control("the estimate is larger by 1/beta, as if 1 were not subtracted", lambda s, problem: s + 1 / DECAY)
     controls = "the estimate of s"
     unexplained = "fewer labels, whose noise adds a floor to the powers: at 2400 labels the mean is 0.32"
     reading = "5000 points, 100 indices, min(x, x') and cos 2 pi x, as in the paper's simulation; beta = 2"
@@ -85,11 +84,11 @@ class SmoothnessAboveFloor(Claim[LabelledModes]):
     """
 
     title = "A power-law fit with a noise floor estimates the smoothness from labels"
-    source = Source(_KEY, "Abstract, estimator", note="with the floor of the labels' noise taken off")
+    source = Source(_KEY, "Abstract, estimator", note="with the noise floor of the labels subtracted")
     population = IntervalTargets()
     relation = EqualInMean(margin=0.1, resolution=0.1, relative=False)
     traced = False
-    control = Control("larger by 1/beta, the estimate without subtracting 1", lambda s, problem: s + 1 / DECAY)
+    control = Control("the estimate is larger by 1/beta, as if 1 were not subtracted", lambda s, problem: s + 1 / DECAY)
     controls = "the estimate of s"
     unexplained = "the standard deviation of the estimate, about 0.2 at these sizes"
     trials = 48
@@ -112,11 +111,13 @@ class SmoothnessWithFittedDecay(Claim[LabelledModes]):
     """
 
     title = "The smoothness can be estimated from labels even if the decay of the eigenvalues is fitted"
-    source = Source(_KEY, "Abstract, estimator", note="with the floor taken off and the decay from the eigenvalues")
+    source = Source(
+        _KEY, "Abstract, estimator", note="with the noise floor subtracted, and the decay fitted to the eigenvalues"
+    )
     population = IntervalTargets()
     relation = EqualInMean(margin=0.1, resolution=0.1, relative=False)
     traced = False
-    control = Control("larger by 1/beta, the estimate without subtracting 1", lambda s, problem: s + 1 / DECAY)
+    control = Control("the estimate is larger by 1/beta, as if 1 were not subtracted", lambda s, problem: s + 1 / DECAY)
     controls = "the estimate of s"
     unexplained = "the standard deviation of the estimate, about 0.2 at these sizes"
     reading = "min(x, x') on [0, 1]; tests cover random points and other kernels, and find a decay of 4.2 if it is 4"

@@ -1,10 +1,11 @@
-"""Classification by the sign of a kernel's gradient flow on labels +-1, and the effect of stopping at the right time.
+"""Classification by the sign of a kernel's gradient flow on labels +-1, stopped at the right time.
 
-Let the eigenvalues be like i^-beta, and let f = 2 eta - 1 have the interpolation smoothness s (f_i² ~ i^-(s beta + 1)).
-The flow stops at nu = n^(beta/(s beta + 1)), when it has learned n^(1/(s beta + 1)) modes. Its squared error falls like
-n^(-s beta/(s beta + 1)), and the excess of its 0-1 risk at least like the square root of that. For single targets with
-a clear boundary, the excess falls faster. Over all targets of a Sobolev space, no classifier does better. This theory
-controls exponents. It does not give constants, or the stopping time if s is not known.
+Let the kernel's eigenvalues fall like i^-beta, and let eta be the probability of the label +1. Let f = 2 eta - 1 have
+the interpolation smoothness s, which means coefficients with f_i² ~ i^-(s beta + 1). The flow stops at nu = n^(beta/(s
+beta + 1)), when it has learned n^(1/(s beta + 1)) modes. Its squared error falls like n^(-s beta/(s beta + 1)), and
+the excess of its 0-1 risk falls at least like the square root of this power. For single targets with a clear boundary,
+the excess falls faster. Over all targets of a Sobolev space, no classifier does better. This theory controls
+exponents. It does not give constants, or the stopping time if s is not known.
 """
 
 import functools
@@ -39,18 +40,18 @@ _MEAN_BUMPS = 600
 
 
 def stopping_time(n: float, s: float, beta: float = DECAY) -> float:
-    """n^(beta/(s beta + 1)), for eigenvalues of K/n."""
+    """Return the stopping time n^(beta/(s beta + 1)), in units for eigenvalues of K/n."""
     return n ** (beta / (s * beta + 1))
 
 
 def flow_fit(y: Float[np.ndarray, "draws n"], time: float) -> Float[np.ndarray, "draws n"]:
-    """The flow on the interval, mode by mode: (1 - e^(-nu lambda_i)) <u_i, y>."""
+    """Return the flow on the interval, with the coefficient (1 - e^(-nu lambda_i)) <u_i, y> in mode i."""
     values, vectors = interval_modes(y.shape[1])
     return ((y @ vectors) * -np.expm1(-time * values)) @ vectors.T
 
 
 def excess_risk(f: Float[np.ndarray, " n"], fit: Float[np.ndarray, "draws n"]) -> float:
-    """The mean of |2 eta - 1| over points where the sign is wrong: the 0-1 risk beyond the least one."""
+    """Return the 0-1 risk beyond the least: the mean of |2 eta - 1|, counted only where the sign is wrong."""
     return float(np.mean(np.abs(f) * (f * fit < 0)))
 
 
@@ -67,7 +68,7 @@ class FlowSquaredError(Claim[LabelledModes]):
     """
 
     title = "The squared error of stopped gradient flow falls like n^(-s beta/(s beta + 1))"
-    source = Source(_KEY, "Abstract, upper bound", note="the rate of regression that it rests on")
+    source = Source(_KEY, "Abstract, upper bound", note="the rate of regression on which the classification rate rests")
     population = IntervalTargets()
     relation = Rate("n", _SIZES)
     traced = False
@@ -98,7 +99,7 @@ class FlowExcessRisk(Claim[LabelledModes]):
     population = IntervalTargets()
     relation = Rate("n", _SIZES, upper=True, resolution=0.15)
     traced = False
-    control = Control("faster than the rate by the factor n^-1/2", lambda exponent, problem: exponent - 0.5)
+    control = Control("the excess is smaller by the factor n^-1/2", lambda exponent, problem: exponent - 0.5)
     controls = "the excess of the 0-1 risk at the points"
     unexplained = "single targets, for which the excess falls faster if 2 eta - 1 crosses 0 steeply"
     trials = 48
@@ -113,8 +114,8 @@ class FlowExcessRisk(Claim[LabelledModes]):
 
 
 class LeastExcessOfBumps(Claim[Bumps]):
-    """Consider the targets 2 eta - 1 = +-h_n on n^(1/(2r+1)) pieces of [0, 1], with random signs, where h_n is a bump
-    of height n^(-r/(2r+1)) and eta is the probability of the label +1. These targets are bounded in the Sobolev space
+    """Let eta be the probability of the label +1. Consider the targets 2 eta - 1 = +-h_n on n^(1/(2r+1)) pieces of [0,
+    1], with random signs, where h_n is a bump of height n^(-r/(2r+1)). These targets are bounded in the Sobolev space
     H^r. The best classifier knows h_n, and on each piece it decides by the likelihood of the labels in this piece. The
     excess 0-1 risk of this best classifier falls like the following power of n, and no faster:
 
@@ -128,11 +129,13 @@ class LeastExcessOfBumps(Claim[Bumps]):
     population = BumpTargets()
     relation = Rate("n", (64.0, 512.0, 4096.0, 32768.0))
     traced = False
-    control = Control("like n^(-2r/(2r+1)), the rate of squared errors", lambda exponent, problem: 2 * exponent)
+    control = Control(
+        "the excess falls like n^(-2r/(2r+1)), the rate of squared errors", lambda exponent, problem: 2 * exponent
+    )
     controls = (
         "the mean over targets of the least excess risk, which is below the largest excess risk of any classifier"
     )
-    unexplained = "constants; that no other family of targets is worse, which the upper bound shows"
+    unexplained = "constants; whether another family of targets is worse, which the upper bound excludes"
     trials = 32
 
     def predict(self, problem: Bumps) -> np.ndarray:
@@ -147,11 +150,11 @@ class LeastExcessOfBumps(Claim[Bumps]):
 
 
 class FlowOnBumps(Claim[Bumps]):
-    """Consider the targets 2 eta - 1 = +-h_n on n^(1/3) pieces of [0, 1], with random signs, where h_n is a hat of
-    height n^(-1/3) and eta is the probability of the label +1. These targets are bounded in H^1. Run the gradient flow
+    """Let eta be the probability of the label +1. Consider the targets 2 eta - 1 = +-h_n on n^(1/3) pieces of [0, 1],
+    with random signs, where h_n is a hat of height n^(-1/3). These targets are bounded in H^1. Run the gradient flow
     of min(x, x') on n labels, stop it at the time nu = pi² n^(2/3), and classify by the sign of its output. The excess
-    0-1 risk is O(n^(-1/3)), and it falls no faster. The exponent 1/3 is also the exponent of the lower bound, s beta/(2
-    s beta + 2) at s = 1 and beta = 2.
+    0-1 risk is O(n^(-1/3)), and it falls no faster. The exponent 1/3 is also the exponent of the lower bound, s
+    beta/(2 s beta + 2) at s = 1 and beta = 2.
     """
 
     title = "Stopped gradient flow attains the minimax exponent of the excess risk in H^1"
@@ -177,7 +180,7 @@ class FlowOnBumps(Claim[Bumps]):
 
 @functools.lru_cache(maxsize=64)
 def circle_eigenvalues(n: int, depth: int) -> Float[np.ndarray, " n"]:
-    """Eigenvalues of the tangent kernel at n points of a circle, over n, by frequency."""
+    """Return the eigenvalues of the tangent kernel at n points of a circle, divided by n, one for each frequency."""
     angle = 2 * np.pi * np.arange(n) / n
     points = jnp.asarray(np.stack([np.cos(angle), np.sin(angle)], axis=1))
     row = TangentKernel(relu_network(depth=depth, bias_std=1.0)).cross(points[:1], points)[0]
@@ -191,7 +194,7 @@ class TangentDecay(Claim[LabelledModes]):
     """
 
     title = "Eigenvalues of the tangent kernel of ReLU networks on the circle fall like k^-2"
-    source = Source(_KEY, "Abstract, networks", note="the decay of eigenvalues that it rests on")
+    source = Source(_KEY, "Abstract, networks", note="the decay of eigenvalues on which the rate rests")
     population = CircleTargets()
     relation = Rate("k", (8.0, 16.0, 32.0, 64.0))
     traced = False
@@ -218,7 +221,7 @@ class WideNetworkExcess(Claim[LabelledModes]):
     population = CircleTargets()
     relation = Rate("n", _SIZES, upper=True, resolution=0.15)
     traced = False
-    control = Control("faster than the rate by the factor n^-1/2", lambda exponent, problem: exponent - 0.5)
+    control = Control("the excess is smaller by the factor n^-1/2", lambda exponent, problem: exponent - 0.5)
     controls = "the excess risk of regression with the tangent kernel"
     unexplained = "networks of finite width, whose kernel changes in training (`tangent.lazy_training`)"
     trials = 48
@@ -236,7 +239,7 @@ class WideNetworkExcess(Claim[LabelledModes]):
 
 
 def circle_target(problem: LabelledModes, n: int) -> Float[np.ndarray, " n"]:
-    """sum_k (sign_2k cos k t + sign_2k+1 sin k t) k^-(s + 1/2) over k < 64 at n points, 0.9 in size."""
+    """Return sum_k (sign_2k cos k t + sign_2k+1 sin k t) k^-(s + 1/2) over k < 64 at n points, of size 0.9."""
     k = np.arange(1, 64)
     signs, sizes = problem.signs[2:128].reshape(-1, 2), k ** (-problem.s - 0.5)
     series = lambda t: np.cos(t * k) @ (signs[:, 0] * sizes) + np.sin(t * k) @ (signs[:, 1] * sizes)

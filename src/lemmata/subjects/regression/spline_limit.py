@@ -1,6 +1,6 @@
 """The covariance r² (ln r - b) + c: when it is positive definite, its limit, and what this limit minimises.
 
-The terms -b r² and c act as a prior of the affine part of the function. This theory controls the Gaussian process with
+The terms -b r² and c act as a prior on the affine part of the function. This theory controls the Gaussian process with
 that covariance for large b and c, and the spline that is its limit. It does not treat balls in more than two
 dimensions. For these sets, the least level is larger than for the disc, and has no closed form here.
 """
@@ -28,10 +28,10 @@ _SLOPES = (30.0, 100.0, 300.0, 1000.0)
 
 
 def process_minus_spline(problem: ScatteredValues, slope: float, level: float) -> float:
-    """The root mean square difference of the process' mean with b and c from the spline of r² ln r at other points.
+    """Return the root mean square difference between the process' mean and the spline of r² ln r at other points.
 
-    The constant and the slopes are eliminated, not inverted together with the other unknowns. The process is the one
-    with K + 2b XX' + c uu' - (b²/c) qq', where u = 1 - (b/c) q and q_i = |x_i|².
+    The constant and the slopes are eliminated before the system is solved. The matrix of the process is K + 2b XX' + c
+    uu' - (b²/c) qq'. Here K is the matrix of r² ln r, X holds the points, u = 1 - (b/c) q, and q_i = |x_i|².
     """
     x, z = problem.x, problem.z
     q, there = np.sum(x**2, axis=1), np.sum(z**2, axis=1)
@@ -60,7 +60,7 @@ class SplineLimit(Claim[ScatteredValues]):
     traced = False
     control = Control("like b^(-1/2)", lambda exponent, problem: exponent + 0.5)
     controls = "the distance of the process from the spline"
-    unexplained = "the distance at the finite b of a program"
+    unexplained = "the distance at the finite b that a program uses"
     trials = 32
     predict = -1.0
 
@@ -85,7 +85,7 @@ class PositiveOnDiscs(Claim[DiscPoints]):
     """
 
     title = "The least level at which r² (ln r - b) + c is positive definite on a disc"
-    source = Source(_KEY, "Abstract, polyharmonic", note="where r² (ln r - b) + c is a covariance")
+    source = Source(_KEY, "Abstract, polyharmonic", note="the parameters for which r² (ln r - b) + c is a covariance")
     stated = Kind.OWN
     population = FilledDiscs()
     relation = AtMost()
@@ -100,7 +100,7 @@ class PositiveOnDiscs(Claim[DiscPoints]):
         return np.asarray(problem.radius**2 * (2 * relative**2 - 2 * relative + 1))
 
     def measure(self, problem: DiscPoints, key: Key[Array, ""]) -> np.ndarray:
-        """Of these points, by bisection on the smallest eigenvalue."""
+        """Find the least level for these points, by bisection on the sign of the smallest eigenvalue."""
         K = logarithmic(problem.x, problem.x) - problem.slope * squared_gaps(problem.x, problem.x)
         low, high = 0.0, 4 * float(self.predict(problem))
         for _ in range(40):
@@ -140,14 +140,14 @@ class WeightedSmoothing(Claim[ScatteredValues]):
         return spline_at(problem, problem.noise, problem.x)
 
     def condition(self, problem: ScatteredValues) -> float:
-        """The condition of both systems. The condition number of E has no noise term, so close points matter more."""
+        """The condition numbers of both systems; close points make that of E large, because E has no noise term."""
         K, basis = logarithmic(problem.x, problem.x), complement(problem.x)
         range_of_noise = float(problem.noise.max() / problem.noise.min())
         return problem.conditioning(K) * range_of_noise + float(np.linalg.cond(basis.T @ K @ basis))
 
 
 def energy_matrix(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n n"]:
-    """E with u'Eu the least squared semi-norm of functions with values u at the points."""
+    """Return E; u'Eu is the least squared semi-norm of a function with the values u at the points."""
     basis = complement(x)
     return basis @ np.linalg.solve(basis.T @ logarithmic(x, x) @ basis, basis.T)
 

@@ -4,8 +4,8 @@ A random function whose distribution has no preferred place, direction or scale 
 (ln r - b) + c. Given values Y at t_1, ..., t_N, its mean is F(z) = M(z) K^-1 Y. Splines on the same points share M and
 K. On the centre and the vertices of a hyperoctahedron, k takes four values, so K has an inverse in closed form.
 
-This theory controls values, derivatives and operations. It does not say what a package should be used for. On dimension
-it only counts what N points of R^p can determine about curvature.
+This theory controls values, derivatives and operations. It does not say what a package should be used for. About high
+dimension, it only counts the curvature that N points of R^p can determine.
 """
 
 import functools
@@ -38,7 +38,7 @@ _SIZES = (16.0, 64.0, 256.0)
 
 
 def spline_at(problem: SplineValues, z: Float[Array, " p"]) -> Float[Array, " m"]:
-    """F(z) from differences and a general solve; the logarithm is masked at 0, to make derivatives finite."""
+    """Return F(z), from differences and a general solve; the logarithm is masked at 0 to keep derivatives finite."""
     squared = jnp.sum((z - problem.points) ** 2, axis=1)
     k = jnp.where(squared > 0, squared, 1.0)
     k = jnp.where(squared > 0, k * (jnp.log(k) / 2 - problem.slope), 0.0) + 16 * problem.slope**2
@@ -53,7 +53,7 @@ def gram_condition(problem: SplineValues) -> Float[Array, ""]:
 
 @functools.cache
 def counted_operations(p: int, n: int, m: int) -> float:
-    """Floating-point operations, as the compiler counts them, of values and gradients at n places of m splines."""
+    """Return the compiler's count of floating-point operations for values and gradients at n places of m splines."""
 
     def both(z, values, cotangent):
         package = Package(Hyperoctahedron(p), SplineCovariance(), values)
@@ -82,7 +82,7 @@ class PackageByProducts(Claim[SplineValues]):
         "the gradient with ln r² - 2b in place of ln r² - 2b + 1", lambda found, problem: _without_one(problem)
     )
     controls = "values and gradients of splines on one constellation"
-    unexplained = "places so near to a point that the difference of squares loses their distance"
+    unexplained = "places so close to a point that the difference of squares rounds their distance away"
     reading = "the formulas are those of the public code; the abstract says that there are efficient formulas"
 
     def predict(self, problem: SplineValues) -> Array:
@@ -90,7 +90,7 @@ class PackageByProducts(Claim[SplineValues]):
         return jnp.concatenate([package(problem.z), package.pull_back(problem.z, problem.cotangent)], axis=1)
 
     def measure(self, problem: SplineValues, key: Key[Array, ""]) -> Array:
-        """Place by place, by differences, and differentiated automatically."""
+        """Compute the values place by place from differences, and differentiate them automatically."""
 
         def along(z, cotangent):
             value, pull = jax.vjp(lambda own: spline_at(problem, own), z)
@@ -99,7 +99,7 @@ class PackageByProducts(Claim[SplineValues]):
         return jax.vmap(along)(problem.z, problem.cotangent)
 
     def condition(self, problem: SplineValues) -> Array:
-        """The condition of K, and of differences of squares relative to the squares."""
+        """The condition number of K, and the size of the squares relative to their differences."""
         squared = jnp.sum((problem.z[:, None] - problem.points) ** 2, axis=-1)
         return gram_condition(problem) * (1 + 1 / jnp.min(squared))
 
@@ -127,7 +127,7 @@ class HyperoctahedronInverse(Claim[SplineValues]):
     stated = Kind.RULE
     population = SplinePackages(octahedron=True)
     relation = Equal(block=-1)
-    control = Control("even values are divided by 4 ln 2", lambda found, problem: _softer(found))
+    control = Control("the inverse divides even values by 4 ln 2", lambda found, problem: _softer(found))
     controls = "coefficients of splines with given values"
     unexplained = "constellations with less symmetry"
     reading = "the points and the covariance are those of the public code"
@@ -144,7 +144,7 @@ class HyperoctahedronInverse(Claim[SplineValues]):
 
 
 def _softer(found: Array) -> Array:
-    """Coefficients whose even part of sum 0 is halved."""
+    """Return coefficients in which the even part with sum 0 is halved."""
     p = (len(found) - 1) // 2
     even = (found[1 : p + 1] + found[p + 1 :]) / 2
     less = (even - even.mean(axis=0)) / 2
@@ -159,12 +159,12 @@ class ClosedInverseCost(Claim[SplineValues]):
     """
 
     title = "The operations of a spline package on a hyperoctahedron grow in proportion to p"
-    source = Source(_KEY, "Abstract, scalability", note="along the dimension of a package")
+    source = Source(_KEY, "Abstract, scalability", note="as the dimension of a package grows")
     stated = Kind.RULE
     population = SplinePackages(octahedron=True)
     relation = Rate("p", _SIZES, margin=0.02, resolution=0.1)
     control = Control("like p^(3/2)", lambda exponent, problem: exponent + 0.5)
-    controls = "the operations of a package, forwards and backwards"
+    controls = "the operations for the values and gradients of a package"
     unexplained = "running time, which for small packages is dominated by memory access and program starts"
     trials = 8
     traced = False  # operations are counted by the compiler
@@ -176,7 +176,7 @@ class ClosedInverseCost(Claim[SplineValues]):
 
 
 def _derivative_at_centre(problem: IdentityStack) -> Array:
-    """The derivative of the first coordinate along its axis."""
+    """Return the derivative of the package's first output along the first axis, at the centre."""
     h = Hyperoctahedron(len(problem.start))
     package = Package(h, problem.covariance, h.points)
     along = lambda x: package(jnp.zeros((1, h.size)).at[0, 0].set(x))[0, 0]
@@ -208,7 +208,7 @@ class IdentityPackageGain(Claim[IdentityStack]):
         return _derivative_at_centre(problem)
 
     def condition(self, problem: IdentityStack) -> Array:
-        """Coefficients relative to their sum with terms of size c."""
+        """The size of the coefficients relative to their sum, times c."""
         return jnp.asarray(problem.covariance.level / (problem.slope - math.log(2)))
 
 
@@ -224,7 +224,7 @@ class CurvedDirections(Claim[ScatteredPoints]):
     population = GenericPoints()
     relation = Equal()
     control = Control("max(0, N - p)", lambda found, problem: found + 1)
-    controls = "in how many dimensions of values a spline is curved"
+    controls = "the number of dimensions of values in which a spline is curved"
     unexplained = "how much the spline bends if N is not much larger than p"
     reading = "the breakdown of assumptions in high dimension is read as follows: the posterior contains nothing but "
     reading += "the improper affine part of the random function"
@@ -234,7 +234,7 @@ class CurvedDirections(Claim[ScatteredPoints]):
         return jnp.asarray(max(0.0, n - p - 1.0))
 
     def measure(self, problem: ScatteredPoints, key: Key[Array, ""]) -> Array:
-        """The rank of second differences of the N splines whose values are 1 at one point and 0 at the others."""
+        """Return the rank of second differences of the N splines with the value 1 at one point and 0 at the others."""
         n, p = problem.points.shape
         bends = lambda a, b: _thin_plate(jnp.sum((a[:, None] - b) ** 2, axis=-1))
         affine = lambda a: jnp.concatenate([jnp.ones((len(a), 1)), a], axis=1)

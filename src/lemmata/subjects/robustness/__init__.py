@@ -1,4 +1,4 @@
-"""What an adversary can change: bounds around an input, smoothing by noise, and rows that do not belong."""
+"""What an adversary can change: bounds around an input, smoothing by noise, and poisoned training rows."""
 
 from lemmata.core import read_arguments as _read_arguments
 

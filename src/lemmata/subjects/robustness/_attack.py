@@ -1,4 +1,4 @@
-"""Projected gradient descent on a margin: the changes that an adversary finds, an upper bound of every certificate."""
+"""Projected gradient descent on a margin finds an adversary's changes, and an upper bound on every certificate."""
 
 import numpy as np
 from jaxtyping import Float
@@ -18,16 +18,16 @@ def attack(
     restarts: int = 2,
     seed: int = 0,
 ) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, "r d"]]:
-    """The smallest <row, outputs> that projected gradient descent finds on the ball, and where.
+    """Return the smallest <row, outputs> that projected gradient descent finds on the ball, and the input there.
 
     Args:
         network: the network.
         ball: the inputs that are allowed.
-        rows: one combination of outputs a row.
-        starts: a first guess for each row; the centre without it.
-        steps: how many, their size falling from half the radius.
-        restarts: random starts in addition to the first.
-        seed: the random seed of those.
+        rows: the combinations of outputs to minimise, one in each row.
+        starts: a first guess for each row; by default, the centre.
+        steps: the number of steps; their size falls from half the radius.
+        restarts: the number of random starts in addition to the first start.
+        seed: the random seed of the random starts.
     """
     generator, count = np.random.default_rng(seed), len(rows)
     first = np.tile(ball.center, (count, 1)) if starts is None else starts

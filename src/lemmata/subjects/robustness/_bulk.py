@@ -15,15 +15,16 @@ FEWEST = 10  # eigenvalues from which their law can be checked
 
 @dataclasses.dataclass(frozen=True)
 class Bulk:
-    """The eigenvalues of the covariance of n rows in r dimensions, and what isotropic noise would make of them.
+    """The eigenvalues of the covariance of n rows in r dimensions, compared with those of isotropic noise.
 
     Args:
-        values: positive eigenvalues, the largest first.
-        scores: the rows along the first eigenvector.
-        gamma: r/n.
-        noise: the variance of a direction, from the median eigenvalue.
-        misplaced: the largest number of eigenvalues on the wrong side of a point, by the Marchenko-Pastur law.
-        allowed: how many isotropic rows misplace in 99 of 100 draws.
+        values: the positive eigenvalues, the largest first.
+        scores: the coordinates of the rows along the first eigenvector.
+        gamma: the ratio r/n.
+        noise: the variance of the noise in each direction, from the median eigenvalue.
+        misplaced: the largest number, over all points, of eigenvalues on the wrong side of a point, compared with the
+            Marchenko-Pastur distribution.
+        allowed: the largest `misplaced` that counts as isotropic.
     """
 
     values: Float[np.ndarray, " k"]
@@ -35,7 +36,7 @@ class Bulk:
 
     @property
     def isotropic(self) -> bool | None:
-        """Whether the eigenvalues are those of isotropic rows. None if there are too few eigenvalues to decide."""
+        """Whether the eigenvalues fit isotropic rows. None if there are too few eigenvalues to decide."""
         return None if len(self.values) < FEWEST else self.misplaced <= self.allowed
 
     @property
@@ -44,9 +45,10 @@ class Bulk:
         return self.noise * (1 + np.sqrt(self.gamma)) ** 2
 
     def chance(self, number: int) -> float:
-        """The chance that the largest eigenvalue of isotropic rows is at least eigenvalue `number` (0: the first).
+        """Return the chance that isotropic rows have a largest eigenvalue of at least `values[number]`.
 
-        Johnstone's centre and scale of Tracy and Widom's law, for n rows whose mean was subtracted.
+        The chance comes from the Tracy-Widom distribution with Johnstone's centre and scale, for n rows whose mean was
+        subtracted.
         """
         centre, scale = self._johnstone()
         normal = (len(self.scores) * self.values[number] / self.noise - centre) / scale
@@ -57,13 +59,11 @@ class Bulk:
         return float((root + side) ** 2), float((root + side) * (1 / root + 1 / side) ** (1 / 3))
 
     def spike(self) -> float:
-        """l >= sqrt(gamma), for which (1 + l)(1 + gamma/l) noise is the first eigenvalue."""
+        """Return the spike l >= sqrt(gamma) for which the first eigenvalue is (1 + l)(1 + gamma/l) noise."""
         return self._spike_of(self.values[0] / self.noise)
 
     def unseen(self, chance: float) -> float:
-        """The spike whose predicted eigenvalue noise reaches with this probability. Smaller spikes cannot be
-        distinguished from noise.
-        """
+        """Return the spike whose eigenvalue noise alone reaches with this chance; smaller spikes look like noise."""
         centre, scale = self._johnstone()
         normal = float(stats.gamma.isf(chance, _SHAPE, scale=_SCALE)) - _SHIFT
         return max(self._spike_of((centre + scale * normal) / len(self.scores)), float(np.sqrt(self.gamma)))
@@ -74,11 +74,11 @@ class Bulk:
 
 
 def bulk_of(moved: Float[np.ndarray, "n d"], dimension: int) -> Bulk:
-    """The spectrum of rows whose mean was subtracted.
+    """Compute the spectrum of rows whose mean was subtracted.
 
     Args:
         moved: the rows.
-        dimension: r, how many dimensions the features span.
+        dimension: the number r of dimensions that the features span.
     """
     n = len(moved)
     left, singular, _ = np.linalg.svd(moved, full_matrices=False)
@@ -93,7 +93,7 @@ def bulk_of(moved: Float[np.ndarray, "n d"], dimension: int) -> Bulk:
 
 
 def _misplaced(values: Float[np.ndarray, " k"], gamma: float) -> float:
-    """k times the largest difference between the distribution of the values and Marchenko and Pastur's."""
+    """Return k times the largest difference between the distribution of k values and the Marchenko-Pastur law."""
     ratio, factor = min(gamma, 1 / gamma), max(gamma, 1.0)
     low, high = (1 - np.sqrt(ratio)) ** 2, (1 + np.sqrt(ratio)) ** 2
     # x = middle - half cos(t) removes the square roots at both ends

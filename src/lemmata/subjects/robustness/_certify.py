@@ -1,4 +1,4 @@
-"""The certificate of one input: bounds of every margin from below, an attack from above, and the verdict."""
+"""Certify one input: lower bounds on every margin, upper bounds by an attack, and the verdict."""
 
 import dataclasses
 from typing import Any
@@ -21,7 +21,7 @@ from ._relaxation import NORMS, Ball, crown, interval, optimised, pre_activation
 from ._rounding import rounding
 
 METHODS = ("interval", "crown", "alpha", "lp", "exact")
-"""From the cheapest to the tightest; each is at least as tight as the methods before it."""
+"""The methods, from the cheapest to the tightest; each is at least as tight as the methods before it."""
 _STEPS = 40  # steps of ascent in the slopes
 _PROGRAMMES = 2e-7  # the assumed error of a bound by HiGHS: twice the tolerance of its constraints
 
@@ -36,19 +36,20 @@ _CLAIMS = {
 
 @dataclasses.dataclass(frozen=True)
 class Certificate:
-    """The known facts about a network around one input.
+    """What is known about a network's answers around one input.
 
     Args:
-        label: the class whose margins these are. For a network of one output, it is 1 or 0, the sign.
+        label: the class whose margins are bounded. For a network with one output, the class is 1 if the output is
+            positive, and otherwise 0.
         rivals: the other classes.
-        margins: lower bounds of output[label] - output[rival] on the ball, one a rival, rounded down.
-        attack: the smallest margins that an attack found, upper bounds of the same.
-        adversary: an input of another class if one was found. Otherwise, the input of the smallest margin.
+        margins: lower bounds on output[label] - output[rival] on the ball, one for each rival, rounded down.
+        attack: the smallest margins that an attack found, which are upper bounds on the least margins.
+        adversary: an input of another class if the attack found one, and otherwise the input with the smallest margin.
         verdict: "attacked" if an input of another class was found. "robust" if the bounds exclude such an input,
             because every margin is above 0, or is 0 and the label wins the tie. Otherwise "unknown". The class of tied
             outputs is the first of them, and a single output of 0 is class 0.
-        radius: the argument; an array in the shape of the input if each coordinate has its own radius. norm, method:
-            the arguments.
+        radius: the argument, or an array in the shape of the input if each coordinate has its own radius.
+        norm, method: the arguments.
         conditions: the conditions for the results.
         claims: names of the claims that state the bound.
     """
@@ -72,7 +73,7 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """How far the attack is above the bound: 0 if both are exact."""
+        """How far the least margin of the attack is above the bound; 0 if both are exact."""
         return float(self.attack.min() - self.bound)
 
     def __str__(self) -> str:
@@ -98,26 +99,27 @@ def certify(
 ) -> Certificate:
     """Bound every margin of a ReLU network over all inputs within `radius` of x.
 
-    The methods are nested: intervals, CROWN, optimised slopes, the triangle linear programme, the mixed-integer
-    programme, which is exact if it ends in time. The first two methods start from bounds of the hidden units by CROWN.
-    The other methods start from tighter bounds, in which each hidden unit that may be active or inactive is bounded by
-    its own slopes. (There may be so many such units that the matrices between them are four times as large as the
-    network. Then the first bounds stay.) The bounds are rounded down by the possible rounding error of float64. The
-    bounds of the two programmes are also lowered by 2e-7 of 1 + |bound|, twice the tolerance of HiGHS.
+    Each method is at least as tight as the one before: intervals, CROWN, optimised slopes, the triangle linear
+    programme, and the mixed-integer programme, which is exact if it ends in time. The first two methods start from
+    bounds of the hidden units by CROWN. The other methods start from tighter bounds, in which each hidden unit that
+    may be active or inactive is bounded by its own slopes. (If there are so many such units that the matrices between
+    them are four times as large as the network, the first bounds are kept.) The bounds are rounded down by the
+    possible rounding error of float64. The bounds of the two programmes are also lowered by 2e-7 of 1 + |bound|, twice
+    the tolerance of HiGHS.
 
     Args:
         network: one of these: a list of (weight, bias) of dense layers with ReLU between them; a `Serial`, with its
             params; a `torch.nn.Sequential`; an Equinox `Sequential` or `MLP`; a module of Flax that takes a batch
             (linen with its variables as params, or nnx). Layers are affine ones (dense, convolution, average pooling)
             and ReLU.
-        x: one input, of the shape that the network reads.
+        x: one input, with the shape that the network takes.
         radius: the radius of the ball, above 0. For "linf", it may also be an array of the shape of x with a number of
             at least 0 for each coordinate. Coordinates of radius 0 do not change.
-        norm: "linf", or "l2" for all but the programmes.
+        norm: "linf" or "l2"; the two programmes only allow "linf".
         method: "interval", "crown", "alpha", "lp" or "exact".
-        params: the parameters of a `Serial`, the variables of a linen module.
-        label: the class to keep; the network's own answer without it.
-        seconds: time limit of "exact".
+        params: the parameters of a `Serial`, or the variables of a linen module.
+        label: the class to keep; by default, the network's own answer.
+        seconds: the time limit of "exact".
 
     Raises:
         SettingError: for a layer that cannot be bounded, a radius that is not positive, or an unknown method or norm.
@@ -156,7 +158,7 @@ def certify(
         ),
     )
     if method == "exact":
-        why = "otherwise the margins are lower bounds"
+        why = "otherwise the margins are only lower bounds"
         conditions += (Condition("searches that ended in time", float(ended), ended == len(rows), why),)
     adversary = points[np.where(fooled, found, np.inf).argmin() if fooled.any() else found.argmin()]
     asked = ball.radius.reshape(point.shape) if isinstance(ball.radius, np.ndarray) else ball.radius
@@ -180,7 +182,7 @@ def _ball(network: ReluNetwork, point: np.ndarray, radius: object, norm: str, me
         )
     if network.inputs != point.size:
         raise ShapeError(
-            "x", found=f"{point.size} coordinates", rule=f"{network.inputs} coordinates, which the network reads"
+            "x", found=f"{point.size} coordinates", rule=f"{network.inputs} coordinates, the input of the network"
         )
     return Ball(point.ravel(), as_radius("radius", radius, point, norm), norm)
 
@@ -191,7 +193,7 @@ def _class(network: ReluNetwork, point: Float[np.ndarray, " d"]) -> int:
 
 
 def _margins(network: ReluNetwork, ball: Ball, label: int | None):
-    """The class, the combinations of outputs that are its margins, and the other classes."""
+    """Return the class, the combinations of outputs that give its margins, and the other classes."""
     outputs = network(ball.center[None])[0]
     classes = max(len(outputs), 2)
     if label is not None and (isinstance(label, bool) or label not in range(classes)):
@@ -206,9 +208,10 @@ def _margins(network: ReluNetwork, ball: Ball, label: int | None):
 def _lower(
     network: ReluNetwork, ball: Ball, bounds, tight, rows: Float[np.ndarray, "r k"], method: str, seconds: float
 ):
-    """Lower bounds, a guess of the worst input of each row, and how many searches ended.
+    """Return lower bounds, a guess of the worst input for each row, and how many searches ended in time.
 
-    Intervals and CROWN start from `bounds` of the hidden units, all others from the tighter ones.
+    Intervals and CROWN start from the bounds `bounds` of the hidden units. The other methods start from tighter
+    bounds.
     """
     found = interval(network, ball, bounds, rows)
     starts, ended = np.tile(ball.center, (len(rows), 1)), 0
@@ -234,7 +237,7 @@ def _lower(
 
 
 def _below(bound: np.ndarray) -> np.ndarray:
-    """A bound by HiGHS, less its tolerance."""
+    """Return a bound by HiGHS, minus its tolerance."""
     return bound - _PROGRAMMES * (1 + np.where(np.isfinite(bound), np.abs(bound), 0.0))
 
 
@@ -249,7 +252,7 @@ def largest_radius(
     tolerance: float = 1e-3,
     scales: float | ArrayLike = 1.0,
 ) -> float:
-    """The largest radius that `certify` calls robust, to a relative tolerance, by bisection; 0 for a wrong label.
+    """Find the largest radius that `certify` calls robust, by bisection; 0 if the answer is not `label`.
 
     Args:
         network: as for `certify`.
@@ -258,8 +261,8 @@ def largest_radius(
         method: as for `certify`.
         params: as for `certify`.
         label: the class to keep.
-        tolerance: relative.
-        scales: multiples of the radius by which coordinates may change, an array of the shape of x, in "linf" only.
+        tolerance: the relative tolerance of the radius.
+        scales: an array of the shape of x; each coordinate may change by this multiple of the radius. Only for "linf".
 
     Raises:
         SettingError, ShapeError, DataError: for the same reasons as `certify`.

@@ -1,4 +1,4 @@
-"""Rows of each class, whitened by the other classes, and how far its largest eigenvalue is from theirs."""
+"""Compare the largest eigenvalue of each class, after whitening by the other classes, with those of the others."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -16,15 +16,16 @@ class Compared:
     """One class compared with the other classes.
 
     Args:
-        value: log of the largest eigenvalue of its covariance, whitened by the other classes, over (1 + sqrt(d/n))².
-            low, high: the smallest and the largest such value of the other classes.
-        scores: its rows along the eigenvector.
-        chance: the probability that a draw from the normal distribution of the other values is as large, by Student's
-            distribution.
-        normal: the p-value of Shapiro and Wilk's test that the other values are normal.
-        median: of the other values.
-        bulk: log (1 + sqrt(d/n))².
-        mean, spread, free: of Student's law for a further value, with its degrees of freedom.
+        value: the logarithm of the largest eigenvalue of the class's covariance, whitened by the other classes and
+            divided by (1 + sqrt(d/n))².
+        low, high: the smallest and the largest such value of the other classes.
+        scores: the coordinates of the class's rows along the eigenvector.
+        chance: the probability that a further draw from the distribution of the other values is at least as large as
+            `value`, by Student's distribution.
+        normal: the p-value of the Shapiro-Wilk test that the other values are normal.
+        median: the median of the other values.
+        bulk: the number log (1 + sqrt(d/n))².
+        mean, spread, free: the mean, scale and degrees of freedom of Student's distribution for a further value.
     """
 
     value: float
@@ -40,22 +41,23 @@ class Compared:
     free: int
 
     def unseen(self, chance: float) -> float:
-        """How much variance, in units of the whitened rows, no direction may gain before the chance falls to this.
+        """Return the least gain in variance of one direction, in whitened units, that could lower the chance to this.
 
-        A covariance that gains l in one direction has a largest eigenvalue of at most the sum of the two (Weyl).
+        If a covariance gains l in one direction, its largest eigenvalue grows by at most l (Weyl).
         """
         limit = self.mean + self.spread * float(stats.t.isf(chance, self.free))
         return max(float(np.exp(limit + self.bulk) - np.exp(self.value + self.bulk)), 0.0)
 
 
 def compared_classes(moved: Sequence[Float[np.ndarray, "_ d"]]) -> list[Compared]:
-    """Each class compared with the others.
+    """Compare each class with the other classes.
 
     Let S be the covariance within the other classes, shrunk towards a multiple of the identity by the rule of Ledoit
-    and Wolf (2004). A class of rows x has the value log(top eigenvalue of S^(-1/2) cov(x) S^(-1/2))
-    - 2 log(1 + sqrt(d/n)): the last term is what n rows of noise in d dimensions add. Suppose that the values of clean
-      classes are independent draws of one normal distribution. Take a further draw minus their mean, divided by their
-      standard deviation and by sqrt(1 + 1/(C - 1)). It follows Student's distribution with C - 2 degrees of freedom.
+    and Wolf (2004). A class of rows x has the value log(top eigenvalue of S^(-1/2) cov(x)
+    S^(-1/2)) - 2 log(1 + sqrt(d/n)). The last term removes the effect of n rows of noise in d dimensions. Suppose that
+    the values of clean classes are independent draws of one normal distribution. Take a further draw minus their mean,
+    divided by their standard deviation and by sqrt(1 + 1/(C - 1)). It follows Student's distribution with C - 2 degrees
+    of freedom.
 
     Args:
         moved: the rows of at least four classes, each minus the mean of its class.
@@ -80,7 +82,7 @@ def compared_classes(moved: Sequence[Float[np.ndarray, "_ d"]]) -> list[Compared
 
 
 def _narrow(moved: Sequence[Float[np.ndarray, "_ d"]]) -> tuple[list[np.ndarray], int]:
-    """The same rows in the coordinates of their span, if they have more columns than there are rows."""
+    """Return the rows in coordinates of their span if there are more columns than rows, and otherwise unchanged."""
     pooled = np.concatenate(moved)
     if pooled.shape[1] <= len(pooled):
         return list(moved), pooled.shape[1]

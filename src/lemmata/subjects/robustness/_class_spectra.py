@@ -1,4 +1,4 @@
-"""Directions that a backdoor leaves in the features of a class, and whether they differ from clean structure."""
+"""Find directions that a backdoor leaves in the features of a class, and compare them with clean structure."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -23,26 +23,25 @@ _ROWS = 8  # distinct rows of a class, at least
 
 @dataclasses.dataclass(frozen=True)
 class ClassSpectrum:
-    """The features of one class.
+    """The result for the features of one class.
 
     Args:
         label, n: the class and its number of rows.
         visible: whether its rows form two groups along a direction with more variance than clean rows have; None if
             this cannot be decided.
-        noise: the variance of the bulk, from the median eigenvalue and the Marchenko-Pastur distribution. eigenvalue,
-            edge: the largest eigenvalue of the covariance, and the edge (1 + sqrt(gamma))² noise of the bulk.
-        spike: l = fraction (1 - fraction) shift²/noise of a two-part class that would explain the eigenvalue. It is 0
-            for an eigenvalue that noise explains, and None if the bulk is not isotropic.
-        threshold: sqrt(gamma), gamma = d/n: a spike below it leaves no trace in the eigenvalues.
-        unseen: the power at these features and this level. A spike below it would not be seen. If the bulk is
-            isotropic, it is in units of `noise`. Otherwise it is what may be added to the class in any direction. Its
-            unit is the variance in the other classes, by which rows are whitened. None if there is no reference. A
-            larger spike is seen if its rows form a group of their own.
+        noise: the variance of the bulk, from the median eigenvalue and the Marchenko-Pastur distribution.
+        eigenvalue, edge: the largest eigenvalue of the covariance, and the edge (1 + sqrt(gamma))² noise of the bulk.
+        spike: the number l = fraction (1 - fraction) shift²/noise of a two-part class that would explain the
+            eigenvalue. It is 0 for an eigenvalue that noise explains, and None if the bulk is not isotropic.
+        threshold: sqrt(gamma), where gamma = d/n; a spike below it does not change the largest eigenvalue.
+        unseen: the spike below which nothing would be detected at this level. A larger spike is detected if its rows
+            form a group of their own. If the bulk is isotropic, the spike is in units of `noise`. Otherwise it is in
+            units of the variance within the other classes, by which rows are whitened. None if there is no reference.
         overlap: the squared cosine of the eigenvector with the direction of the shift that the spike predicts.
         chance: how likely so large an eigenvalue is for a clean class, if the conditions hold; None if undecided.
         suspicious: the rows of the smaller of the two groups, as positions in the input; empty if not visible.
         conditions: the conditions for the reading.
-        found: the reading in words.
+        found: the result in words.
     """
 
     label: int
@@ -70,8 +69,8 @@ class BackdoorReport:
     """The evidence in the spectrum of each class for rows that do not belong to it.
 
     Args:
-        classes: one record a class.
-        level: the chance, at most, that a class of clean features is called visible, if the conditions hold.
+        classes: one result for each class.
+        level: the largest chance that any class of clean features is called visible, if the conditions hold.
         claims: names of the claims that state the threshold and the overlap.
     """
 
@@ -95,14 +94,15 @@ class BackdoorReport:
 
 
 def backdoor_report(features: ArrayLike, labels: ArrayLike, *, level: float = 0.05) -> BackdoorReport:
-    """Classes whose features fall into two groups along a direction of too much variance, and the rows behind it.
+    """Find classes whose features form two groups along a direction of large variance, and the rows behind it.
 
-    A fraction of a class's rows shifted by one vector adds a spike to the covariance of the class. Clean features also
-    have directions of large variance. So the report first looks for a reference, and says which reference it found:
+    If a fraction of a class's rows is shifted by one vector, the covariance of the class gains a spike. Clean features
+    also have directions of large variance. So the report first looks for a reference, and says which reference it
+    found:
 
-    * If the eigenvalues of a class are those of isotropic noise (the Marchenko-Pastur law), the noise is the reference.
-      The threshold of Baik, Ben Arous and Péché gives the spikes that are visible at this number of rows, and the
-      overlap gives the accuracy of the direction.
+    * If the eigenvalues of a class fit isotropic noise (the Marchenko-Pastur distribution), the noise is the
+      reference. The threshold of Baik, Ben Arous and Péché gives the spikes that are visible at this number of rows,
+      and the overlap gives the accuracy of the direction.
     * Otherwise the other classes are the reference, if there are at least four classes. The rows of the class are
       whitened by the covariance within the other classes, and the top eigenvalue is compared with the other classes'.
     * Without a reference, the class is undecided: one direction of a single class cannot be distinguished from clean
@@ -110,13 +110,13 @@ def backdoor_report(features: ArrayLike, labels: ArrayLike, *, level: float = 0.
 
     A class is visible if its top eigenvalue is above the reference, and its rows fall into two groups along the
     eigenvector. This means that two normal distributions fit the rows far better than one, with a valley between them.
-    If more than half of the classes do, they are undecided, because a backdoor is in few classes. Copies of a row count
-    once. Columns that are constant or copies of other columns are left out.
+    If more than half of the classes form two groups, they are undecided, because a backdoor is in few classes.
+    Duplicates of a row count once. Columns that are constant or copies of other columns are left out.
 
     Args:
         features: one row for each example.
-        labels: its class, whole numbers.
-        level: the chance, at most, that any class of clean features is called visible.
+        labels: the class of each example, a whole number.
+        level: the largest allowed chance that any class of clean features is called visible.
 
     Raises:
         ShapeError, DataError: for features and labels that do not fit each other; for numbers that are not finite; for
@@ -159,12 +159,12 @@ class _Group:
         self.moved = distinct - distinct.mean(axis=0)
 
     def positions(self, chosen: np.ndarray) -> tuple[int, ...]:
-        """The places of the chosen distinct rows, and of their duplicates, in the input."""
+        """Return the positions in the input of the chosen distinct rows and of their duplicates."""
         return tuple(int(row) for row in self.where[np.isin(self.which.ravel(), np.flatnonzero(chosen))])
 
 
 def _read(features: ArrayLike, labels: ArrayLike) -> tuple[Float[np.ndarray, "n d"], np.ndarray, float]:
-    """Features divided by their size, without constant columns. Then the labels and the size."""
+    """Return features divided by their size, without constant columns; the labels; and the size."""
     table, given = np.asarray(features), np.asarray(labels)
     if table.ndim != 2 or table.shape[1] < 2:
         raise ShapeError(
@@ -192,7 +192,7 @@ def _read(features: ArrayLike, labels: ArrayLike) -> tuple[Float[np.ndarray, "n 
 
 
 def _dimension(moved: list[np.ndarray], dtype: np.dtype) -> int:
-    """The rank of all rows around the means of their classes; the number of columns if there are too few rows."""
+    """Return the rank of all rows around their class means, or the number of columns if there are too few rows."""
     rows = np.concatenate(moved)
     columns, free = rows.shape[1], len(rows) - len(moved)
     if columns > free:
@@ -222,9 +222,13 @@ def _readings(groups: Sequence[_Group], dimension: int, unit: float, chance: flo
 def _reading(
     group: _Group, bulk: Bulk | None, beside: Compared | None, dimension: int, unit: float, chance: float
 ) -> ClassSpectrum:
-    """The result for a class. The caller enters its label."""
+    """Return the result for a class. The caller sets its label."""
     copies = group.n - group.n_distinct
-    rules = [Condition("rows that repeat another row of the class", float(copies), copies == 0, "a copy counts once")]
+    rules = [
+        Condition(
+            "rows that repeat another row of the class", float(copies), copies == 0, "a duplicate row counts once"
+        )
+    ]
     if bulk is None or not bulk.noise > 0:
         found = f"{group.n_distinct} of them distinct: undecided; rule: at least {_ROWS} distinct rows that vary"
         blank = (None, 0.0, 0.0, 0.0, None, float(np.sqrt(dimension / group.n_distinct)), None, None, None, ())
@@ -256,10 +260,10 @@ def _reading(
 
 
 def _shared(reading: ClassSpectrum, many: int, classes: int) -> ClassSpectrum:
-    """A class that is visible together with most others: undecided."""
+    """Return the result of a class that is visible together with most others: undecided."""
     if not reading.visible:
         return reading
-    why = "structure in most classes is not a sign of a backdoor, which is in few classes"
+    why = "structure in most classes is not a sign of a backdoor, because a backdoor is in few classes"
     rule = Condition("classes with two groups of rows", float(many), False, why)
     found = f"{reading.found}: undecided, since {many} of {classes} classes have two groups"
     return dataclasses.replace(

@@ -26,22 +26,22 @@ class RobustFloor:
     """The least robust 0-1 error of any classifier on given rows.
 
     Args:
-        radii: as asked.
-        floors: for each radius, a share of the rows. Every classifier errs somewhere in the balls of at least this
-            share.
-        reached: for each radius, the robust error of a classifier: the nearest row outside the cover. Each row of the
-            cover is in conflict with a row outside it, so it is an error.
-        pairs: for each radius, rows in conflict that prove the floor, as positions, one pair per row. With two classes
-            no row occurs twice, and each pair counts as one error. With more classes, a row may occur twice, and each
-            pair counts half.
-        covers: for each radius, rows that meet all conflicts, as positions.
+        radii: the radii that were asked for.
+        floors: for each radius, a share of the rows: every classifier errs somewhere in the balls of at least this
+            share of rows.
+        reached: for each radius, the robust error of the classifier that answers the class of the nearest row outside
+            the cover. Each row of the cover is in conflict with a row outside, so it counts as an error.
+        pairs: for each radius, the pairs of rows in conflict that prove the floor, as positions of the two rows. With
+            two classes, each row occurs at most once, and each pair counts as one error. With more classes, a row may
+            occur twice, and each pair counts as half an error.
+        covers: for each radius, positions of rows such that every conflict contains at least one of them.
         conflicts: for each radius, the number of pairs in conflict.
         separation: half of the smallest distance between rows of different classes. Below it, the floor is 0.
         norm: the norm of the changes.
         classes: the number of classes.
         rows: the number of rows.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     radii: Float[np.ndarray, " r"]
@@ -77,7 +77,7 @@ class RobustFloor:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The floor against the radius, as an Altair chart."""
+        """Plot the floor against the radius, with Altair."""
         import altair as alt
 
         numbers = zip(self.radii.tolist(), self.floors.tolist(), strict=True)
@@ -96,16 +96,17 @@ class RobustFloor:
 
 
 def robust_floor(x: Any, y: Any, radius: Any, norm: str = "linf") -> RobustFloor:
-    """The least robust error that any classifier can have on these rows if each may move by at most `radius`.
+    """Return the least robust error of any classifier on these rows if each row may move by at most `radius`.
 
     Two rows of different classes are in conflict if their distance is at most twice the radius. Then no classifier is
-    right on all points of both balls. With two classes, the floor is the largest number of disjoint pairs in conflict
-    per row, and some classifier reaches it. With more classes, it is a lower bound by linear programming.
+    right on all points of both balls. With two classes, the floor is the largest number of disjoint pairs in conflict,
+    divided by the number of rows, and some classifier reaches it. With more classes, it is a lower bound by linear
+    programming.
 
     Args:
         x: inputs, (n, d).
         y: the class of each row.
-        radius: at least 0, one number or several; the distances are computed once.
+        radius: one number or several, each at least 0; the distances are computed once for all.
         norm: "linf", "l2" or "l1".
 
     Raises:
@@ -169,7 +170,7 @@ def _table(x: Any) -> Float[np.ndarray, "n d"]:
 
 
 def _labels(y: Any) -> Int[np.ndarray, " n"]:
-    """Numbers of the classes, from 0."""
+    """Return the number of each row's class, from 0."""
     given = array_of("y", y)
     if given.ndim != 1:
         raise ShapeError("y", found=f"shape {given.shape}", rule="shape (n,), one class for each row")
@@ -181,15 +182,13 @@ def _labels(y: Any) -> Int[np.ndarray, " n"]:
         return np.unique(given, return_inverse=True)[1].reshape(-1)
     except TypeError as error:
         raise DataError("y", found="classes of several types", rule="only numbers or only texts",
-                        remedy="turn them into texts, for example list(map(str, y))") from error  # fmt: skip
+                        remedy="convert them to texts, for example list(map(str, y))") from error  # fmt: skip
 
 
 def _conflicts(
     table: Float[np.ndarray, "n d"], labels: Int[np.ndarray, " n"], norm: str, reach: float
 ) -> tuple[Int[np.ndarray, "m 2"], Float[np.ndarray, " m"], float]:
-    """Pairs of different classes within reach, with the smaller class number first, their distances, and the least
-    distance.
-    """
+    """Return pairs of different classes within reach (smaller class first), distances, and the least distance."""
     pairs, gaps, least, held, most = [], [], np.inf, 0, available_bytes() // _BYTES
     for number in range(int(labels.max())):
         own, others = np.flatnonzero(labels == number), np.flatnonzero(labels > number)
@@ -220,9 +219,10 @@ def _distances(first: np.ndarray, second: np.ndarray, norm: str) -> Float[np.nda
 def _cover(
     pairs: Int[np.ndarray, "m 2"], labels: Int[np.ndarray, " n"], classes: int
 ) -> tuple[Int[np.ndarray, "k 2"], Int[np.ndarray, " c"]]:
-    """Pairs that prove the floor, and rows that meet all conflicts.
+    """Return the pairs that prove the floor, and rows such that every conflict contains one of them.
 
-    With more than two classes, each row occurs on both sides. A matching there is twice a fractional matching.
+    With more than two classes, each row occurs on both sides of the graph. A matching of this graph is twice a
+    fractional matching.
     """
     both = pairs if classes == 2 else np.concatenate([pairs, pairs[:, ::-1]])
     n = len(labels)
@@ -239,11 +239,11 @@ def _cover(
 def _kept(
     graph: sparse.csr_array, kept: Bool[np.ndarray, " n"], halves: Bool[np.ndarray, " n"], labels: Int[np.ndarray, " n"]
 ) -> Bool[np.ndarray, " n"]:
-    """As many rows without a conflict as two searches find, to which no row can be added.
+    """Return a maximal set of rows without conflicts, the larger set of two searches.
 
-    Rows of value 0 in the linear program have conflicts with rows of value 1 alone. Among the rows of value 1/2, the
-    rows of one class have no conflicts with each other. If they are kept, at most 2(1 - 1/classes) times the floor is
-    left out.
+    In the linear program, rows of value 0 are in conflict only with rows of value 1. Rows of one class are not in
+    conflict with each other. So the rows of value 0 and the most frequent class among the rows of value 1/2 can be
+    kept together. Then at most 2(1 - 1/classes) times the floor is left out.
     """
     most = int(np.bincount(labels[halves], minlength=1).argmax())
     order = np.argsort(np.diff(graph.indptr), kind="stable")  # few conflicts first
@@ -262,9 +262,7 @@ def _kept(
 def _reached(
     graph: sparse.csr_array, partner: Int[np.ndarray, " n"]
 ) -> tuple[Bool[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
-    """König's construction. It finds the rows that alternating paths reach from rows of the first side without a
-    partner.
-    """
+    """Return the rows that alternating paths reach from unmatched rows of the first side (König's construction)."""
     mate = np.full(len(partner), -1)
     mate[partner[partner >= 0]] = np.flatnonzero(partner >= 0)
     first, second = partner < 0, np.zeros(len(partner), bool)
@@ -290,7 +288,7 @@ def _conditions(table: np.ndarray, labels: np.ndarray, conflicts: int) -> tuple[
             "some rows are in conflict at the largest radius",
             float(conflicts),
             conflicts > 0,
-            "a floor of 0 says nothing: new rows may be in conflict",
+            "a floor of 0 does not show robustness, because new rows may be in conflict",
         ),
-        Condition("the numbers also hold for new rows", None, None, "they are counts on these rows"),
+        Condition("the numbers also hold for new rows", None, None, "the numbers are counts on these rows"),
     )

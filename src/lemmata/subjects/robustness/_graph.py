@@ -1,10 +1,10 @@
-"""Graphs of affine maps and ReLUs as layers one after the other.
+"""Convert graphs of affine maps and ReLUs to layers one after the other.
 
-A value is an affine function of units: of the input, and of ReLUs at any depth. A later layer may need the units of an
-earlier one, as in a connection around a ReLU or in one argument of a maximum. Then the layers between carry these
-units. A value of at least 0 passes a ReLU unchanged; the input is carried as its positive and its negative part. Leaky
-ReLUs, clips and maxima are sums of ReLUs: max(a, b) = a + max(b - a, 0). So every such graph is a `ReluNetwork` of the
-same outputs.
+A value is an affine function of units, which are the input and ReLUs at any depth. A later layer may need the units of
+an earlier layer, as in a skip connection or in one argument of a maximum. Then the layers between carry these units. A
+value of at least 0 passes a ReLU unchanged; the input is carried as its positive and negative parts. Leaky ReLUs,
+clips and maxima are sums of ReLUs: max(a, b) = a + max(b - a, 0). So every such graph is a `ReluNetwork` with the same
+outputs.
 """
 
 import dataclasses
@@ -24,11 +24,11 @@ RULE = "affine layers, ReLU, leaky ReLU, clips, maxima and sums of these, which 
 
 @dataclasses.dataclass(frozen=True)
 class Signal:
-    """sum over blocks b and units u of u * columns[b][u], plus offset.
+    """A value: the sum over blocks b and units u of u * columns[b][u], plus offset.
 
     Args:
-        columns: for each block of units, one array of the value's shape a unit.
-        offset: the value where all units are 0.
+        columns: for each block of units, one array of the value's shape for each unit.
+        offset: the value if all units are 0.
     """
 
     columns: dict[int, Any]
@@ -37,7 +37,7 @@ class Signal:
 
 @dataclasses.dataclass(frozen=True)
 class _Block:
-    """Units max(pre, 0) of one depth. The input has no `pre`, and its depth is 0."""
+    """A block of units max(pre, 0) of one depth. The input has no `pre`, and its depth is 0."""
 
     depth: int
     size: int
@@ -45,10 +45,10 @@ class _Block:
 
 
 class Graph:
-    """Blocks of units as they come, the input first.
+    """A graph: its blocks of units in the order in which they were made, with the input first.
 
     Args:
-        shape: that of the input.
+        shape: the shape of the input.
         array: the type of the arrays.
     """
 
@@ -62,23 +62,23 @@ class Graph:
         return Signal({block: self.array(np.eye(size).reshape(size, *shape))}, self.array(np.zeros(shape)))
 
     def relu(self, signal: Signal) -> Signal:
-        """max(signal, 0), whose units are a new block."""
+        """Return max(signal, 0), whose units are a new block."""
         depth = 1 + max(self.blocks[own].depth for own in signal.columns)
         shape = tuple(signal.offset.shape)
         self.blocks.append(_Block(depth, math.prod(shape), signal))
         return self._units(len(self.blocks) - 1, shape)
 
     def leaky(self, signal: Signal, slope: Any) -> Signal:
-        """The signal where it is positive, and slope times the signal otherwise."""
+        """Return the signal where it is positive, and slope times the signal elsewhere."""
         other = self.relu(combined([-1.0], [signal]))
         return combined([1.0, -slope], [self.relu(signal), other])
 
     def largest(self, first: Signal, second: Signal) -> Signal:
-        """The larger of two signals; the signal with fewer units is carried."""
+        """Return the larger of two signals; the signal with fewer units is carried."""
         return combined([1.0, 1.0], [first, self.relu(combined([1.0, -1.0], [second, first]))])
 
     def largest_of(self, signals: Sequence[Signal]) -> Signal:
-        """The largest of several, in rounds of pairs."""
+        """Return the largest of several signals, in rounds of pairs."""
         left = list(signals)
         while len(left) > 1:
             pairs = [left[k : k + 2] for k in range(0, len(left), 2)]
@@ -86,7 +86,7 @@ class Graph:
         return left[0]
 
     def clipped(self, signal: Signal, low: Any = None, high: Any = None) -> Signal:
-        """min(max(signal, low), high), by one ReLU for each end that there is."""
+        """Return min(max(signal, low), high), with one ReLU for each end that is given."""
         if low is not None:
             signal = moved(self.relu(moved(signal, -low)), low)
         if high is not None:
@@ -94,7 +94,7 @@ class Graph:
         return signal
 
     def network(self, output: Signal) -> ReluNetwork:
-        """The layers that compute an output."""
+        """Return the layers that compute an output."""
         depth = max((self.blocks[own].depth for own in output.columns), default=0)
         last = self._last_use(output, depth)
         maps, present = [], {0: np.eye(self.blocks[0].size)}
@@ -116,7 +116,7 @@ class Graph:
         return ReluNetwork(tuple(weight for weight, _ in maps), tuple(bias for _, bias in maps))
 
     def _last_use(self, output: Signal, depth: int) -> dict[int, int]:
-        """For each block that the output depends on, the last layer that must carry its units."""
+        """Return, for each block on which the output depends, the last layer that must carry its units."""
         last: dict[int, int] = {}
         waiting = [(output, depth)]
         while waiting:
@@ -131,7 +131,7 @@ class Graph:
 
     @staticmethod
     def _affine(signal: Signal, present: dict[int, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """Matrix and bias of the flat value, on the units of a layer."""
+        """Return the matrix and bias of the flattened value, as a function of the units of a layer."""
         offset = np.asarray(signal.offset, float).ravel()
         flat = lambda columns: np.asarray(columns, float).reshape(len(columns), -1).T
         width = next(iter(present.values())).shape[1]
@@ -140,13 +140,13 @@ class Graph:
 
 
 def _carried(value: Float[np.ndarray, "k u"], signed: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The units that a layer adds to carry a value, and the value from these.
+    """Return the units that a layer adds to carry a value, and the value as a function of these units.
 
     The input is carried as its positive and negative parts.
 
     Args:
         value: from the units of the layer before; of later layers units that are at least 0, or a difference of two.
-        signed: whether it is the input itself.
+        signed: whether the value is the input itself.
     """
     if signed:
         return np.concatenate([value, -value]), np.concatenate([np.eye(len(value)), -np.eye(len(value))], axis=1)
@@ -155,7 +155,7 @@ def _carried(value: Float[np.ndarray, "k u"], signed: bool) -> tuple[np.ndarray,
 
 
 def _placed(kept: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
-    """Values from their own units, as values from all units of the layer, side by side."""
+    """Rewrite values of their own units as values of all units of the layer, side by side."""
     width, start, found = sum(own.shape[1] for own in kept.values()), 0, {}
     for block, own in kept.items():
         found[block] = np.zeros((len(own), width))
@@ -165,7 +165,7 @@ def _placed(kept: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
 
 
 def combined(factors: Sequence[Any], signals: Sequence[Signal]) -> Signal:
-    """The sum of signals of one shape, each times a number."""
+    """Return the sum of signals of one shape, each multiplied by a number."""
     columns: dict[int, Any] = {}
     for factor, signal in zip(factors, signals, strict=True):
         for block, own in signal.columns.items():
@@ -174,15 +174,15 @@ def combined(factors: Sequence[Any], signals: Sequence[Signal]) -> Signal:
 
 
 def moved(signal: Signal, by: Any) -> Signal:
-    """The signal plus a constant."""
+    """Return the signal plus a constant."""
     return Signal(signal.columns, signal.offset + by)
 
 
 def refused(where: str, found: str | None) -> SettingError:
-    """The error that a layer cannot be bounded.
+    """Return the error for a layer that cannot be bounded.
 
     Args:
-        where: its path in the network, or the network's name.
-        found: the operation.
+        where: the path of the layer in the network, or the name of the network.
+        found: the operation that cannot be bounded.
     """
     return SettingError(f"layer {where}", found=found, rule=RULE)

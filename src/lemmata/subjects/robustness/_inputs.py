@@ -1,4 +1,4 @@
-"""The inputs that certificates take."""
+"""Check the inputs of certificates."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from lemmata.errors import SettingError, ShapeError
 
 
 def as_point(x: ArrayLike) -> Float[np.ndarray, "*shape"]:
-    """One finite input as float64, or ShapeError or DataError.
+    """Return one finite input as float64, or raise ShapeError or DataError.
 
     Args:
         x: the numbers.
@@ -25,13 +25,13 @@ def as_point(x: ArrayLike) -> Float[np.ndarray, "*shape"]:
 
 
 def as_radius(name: str, radius: Any, point: Float[np.ndarray, "*shape"], norm: str) -> float | Float[np.ndarray, " d"]:
-    """One positive number, or a number of at least 0 for each coordinate of a flattened input.
+    """Return a radius: one positive number, or a number of at least 0 for each coordinate of a flattened input.
 
     Args:
-        name: of the argument, for messages.
-        radius: what was given.
+        name: the name of the argument, for messages.
+        radius: the radius that was passed.
         point: the input.
-        norm: in which the radius is measured.
+        norm: the norm in which the radius is measured.
 
     Raises:
         SettingError: for other numbers, or an array with another norm than "linf".
@@ -61,7 +61,7 @@ def as_radius(name: str, radius: Any, point: Float[np.ndarray, "*shape"], norm: 
 
 
 def check_vector(x: np.ndarray) -> None:
-    """ShapeError for anything but one vector.
+    """Raise ShapeError for anything but one vector.
 
     Args:
         x: the input.

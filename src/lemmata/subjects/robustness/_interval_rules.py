@@ -1,4 +1,4 @@
-"""Classifiers that look at one coordinate, with the noise that smooths them."""
+"""Test problems: classifiers that depend on one coordinate, with the noise that smooths them."""
 
 import equinox as eqx
 import jax
@@ -10,10 +10,12 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 
 
 class IntervalRule(eqx.Module):
-    """A rule that answers 1 if a coordinate of the input is in one of some intervals, and noise on that coordinate.
+    """A rule that answers 1 if a coordinate of the input is in one of several intervals, and noise on the coordinate.
 
-    Args: lows, highs: the ends of the intervals, which are disjoint and may be infinite.
-        scale: sigma of normal noise, lambda of uniform noise on [-lambda, lambda], b of Laplace noise.
+    Args:
+        lows, highs: the ends of the intervals, which are disjoint and may be infinite.
+        scale: the scale of the noise: sigma for normal noise, lambda for uniform noise on [-lambda, lambda], or b for
+            Laplace noise.
         noise: "normal", "uniform" or "laplace".
     """
 
@@ -23,7 +25,7 @@ class IntervalRule(eqx.Module):
     noise: str = eqx.field(static=True, default="normal")
 
     def probability(self, shift: Float[Array, "*s"]) -> Float[Array, "*s"]:
-        """The probability of the answer 1 at inputs moved from 0 by `shift`, exactly."""
+        """Return the exact probability of the answer 1 at inputs that are moved from 0 by `shift`."""
         below = _DISTRIBUTIONS[self.noise]
         ends = ((end - shift[..., None]) / self.scale for end in (self.highs, self.lows))
         return jnp.sum(below(next(ends)) - below(next(ends)), axis=-1)
@@ -41,10 +43,10 @@ _DISTRIBUTIONS = {"normal": norm.cdf, "uniform": _uniform, "laplace": _laplace}
 
 
 class IntervalRules(Population[IntervalRule]):
-    """Half of the rules are thresholds, the others unions of intervals that contain the input.
+    """Rules of which half are thresholds; the others are unions of intervals that contain the input.
 
     Args:
-        noise: its law.
+        noise: the distribution of the noise.
     """
 
     noise: str = eqx.field(static=True, default="normal")
@@ -54,7 +56,7 @@ class IntervalRules(Population[IntervalRule]):
         return Space(scale=scale, intervals=Integer(3, 1, 8, "intervals"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> IntervalRule:
-        """Lengths are a few times the scale: the input is in the middle interval, most likely safely so."""
+        """Draw intervals a few times as long as the scale; the input is in the middle one, mostly far inside."""
         kind_key, length_key, gap_key, place_key = jax.random.split(key, 4)
         count, scale = setting["intervals"], jnp.asarray(setting["scale"])
         lengths = scale * jax.random.uniform(length_key, (count,), minval=0.5, maxval=5.0)
@@ -74,13 +76,19 @@ class IntervalRules(Population[IntervalRule]):
     def hypotheses(self, problem: IntervalRule) -> list[Hypothesis]:
         ordered = jnp.all(problem.highs >= problem.lows)
         return [
-            Hypothesis("the scale of the noise", problem.scale, ">", 0.0, "without noise nothing is smoothed"),
-            Hypothesis("intervals are in order", jnp.where(ordered, 1, 0), "==", 1, "their probabilities are added"),
+            Hypothesis("the scale of the noise", problem.scale, ">", 0.0, "without noise, the rule is not smoothed"),
+            Hypothesis(
+                "intervals are in order",
+                jnp.where(ordered, 1, 0),
+                "==",
+                1,
+                "the probabilities of the intervals are added",
+            ),
         ]
 
 
 class Drawn(eqx.Module):
-    """A class of probability p under noise of scale sigma, in n draws."""
+    """A class that has probability p under noise of scale sigma, observed in n draws."""
 
     p: Float[Array, ""]
     sigma: Float[Array, ""]
@@ -88,7 +96,7 @@ class Drawn(eqx.Module):
 
 
 class DrawnClasses(Population[Drawn]):
-    """Probabilities between 0.6 and 0.999."""
+    """Classes with probabilities between 0.6 and 0.999."""
 
     settings = Space(
         n=Integer(1000, 50, 10_000, "draws"), sigma=Real(0.5, 0.05, 5.0, "standard deviation of the noise")

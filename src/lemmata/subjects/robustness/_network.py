@@ -1,4 +1,4 @@
-"""Networks as the certificates see them: affine maps with max(., 0) between them, in float64."""
+"""Networks in the form that certificates use: affine maps with max(., 0) between them, in float64."""
 
 import dataclasses
 
@@ -10,11 +10,11 @@ from lemmata.errors import SettingError, ShapeError
 
 @dataclasses.dataclass(frozen=True)
 class ReluNetwork:
-    """z_1 = W_1 x + b_1, z_k = W_k max(z_{k-1}, 0) + b_k; the outputs are the last z.
+    """The network z_1 = W_1 x + b_1, z_k = W_k max(z_{k-1}, 0) + b_k; its outputs are the last z.
 
     Args:
-        weights: W_1, ..., W_L, each of shape (outputs, inputs).
-        biases: b_1, ..., b_L.
+        weights: the matrices W_1, ..., W_L, each of shape (outputs, inputs).
+        biases: the vectors b_1, ..., b_L.
 
     >>> net = ReluNetwork((np.array([[1.0, -1.0]]), np.array([[2.0]])), (np.zeros(1), np.zeros(1)))
     >>> net(np.array([[3.0, 1.0], [1.0, 3.0]])).tolist()
@@ -40,7 +40,7 @@ class ReluNetwork:
                     what, found=found, rule="a weight of shape (outputs, inputs) and a bias of shape (outputs,)"
                 )
             if before is not None and weight.shape[1] != before:
-                rule = f"{before} inputs, like the outputs of the layer before it"
+                rule = f"{before} inputs, as many as the outputs of the layer before it"
                 raise ShapeError(what, found=f"a weight of shape {weight.shape}", rule=rule)
             if not (np.isfinite(weight).all() and np.isfinite(bias).all()):
                 raise SettingError(what, found="a weight that is not finite", rule="weights that are finite numbers")
@@ -57,18 +57,18 @@ class ReluNetwork:
         return self.weights[-1].shape[0]
 
     def __call__(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n k"]:
-        """The outputs, one row for each input."""
+        """Return the outputs, one row for each input."""
         return self.trace(x)[-1]
 
     def trace(self, x: Float[np.ndarray, "n d"]) -> list[np.ndarray]:
-        """All z of each input."""
+        """Return z_1, ..., z_L for each input."""
         found = [x @ self.weights[0].T + self.biases[0]]
         for weight, bias in zip(self.weights[1:], self.biases[1:], strict=True):
             found.append(np.maximum(found[-1], 0.0) @ weight.T + bias)
         return found
 
     def gradient(self, x: Float[np.ndarray, "n d"], rows: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n d"]:
-        """The gradient of <row, outputs> by each input; 0 if a unit is at its kink."""
+        """Return the gradient of <row, outputs> by each input; a unit at its kink has the derivative 0."""
         trace = self.trace(x)
         found = rows @ self.weights[-1]
         for weight, z in zip(self.weights[-2::-1], trace[-2::-1], strict=True):

@@ -1,9 +1,8 @@
-"""A network on a ball as a function of the few units that may be active or inactive there. All other units are affine
-or 0.
+"""A network on a ball as a function of its open units, which may be active or inactive there.
 
-Let r_k = max(z_k, 0) of the open units only. Then every layer's open units are z_k = M_k [1, x, r_1, ..., r_(k-1)],
-because the maps between them are affine on the ball. Relaxations are those of `_relaxation`, in a fraction of the
-operations.
+All other units are affine or 0 on the ball. Let r_k = max(z_k, 0) for the open units of layer k. Then the open units
+of every layer are z_k = M_k [1, x, r_1, ..., r_(k-1)], because the maps between them are affine on the ball. The
+relaxations are the same as in `_relaxation`, but take a fraction of the operations.
 """
 
 import dataclasses
@@ -24,12 +23,11 @@ _LARGEST = 4
 
 @dataclasses.dataclass(frozen=True)
 class OpenNetwork:
-    """A network on a ball.
+    """A network on a ball, as a function of its open units.
 
     Attributes:
-        maps: M_k of each hidden layer (units, 1 + d + open units of the layers before it).
-        last: the outputs, as such a matrix.
-        bounds: of the open units of each layer.
+        maps: the matrix M_k of each hidden layer, of shape (units, 1 + d + open units of the layers before it). last:
+            the matrix of the outputs, in the same form. bounds: the bounds of the open units of each layer.
     """
 
     maps: list[np.ndarray]
@@ -42,11 +40,11 @@ class OpenNetwork:
         return (self.maps[0] if self.maps else self.last).shape[1] - 1
 
     def __call__(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n k"]:
-        """The outputs at inputs in the ball."""
+        """Return the outputs at inputs in the ball."""
         return self._units(x) @ self.last.T
 
     def gradient(self, x: Float[np.ndarray, "n d"], rows: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n d"]:
-        """The gradient of <row, outputs> by each input in the ball; 0 if a unit is at its kink."""
+        """Return the gradient of <row, outputs> by each input in the ball; a unit at its kink has the derivative 0."""
         units, found = self._units(x), rows @ self.last
         for matrix in reversed(self.maps):
             start = matrix.shape[1]
@@ -65,12 +63,12 @@ class OpenNetwork:
     def optimised(
         self, ball: Ball, rows: Float[np.ndarray, "r units"], steps: int
     ) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, "r d"]]:
-        """`lemmata.subjects.robustness._relaxation.optimised` of linear functions of [1, x, r_1, ..., r_k], for any k.
+        """Like `lemmata.subjects.robustness._relaxation.optimised`, for linear functions of [1, x, r_1, ..., r_k].
 
         Args:
             ball: the inputs.
-            rows: coefficients.
-            steps: of ascent.
+            rows: the coefficients of the linear functions.
+            steps: the number of steps of ascent.
         """
         first = 1 + self.inputs
         depth = next(k for k in range(len(self.maps) + 1) if self._start(k) == rows.shape[1])
@@ -96,11 +94,11 @@ class OpenNetwork:
         return best, where
 
     def _start(self, layer: int) -> int:
-        """The first column of a layer's open units."""
+        """Return the first column of a layer's open units."""
         return self.maps[layer].shape[1] if layer < len(self.maps) else self.last.shape[1]
 
     def _backward(self, rows: np.ndarray, chords: list) -> np.ndarray:
-        """Coefficients of [1, x], and coefficients of each open unit before it was replaced by a line."""
+        """Return coefficients of [1, x], and the coefficient of each open unit before a line replaced the unit."""
         found = rows.copy()
         for matrix, (below, above, constant) in zip(self.maps[: len(chords)][::-1], chords[::-1], strict=True):
             start = matrix.shape[1]
@@ -111,7 +109,7 @@ class OpenNetwork:
         return found
 
     def _gradients(self, found: np.ndarray, chords: list, points: np.ndarray) -> np.ndarray:
-        """Derivatives by all slopes: max(coefficient, 0) z, z of the relaxation at the minimiser."""
+        """Return derivatives by all slopes: max(coefficient, 0) z, with z of the relaxation at the minimiser."""
         first = 1 + points.shape[1]
         units = np.ones(found.shape)
         units[:, 1:first] = points
@@ -125,11 +123,11 @@ class OpenNetwork:
 
 
 def open_network(network: ReluNetwork, bounds: Bounds) -> OpenNetwork | None:
-    """The network on the ball of these bounds. None if its matrices would be far larger than the network's own.
+    """Return the network on the ball of these bounds, or None if its matrices would be much larger than the network's.
 
     Args:
         network: the network.
-        bounds: of the hidden units.
+        bounds: the bounds of the hidden units.
     """
     counts = [int(((low < 0) & (high > 0)).sum()) for low, high in bounds]
     columns = 1 + network.inputs + np.concatenate([[0], np.cumsum(counts)]).astype(int)
@@ -153,12 +151,12 @@ def open_network(network: ReluNetwork, bounds: Bounds) -> OpenNetwork | None:
 
 
 def tightened_bounds(network: ReluNetwork, ball: Ball, bounds: Bounds) -> Bounds:
-    """Bounds of the hidden units, those of open units by optimised slopes, layer by layer.
+    """Tighten the bounds of the hidden units layer by layer, by optimised slopes for the open units.
 
     Args:
         network: the network.
         ball: the inputs.
-        bounds: valid ones.
+        bounds: valid bounds of the hidden units.
     """
     found = list(bounds)
     for layer in range(1, len(bounds)):

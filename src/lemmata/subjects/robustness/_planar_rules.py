@@ -1,4 +1,4 @@
-"""Classifiers of the plane whose answers under normal noise are known exactly: half-planes, discs, checkerboards."""
+"""Classifiers of the plane with known answers under normal noise: half-planes, discs and checkerboards."""
 
 import equinox as eqx
 import jax
@@ -13,12 +13,12 @@ _WAVES = 12
 
 
 class PlanarRule(eqx.Module):
-    """A rule that answers 1 on a part of the plane, an input, and normal noise on it.
+    """A rule that answers 1 on a part of the plane, an input, and normal noise on the input.
 
     Args:
-        kind: 0 for the half-plane <normal, u> <= size. 1 for the disc |u| <= size. 2 for a chessboard, the squares of
-            side `size` on which both coordinates are in even places, or both in odd places.
-        size: as said.
+        kind: 0 for the half-plane <normal, u> <= size, 1 for the disc |u| <= size, and 2 for a checkerboard: the
+            squares of side `size` whose two indices are both even or both odd.
+        size: the size in `kind`.
         place: the input.
         normal: a unit vector.
         sigma: the standard deviation of the noise.
@@ -31,13 +31,13 @@ class PlanarRule(eqx.Module):
     sigma: Float[Array, ""]
 
     def probability(self, points: Float[Array, "*s 2"]) -> Float[Array, "*s"]:
-        """The probability of the answer 1 under noise on each point."""
+        """Return the probability of the answer 1 under noise on each point."""
         half_plane = norm.cdf((self.size - points @ self.normal) / self.sigma)
         waves = self._wave(points[..., 0]) * self._wave(points[..., 1])
         return jnp.select([self.kind == 0, self.kind == 1], [half_plane, self._disc(points)], (1 + waves) / 2)
 
     def _disc(self, points: Float[Array, "*s 2"]) -> Float[Array, "*s"]:
-        """Quadrature over one coordinate, R sin t, of the remaining integral over the other coordinate."""
+        """Integrate over one coordinate, R sin t, by quadrature, and over the other coordinate in closed form."""
         angles, weights = pieces(jnp.array([-jnp.pi / 2, jnp.pi / 2]), panels=12)
         across, along = self.size * jnp.cos(angles), self.size * jnp.sin(angles)
         offset = (along - jnp.linalg.norm(points, axis=-1)[..., None]) / self.sigma
@@ -45,7 +45,7 @@ class PlanarRule(eqx.Module):
         return (norm.pdf(offset) * inside * across / self.sigma) @ weights
 
     def _wave(self, t: Float[Array, "*s"]) -> Float[Array, "*s"]:
-        """The mean of +1 on even and -1 on odd intervals of length `size`, under the noise, by its Fourier series."""
+        """Return the mean under noise of +1 on even and -1 on odd intervals of length `size`, by a Fourier series."""
         odd = 2 * jnp.arange(_WAVES) + 1
         rate = odd * jnp.pi / self.size
         sizes = 4 / (jnp.pi * odd) * jnp.exp(-((rate * self.sigma) ** 2) / 2)
@@ -53,12 +53,12 @@ class PlanarRule(eqx.Module):
 
 
 class PlanarRules(Population[PlanarRule]):
-    """Half-planes in half of the trials, discs and checkerboards in a quarter each."""
+    """Half-planes in half of the trials, discs in a quarter, and checkerboards in a quarter."""
 
     settings = Space(sigma=Real(0.5, 0.05, 5.0, "standard deviation of the noise"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PlanarRule:
-        """Sizes are a few times the noise, and the input is on the inside."""
+        """Draw sizes of a few times the noise, and an input at which the answer is 1."""
         kind_key, size_key, place_key, turn_key = jax.random.split(key, 4)
         sigma, share = jnp.asarray(setting["sigma"]), jax.random.uniform(size_key)
         kind = jnp.maximum(jax.random.randint(kind_key, (), 0, 4) - 1, 0)
@@ -70,9 +70,11 @@ class PlanarRules(Population[PlanarRule]):
         return PlanarRule(kind, size, place, turned, sigma)
 
     def hypotheses(self, problem: PlanarRule) -> list[Hypothesis]:
-        """Noise that is not too small for the series of the checkerboard."""
+        """The noise is not too small for the Fourier series of the checkerboard."""
         what = "the size of the rule over the noise"
         return [
             Hypothesis("the noise", problem.sigma, ">", 0.0, "without noise nothing is smoothed"),
-            Hypothesis(what, problem.size / problem.sigma, "<=", 8.0, "later waves are below rounding"),
+            Hypothesis(
+                what, problem.size / problem.sigma, "<=", 8.0, "the omitted terms of the series are below rounding"
+            ),
         ]

@@ -1,4 +1,4 @@
-"""Training rows of which a fraction does not belong, and votes of models on parts of them."""
+"""Test problems: training rows of which a fraction is poisoned, and votes of models on disjoint parts of rows."""
 
 from typing import Any
 
@@ -13,11 +13,13 @@ from lemmata.engine.problems.drawn import Drawn
 
 def minority(problem: Any) -> Hypothesis:
     """Check that fewer than half of the rows are replaced or shifted."""
-    return Hypothesis("eps", problem.eps, "<", 0.5, "a majority of such rows decides by itself")
+    return Hypothesis(
+        "eps", problem.eps, "<", 0.5, "a majority of replaced or shifted rows determines the result by itself"
+    )
 
 
 class Contaminated(eqx.Module):
-    """n normal draws of which the fraction eps is replaced."""
+    """A sample of n normal draws, of which the fraction eps is replaced."""
 
     mean: Float[Array, ""]
     deviation: Float[Array, ""]
@@ -29,8 +31,8 @@ class ShiftedRows(eqx.Module):
     """Standard normal rows of any dimension, of which the fraction eps is shifted.
 
     Args:
-        eps: the fraction.
-        per_dimension: rows for each dimension if their number grows with it.
+        eps: the fraction of shifted rows.
+        per_dimension: the number of rows for each dimension, if the number of rows grows with the dimension.
     """
 
     eps: float = eqx.field(static=True)
@@ -46,14 +48,14 @@ SHIFTED_ROWS = Drawn(
 
 
 class Parts(eqx.Module):
-    """Two parts of a class: covariances at most sigma² I, and |distance|² of the means is 6 sigma²/eps.
+    """Two parts of a class, with covariances of at most sigma² I and a squared distance of the means of 6 sigma²/eps.
 
     Args:
         eps: the fraction of the second part.
-        sigma: as said.
+        sigma: the bound on the standard deviation in every direction.
         atoms: whether each part is concentrated on two points along the direction of the distance. The second point has
-            the fraction `stray` of the part. It lies beyond the middle, on the side of the other part. n, d: sizes of a
-            sample.
+            the fraction `stray` of the part. It lies beyond the middle, on the side of the other part.
+        n, d: the number of rows and the dimension of a sample.
     """
 
     eps: float = eqx.field(static=True)
@@ -74,7 +76,7 @@ class Parts(eqx.Module):
 
 
 class SeparatedParts(Population[Parts]):
-    """Half of the parts are normal, the others on two points each."""
+    """Pairs of parts, of which half are normal; in the others, each part is on two points."""
 
     settings = Space(
         n=Integer(20_000, 5000, 50_000, "rows", corners=(16_000, 24_000)),
@@ -88,7 +90,7 @@ class SeparatedParts(Population[Parts]):
         return Parts(setting["eps"], sigma, jax.random.bernoulli(kind_key), setting["n"], setting["d"])
 
     def hypotheses(self, problem: Parts) -> list[Hypothesis]:
-        return [Hypothesis("eps", problem.eps, "<", 0.5, "the second part is the smaller one")]
+        return [Hypothesis("eps", problem.eps, "<", 0.5, "the second part is smaller than the first")]
 
 
 class Backdoor(eqx.Module):
@@ -97,7 +99,7 @@ class Backdoor(eqx.Module):
     Args:
         spike: l = fraction (1 - fraction) shift².
         fraction: the fraction of shifted rows.
-        n, d: sizes.
+        n, d: the number of rows and the dimension.
     """
 
     spike: Float[Array, ""]
@@ -112,9 +114,10 @@ class Backdoor(eqx.Module):
 
 
 class Backdoors(Population[Backdoor]):
-    """Spikes of `low` to `high` times the threshold sqrt(d/n). With `hidden`, half of them are below the threshold.
+    """Backdoors with spikes of `low` to `high` times the threshold sqrt(d/n), or with `hidden`, half below it.
 
-    Args: low, high: the ends of the range above.
+    Args:
+        low, high: the ends of this range of multiples.
         hidden: whether half of the spikes are 0.3 to 0.6 times the threshold.
     """
 
@@ -137,24 +140,24 @@ class Backdoors(Population[Backdoor]):
         return Backdoor(factor * (d / n) ** 0.5, setting["fraction"], n, d)
 
     def hypotheses(self, problem: Backdoor) -> list[Hypothesis]:
-        """Away from the threshold, where the largest eigenvalue fluctuates most."""
+        """The spike is not close to the threshold, where the largest eigenvalue fluctuates most."""
         distance = jnp.abs(jnp.log(problem.spike / problem.gamma**0.5))
-        why = "near the threshold the limit is reached slowly, like n^(-1/3)"
+        why = "near the threshold, the eigenvalue tends to its limit slowly, like n^(-1/3)"
         return [Hypothesis("the spike is away from the threshold (|log| of the ratio)", distance, ">=", 0.26, why)]
 
 
 class Votes(eqx.Module):
-    """The answers of models that saw disjoint parts of the rows."""
+    """The answers of models that were trained on disjoint parts of the rows."""
 
     answers: Int[Array, " models"]
     classes: int = eqx.field(static=True)
 
 
 class PartitionVotes(Population[Votes]):
-    """Answers that favour one class."""
+    """Votes of models that favour one class."""
 
     def settings(self) -> Space:
-        """Sizes small enough for an exhaustive search."""
+        """Numbers of models and classes that are small enough for an exhaustive search."""
         models = Integer(7, 2, 10, "models", corners=(5, 8))
         return Space(models=models, classes=Integer(3, 2, 4, "classes", corners=(2, 3)))
 
@@ -164,4 +167,4 @@ class PartitionVotes(Population[Votes]):
         return Votes(jax.random.categorical(answer_key, odds, shape=(setting["models"],)), setting["classes"])
 
     def hypotheses(self, problem: Votes) -> list[Hypothesis]:
-        return [Hypothesis("classes", problem.classes, ">=", 2, "one class cannot lose")]
+        return [Hypothesis("classes", problem.classes, ">=", 2, "a single class cannot lose")]

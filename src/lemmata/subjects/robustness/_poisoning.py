@@ -1,4 +1,4 @@
-"""Poisoned training rows: votes of models on disjoint parts, and when the spectrum of the features shows a shift."""
+"""Poisoned training rows: votes of models on disjoint parts of the rows, and shifts that the spectrum shows."""
 
 import dataclasses
 from typing import Any
@@ -17,18 +17,18 @@ class PartitionCertificate:
     """The plurality of models that were trained on disjoint parts of the rows.
 
     Args:
-        label: the class with the most votes, the smallest of equal ones.
-        counts: votes of each class.
+        label: the class with the most votes; of tied classes, the smallest.
+        counts: the number of votes for each class.
         rows: how many training rows may be changed, each within its part, without changing the label.
         conditions: the conditions for the number.
-        claims: names of the claims that state it.
+        claims: names of the claims that state this number.
     """
 
     label: int
     counts: tuple[int, ...]
     rows: int
     conditions: tuple[Condition, ...] = (
-        Condition("the models saw disjoint parts of the rows", why="a row that two of them saw changes two votes"),
+        Condition("the models saw disjoint parts of the rows", why="a row that two models saw changes two votes"),
     )
     claims: tuple[str, ...] = ("robustness.backdoors.votes_that_survive",)
 
@@ -41,18 +41,18 @@ class PartitionCertificate:
 
 
 def partition_certificate(votes: ArrayLike, classes: int | None = None) -> PartitionCertificate:
-    """How many training rows an adversary may change without changing a vote (Levine and Feizi, 2021).
+    """Certify how many training rows may change without changing the winner (Levine and Feizi, 2021).
 
-    Each model sees one part of the rows, so that a changed row changes one vote at most. The label c with v_c votes
-    stays under
+    Each model sees one part of the rows, so a changed row changes at most one vote. The winning label c with v_c votes
+    still wins after
 
         floor( (v_c - max over c' != c of (v_c' + 1{c' < c})) / 2 )
 
-    changes, and some change of one vote more replaces it.
+    changes. If one more vote may change, some change of votes makes another label win.
 
     Args:
-        votes: the class that each model answers, whole numbers from 0.
-        classes: how many classes there are; the largest vote plus 1 without it, and at least 2.
+        votes: the class that each model answers, a whole number from 0.
+        classes: the number of classes; by default, the largest vote plus 1, and at least 2.
 
     Raises:
         ShapeError, DataError: for votes that are not whole numbers from 0 to classes - 1, one for each model.
@@ -83,12 +83,12 @@ def partition_certificate(votes: ArrayLike, classes: int | None = None) -> Parti
 
 
 def spiked_overlap(spike: float, gamma: float) -> float:
-    """(1 - gamma/l²)/(1 + gamma/l) for a spike l > sqrt(gamma), else 0. It is the squared cosine with the top
-    eigenvector.
+    """Return the squared cosine of a shift with the top eigenvector: (1 - gamma/l²)/(1 + gamma/l), or 0 for small l.
 
     Args:
-        spike: l, the excess of the population's largest eigenvalue over the noise, in its unit.
-        gamma: dimension over rows.
+        spike: l, the excess of the largest eigenvalue of the true covariance over the noise variance, in units of this
+            variance. The squared cosine is 0 for l <= sqrt(gamma).
+        gamma: the dimension divided by the number of rows.
 
     >>> spiked_overlap(1.0, 0.25), spiked_overlap(0.4, 0.25)
     (0.6, 0.0)
@@ -99,11 +99,11 @@ def spiked_overlap(spike: float, gamma: float) -> float:
 
 
 def rows_to_see(fraction: float, shift: float, dimension: int, noise: float = 1.0) -> float:
-    """d/l² with l = fraction (1 - fraction) shift²/noise. If a class has more rows, a backdoor shows in its spectrum.
+    """Return d/l², the number of rows above which a backdoor shows in the spectrum of its class.
 
     Args:
         fraction: the fraction of the class's rows that are shifted.
-        shift: by how much, in the norm.
+        shift: the Euclidean norm of the shift; l = fraction (1 - fraction) shift²/noise.
         dimension: the dimension of the features.
         noise: the variance of a clean coordinate.
 
@@ -119,10 +119,10 @@ def rows_to_see(fraction: float, shift: float, dimension: int, noise: float = 1.
 
 
 def bulk_median(gamma: float) -> float:
-    """The median of the positive part of the Marchenko-Pastur distribution with ratio gamma = d/n at variance 1.
+    """Return the median of the positive part of the Marchenko-Pastur distribution with ratio gamma and variance 1.
 
     Args:
-        gamma: dimension over rows.
+        gamma: the dimension divided by the number of rows.
 
     >>> round(bulk_median(1e-6), 3), round(bulk_median(0.5), 3)
     (1.0, 0.83)

@@ -1,4 +1,4 @@
-"""The triangle relaxation as a linear programme, and the network itself as a mixed-integer programme, by HiGHS."""
+"""Solve the triangle relaxation as a linear programme, and the network as a mixed-integer programme, by HiGHS."""
 
 import time
 from typing import Any
@@ -14,10 +14,11 @@ from ._relaxation import Ball, Bounds
 
 
 def _triangles(network: ReluNetwork, ball: Ball, bounds: Bounds, whole: bool):
-    """Rows A v <= b, equalities, boxes and integrality over v = (x, hidden a_1, ..., hidden a_H[, switches]).
+    """Return rows A v <= b, equalities, boxes and integrality for v = (x, hidden a_1, ..., hidden a_H[, switches]).
 
-    A unit with l < 0 < u satisfies a >= z, a >= 0 and a <= u (z - l)/(u - l). With a switch s in {0, 1}, the last
-    condition is replaced by a <= z - l (1 - s) and a <= u s. The boxes 0 <= a <= u keep what the bounds know of z.
+    Let a = max(z, 0) be a unit with bounds l <= z <= u. If l < 0 < u, the constraints are a >= z, a >= 0 and
+    a <= u (z - l)/(u - l). With a switch s in {0, 1}, the last condition is replaced by a <= z - l (1 - s) and
+    a <= u s. The boxes 0 <= a <= u keep the bounds on z.
     """
     sizes = [network.inputs, *(len(low) for low, _ in bounds)]
     starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -71,7 +72,7 @@ def _costs(network: ReluNetwork, rows: np.ndarray, total: int, switches: int) ->
 
 
 def triangle(network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.ndarray, "r k"]) -> np.ndarray:
-    """The smallest <row, outputs> of the triangle relaxation, a linear programme a row.
+    """Return the smallest <row, outputs> of the triangle relaxation, by one linear programme for each row.
 
     Raises:
         SolverError: if HiGHS does not solve a programme.
@@ -94,10 +95,10 @@ def triangle(network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.nd
 def exact(
     network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.ndarray, "r k"], seconds: float = 60.0
 ) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, "r d"]]:
-    """The smallest <row, outputs> of the network on the ball, by branch and bound within `seconds` in all.
+    """Return the smallest <row, outputs> of the network on the ball, by branch and bound within `seconds` in all.
 
-    It returns the lower bounds, which are the minima if the search ended in time (Tjeng et al., 2019) and -inf if it
-    did not begin, and the best inputs found.
+    The results are lower bounds and the best inputs found (Tjeng et al., 2019). A lower bound is the minimum if its
+    search ended in time, and -inf if its search did not begin.
     """
     upper, limits, equal, values, low, high = _triangles(network, ball, bounds, whole=True)
     switches = len(low) - network.inputs - sum(len(lower) for lower, _ in bounds)

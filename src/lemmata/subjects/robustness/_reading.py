@@ -1,4 +1,4 @@
-"""Reading networks of lemmata, Equinox, Flax and PyTorch into affine maps and ReLUs."""
+"""Read networks of lemmata, Equinox, Flax and PyTorch as affine maps and ReLUs."""
 
 import dataclasses
 import math
@@ -26,9 +26,9 @@ _NNX = frozenset(("Linear", "Conv", "BatchNorm", "Dropout"))
 
 @dataclasses.dataclass(frozen=True)
 class _Affine:
-    """A layer that is affine in its input, given by matrix and bias, or by its result for a batch of inputs.
+    """A layer that is affine in its input, given by matrix and bias, or by a function of a batch of inputs.
 
-    `linear` is the layer without its bias, of which each unit vector gives one column exactly.
+    `linear` is the layer without its bias; it maps each unit vector exactly to one column of the matrix.
     """
 
     pair: tuple[np.ndarray, np.ndarray] | None = None
@@ -40,7 +40,7 @@ _Step = _Affine | None  # None is a ReLU
 
 
 def read_network(network: Any, params: Any = None, shape: tuple[int, ...] | None = None) -> ReluNetwork:
-    """A network that the certificates can bound.
+    """Read a network in the form that certificates can bound.
 
     Args:
         network: one of these: a `ReluNetwork`; a list of (weight, bias) of dense layers, with ReLU between them; a
@@ -48,7 +48,7 @@ def read_network(network: Any, params: Any = None, shape: tuple[int, ...] | None
             Flax that takes a batch of inputs (linen with its variables as `params`, or nnx). Sequential modules may be
             nested.
         params: the parameters of a `Serial` or the variables of a linen module, as its `init` returns them.
-        shape: that of an input, for a network that begins with a ReLU or reads fields.
+        shape: the shape of an input, for a network that begins with a ReLU or takes fields such as images.
 
     Raises:
         SettingError: for a layer that cannot be bounded (the message names it), and for objects of other types.
@@ -99,7 +99,7 @@ def _of_vectors(network: ReluNetwork, shape: tuple[int, ...] | None) -> ReluNetw
 
 
 def _of_flax(network: Any, params: Any, shape: tuple[int, ...] | None) -> ReluNetwork:
-    """A module of Flax as the function of a batch that it is."""
+    """Return a module of Flax as a function of a batch."""
     name = type(network).__name__
     if shape is None:
         raise SettingError(
@@ -193,13 +193,13 @@ def _equinox_steps(layer: Any, path: str) -> list[_Step]:
 
 
 def _matrix(step: _Affine, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
-    """Matrix and bias on flat inputs of a shape, and the shape of the outputs."""
+    """Return matrix and bias for flattened inputs of a shape, and the shape of the outputs."""
     size = math.prod(shape)
     if step.pair is not None and len(shape) == 1:
         weight, bias = step.pair
         if weight.shape[1] != size:
             raise ShapeError(
-                "x", found=f"{size} coordinates", rule=f"{weight.shape[1]} coordinates, which the network reads"
+                "x", found=f"{size} coordinates", rule=f"{weight.shape[1]} coordinates, the input of the network"
             )
         return weight, bias, bias.shape
     if step.linear is None or step.whole is None:

@@ -1,9 +1,9 @@
-"""Linear relaxations of ReLU networks on a ball: intervals, CROWN, optimised slopes.
+"""Linear relaxations of ReLU networks on a ball: intervals, CROWN, and optimised slopes.
 
-All of them bound the smallest value of <row, outputs> over |x' - x| <= radius from below. A unit with pre-activation
-bounds l < 0 < u satisfies alpha z <= max(z, 0) <= u (z - l)/(u - l) for every slope alpha in [0, 1] (Zhang et al.,
-2018; Xu et al., 2021). Backward substitution makes a linear function of x of it, whose minimum over a ball is the
-dual norm.
+All of them bound the smallest value of <row, outputs> over |x' - x| <= radius from below. A unit max(z, 0) with
+pre-activation bounds l < 0 < u satisfies alpha z <= max(z, 0) <= u (z - l)/(u - l) for every slope alpha in [0, 1]
+(Zhang et al., 2018; Xu et al., 2021). Backward substitution turns <row, outputs> into a linear function of x, whose
+minimum over a ball follows from the dual norm.
 """
 
 import dataclasses
@@ -18,28 +18,28 @@ NORMS = ("linf", "l2")
 
 @dataclasses.dataclass(frozen=True)
 class Ball:
-    """The inputs within `radius` of `center` in `norm`, "linf" or "l2"; in "linf", each coordinate may have its own."""
+    """The inputs within `radius` of `center` in "linf" or "l2"; in "linf", each coordinate may have its own radius."""
 
     center: np.ndarray
     radius: float | np.ndarray
     norm: str = "linf"
 
     def least(self, rows: Float[np.ndarray, "r d"]) -> Float[np.ndarray, " r"]:
-        """The smallest <row, x'> on the ball, by the dual norm."""
+        """Return the smallest <row, x'> on the ball, by the dual norm."""
         if isinstance(self.radius, np.ndarray):
             return rows @ self.center - np.abs(rows) @ self.radius
         size = np.abs(rows).sum(axis=1) if self.norm == "linf" else np.linalg.norm(rows, axis=1)
         return rows @ self.center - self.radius * size
 
     def argmin(self, rows: Float[np.ndarray, "r d"]) -> Float[np.ndarray, "r d"]:
-        """The point of the ball at which the smallest <row, x'> is attained."""
+        """Return the point of the ball at which <row, x'> is smallest."""
         if self.norm == "linf":
             return self.center - self.radius * np.sign(rows)
         size = np.linalg.norm(rows, axis=1, keepdims=True)
         return self.center - self.radius * rows / np.where(size > 0, size, 1.0)
 
     def project(self, points: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
-        """The nearest points of the ball."""
+        """Return the nearest point of the ball for each point."""
         moved = points - self.center
         if self.norm == "linf":
             return self.center + np.clip(moved, -self.radius, self.radius)
@@ -52,7 +52,7 @@ Bounds = list[tuple[np.ndarray, np.ndarray]]
 
 
 def interval_bounds(network: ReluNetwork, ball: Ball) -> Bounds:
-    """Bounds of every z by interval arithmetic, the outputs last (Gowal et al., 2018)."""
+    """Bound every z by interval arithmetic, the outputs last (Gowal et al., 2018)."""
     weight, bias = network.weights[0], network.biases[0]
     found = [(ball.least(weight) + bias, -ball.least(-weight) + bias)]
     for weight, bias in zip(network.weights[1:], network.biases[1:], strict=True):
@@ -67,7 +67,7 @@ def _through(weight: np.ndarray, bias: np.ndarray, low: np.ndarray, high: np.nda
 
 
 def pre_activation_bounds(network: ReluNetwork, ball: Ball) -> Bounds:
-    """Bounds of every hidden z, layer by layer: the better of intervals and CROWN, from the bounds before it."""
+    """Bound every hidden z, layer by layer, by the better of intervals and CROWN, from the bounds before it."""
     weight, bias = network.weights[0], network.biases[0]
     found = [(ball.least(weight) + bias, -ball.least(-weight) + bias)]
     for position in range(1, len(network.weights) - 1):
@@ -81,7 +81,7 @@ def pre_activation_bounds(network: ReluNetwork, ball: Ball) -> Bounds:
 
 
 def interval(network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.ndarray, "r k"]) -> np.ndarray:
-    """The smallest <row, outputs> for hidden units that take any values within their bounds."""
+    """Return the smallest <row, outputs> if hidden units may take any values within their bounds."""
     if not bounds:
         return ball.least(rows @ network.weights[0]) + rows @ network.biases[0]
     weight, bias = rows @ network.weights[-1], rows @ network.biases[-1]
@@ -89,13 +89,13 @@ def interval(network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.nd
 
 
 def adaptive_slopes(bounds: Bounds) -> list[np.ndarray]:
-    """CROWN's lower slopes, which choose the smaller area. A slope is 1 if u > -l, and 0 otherwise."""
+    """Return CROWN's lower slopes, which make the relaxation's area small: 1 if u > -l, and 0 otherwise."""
     return [(high > -low).astype(float) for low, high in bounds]
 
 
 @dataclasses.dataclass(frozen=True)
 class _Backward:
-    """Backward substitution: the linear function of the input, and what each hidden layer contributed."""
+    """The result of backward substitution: a linear function of the input, and each hidden layer's part."""
 
     rows: np.ndarray
     offset: np.ndarray
@@ -106,11 +106,11 @@ class _Backward:
 
 
 def lines(bounds: Bounds, slopes: list[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Slopes below and above, and the offset above, of each layer's units.
+    """Return lower and upper slopes, and the upper offset, of each layer's units.
 
     Args:
-        bounds: of the units.
-        slopes: below open units.
+        bounds: the bounds of the units.
+        slopes: the lower slopes of open units.
     """
     found = []
     for (low, high), slope in zip(bounds, slopes, strict=True):
@@ -142,19 +142,18 @@ def crown(
     rows: Float[np.ndarray, "r k"],
     slopes: list[np.ndarray] | None = None,
 ) -> Float[np.ndarray, " r"]:
-    """The bound with the given lower slopes, each layer's (units,) or (rows, units); by default CROWN's own slopes."""
+    """Return the bound for lower slopes of shape (units,) or (rows, units) per layer; by default CROWN's slopes."""
     return _backward(network, bounds, rows, adaptive_slopes(bounds) if slopes is None else slopes).value(ball)
 
 
 def optimised(
     network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.ndarray, "r k"], steps: int = 40
 ) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, "r d"]]:
-    """The best bound of `steps` steps of projected ascent in the slopes of each row, from CROWN's slopes, and its
-    minimisers.
+    """Return the best bound in `steps` steps of projected ascent in the slopes of each row, and its minimisers.
 
-    Every choice of slopes gives a valid bound, so stopping early only costs tightness. The derivative of the bound
-    by a slope is max(row, 0) z, where z is the pre-activation in the relaxation at the minimiser. The reason: the
-    chosen lines and the minimiser do not change in a neighbourhood.
+    The ascent starts at CROWN's slopes. Every choice of slopes gives a valid bound, so stopping early only costs
+    tightness. The derivative of the bound by a slope is max(row, 0) z, where z is the pre-activation in the relaxation
+    at the minimiser. This holds because the chosen lines and the minimiser do not change in a neighbourhood.
     """
     slopes = [np.tile(slope, (len(rows), 1)) for slope in adaptive_slopes(bounds)]
     best, where = np.full(len(rows), -np.inf), np.tile(ball.center, (len(rows), 1))

@@ -1,4 +1,4 @@
-"""ReLU networks and the inputs around one point, for bounds that hold on all of them."""
+"""Test problems: ReLU networks with the inputs around one point, for bounds that hold at all of these inputs."""
 
 import functools
 import itertools
@@ -13,12 +13,12 @@ from lemmata.engine.problems.drawn import Drawn
 
 
 class ReluBox(eqx.Module):
-    """A ReLU network of one output and the inputs within `radius` of `center` in every coordinate.
+    """A ReLU network with one output, and the inputs within `radius` of `center` in every coordinate.
 
     Args:
         weights: the weights of each layer, (outputs, inputs).
         biases: the biases of each layer.
-        center: the input.
+        center: the input at the centre of the box.
         radius: the radius of the box.
     """
 
@@ -30,7 +30,7 @@ class ReluBox(eqx.Module):
 
 @functools.partial(jax.jit, static_argnums=1)
 def _drawn(key: Key[Array, ""], sizes: tuple[int, ...], monotone: float | Float[Array, ""]):
-    """Weights, biases, a centre: compiled once a size, since trials of programmes run one by one."""
+    """Draw weights, biases and a centre; compiled once for each size, since trials of programmes run one by one."""
     kind_key, normal_key = jax.random.split(key)
     positive = jax.random.uniform(kind_key) < monotone
     layers = list(itertools.pairwise(sizes))
@@ -45,12 +45,12 @@ def _drawn(key: Key[Array, ""], sizes: tuple[int, ...], monotone: float | Float[
 
 
 class ReluBoxes(Population[ReluBox]):
-    """Normal weights of variance 2/inputs, biases of variance 0.09, a standard normal centre.
+    """Networks with normal weights of variance 2/inputs and biases of variance 0.09; a standard normal centre.
 
     Args:
         inputs, width, hidden: the default sizes.
         radius: the default radius.
-        monotone: how often the weights are replaced by their absolute values.
+        monotone: the share of problems in which the weights are replaced by their absolute values.
     """
 
     free = ("center",)
@@ -75,7 +75,7 @@ class ReluBoxes(Population[ReluBox]):
         return ReluBox(weights, biases, center, jnp.asarray(setting["radius"]))
 
     def hypotheses(self, problem: ReluBox) -> list[Hypothesis]:
-        found = [Hypothesis("the radius", problem.radius, ">", 0.0, "a box has an inside")]
+        found = [Hypothesis("the radius", problem.radius, ">", 0.0, "otherwise the box is a single point")]
         if self.monotone == 1.0:
             least = jnp.stack([weight.min() for weight in problem.weights]).min()
             found.append(Hypothesis("the smallest weight", least, ">=", 0.0, "the network is monotone"))
@@ -85,7 +85,7 @@ class ReluBoxes(Population[ReluBox]):
 
 
 class LinearChain(eqx.Module):
-    """A product of random matrices: d inputs, hidden layers of one width, and as many outputs as inputs."""
+    """A product of random matrices, with d inputs, hidden layers of one width, and d outputs."""
 
     inputs: int = eqx.field(static=True)
     width: int = eqx.field(static=True)
@@ -94,7 +94,7 @@ class LinearChain(eqx.Module):
 
 LINEAR_CHAINS = Drawn(
     LinearChain,
-    lambda chain: Hypothesis("hidden layers", chain.hidden, ">=", 1, "one matrix alone is bounded exactly"),
+    lambda chain: Hypothesis("hidden layers", chain.hidden, ">=", 1, "the bounds of a single matrix are exact"),
     inputs=Integer(50, 8, 200, "inputs"),
     width=Integer(128, 32, 512, "hidden width"),
     hidden=Integer(2, 1, 3, "hidden layers"),

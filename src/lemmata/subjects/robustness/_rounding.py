@@ -1,4 +1,4 @@
-"""An upper bound of the rounding errors in the bounds of a network's outputs."""
+"""An upper bound on the rounding errors in the bounds of a network's outputs."""
 
 import numpy as np
 from jaxtyping import Float
@@ -12,18 +12,18 @@ _UNIT = np.finfo(float).eps
 def rounding(
     network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.ndarray, "r k"]
 ) -> Float[np.ndarray, " r"]:
-    """A bound of the rounding errors of the lower bounds of <row, outputs>. It is 0 if there are no sums.
+    """Bound the rounding errors of the lower bounds of <row, outputs>; the result is 0 if there are no sums.
 
-    Every bound is a sum of products along paths from the inputs to an output, with slopes of at most 1. Their sizes add
-    up to M = |C W_L| ... |W_2| (|W_1| (|x| + radius) + |b_1|) + .... The sum is over units that are not off on the
-    whole ball. The error of a sum of n products is at most n eps times their sizes (Higham 2002, section 3.1). Bounds
-    of hidden units carry their own errors on, once a layer.
+    Every bound is a sum of products along paths from the inputs to an output, with slopes of at most 1. The sizes of
+    the products add up to M = |C W_L| ... |W_2| (|W_1| (|x| + radius) + |b_1|) + ..., where C holds the rows, and the
+    sums are over units that are active somewhere on the ball. The error of a sum of n products is at most n eps times
+    their sizes (Higham 2002, section 3.1). The bounds of hidden units add their own errors, once for each layer.
 
     Args:
         network: the network.
         ball: the inputs.
-        bounds: of the hidden units.
-        rows: one combination of outputs a row.
+        bounds: the bounds of the hidden units.
+        rows: the combinations of outputs, one in each row.
     """
     layers = len(network.weights)
     unit = 2 * layers * _UNIT * sum(weight.shape[1] + 8 for weight in network.weights)

@@ -1,4 +1,4 @@
-"""Networks as functions from a batch of inputs to scores of classes."""
+"""Convert networks to functions from a batch of inputs to class scores."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,11 +13,11 @@ from lemmata.errors import SettingError
 
 
 def scores_of(network: Any, params: Any = None) -> tuple[Callable[[np.ndarray], np.ndarray], bool]:
-    """A function from a batch of inputs to scores or classes, and whether inputs may be fields of any shape.
+    """Return a function from a batch of inputs to scores or classes, and whether inputs may have any shape.
 
     Args:
         network: a module of PyTorch, Flax or Equinox, a `Serial` with its `params`, or a fitted classifier with
-            `predict`. It may also be such a function itself, which reads vectors.
+            `predict`. It may also be a function of a batch of vectors.
         params: the parameters of a `Serial`, or the variables of a linen module.
 
     Raises:
@@ -52,7 +52,7 @@ def scores_of(network: Any, params: Any = None) -> tuple[Callable[[np.ndarray], 
 
 
 def _of_torch(module: Any) -> Callable[[np.ndarray], np.ndarray]:
-    """A module out of training, in the precision of its parameters."""
+    """Return a module in evaluation mode as a function, in the precision of its parameters."""
     import torch  # a user's module brings it  # pyright: ignore[reportMissingImports]
 
     if any(_trains(own) for own in module.modules()):
@@ -70,7 +70,7 @@ def _of_torch(module: Any) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def _trains(layer: Any) -> bool:
-    """Whether a layer answers otherwise in training."""
+    """Whether a layer has different outputs in training mode."""
     import torch  # pyright: ignore[reportMissingImports]
 
     kinds = (torch.nn.modules.batchnorm._BatchNorm, torch.nn.modules.dropout._DropoutNd)

@@ -1,4 +1,4 @@
-"""Randomised smoothing: the class that noise leaves most frequent, and how far it is safe."""
+"""Randomised smoothing: the most frequent class under noise, and the radius within which it stays."""
 
 import dataclasses
 import math
@@ -22,12 +22,12 @@ _BATCH = 4096
 
 
 def smoothed_radius(p: float, sigma: float, rival: float | None = None) -> float:
-    """sigma/2 (Phi^-1(p) - Phi^-1(rival)): the l2 radius within which the smoothed class stays (Cohen et al., 2019).
+    """Return sigma/2 (Phi^-1(p) - Phi^-1(rival)), the l2 radius on which the class stays (Cohen et al., 2019).
 
     Args:
-        p: the probability of the class under the noise, or a lower bound.
+        p: the probability of the class under the noise, or a lower bound on it.
         sigma: the standard deviation of the noise.
-        rival: the probability of the next class, or an upper bound; 1 - p without it.
+        rival: the probability of the second most likely class, or an upper bound on it; by default, 1 - p.
 
     Raises:
         SettingError: for probabilities outside [0, 1] or with a sum above 1, and for a sigma that is not positive.
@@ -48,18 +48,20 @@ def smoothed_radius(p: float, sigma: float, rival: float | None = None) -> float
 
 @dataclasses.dataclass(frozen=True)
 class SmoothCertificate:
-    """The class of a smoothed classifier at one input, and how far it is certain.
+    """The class of a smoothed classifier at one input, and the radius within which it is certain.
 
     Args:
-        label: the class; None (it abstains) if the lower limit of its probability does not exceed 1/2.
-        candidate: the most frequent class among the first draws. count, n: how often the candidate was seen in the
-            second draws, and how many second draws there were.
-        p_lower: the lower limit of its probability, exact at level 1 - alpha.
-        radius: the radius of the l2 ball on which the class stays the same with that confidence. It is 0 if the
+        label: the class; None if the lower limit of its probability does not exceed 1/2, so that the classifier
+            abstains.
+        candidate: the most frequent class among the first draws.
+        count, n: how often the candidate was seen in the second draws, and how many second draws there were.
+        p_lower: the exact lower confidence limit, at level 1 - alpha, of the candidate's probability.
+        radius: the radius of the l2 ball on which the class stays the same with confidence 1 - alpha. It is 0 if the
             classifier abstains.
         linf: the radius of the infinity-norm ball inside the l2 ball, radius/sqrt(d).
         l1: the radius of the l1 ball inside the l2 ball, which equals `radius`.
-        ceiling: sigma Phi^-1(alpha^(1/n)), the largest l2 radius that n draws can give. sigma, alpha: the arguments.
+        ceiling: sigma Phi^-1(alpha^(1/n)), the largest l2 radius that n draws can give.
+        sigma, alpha: the arguments.
         conditions: the conditions for the results.
         claims: names of the claims that state the radius.
     """
@@ -100,21 +102,21 @@ def smooth(
     seed: int = 0,
     params: Any = None,
 ) -> SmoothCertificate:
-    """Certify argmax_c P(f(x + sigma z) = c), z standard normal, from draws.
+    """Certify, from draws, the smoothed class argmax_c P(f(x + sigma z) = c), where z is standard normal.
 
     The class is chosen on `selection` draws, and its probability is bounded on n other draws. The same draws for both
-    would make the limit too high. With probability at least 1 - alpha over the draws the smoothed class is constant on
-    the ball. The classifier that is certified is the smoothed one, not f.
+    would make the limit too high. With probability at least 1 - alpha over the draws, the smoothed class is constant
+    on the certified ball. The classifier that is certified is the smoothed one, not f.
 
     Args:
         f: a function that gives classes (batch,) or scores (batch, classes) of inputs (batch, d). The sign of a single
             score is the class. f can also be a network of a kind that `certify` takes, or a fitted classifier of
             scikit-learn, whose classes are numbered in their order.
-        x: one input; of a network it may be a field, such as an image.
+        x: one input; for a network, it may be a field, such as an image.
         sigma: the standard deviation of the noise.
-        n: draws that bound the probability.
+        n: the number of draws that bound the probability.
         alpha: the probability that the certificate is wrong, below 1/2.
-        selection: draws that choose the class.
+        selection: the number of draws that choose the class.
         seed: the random seed of the draws.
         params: the parameters of a `Serial`, or the variables of a linen module.
 
@@ -175,7 +177,7 @@ def _answers(
 
 
 def _classes(answers: np.ndarray, size: int) -> np.ndarray:
-    """The class of each input, from classes or scores. A single score for each row is a sign, as in `certify`."""
+    """Return the class of each input, from classes or scores; the sign of a single score is the class."""
     if answers.ndim not in (1, 2) or len(answers) != size or 0 in answers.shape:
         rule = f"classes of shape ({size},) or scores of shape ({size}, classes) for {size} inputs"
         raise ShapeError("answers of f", found=f"shape {answers.shape}", rule=rule)
@@ -192,7 +194,7 @@ def _classes(answers: np.ndarray, size: int) -> np.ndarray:
         raise DataError(
             "scores of f",
             found=f"{int(wrong.sum())} of {size} rows with NaN or infinite scores",
-            rule="finite numbers, the largest of which determines the class",
+            rule="finite scores, the largest of which determines the class",
             remedy="correct the function so that its scores are finite at inputs with noise, or reduce sigma",
         )
     return (answers[:, 0] > 0).astype(int) if answers.shape[1] == 1 else answers.argmax(axis=1)

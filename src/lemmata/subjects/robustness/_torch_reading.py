@@ -1,7 +1,8 @@
-"""Reading modules of PyTorch, by the graph of their operations that torch.fx traces.
+"""Read modules of PyTorch, by the graph of their operations that torch.fx traces.
 
-Any operation whose outputs are affine in the inputs is a layer, whatever its name in the code. This is tested on
-numbers. ReLUs, leaky ReLUs, clips and maxima are known by their names. All other operations are refused by their names.
+Any operation whose outputs are affine in the inputs is a layer, whatever its name in the code. Whether an operation is
+affine is tested on numbers. ReLUs, leaky ReLUs, clips and maxima are recognised by their names. For all other
+operations, the error gives the name.
 """
 
 import copy
@@ -21,11 +22,11 @@ _TRIED = 1e-9  # relative, by which an affine operation may miss a sum
 
 
 def read_module(module: Any, shape: tuple[int, ...]) -> ReluNetwork:
-    """The affine maps and ReLUs of a module that reads a batch of inputs.
+    """Return the affine maps and ReLUs of a module that takes a batch of inputs.
 
     Args:
-        module: in evaluation mode where it has layers that train otherwise.
-        shape: that of one input.
+        module: the module, in evaluation mode if it has layers that behave differently in training.
+        shape: the shape of one input.
 
     Raises:
         SettingError: for an operation that cannot be bounded, and a module that torch.fx cannot trace.
@@ -98,7 +99,7 @@ class _Run:
     def apply(
         self, kind: str, call: Callable[..., Any], where: str, given: tuple[Any, ...], settings: Any, named: Any = None
     ) -> Any:
-        """One operation. It is recognised by its name if it is a known kink, and tested as an affine map otherwise."""
+        """Apply one operation: a ReLU or maximum is recognised by its name; any other is tested as an affine map."""
         named, kind = named or {}, kind.lower().strip("_")
         signals = [one for one in _flat((given, named)) if isinstance(one, Signal)]
         if not signals:
@@ -131,7 +132,7 @@ class _Run:
         return self._affine(call, where, given, named)
 
     def _max_pool(self, call: Callable[..., Any], where: str, signal: Signal, settings: Any, given: Any) -> Signal:
-        """The largest of the entries of each window, which is found by pooling their numbers."""
+        """Return the largest entry of each window; the entries of a window are found by pooling their indices."""
         import torch  # pyright: ignore[reportMissingImports]
 
         padding, ceil = (_setting(settings, given, *own) for own in ((3, "padding", 0), (5, "ceil_mode", False)))
@@ -158,7 +159,7 @@ class _Run:
         return self.graph.largest_of(parts)
 
     def _affine(self, call: Callable[..., Any], where: str, given: Any, named: Any) -> Any:
-        """An operation as an affine map: its offset, and its linear part on each column."""
+        """Return an operation as an affine map: its offset, and its linear part on each column."""
         import torch  # pyright: ignore[reportMissingImports]
 
         signals = [one for one in _flat((given, named)) if isinstance(one, Signal)]
@@ -189,7 +190,7 @@ class _Run:
 
     @staticmethod
     def _try(run: Callable[[list[Any]], Any], where: str, zeros: list[Any], at_zero: Any) -> None:
-        """SettingError if the operation of two sums is not the sum of its values."""
+        """Raise SettingError if the operation is not affine on test numbers."""
         import torch  # pyright: ignore[reportMissingImports]
 
         draw = torch.Generator().manual_seed(0)
@@ -207,7 +208,7 @@ def _positive(signal: Signal) -> bool:
 
 
 def _setting(settings: Any, given: tuple[Any, ...], place: int, name: str, usual: Any) -> Any:
-    """The setting of a layer or a call: an attribute or a keyword, else an argument by its place."""
+    """Return the setting of a layer or a call: an attribute, a keyword argument, or a positional argument."""
     if isinstance(settings, dict) and name in settings:
         return settings[name]
     return given[place] if len(given) > place else usual

@@ -1,6 +1,6 @@
-"""Reads functions of JAX as affine maps and ReLUs, by tracing them.
+"""Read functions of JAX as affine maps and ReLUs, by tracing them.
 
-A module of Flax is such a function. For any names of its layers and any code that connects them, tracing it leaves
+A module of Flax is such a function. Whatever its layers are called and however code connects them, a trace consists of
 sums, products, convolutions and maxima. A value that depends on the input is stored as an affine function of units,
 with one column for each unit. A maximum makes new units.
 """
@@ -31,11 +31,11 @@ _PRODUCTS = frozenset(("mul", "dot_general", "conv_general_dilated"))
 
 
 def read_function(call: Callable[[jax.Array], jax.Array], shape: tuple[int, ...], name: str) -> ReluNetwork:
-    """The affine maps and ReLUs of a function of a batch of inputs, at a batch of one.
+    """Return the affine maps and ReLUs of a function of a batch of inputs, traced with a batch of one.
 
     Args:
         call: the function, from (1, *shape) to (1, outputs).
-        shape: that of one input.
+        shape: the shape of one input.
         name: the name of the function, for messages.
 
     Raises:
@@ -103,7 +103,7 @@ class _Reader:
         return [_mapped(primitive, params, values, which, signals, fixed=alone)]
 
     def _larger(self, values: list[Any]) -> Signal:
-        """The larger of two values, one of which may be constant."""
+        """Return the larger of two values, one of which may be constant."""
         signals = [value for value in values if isinstance(value, Signal)]
         if len(signals) == 2:
             return self.graph.largest(*signals)
@@ -111,7 +111,7 @@ class _Reader:
         return self.graph.clipped(signals[0], low=constant)
 
     def _pooled(self, step: JaxprEqn, signal: Signal) -> Signal:
-        """The largest entry of each window."""
+        """Return the largest entry of each window."""
         own = step.params
         window, strides, apart = own["window_dimensions"], own["window_strides"], own["window_dilation"]
         if any(end for ends in own["padding"] for end in ends) or any(size != 1 for size in own["base_dilation"]):
@@ -135,9 +135,9 @@ def _times(sign: float, value: Any) -> Any:
 def _mapped(
     primitive: Primitive, params: Any, values: list[Any], which: list[int], signals: list[Signal], *, fixed: bool
 ) -> Signal:
-    """The primitive itself on offsets, and its linear part on columns.
+    """Apply the primitive itself to offsets, and its linear part to columns.
 
-    Of that a product keeps its other factor, and a sum drops its other terms.
+    The linear part of a product keeps the other factor; the linear part of a sum drops the other terms.
     """
     others = [value if fixed or place in which else jnp.zeros_like(value) for place, value in enumerate(values)]
 

@@ -1,4 +1,4 @@
-"""Numbers on a line that fall into two groups, as two normal laws of one variance fit them."""
+"""Detect two groups of numbers by fitting two normal distributions with the same variance."""
 
 import dataclasses
 
@@ -11,12 +11,12 @@ _STEPS = 100
 
 @dataclasses.dataclass(frozen=True)
 class TwoGroups:
-    """Two normal distributions of one variance.
+    """A fit of two normal distributions with the same variance.
 
     Args:
-        gain: twice the gain of the log-likelihood over a single normal law.
-        valley: the smallest density between both means, over the smaller of the densities at them.
-        smaller: the numbers that more likely belong to the smaller group.
+        gain: twice the gain of the log-likelihood over a single normal distribution.
+        valley: the smallest density between both means, divided by the smaller of the densities at the means.
+        smaller: whether each number more likely belongs to the smaller group.
     """
 
     gain: float
@@ -25,19 +25,20 @@ class TwoGroups:
 
     @property
     def apart(self) -> bool:
-        """Whether the groups are real: three numbers, a gain of 4 log n, and a valley below a quarter.
+        """Whether the groups are real: 3 numbers in the smaller one, a gain of 4 log n, and a valley below 1/4.
 
-        For normal numbers the gain is below 12 in 99 of 100 draws of 20 to 1000. Numbers from skewed or flat
-        distributions with one mode gain more. But because of the valley, most of them are not called two groups.
+        For 20 to 1000 normal numbers, the gain is below 12 in 99 of 100 samples. Samples from skewed or flat
+        distributions with one mode gain more. Most of them are still not called two groups, because of the condition
+        on the valley.
         """
         return bool(self.smaller.sum() >= 3 and self.gain > 4 * np.log(len(self.smaller)) and self.valley < 0.25)
 
 
 def two_groups(numbers: Float[np.ndarray, " n"]) -> TwoGroups:
-    """The most likely mixture of two normal distributions of one variance, by EM from several starts.
+    """Fit the most likely mixture of two normal distributions with the same variance, by EM from several starts.
 
     Args:
-        numbers: three or more that are not all equal.
+        numbers: three or more numbers that are not all equal.
 
     >>> draw = np.random.default_rng(0)
     >>> found = two_groups(np.concatenate([draw.normal(size=100), 6 + draw.normal(size=10)]))

@@ -30,10 +30,10 @@ class IntervalsExactWhereMonotone(Claim[ReluBox]):
     """
 
     title = "Interval bounds are exact for networks with non-negative weights"
-    source = Source("gowal2018", note="main result, the propagation of intervals, where nothing is lost")
+    source = Source("gowal2018", note="main result, the propagation of intervals, for networks for which it is exact")
     population = ReluBoxes(hidden=3, monotone=1.0)
     relation = Equal()
-    control = Control("a box of 0.95 eps has the same range", lambda value, problem: _output_bounds(problem, 0.95))
+    control = Control("the range is that of a box with 0.95 eps", lambda value, problem: _output_bounds(problem, 0.95))
     controls = "the outputs of a network on a box"
     unexplained = "weights of both signs, for which the worst corners of two units differ"
     traced = False  # the bounds are NumPy's
@@ -43,7 +43,7 @@ class IntervalsExactWhereMonotone(Claim[ReluBox]):
         return _output_bounds(problem)
 
     def measure(self, problem: ReluBox, key: Key[Array, ""]) -> Array:
-        """The network at the two corners, and at random points. None of these points exceeds the corners."""
+        """Return the least and the largest output at the two corners and at random points of the box."""
         inside = np.asarray(jax.random.uniform(key, (64, len(problem.center)), minval=-1.0))
         moves = np.concatenate([inside, -np.ones_like(inside[:1]), np.ones_like(inside[:1])])
         x = np.asarray(problem.center) + float(problem.radius) * moves
@@ -53,7 +53,7 @@ class IntervalsExactWhereMonotone(Claim[ReluBox]):
 
 
 def _looseness(key: Key[Array, ""], sizes: list[int]) -> Array:
-    """The width of the interval bounds over that of the exact range, summed over outputs."""
+    """Return the width of the interval bounds divided by the width of the exact range, both summed over outputs."""
     keys = jax.random.split(key, len(sizes) - 1)
     matrices = [jax.random.normal(own, (sizes[k + 1], sizes[k])) for k, own in enumerate(keys)]
     whole, apart = matrices[0], jnp.abs(matrices[0])
@@ -73,7 +73,9 @@ class LoosenessPerLayer(Claim[LinearChain]):
     """
 
     title = "Each random linear layer of width m widens interval bounds by sqrt(2 m / pi)"
-    source = Source("moore1966", note="main result, the wrapping effect; the constant for normal weights is worked out")
+    source = Source(
+        "moore1966", note="main result, the wrapping effect; the constant for normal weights is derived here"
+    )
     population = LINEAR_CHAINS
     # the mean length of a normal row of m entries is sqrt(m)(1 - 1/(4m)): a factor 1 + 1/(4m) a layer
     relation = EqualInMean(margin=0.03, resolution=0.03)

@@ -1,4 +1,4 @@
-"""Linear rules under attack: their robust error, the best of them, and what weak features cost.
+"""Linear rules under attack: their robust error, the most robust rule, and the cost of weak features.
 
 This theory computes the error of a linear rule if an adversary may change each input by a vector of bounded norm. It
 assumes two classes with normal features, or one strong sign and many weak normal features. It does not explain rules
@@ -49,7 +49,7 @@ def _dual(w: Float[Array, " d"], kind: str) -> Float[Array, ""]:
 
 
 class AttackedRule(eqx.Module):
-    """A linear rule sign<w, x> for x = y m + F z with a sign y and a normal z; changes of x have norm <= budget."""
+    """A rule sign<w, x> for x = y m + F z, where y is a sign and z is normal; x may change by a norm of `budget`."""
 
     mean: Float[Array, " d"]
     factor: Float[Array, "d d"]
@@ -64,7 +64,7 @@ class AttackedRule(eqx.Module):
 
 
 class AttackedRules(Population[AttackedRule]):
-    """Rules with an error of 0.15 to 0.35, and budgets that raise it to 0.4 to 0.8."""
+    """Rules with errors from 0.15 to 0.35, and budgets that raise the errors to between 0.4 and 0.8."""
 
     settings = Space(d=dimension(12, 3, 50, corners=(6, 24)), norm=Choice("linf", ("linf", "l1"), "norm of the change"))
 
@@ -83,7 +83,7 @@ class AttackedRules(Population[AttackedRule]):
 
 
 def _projected(x: Float[Array, " d"], budget: Float[Array, ""], kind: str) -> Float[Array, " d"]:
-    """The nearest point of the ball."""
+    """Return the nearest point of the ball with radius `budget`."""
     if kind == "linf":
         return jnp.clip(x, -budget, budget)
     size = jnp.sort(jnp.abs(x))[::-1]
@@ -120,7 +120,7 @@ class RobustErrorOfLinearRules(Claim[AttackedRule]):
         return _robust_error(problem, _dual(problem.weight, problem.norm))
 
     def measure(self, problem: AttackedRule, key: Key[Array, ""]) -> Array:
-        """The share of 500 draws that projected gradient ascent misleads."""
+        """Return the share of 500 draws that are misclassified after projected gradient ascent."""
         label_key, noise_key = jax.random.split(key)
         labels = jax.random.rademacher(label_key, (_DRAWS,), float)
         noise = jax.random.normal(noise_key, (_DRAWS, len(problem.mean)))
@@ -142,7 +142,7 @@ def _robust_error(problem: AttackedRule, size: Float[Array, ""]) -> Float[Array,
 
 
 class AttackedClasses(eqx.Module):
-    """Two classes with means m and -m, independent normal features with standard deviations, and a budget."""
+    """Two classes with means m and -m, standard deviations of the independent normal features, and a budget."""
 
     mean: Float[Array, " d"]
     spread: Float[Array, " d"]
@@ -150,11 +150,11 @@ class AttackedClasses(eqx.Module):
 
     @property
     def budget(self) -> Float[Array, ""]:
-        """The quantile of the sizes of the means."""
+        """The budget, as a quantile of the sizes of the means."""
         return jnp.quantile(jnp.abs(self.mean), self.quantile)
 
     def errors(self, weight: Float[Array, " d"]) -> Float[Array, "2"]:
-        """The robust and the clean error of the rule sign<w, x>."""
+        """Return the robust error and the clean error of the rule sign<w, x>."""
         attacks = jnp.stack([self.budget * jnp.abs(weight).sum(), 0.0])
         return ndtr((attacks - weight @ self.mean) / jnp.linalg.norm(self.spread * weight))
 
@@ -162,7 +162,7 @@ class AttackedClasses(eqx.Module):
 @jax.jit
 @jax.value_and_grad
 def _log_error(parts: Array, problem: AttackedClasses) -> Array:
-    """The log of the robust error of <w, x> + b with w = p - q; at a minimum, min(p, q) = 0."""
+    """Return the log of the robust error of <w, x> + b, where w = p - q; at a minimum, min(p, q) = 0."""
     plus, minus, offset = parts[: len(problem.mean)], parts[len(problem.mean) : -1], parts[-1]
     weight = plus - minus
     size = jnp.linalg.norm(problem.spread * weight)
@@ -172,9 +172,9 @@ def _log_error(parts: Array, problem: AttackedClasses) -> Array:
 
 
 class BestRobustLinearRule(Claim[AttackedClasses]):
-    """Let y be a uniform sign, let x_i given y be independent and normal with mean y m_i and standard deviation s_i,
-    and let an adversary change each coordinate by at most eps < max |m_i|. Among all rules sign(<w, x> + b), the least
-    robust error is
+    """Let y be a uniform sign, and let x_i given y be independent and normal with mean y m_i and standard deviation
+    s_i. Let an adversary change each coordinate by at most eps < max |m_i|. Among all rules sign(<w, x> + b), the
+    least robust error is
 
         Phi( -|u/s| ),    u_i = sign(m_i) max(|m_i| - eps, 0),
 
@@ -189,7 +189,7 @@ class BestRobustLinearRule(Claim[AttackedClasses]):
     source = Source("emergence2026", "Figure 12.7", "Figure 12.4", note="what robust rules discard, in closed form")
     population = Drawn(
         AttackedClasses,
-        positive("spread", "a feature without noise decides alone"),
+        positive("spread", "a feature without noise determines the class alone"),
         d=dimension(10, 4, 40, corners=(6, 16)),
         mean=normal("d", times=0.7),
         spread=uniform(0.5, 1.5, "d"),
@@ -209,7 +209,7 @@ class BestRobustLinearRule(Claim[AttackedClasses]):
         return problem.errors(kept / problem.spread**2)
 
     def measure(self, problem: AttackedClasses, key: Key[Array, ""]) -> Array:
-        """The best of 5 descents over w and b, from rules that weigh large means more and more."""
+        """Return the best of 5 descents over w and b; each starts at a rule with more weight on large means."""
         generator, d = generator_of(key), len(problem.mean)
         size, tries = np.abs(np.asarray(problem.mean)), []
         for power in 2 ** np.arange(_STARTS):
@@ -230,13 +230,13 @@ class BestRobustLinearRule(Claim[AttackedClasses]):
     def condition(self, problem: AttackedClasses) -> Array:
         """The search ends at the rounding error of slopes.
 
-        This is at the root of eps in w, which hardly changes the least error.
+        Then w has an error of about the root of eps, which hardly changes the least error.
         """
         return jnp.array([1e5, 1e8])
 
 
 class FragileRule(eqx.Module):
-    """The rule sign(pull |c| x_1 + sum_j c_j x_j) on one strong sign and weak features of mean eta."""
+    """The rule sign(pull |c| x_1 + sum_j c_j x_j) of one strong sign x_1 and weak features x_j of mean eta y."""
 
     keep: Float[Array, ""]
     pull: Float[Array, ""]
@@ -249,14 +249,14 @@ class FragileRule(eqx.Module):
         return self.strength / jnp.sqrt(len(self.weights))
 
     def accuracy(self, means: Float[Array, " d"]) -> Float[Array, ""]:
-        """The accuracy if weak features have these means times the label."""
+        """Return the accuracy if the weak features have these means, multiplied by the label."""
         score = self.weights @ means / jnp.linalg.norm(self.weights)
         right = ndtr(score + jnp.array([1.0, -1.0]) * self.pull)
         return right @ jnp.stack([self.keep, 1 - self.keep])
 
 
 class FragileFeatures(Claim[FragileRule]):
-    """Let y be a uniform sign, let x_1 = y with probability p >= 1/2 and x_1 = -y otherwise, and let x_j, for j = 2,
+    """Let y be a uniform sign, and let x_1 = y with probability p >= 1/2 and x_1 = -y otherwise. Let x_j, for j = 2,
     ..., d + 1, be independent normal numbers with mean eta y and variance 1. Let a rule err with probability delta. If
     an adversary changes each x_j, j >= 2, by at most 2 eta, then the accuracy of the rule is at most
 
@@ -271,7 +271,7 @@ class FragileFeatures(Claim[FragileRule]):
     source = Source("tsipras2019", "Theorem 2.1", note="for linear rules")
     population = Drawn(
         FragileRule,
-        lambda problem: Hypothesis("p", problem.keep, ">=", 0.5, "the attack reverses the weak features alone"),
+        lambda problem: Hypothesis("p", problem.keep, ">=", 0.5, "the attack reverses only the weak features"),
         positive("strength", "weak features have the sign of the label"),
         d=Integer(100, 10, 400, "weak features", corners=(50, 200)),
         keep=uniform(0.9, 0.99),
@@ -289,7 +289,7 @@ class FragileFeatures(Claim[FragileRule]):
         return error * problem.keep / (1 - problem.keep)
 
     def measure(self, problem: FragileRule, key: Key[Array, ""]) -> Array:
-        """Each weak feature is moved by 2 eta against the slope of the score."""
+        """Return the accuracy if each weak feature is moved by 2 eta against the slope of the score."""
         return problem.accuracy(problem.eta - 2 * problem.eta * jnp.sign(problem.weights))
 
     def trivial(self, problem: FragileRule) -> Array:

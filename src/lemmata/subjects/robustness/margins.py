@@ -1,4 +1,4 @@
-"""Margins and Lipschitz constants: the certificates that need no relaxation.
+"""Margins and Lipschitz constants: certificates without a relaxation.
 
 This theory describes how far an input may move, in the Euclidean norm, before its class changes. It needs one number
 for the margin and one for the slope. It is exact for linear classifiers. For networks, it leaves unexplained how much
@@ -23,13 +23,13 @@ class Logits(eqx.Module):
 
     @property
     def margins(self) -> Float[Array, " classes"]:
-        """The largest logit minus each logit. It is 0 for the largest logit itself."""
+        """The largest logit minus each logit, which is 0 for the largest logit itself."""
         logits = self.weight @ self.x
         return logits.max() - logits
 
 
 class LinearLogits(Population[Logits]):
-    """Half of the time rows that are orthogonal and of one length, else independent normal rows."""
+    """Logits, half of them with orthogonal rows of one length, and the others with independent normal rows."""
 
     free = ("weight", "x")
 
@@ -46,7 +46,7 @@ class LinearLogits(Population[Logits]):
         return Logits(weight, jax.random.normal(x_key, (d,)))
 
     def hypotheses(self, problem: Logits) -> list[Hypothesis]:
-        return [Hypothesis("classes", len(problem.weight), ">=", 2, "one class has no rival")]
+        return [Hypothesis("classes", len(problem.weight), ">=", 2, "a single class does not have a rival")]
 
 
 class SteepNetwork(eqx.Module):
@@ -59,7 +59,7 @@ class SteepNetwork(eqx.Module):
 
 
 class SteepNetworks(Population[SteepNetwork]):
-    """Half of the time W has orthogonal rows and b keeps every unit active, else both are normal."""
+    """Networks of which half have orthogonal rows in W and a b that keeps every unit active; else both are normal."""
 
     free = ("weight", "bias", "readout")
 
@@ -81,7 +81,9 @@ class SteepNetworks(Population[SteepNetwork]):
         return SteepNetwork(weight, bias, jax.random.normal(readout_key, (width,)), jnp.asarray(radius))
 
     def hypotheses(self, problem: SteepNetwork) -> list[Hypothesis]:
-        return [Hypothesis("the radius", problem.radius, ">", 0.0, "nothing moves without one")]
+        return [
+            Hypothesis("the radius", problem.radius, ">", 0.0, "without a perturbation, the margin does not change")
+        ]
 
 
 _STEPS = 40
@@ -134,7 +136,7 @@ class MarginFallsWithItsSlope(Claim[SteepNetwork]):
     """
 
     title = "A perturbation lowers a margin by at most the Lipschitz constant times its length"
-    source = Source("emergence2026", "Figure 13.8", note="the proof beside it")
+    source = Source("emergence2026", "Figure 13.8", note="the proof next to the result")
     population = SteepNetworks()
     relation = AtMost()
     control = Control("the margin falls by at most nine tenths of L eps", lambda fall, problem: 0.9 * fall)
@@ -160,7 +162,7 @@ class MarginFallsWithItsSlope(Claim[SteepNetwork]):
         return margin(start) - jnp.minimum(found.min(), margin(start))
 
     def condition(self, problem: SteepNetwork) -> Array:
-        """A difference of two margins, sums of a few hundred products."""
+        """The fall is a difference of two margins, which are sums of a few hundred products."""
         size = jnp.abs(problem.readout) @ (jnp.abs(problem.bias) + problem.radius * jnp.linalg.norm(problem.weight))
         fall = jnp.linalg.norm(problem.readout) * jnp.linalg.norm(problem.weight, ord=2) * problem.radius
         return 10 * (1 + size / fall)

@@ -1,4 +1,4 @@
-"""Convex relaxations of ReLU networks: their order, and what optimised slopes reach.
+"""Convex relaxations of ReLU networks: which are tighter, and what optimised slopes achieve.
 
 This theory describes how far the output of a network can fall on a box of inputs. It assumes that all relaxations use
 the same bounds of the hidden units. It does not explain the gap between the triangle relaxation and the network itself,
@@ -37,7 +37,7 @@ def _read(problem: ReluBox) -> tuple[ReluNetwork, Ball]:
 
 
 def _drop(problem: ReluBox, bound) -> Array:
-    """How far the output may fall below its value at the centre, by a lower bound (network, ball, bounds, rows)."""
+    """Return how far the output may fall below its value at the centre, by a function that gives a lower bound."""
     network, ball = _read(problem)
     lower = bound(network, ball, pre_activation_bounds(network, ball), _ROW)
     return jnp.asarray(network(ball.center[None])[0, 0] - lower[0])
@@ -60,7 +60,7 @@ class OrderOfRelaxations(Claim[ReluBox]):
     """
 
     title = "Attack, exact programme, triangle relaxation and CROWN find increasingly large falls of the output"
-    source = Source("emergence2026", "Figure 13.6", note="with an attack and the exact value beside it")
+    source = Source("emergence2026", "Figure 13.6", note="here together with an attack and the exact value")
     population = ReluBoxes(inputs=4, width=6, hidden=2, radius=0.4, depths=(1, 2))
     relation = Order("place", (1.0, 2.0, 3.0, 4.0))
     control = Control("the order is reversed", lambda sign, problem: -sign)
@@ -88,7 +88,7 @@ class IntervalsBeatCrownOfMonotoneNetworks(Claim[ReluBox]):
     """
 
     title = "Intervals are at least as tight as CROWN on monotone networks"
-    source = Source("zhang2018crown", note="its bound with adaptive slopes, beside intervals")
+    source = Source("zhang2018crown", note="its bound with adaptive slopes, compared with intervals")
     stated = Kind.OWN
     population = ReluBoxes(inputs=6, width=12, radius=0.5, monotone=1.0, depths=_ONE_LAYER)
     relation = AtLeast()
@@ -109,10 +109,10 @@ class IntervalsBeatCrownOfMonotoneNetworks(Claim[ReluBox]):
 
 
 def best_slopes(network: ReluNetwork, ball: Ball, bounds: list, row: np.ndarray) -> float:
-    """The largest lower bound over the slopes of one hidden layer, as a linear programme in the slopes.
+    """Maximise the lower bound over the slopes of one hidden layer, by a linear programme in the slopes.
 
-    The bound is Lambda'x - eps |Lambda|_1 + constants, Lambda linear in the slopes: with t >= |Lambda| a programme in
-    (slopes, t).
+    The bound is Lambda'x - eps |Lambda|_1 plus constants, where Lambda is linear in the slopes. With variables t >=
+    |Lambda|, this is a linear programme in (slopes, t).
     """
     (low, high), sign = bounds[0], row @ network.weights[1]
     free = (low < 0) & (high > 0)
@@ -149,7 +149,7 @@ class AlphaBeatsIntervals(Claim[ReluBox]):
     """
 
     title = "Linear bounds with the best slopes are at least as tight as intervals"
-    source = Source("salman2019barrier", note="main result, for one hidden layer, beside intervals")
+    source = Source("salman2019barrier", note="main result, for one hidden layer, compared with intervals")
     stated = Kind.OWN
     population = _HALF_MONOTONE
     relation = AtMost()

@@ -1,4 +1,4 @@
-"""Randomised smoothing: how far the most frequent answer under noise is safe.
+"""Randomised smoothing: the radius within which the most frequent answer under noise stays the same.
 
 This theory describes a classifier that answers the class which a rule gives most often under noise on its input. It
 assumes that only the probability of this class is known, and derives the radius from it. It does not explain what else
@@ -20,7 +20,9 @@ from lemmata.subjects.robustness._planar_rules import PlanarRule, PlanarRules
 
 ABOUT = {"tool": "statistics", "architecture": "any", "object": "estimator"}
 
-_COHEN = Source("cohen2019smoothing", "Theorem 1", "Theorem 2", note="two classes, with the half-spaces that attain it")
+_COHEN = Source(
+    "cohen2019smoothing", "Theorem 1", "Theorem 2", note="two classes, with the half-spaces that attain the bound"
+)
 _FAR = 40.0
 _GRID = 4001
 _RAYS, _STEPS = 48, 41
@@ -28,9 +30,7 @@ _ALPHA = 0.05
 
 
 def _distance_to_change(problem: IntervalRule) -> Array:
-    """How far the input moves until the smoothed class changes. The first change is found on a grid, and then by
-    bisection.
-    """
+    """Return the distance at which the smoothed class changes first, found on a grid and then by bisection."""
     reach = 1.0 / (_GRID - 1) * jnp.arange(_GRID) * _FAR * problem.scale
 
     def one_side(sign: float) -> Array:
@@ -52,7 +52,7 @@ def _distance_to_change(problem: IntervalRule) -> Array:
 
 
 def _precision(problem: IntervalRule) -> Array:
-    """Bisection ends at the probability 1/2 up to rounding; a quantile of p has the condition number 1/(1 - p)."""
+    """Bisection finds the probability 1/2 up to rounding; a quantile of p has the condition number 1/(1 - p)."""
     p = problem.probability(jnp.zeros(()))
     return 100.0 / jnp.maximum(jnp.minimum(1 - p, jnp.abs(p - 0.5)), 1e-12)
 
@@ -71,9 +71,11 @@ class SmoothedRadius(Claim[IntervalRule]):
     source = _COHEN
     population = IntervalRules()
     relation = AtLeast()
-    control = Control("the class holds a twentieth farther", lambda radius, problem: 1.05 * radius)
+    control = Control(
+        "the class stays the same up to a radius that is a twentieth larger", lambda radius, problem: 1.05 * radius
+    )
     controls = "the distance at which the smoothed class changes"
-    unexplained = "rules other than half-spaces, whose smoothed class holds farther"
+    unexplained = "rules other than half-spaces, whose smoothed class stays the same farther away"
     trivial = 0.0
 
     def predict(self, problem: IntervalRule) -> Array:
@@ -103,9 +105,11 @@ class SmoothedRadiusInThePlane(Claim[PlanarRule]):
     source = Source("cohen2019smoothing", "Theorem 1", note="on half-planes, discs and checkerboards")
     population = PlanarRules()
     relation = AtLeast()
-    control = Control("the answer holds a twentieth farther", lambda radius, problem: 1.05 * radius)
+    control = Control(
+        "the answer stays the same up to a radius that is a twentieth larger", lambda radius, problem: 1.05 * radius
+    )
     controls = "the distance at which the smoothed class changes"
-    unexplained = "how much farther discs and checkerboards hold"
+    unexplained = "how much larger the radius is for discs and checkerboards"
     trivial = 0.0
 
     def predict(self, problem: PlanarRule) -> Array:
@@ -113,7 +117,7 @@ class SmoothedRadiusInThePlane(Claim[PlanarRule]):
         return problem.sigma * jnp.maximum(norm.ppf(jnp.clip(p, 0.5, 1 - 1e-15)), 0.0)
 
     def measure(self, problem: PlanarRule, key: Key[Array, ""]) -> Array:
-        """The first change along each of some rays, by a grid and bisection; far away if there is none."""
+        """Return the distance of the first change along some rays, by a grid and bisection; large without a change."""
         angles = 2 * jnp.pi * (jnp.arange(_RAYS) + jax.random.uniform(key)) / _RAYS
         rays = jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)
         leads = lambda reach: problem.probability(problem.place + reach[..., None] * rays) > 0.5
@@ -131,7 +135,7 @@ class SmoothedRadiusInThePlane(Claim[PlanarRule]):
         return jnp.where(problem.probability(problem.place) > 0.5, near, 0.0)
 
     def condition(self, problem: PlanarRule) -> Array:
-        """Bisection ends at the probability 1/2 up to rounding; a quantile of p has the condition 1/(1 - p)."""
+        """Bisection finds the probability 1/2 up to rounding; a quantile of p has the condition 1/(1 - p)."""
         p = problem.probability(problem.place)
         return 1000.0 / jnp.maximum(jnp.minimum(1 - p, jnp.abs(p - 0.5)), 1e-12)
 
@@ -150,7 +154,9 @@ class UniformNoiseRadius(Claim[IntervalRule]):
     source = Source("emergence2026", "Figure 13.11", note="for uniform noise, with the radius")
     population = IntervalRules("uniform")
     relation = AtLeast()
-    control = Control("the class holds a twentieth farther", lambda radius, problem: 1.05 * radius)
+    control = Control(
+        "the class stays the same up to a radius that is a twentieth larger", lambda radius, problem: 1.05 * radius
+    )
     controls = "the distance at which the smoothed class changes"
     unexplained = "shifts along several coordinates, which have less effect"
     trivial = 0.0
@@ -180,7 +186,9 @@ class LaplaceNoiseRadius(Claim[IntervalRule]):
     source = Source("emergence2026", "Figure 13.11", note="for Laplace noise, with the radius")
     population = IntervalRules("laplace")
     relation = AtLeast()
-    control = Control("the class holds a twentieth farther", lambda radius, problem: 1.05 * radius)
+    control = Control(
+        "the class stays the same up to a radius that is a twentieth larger", lambda radius, problem: 1.05 * radius
+    )
     controls = "the distance at which the smoothed class changes"
     unexplained = "shifts along several coordinates"
     trivial = 0.0
@@ -197,9 +205,9 @@ class LaplaceNoiseRadius(Claim[IntervalRule]):
 
 
 def _steepest(problem: IntervalRule, key: Key[Array, ""]) -> Array:
-    """The largest difference quotients of the smoothed function and of its quantile, over random pairs.
+    """Return the largest difference quotients of the smoothed function and of its quantile, over random pairs.
 
-    The distance of the pairs is at most a tenth of the noise.
+    The distance within each pair is at most a tenth of the standard deviation of the noise.
     """
     place_key, step_key = jax.random.split(key)
     left = problem.scale * jax.random.uniform(place_key, (1024,), minval=-2.0, maxval=2.0)
@@ -223,7 +231,9 @@ class PrintedSmoothedSlope(Claim[IntervalRule]):
     source = Source("salman2019smoothing", "Lemma 1", note="as printed, with its constant")
     population = IntervalRules()
     relation = AtMost()
-    control = Control("nine twentieths of the constant are enough", lambda slope, problem: 0.45 * slope)
+    control = Control(
+        "the Lipschitz constant is nine twentieths of the printed one", lambda slope, problem: 0.45 * slope
+    )
     controls = "how much an average under noise can change"
     unexplained = "the sharp constant, which is half of the printed one"
     trivial = "f itself may jump"
@@ -280,7 +290,7 @@ class RadiusFromCounts(Claim[Drawn]):
     )
     controls = "the certificate that a finite number of draws gives"
     unexplained = "how much larger a radius becomes with more draws"
-    trivial = "a radius may be anything"
+    trivial = "a radius may be any number"
     traced = False  # the limit is SciPy's
     trials = 400
 
@@ -294,13 +304,13 @@ class RadiusFromCounts(Claim[Drawn]):
 
 
 def _certified(problem: Drawn, count: int) -> Array:
-    """The radius that `count` draws of the class certify."""
+    """Return the radius that is certified if the class occurs in `count` draws."""
     limit = share_interval(float(count), float(problem.n - count), 1 - 2 * _ALPHA)[0]
     return jnp.asarray(smoothed_radius(max(limit, 0.5), float(problem.sigma)))
 
 
 def _typical(problem: Drawn) -> Array:
-    """The certified radius if the class is seen as often as expected; half of the certificates are above it."""
+    """Return the radius certified if the class occurs as often as expected; half of the certificates exceed it."""
     return _certified(problem, round(problem.n * float(problem.p)))
 
 
@@ -315,11 +325,11 @@ class CeilingOfCounts(Claim[Drawn]):
     """
 
     title = "The largest radius that n draws can certify is sigma Phi^-1(alpha^(1/n))"
-    source = Source("cohen2019smoothing", "Section 3.2.2", note="where all draws agree")
+    source = Source("cohen2019smoothing", "Section 3.2.2", note="for draws that all agree")
     population = DrawnClasses()
     relation = Equal()
     control = Control(
-        "the limit is that of Hoeffding's inequality",
+        "the limit follows from Hoeffding's inequality",
         lambda radius, problem: problem.sigma * norm.ppf(1 - jnp.sqrt(jnp.log(1 / _ALPHA) / (2 * problem.n))),
     )
     controls = "the largest certificate that draws can give"
@@ -330,13 +340,13 @@ class CeilingOfCounts(Claim[Drawn]):
         return jnp.asarray(float(problem.sigma) * stats.norm.ppf(_ALPHA ** (1 / problem.n)))
 
     def measure(self, problem: Drawn, key: Key[Array, ""]) -> Array:
-        """The smallest p under which n of n are not too rare, by a root of the binomial tail."""
+        """Find the smallest p for which n of n draws have probability alpha, by a root of the binomial tail."""
         tail = lambda p: stats.binom.sf(problem.n - 1, problem.n, p) - _ALPHA
         limit = optimize.brentq(tail, 0.5, 1 - 1e-12, xtol=1e-15)
         return jnp.asarray(float(problem.sigma) * -stats.norm.isf(limit))
 
     def condition(self, problem: Drawn) -> Array:
-        """The quantile near 1 of a limit 1 - 3/n, and of a power n."""
+        """The condition of a quantile near 1, at a limit of about 1 - 3/n, and of a power n."""
         return jnp.asarray(10.0 * problem.n)
 
 
@@ -361,9 +371,9 @@ class NoRadiusInTheInfinityNorm(Claim[Drawn]):
     predict = -0.5
 
     def measure_at(self, problem: Drawn, key: Key[Array, ""], d: float) -> Array:
-        """Bisection of the move s of all coordinates at once, until the half-space has probability 1/2.
+        """Bisect the shift s of all coordinates at once, until the half-space has probability 1/2.
 
-        It is {u: <1, u> <= t}, and <1, sigma z> is normal of standard deviation sigma sqrt(d).
+        The half-space is {u: <1, u> <= t}, and <1, sigma z> is normal with standard deviation sigma sqrt(d).
         """
         spread = problem.sigma * jnp.sqrt(d)
         edge = norm.ppf(problem.p) * spread

@@ -1,4 +1,4 @@
-"""Errors on a high-dimensional sphere: how near the nearest error is.
+"""Errors on a high-dimensional sphere: the distance to the nearest error.
 
 This theory describes the mean distance from a random point of the sphere to a set of errors, using only the measure of
 the set. Caps are the farthest sets, and even caps are within a few times n^(-1/2). It assumes inputs that are uniform
@@ -25,7 +25,7 @@ class SphereErrors(eqx.Module):
     """A set of errors on the unit sphere of n coordinates.
 
     Args:
-        measure: its share of the sphere.
+        measure: the share of the sphere that the set covers.
         coordinates: 0 for a cap, k for the quadric on which the first k coordinates are long, |(x_1, ..., x_k)| >= r.
         n: the dimension of the space.
     """
@@ -36,14 +36,14 @@ class SphereErrors(eqx.Module):
 
 
 class SphereErrorSets(Population[SphereErrors]):
-    """Half of the sets are caps, the others quadrics, pairs of opposite caps among them."""
+    """Sets of which half are caps and the others quadrics, which include pairs of opposite caps."""
 
     def settings(self) -> Space:
         measure = Real(0.05, 0.001, 0.3, "largest measure of the errors")
         return Space(n=Integer(100, 10, 500, "coordinates"), measure=measure)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SphereErrors:
-        """A measure down to a twentieth of the largest, a set."""
+        """Draw a set, and a measure between a twentieth of the largest measure and the largest."""
         kind_key, size_key, measure_key = jax.random.split(key, 3)
         log = jax.random.uniform(
             measure_key, minval=jnp.log(setting["measure"] / 20), maxval=jnp.log(setting["measure"])
@@ -53,7 +53,7 @@ class SphereErrorSets(Population[SphereErrors]):
         return SphereErrors(jnp.exp(log), coordinates, setting["n"])
 
     def hypotheses(self, problem: SphereErrors) -> list[Hypothesis]:
-        why = "a cap of a larger measure is more than a half-sphere"
+        why = "a cap of a measure above 1/2 is more than a half-sphere"
         return [
             Hypothesis("coordinates", problem.n, ">=", 3, "the sphere is connected"),
             Hypothesis("measure of the errors", problem.measure, "<", 0.5, why),
@@ -61,7 +61,7 @@ class SphereErrorSets(Population[SphereErrors]):
 
 
 class CapOffset(eqx.Module):
-    """A cap of measure 1 - Phi(c)."""
+    """A cap of measure 1 - Phi(c), where Phi is the normal distribution function."""
 
     offset: Float[Array, ""]
 
@@ -76,7 +76,7 @@ def _quadrature() -> tuple[np.ndarray, np.ndarray]:
 
 
 def _distance_to_cap(n: int, measure: float) -> float:
-    """The mean Euclidean distance of a uniform point to a cap, by quadrature over the angle to its axis."""
+    """Return the mean Euclidean distance of a uniform point to a cap, by quadrature over the angle to its axis."""
     edge = np.arccos(2 * stats.beta.isf(measure, (n - 1) / 2, (n - 1) / 2) - 1)
     nodes, weights = _quadrature()
     half = (np.pi - edge) / 2
@@ -100,7 +100,7 @@ class CapsAreFarthest(Claim[SphereErrors]):
     source = Source("emergence2026", "Figure 13.13", note="for the mean distance, by Lévy's inequality")
     population = SphereErrorSets()
     relation = AtMost(delta=0.1)
-    control = Control("half of that distance is enough", lambda distance, problem: distance / 2)
+    control = Control("the mean distance is at most half of that", lambda distance, problem: distance / 2)
     controls = "how far a random input is from the nearest error"
     unexplained = "inputs that are not uniform on a sphere; the shape of a classifier's set of errors"
     traced = False  # quantiles of the beta law are SciPy's
@@ -110,7 +110,7 @@ class CapsAreFarthest(Claim[SphereErrors]):
         return jnp.asarray(_distance_to_cap(problem.n, float(problem.measure)) + _SLACK / np.sqrt(problem.n - 1))
 
     def measure(self, problem: SphereErrors, key: Key[Array, ""]) -> Array:
-        """For each point, the angle to the axis of the cap, or to the subspace of the quadric, and what it exceeds."""
+        """Average the distances to the set, from each point's angle to the cap's axis or to the quadric's subspace."""
         n, k, share = problem.n, int(problem.coordinates), float(problem.measure)
         generator = np.random.default_rng(np.asarray(jax.random.bits(key, (2,), "uint32")))
         points = generator.standard_normal((_DRAWS, n))
@@ -134,7 +134,7 @@ class CapDistanceInManyDimensions(Claim[CapOffset]):
     """
 
     title = "A cap of fixed measure is within a few times n^(-1/2) of a random point"
-    source = Source("gilmer2018", note="main result, on the mean distance, with the order of what it leaves out")
+    source = Source("gilmer2018", note="main result, on the mean distance, with the order of the error")
     # Near 2.2 the correction of order 1/n changes its sign.
     population = Drawn(
         CapOffset,

@@ -1,4 +1,4 @@
-"""The tokens that attention reads, how sharply, and the algorithm that a predictor runs on its prompt."""
+"""Which tokens attention reads, how sharply it reads them, and which algorithm a predictor runs on its prompt."""
 
 from lemmata.core import read_arguments as _read_arguments
 

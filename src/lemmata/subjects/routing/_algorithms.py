@@ -1,4 +1,4 @@
-"""Predictions of known algorithms on prompts of a regression. They are computed from the eigenvectors of the inputs."""
+"""Predictions of known algorithms on regression prompts, computed from singular vectors of the inputs."""
 
 import dataclasses
 import math
@@ -18,12 +18,12 @@ _EXACT = 1e-12
 
 @dataclasses.dataclass(frozen=True)
 class Prompts:
-    """Prompts in units in which inputs and targets have a largest absolute value of 1.
+    """Prompts, scaled so that inputs and targets have a largest absolute value of 1.
 
     Args:
-        x: inputs of the examples.
-        y: their targets.
-        queries: where to predict.
+        x: the inputs of the examples.
+        y: the targets of the examples.
+        queries: the inputs at which targets are predicted.
         tasks: weight vectors that a predictor may have memorised; None if there are none.
     """
 
@@ -33,7 +33,7 @@ class Prompts:
     tasks: Float[np.ndarray, "t d"] | None
 
     def first(self, n: int) -> "Prompts":
-        """The first n examples of each prompt."""
+        """Return the first n examples of each prompt."""
         return Prompts(self.x[:, :n], self.y[:, :n], self.queries, self.tasks)
 
 
@@ -42,9 +42,9 @@ class Scales:
     """Facts about the whole set of prompts that the algorithms use.
 
     Args:
-        ridge: the variance of the noise over that of a weight, by the evidence.
-        inside: whether the evidence has its maximum inside the range of ridges.
-        noise: standard deviation around the memorised tasks; None without tasks.
+        ridge: the variance of the noise divided by the variance of a weight, from the evidence.
+        inside: whether the evidence is largest inside the searched range of ridges, not at its ends.
+        noise: the standard deviation of the targets around the memorised tasks; None without tasks.
     """
 
     ridge: float
@@ -53,10 +53,10 @@ class Scales:
 
 
 def scales(prompts: Prompts) -> Scales:
-    """The ridge from the evidence of all prompts together, and the noise around memorised tasks from their likelihood.
+    """Fit the ridge by the evidence of all prompts together, and the noise around memorised tasks by likelihood.
 
     Args:
-        prompts: with all of their examples.
+        prompts: the prompts with all of their examples.
     """
     roots, along, _ = _along(prompts)
     values, along = roots**2, (roots * along) ** 2
@@ -84,7 +84,7 @@ def scales(prompts: Prompts) -> Scales:
 
 
 def _least(cost: Callable[[float], float], ends: tuple[float, float], count: int = 57) -> tuple[float, bool]:
-    """Where a cost of one number is least: the best of a grid, then between its neighbours."""
+    """Minimise a cost of one number, on a grid and then between the neighbours of the best point."""
     grid = np.linspace(*ends, count)
     best = int(np.argmin([cost(at) for at in grid]))
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, count - 1)]
@@ -94,20 +94,20 @@ def _least(cost: Callable[[float], float], ends: tuple[float, float], count: int
 
 
 def _residuals(prompts: Prompts) -> Float[np.ndarray, "m t"]:
-    """The sum of squares that each task leaves in each prompt."""
+    """Return the sum of squared residuals of each task in each prompt."""
     assert prompts.tasks is not None
     return np.stack([np.sum((prompts.y - prompts.x @ task) ** 2, axis=1) for task in prompts.tasks], axis=1)
 
 
 def predictions(prompts: Prompts, known: Scales, target: Float[np.ndarray, " m"]) -> dict[str, Float[np.ndarray, " m"]]:
-    """The predictions of each algorithm at the queries.
+    """Return the predictions of each algorithm at the queries.
 
-    The step size of descent is one number for all prompts, at which the algorithm is nearest to the target.
+    The step size of descent is one number for all prompts, which is chosen so that descent is nearest to the target.
 
     Args:
-        prompts: with the number of examples that the algorithms may see.
-        known: the known facts about the whole set.
-        target: predictions that the step sizes are fitted to.
+        prompts: the prompts, with only the examples that the algorithms may see.
+        known: the ridge and the noise of the whole set.
+        target: the predictions to which the step sizes are fitted.
     """
     n = prompts.x.shape[1]
     roots, along, queries = _along(prompts)
@@ -142,13 +142,13 @@ def predictions(prompts: Prompts, known: Scales, target: Float[np.ndarray, " m"]
 
 
 def _along(prompts: Prompts) -> tuple[Float[np.ndarray, "m k"], Float[np.ndarray, "m k"], Float[np.ndarray, "m k"]]:
-    """The singular values of the inputs, and targets and queries along the singular vectors."""
+    """Return the singular values of the inputs, and targets and queries along the singular vectors."""
     left, roots, right = np.linalg.svd(prompts.x, full_matrices=False)
     return roots, np.einsum("mnk,mn->mk", left, prompts.y), np.einsum("mkd,md->mk", right, prompts.queries)
 
 
 def _nearest(prompts: Prompts) -> Float[np.ndarray, " m"]:
-    """The target of the nearest input; the mean of the targets of several that are equally near."""
+    """Return the target of the nearest input, or the mean target of several equally near inputs."""
     apart = np.sum((prompts.x - prompts.queries[:, None]) ** 2, axis=2)
     near = apart <= apart.min(axis=1, keepdims=True) * (1 + 1e-12)
     return np.sum(near * prompts.y, axis=1) / np.sum(near, axis=1)

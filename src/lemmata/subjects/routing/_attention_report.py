@@ -31,18 +31,19 @@ class AttentionReport:
     """The tokens that the rows of an attention matrix read.
 
     Args:
-        effective: for each query, exp of the entropy of its weights. It is the number of tokens that the query reads.
+        effective: for each query, exp of the entropy of its weights, which is the effective number of tokens that it
+            reads.
         largest: for each query, its largest weight.
-        span: the largest difference between two logits of one query. lengths, bounds: numbers of keys, and the largest
-            weight that logits with this span can give to a single key.
+        span: the largest difference between two logits of one query.
+        lengths, bounds: numbers of keys, and the largest weight that logits with this span can give to a single key.
         half: with this many keys or more, no weight can exceed 1/2.
         contraction: the largest factor by which the spread of any values is multiplied. It is the largest total
             variation distance between two rows.
         mixed: the largest mixed difference M of four logits; the contraction is at most tanh(M/4). It is infinite for
             logits with a mask that differs between queries.
-        masked: how many logits are minus infinity.
+        masked: the number of logits that are minus infinity.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     effective: Float[np.ndarray, " q"]
@@ -59,7 +60,7 @@ class AttentionReport:
 
     @property
     def most(self) -> float:
-        """tanh(M/4), the bound on the contraction."""
+        """The bound tanh(M/4) on the contraction, where M is `mixed`."""
         return math.tanh(self.mixed / 4)
 
     def __str__(self) -> str:
@@ -78,7 +79,7 @@ class AttentionReport:
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def plot(self) -> Any:
-        """An Altair chart: how many queries read how many tokens."""
+        """Plot a histogram of the effective numbers of tokens of the queries, with Altair."""
         import altair as alt
 
         ink: dict[str, Any] = {"labelColor": "#7b828c", "titleColor": "#7b828c"}
@@ -99,14 +100,15 @@ class AttentionReport:
 
 
 def attention_report(logits: Any, *, lengths: Any = None) -> AttentionReport:
-    """How many tokens each query of an attention head reads, and what its logits can do at other lengths and depths.
+    """Report how many tokens each query of an attention head reads, and the effect of its logits at other lengths.
 
     Pass the logits before the softmax, after the division by sqrt(d). A masked entry is minus infinity.
 
     The effective number of tokens is exp of the entropy of a row. Logits with span S can give one of n keys at most the
     weight 1/(1 + (n - 1) e^-S). So a head whose span does not grow with the length stops reading single tokens. The
     contraction is exact for these logits. After the layer, the spread of any values is at most this factor times their
-    spread before. If tokens approach each other by a factor s, M falls by s², so the spread falls by s³.
+    spread before. Let M be the largest mixed difference of four logits (`mixed`). If the distances between tokens
+    shrink by a factor s, M shrinks by s², so the spread after the layer shrinks by s³.
 
     Args:
         logits: shape (queries, keys); numbers, or minus infinity if a query may not look.
@@ -146,7 +148,10 @@ def attention_report(logits: Any, *, lengths: Any = None) -> AttentionReport:
     bounds = np.array([_bound(n, span) for n in sizes])
     conditions = (
         Condition(
-            "the logits of a query span at most this much at other lengths too", None, None, "the bounds assume this"
+            "the logits of a query span at most this much at other lengths too",
+            None,
+            None,
+            "the bounds at other lengths assume this",
         ),
         Condition(
             f"no finite logit is {_MASK:g} below the largest of its query",
@@ -164,13 +169,13 @@ def attention_report(logits: Any, *, lengths: Any = None) -> AttentionReport:
             "the span limits the weight of one key (bound at the largest length)",
             float(bounds.min()),
             bool(bounds.min() < _ONE),
-            "a bound of 1 says nothing; pass larger lengths",
+            "a bound of 1 is vacuous; pass larger lengths",
         ),
         Condition(
-            "the layer brings values nearer to each other (factor)",
+            "the layer reduces the spread of values (factor below 1)",
             contraction,
             contraction < _ONE,
-            "a factor of 1 says nothing about the rank",
+            "a factor of 1 does not show a loss of rank",
         ),
     )
     return AttentionReport(
@@ -214,12 +219,12 @@ def _lengths(lengths: Any) -> tuple[int, ...]:
 
 
 def _bound(n: int, span: float) -> float:
-    """1/(1 + (n - 1) e^-span), without overflow."""
+    """Return 1/(1 + (n - 1) e^-span), without overflow."""
     return 1 / (1 + math.exp(math.log(n - 1) - span)) if n > 1 and math.log(n - 1) - span < 700 else float(n == 1)
 
 
 def _contraction(weights: np.ndarray) -> tuple[float, bool]:
-    """The largest total variation distance of two rows; twice the distance from the mean row if there are too many."""
+    """Return the largest total variation distance of two rows; for many rows, twice that from the mean row."""
     q, n = weights.shape
     if q * q * n / 2 > _WORK:
         return min(1.0, float(np.abs(weights - weights.mean(axis=0)).sum(axis=1).max())), False
@@ -232,9 +237,7 @@ def _contraction(weights: np.ndarray) -> tuple[float, bool]:
 
 
 def _mixed(table: np.ndarray, seen: np.ndarray) -> float:
-    """The largest (L_ij - L_ik) - (L_lj - L_lk). It is infinite if one query attends to a key that another query does
-    not attend to.
-    """
+    """Return the largest (L_ij - L_ik) - (L_lj - L_lk); infinite if the masks of two queries differ."""
     if (seen != seen[0]).any():
         return math.inf
     table = table[:, seen[0]]

@@ -13,10 +13,10 @@ class Lookup(eqx.Module):
     """A query and n keys, of which the first is the right one.
 
     Args:
-        query: q.
-        keys: k_1, ..., k_n.
-        sharpness: beta; the logits are beta <q, k_j>.
-        missed: the weight that other keys may have together.
+        query: the query q.
+        keys: the keys k_1, ..., k_n.
+        sharpness: the inverse temperature beta; the logits are beta <q, k_j>.
+        missed: the weight that the wrong keys may have together.
     """
 
     query: Float[Array, " d"]
@@ -26,13 +26,13 @@ class Lookup(eqx.Module):
 
     @property
     def lead(self) -> Float[Array, ""]:
-        """The lead: <q, k_1> minus the largest other score."""
+        """The lead: <q, k_1> minus the largest <q, k_j> of the other keys."""
         scores = self.keys @ self.query
         return scores[0] - jnp.max(scores[1:])
 
 
 class Lookups(Population[Lookup]):
-    """In half of the problems all wrong keys have the same score, and otherwise scores below it."""
+    """Lookups in which all wrong keys have the same score, or, in half of the problems, different scores below it."""
 
     settings = Space(n=rows(64, 3, 4096, corners=(32, 128)), d=dimension(8, 2, 64))
 
@@ -49,9 +49,9 @@ class Lookups(Population[Lookup]):
         return Lookup(query, keys, (0.5 + times) * jnp.log(n) / lead, missed)
 
     def hypotheses(self, problem: Lookup) -> list[Hypothesis]:
-        return [Hypothesis("the right key leads", problem.lead, ">", 0.0)]
+        return [Hypothesis("the right key has the largest score", problem.lead, ">", 0.0)]
 
 
 def first_weight(logits: Float[Array, " n"]) -> Float[Array, ""]:
-    """The softmax weight of the first of n logits."""
+    """Return the softmax weight of the first of n logits."""
     return jax.nn.softmax(logits)[0]

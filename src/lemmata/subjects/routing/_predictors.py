@@ -1,4 +1,4 @@
-"""How a user's predictor is called: functions on arrays of the prompts' precision, modules of PyTorch on tensors."""
+"""Call a user's predictor: functions with arrays of the prompts' precision, and modules of PyTorch with tensors."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -13,17 +13,18 @@ Call = Callable[[np.ndarray, np.ndarray, np.ndarray], Any]
 
 @contextlib.contextmanager
 def calls_of(predict: Any, kinds: tuple[np.dtype, ...]) -> Iterator[Call]:
-    """A function that calls a predictor with copies of one prompt, and says what failed.
+    """Return a function that calls a predictor with copies of one prompt, and says in an error what failed.
 
-    A module of PyTorch gets tensors with the precision and the device of its parameters. It runs in evaluation mode and
-    without gradients, and afterwards its mode is as before.
+    A module of PyTorch gets tensors with the precision and the device of its parameters. It runs in evaluation mode
+    and without gradients. Afterwards, its mode is restored.
 
     Args:
         predict: a function of inputs, targets and a query, or such a module.
         kinds: the types of the arrays that a function gets.
 
     Raises:
-        SettingError: for a predictor that cannot be called; by its call, for one that fails.
+        SettingError: for a predictor that cannot be called; when the returned function is called, for a predictor that
+            fails.
     """
     if not callable(predict) or isinstance(predict, type):
         raise SettingError("predict", found=f"a {type(predict).__name__}",
@@ -60,5 +61,5 @@ def _tried(predict: Call, *prompt: Any) -> Any:
 
 
 def _of_types(text: str) -> bool:
-    """Whether the error comes from another library and is about different types."""
+    """Whether the error comes from another library and concerns different types."""
     return any(word in text.lower() for word in ("dtype", "float32", "float64", "double"))

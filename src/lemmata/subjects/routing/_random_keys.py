@@ -1,6 +1,4 @@
-"""How sharp a lookup among random keys must be. The nearest keys are drawn, and the mean of the more distant keys is
-used.
-"""
+"""The sharpness of a lookup among random keys; the nearest keys are drawn, and the others replaced by their mean."""
 
 import dataclasses
 import functools
@@ -23,9 +21,10 @@ class Draws:
 
     Args:
         halves: sin²(t/2) for the angles t.
-        counts: how many keys each represents.
-        drawn: how many of them are keys. The others are quadrature nodes.
-        noise: one standard normal number for each draw. By it, the sum over the other keys differs from its mean.
+        counts: the number of keys that each entry represents.
+        drawn: the number of entries that are keys; the others are quadrature nodes.
+        noise: one standard normal number for each draw, which sets the deviation of the sum over the other keys from
+            its mean.
     """
 
     halves: Float[np.ndarray, "m k"]
@@ -36,15 +35,16 @@ class Draws:
 
 @functools.lru_cache(maxsize=8)
 def draws_of(n: int, d: int, count: int) -> Draws:
-    """Random sets of n - 1 keys that are uniform on the sphere.
+    """Draw sets of n - 1 random keys that are uniform on the sphere.
 
-    Shares of the sphere that are nearer than a key are uniform. Their order statistics are drawn by Rényi's formula.
-    The order statistics of the nearest key are spread evenly over the draws.
+    For a random key, the share of the sphere that is nearer to the query than the key is uniform. The order statistics
+    of these shares are drawn by Rényi's formula. The order statistics of the nearest key are spread evenly over the
+    draws.
 
     Args:
-        n: keys, with the right one.
-        d: dimensions.
-        count: draws.
+        n: the number of keys, including the right one.
+        d: the dimension of the keys.
+        count: the number of draws.
     """
     rng = np.random.default_rng(0)
     others = n - 1
@@ -67,18 +67,18 @@ def draws_of(n: int, d: int, count: int) -> Draws:
 
 
 def gap_of(n: int, weight: float) -> float:
-    """The necessary lead of the right logit if all others are equal; it is also exact near the weight 1/n."""
+    """Return the lead that the right logit needs if all others are equal; accurate even for weights near 1/n."""
     return math.log1p((n * weight - 1) / (1 - weight))
 
 
 def needed(draws: Draws, n: int, weight: float, unit: float = 0.0) -> Float[np.ndarray, " m"]:
-    """The inverse temperature at which the right key has the weight, for each draw. It is infinite if there is none.
+    """Return, for each draw, the inverse temperature that gives the right key the weight; infinite if none does.
 
     Args:
-        draws: of the other keys.
-        n: keys, with the right one.
+        draws: the draws of the other keys.
+        n: the number of keys, including the right one.
         weight: the weight of the right key.
-        unit: relative rounding error of all logits, in the worst case.
+        unit: the largest relative rounding error of a logit.
     """
     halves, gap = draws.halves, gap_of(n, weight)
     behind = np.where(halves <= 0.5, 2 * halves - 2 * unit * (1 - halves), 2 * halves * (1 - unit))
@@ -96,9 +96,9 @@ def needed(draws: Draws, n: int, weight: float, unit: float = 0.0) -> Float[np.n
 def _crossing(
     falling: Callable[[np.ndarray], np.ndarray], low: Float[np.ndarray, " m"], high: Float[np.ndarray, " m"]
 ) -> Float[np.ndarray, " m"]:
-    """Where falling functions are 0, by Ridders' method. It is exact in a few steps for exponential functions.
+    """Find zeros of falling functions by Ridders' method, which is exact in a few steps for exponential functions.
 
-    If a function has one sign between the ends, it is the end that is nearer to 0.
+    If a function has the same sign at both ends, the result is the end at which it is nearer to 0.
     """
     above, below, last = falling(low), falling(high), low
     for _ in range(_STEPS):
@@ -122,7 +122,7 @@ def _left(
     below: Float[np.ndarray, "m k"], counts: Float[np.ndarray, "m k"], drawn: int, noise: Float[np.ndarray, " m"],
     n: int, weight: float,
 ) -> Float[np.ndarray, " m"]:  # fmt: skip
-    """A number above 0 if the other keys have too much weight."""
+    """Return a number that is above 0 if the other keys have too much weight."""
     close = gap_of(n, weight) < _CLOSE  # then 1 is taken off each term, and off the aim
     terms = np.expm1(-below) if close else np.exp(-below)
     total = np.sum(counts[:, :drawn] * terms[:, :drawn], axis=1)

@@ -42,10 +42,10 @@ class LogitFormat:
 
     Args:
         name: the name of the format.
-        bits: its significant bits, p.
-        resolves: 2u/(1 + u), where u = 2^-p. A lead above it survives rounding at every inverse temperature.
-        sharpness: the inverse temperature that keeps the weight after rounding; infinite if none is sure to.
-        holds: whether there is one, and the format can hold its logits.
+        bits: the number p of its significant bits.
+        resolves: the lead 2u/(1 + u), where u = 2^-p. A larger lead survives rounding at every inverse temperature.
+        sharpness: the inverse temperature that guarantees the weight after rounding; infinite if none does.
+        holds: whether `sharpness` is finite and the format can represent the logits.
     """
 
     name: str
@@ -60,19 +60,19 @@ class Retrieval:
     """A softmax lookup among n unit keys in d dimensions, where the query is one of the keys.
 
     Args:
-        n, d: keys and dimensions.
-        weight: that the right key should have.
-        gap: by how much its logit must be above the others if these are equal.
+        n, d: the number of keys and their dimension.
+        weight: the weight that the right key should have.
+        gap: the lead that the right logit needs if all other logits are equal.
         sharpness: the inverse temperature for keys that are uniform on the sphere, and the range of 90 % of draws.
-        lead: the lead of the right key over the nearest one, which is 1 minus their inner product. Median, 5 % and 95
-            %.
-        spread: the inverse temperature for the best arrangement; None if the best arrangement is not known.
-        least: no arrangement of keys needs less.
-        dimension: from here on, random keys need an inverse temperature of the order of `gap`. In fewer dimensions, the
-            nearest wrong key determines the inverse temperature.
-        formats: number formats of the logits.
+        lead: the lead of the right key over the nearest wrong key, which is 1 minus their inner product: median, 5 %
+            and 95 % quantiles.
+        spread: the inverse temperature for the best arrangement of keys; None if the best arrangement is not known.
+        least: a lower bound on the inverse temperature for every arrangement of keys.
+        dimension: the dimension from which on random keys need an inverse temperature of the order of `gap`. In fewer
+            dimensions, the nearest wrong key determines the inverse temperature.
+        formats: the results for number formats of the logits.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     n: int
@@ -107,7 +107,7 @@ class Retrieval:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """An Altair chart: the inverse temperature against the dimension, for random keys and the least."""
+        """Plot the inverse temperature for random keys, and its lower bound, against the dimension, with Altair."""
         import altair as alt
 
         most = max(4 * self.dimension, 2 * self.d, 8)
@@ -129,19 +129,18 @@ class Retrieval:
 
 
 def retrieval(n: int | float, d: int | float, bits: int | str | None = None, *, weight: float | int = 0.5) -> Retrieval:
-    """The scale that a softmax lookup among n unit keys in d dimensions needs, and whether a number format is enough.
+    """Return the scale of logits for a softmax lookup among n unit keys in d dimensions, and which formats suffice.
 
     The query is one of the keys, and the logits are the inverse temperature times the inner products. With p
     significant bits each logit is rounded by a relative error of at most u = 2^-p. In the worst case, rounding lowers
     the lead D of the right key to D - u(2 - D). So a format always preserves a lookup if D is above 2u/(1 + u).
 
     Args:
-        n: keys.
-        d: dimensions of queries and keys.
-        bits: significant bits of the logits (11 for float16), the name of a format, or None for all formats.
-        weight: that the right key should have.
-
-    Raises:
+        n: the number of keys.
+        d: the dimension of queries and keys.
+        bits: the number of significant bits of the logits (11 for float16), the name of a format, or None for all
+            formats.
+        weight: the weight that the right key should have. Raises:
         SettingError: for invalid numbers, or a weight of at most 1/n.
 
     Example:
@@ -163,10 +162,16 @@ def retrieval(n: int | float, d: int | float, bits: int | str | None = None, *, 
     least, dimension = gap * (n - 1) / n, max(2, math.ceil(4 * gap))
     conditions = (
         Condition(
-            "keys are independent and uniform on the sphere", None, None, "the first number and the formats assume this"
+            "keys are independent and uniform on the sphere",
+            None,
+            None,
+            "the inverse temperature and the formats assume this",
         ),
         Condition(
-            "only the logits are rounded, to the nearest number", None, None, "sums and products are rounded as well"
+            "only the logits are rounded, to the nearest number",
+            None,
+            None,
+            "in practice, sums and products are rounded as well",
         ),
     )
     return Retrieval(
@@ -178,7 +183,7 @@ def retrieval(n: int | float, d: int | float, bits: int | str | None = None, *, 
 
 
 def _at_most(name: str, value: Any, most: int) -> int:
-    """A whole number from 2 to the largest."""
+    """Return a whole number from 2 to the largest allowed number."""
     if isinstance(value, int) and value > most:  # which may be too large for a float
         raise SettingError(name, found=f"a number of {len(str(value))} digits", rule=f"at most {most:g}")
     number = whole(name, value, 2)
@@ -209,7 +214,7 @@ def _format(given: tuple[str, int, float], draws: Draws, n: int, weight: float) 
 
 
 def _half_lead(n: int, d: int, quantile: float) -> float:
-    """sin²(t/2) for the angle t of the nearest of n - 1 keys, at a quantile of t."""
+    """Return sin²(t/2), where t is a quantile of the angle to the nearest of n - 1 keys."""
     tail = -math.expm1(math.log1p(-quantile) / (n - 1))
     return float(special.betaincinv((d - 1) / 2, (d - 1) / 2, tail))
 
@@ -219,12 +224,12 @@ def _lead(n: int, d: int, quantile: float) -> float:
 
 
 def _share_of(values: np.ndarray, share: float) -> float:
-    """The number that this share of the draws does not exceed."""
+    """Return the number that this share of the draws does not exceed."""
     return float(np.quantile(values, share, method="inverted_cdf"))
 
 
 def _spread(n: int, d: int, weight: float) -> float | None:
-    """The inverse temperature for a regular simplex, or for keys at equal distances on a circle."""
+    """Return the inverse temperature for a regular simplex, or for keys at equal distances on a circle; else None."""
     if d >= n - 1:
         return gap_of(n, weight) * (n - 1) / n
     if d > 2:

@@ -1,4 +1,4 @@
-"""Which known algorithm a predictor that learns from its prompt is nearest to."""
+"""Find the known algorithms that are nearest to a predictor that learns from its prompt."""
 
 import dataclasses
 import html
@@ -30,24 +30,25 @@ _LARGEST = 1e140  # its square, times a number of prompts, is finite
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class AlgorithmDistances:
-    """Squared distances of a predictor to known algorithms, on prompts of several lengths.
+    """The squared distances between a predictor and known algorithms, on prompts of several lengths.
 
     Args:
         names: the names of the algorithms.
-        lengths: numbers of examples.
+        lengths: the numbers of examples in the prompts.
         distances: the mean squared difference between the predictor and each algorithm, for each length.
         intervals: confidence intervals of the distances.
-        behind: by how much each algorithm is farther than the nearest one, for each length.
-        behind_intervals: confidence intervals of these differences, paired over prompts and together for all
-            algorithms.
-        farther: which algorithms are shown to be farther away than the nearest one, on average or in most prompts.
+        behind: the distance of each algorithm minus the distance of the nearest algorithm, for each length.
+        behind_intervals: confidence intervals of these differences, paired over prompts; they hold for all algorithms
+            together.
+        farther: whether each algorithm is shown to be farther away than the nearest one, on average or in most
+            prompts.
         nearest: the name of the nearest algorithm, for each length.
-        size: the mean square of the predictor, for each length.
-        ridge: the variance of the noise over the variance of a weight, by the evidence of all prompts.
+        size: the mean square of the predictor's answers, for each length.
+        ridge: the variance of the noise divided by the variance of a weight, from the evidence of all prompts.
         prompts: the number of prompts.
         level: the confidence level of the intervals.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     names: tuple[str, ...]
@@ -86,7 +87,7 @@ class AlgorithmDistances:
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def _runs(self) -> list[str]:
-        """The nearest algorithms with the first and last length of each."""
+        """Return the nearest algorithms, each with its first and last length."""
         runs: list[list[Any]] = []
         for n, name in zip(self.lengths, self.nearest, strict=True):
             if runs and runs[-1][2] == name:
@@ -96,7 +97,7 @@ class AlgorithmDistances:
         return [f"{first if first == last else f'{first} to {last}'}: {name}" for first, last, name in runs]
 
     def plot(self) -> Any:
-        """An Altair chart: the distance to each algorithm over the mean square of the predictor, by length."""
+        """Plot each algorithm's distance, divided by the mean square of the predictor, by length, with Altair."""
         import altair as alt
 
         ink: dict[str, Any] = {"labelColor": "#7b828c", "titleColor": "#7b828c"}
@@ -118,7 +119,7 @@ class AlgorithmDistances:
         return chart.configure_axis(**ink).configure_legend(labelColor="#7b828c").configure_view(stroke=None)
 
     def _near_ones(self) -> set[int]:
-        """The six algorithms with the smallest mean share."""
+        """Return the six algorithms with the smallest mean relative distance."""
         some = self.size > 0
         share = np.mean(self.distances[some] / self.size[some, None], axis=0)
         return set(np.argsort(share, kind="stable")[:_SHOWN].tolist())
@@ -138,13 +139,13 @@ def which_algorithm(
     lengths: Any = None,
     level: float | int = 0.95,
 ) -> AlgorithmDistances:
-    """The squared distance of a predictor that learns in context to known algorithms for linear regression.
+    """Compare a predictor that learns in context with known algorithms for linear regression, by squared distances.
 
-    The predictor is called once for each prompt and length, and a last time for the first prompt. The algorithms are
-    these: predicting 0; the mean of the targets; the nearest neighbour; ridge regression; least squares of the smallest
-    norm; 1 to 16 steps of gradient descent from 0; Newton's iteration for the inverse of S = X'X/n from S/|S|²; and the
-    posterior mean over `tasks`. The ridge is the one of the largest evidence of all prompts. The step size of descent
-    is one number for all prompts of a length, at which descent is nearest to the predictor.
+    The predictor is called once for each prompt and length, and once more for the first prompt. The algorithms are:
+    predicting 0; the mean of the targets; the nearest neighbour; ridge regression; least squares of the smallest norm;
+    1 to 16 steps of gradient descent from 0; Newton's iteration for the inverse of S = X'X/n from S/|S|²; and the
+    posterior mean over `tasks`. The ridge maximises the evidence of all prompts. The step size of descent is one
+    number for all prompts of a length, chosen so that descent is nearest to the predictor.
 
     No algorithm has an intercept. If the mean of your targets is not 0, add a column of ones to the inputs.
 
@@ -153,8 +154,8 @@ def which_algorithm(
             arrays of NumPy. A torch.nn.Module gets tensors of its own precision, in evaluation mode.
         prompts: inputs (m, n, d), targets (m, n) and queries (m, d) of m prompts. If they have single or half
             precision, a function gets arrays of single precision, and otherwise of double precision.
-        tasks: weight vectors (t, d), for a predictor that may have memorised them.
-        lengths: how many of the n examples are shown; by default up to 5 numbers up to n.
+        tasks: weight vectors (t, d) that the predictor may have memorised.
+        lengths: how many of the n examples are shown, one number or several; by default, up to 5 numbers up to n.
         level: the confidence level of the intervals.
 
     Raises:
@@ -202,20 +203,20 @@ def which_algorithm(
     repeated = len(rows) - len(np.unique(rows, axis=0))
     conditions = (
         Condition("prompts are independent draws of one distribution", None, None, "for the intervals"),
-        Condition("prompts that repeat an earlier one", float(repeated), repeated == 0,
-                  "otherwise intervals are too short"),
+        Condition("prompts that repeat an earlier prompt", float(repeated), repeated == 0,
+                  "otherwise the intervals are too short"),
         Condition("the largest share of one prompt in a distance", heaviest, heaviest <= 0.5,
                   "otherwise intervals mislead"),
         Condition("the predictor gives the same answer to the first prompt twice (difference)",
                   float(again * unit_y), bool(abs(again) <= _SAME * largest),
-                  "otherwise its answers depend on chance or on earlier prompts"),
+                  "otherwise the answers depend on chance or on earlier prompts"),
         Condition("the evidence is largest at a ridge inside the range", None, known.inside,
                   "otherwise the ridge predictor equals least squares, or 0"),
     )  # fmt: skip
     left = float(apart[-1].mean(axis=1).min() / size[-1]) if size[-1] > 0 else 0.0
     conditions += (
         Condition("the nearest algorithm is near (its distance divided by the mean square of the predictor)", left,
-                  left < 0.5, "otherwise the predictor is none of these algorithms"),
+                  left < 0.5, "otherwise the predictor is not one of these algorithms"),
     )  # fmt: skip
     error = (1 - level) / (2 * (len(names) - 1))  # of each algorithm, by its mean and by its prompts
     between = _interval(behind, 1 - error, signed=True)
@@ -228,13 +229,13 @@ def which_algorithm(
 
 
 def _in_most(behind: Float[np.ndarray, "k a m"], error: float) -> Bool[np.ndarray, "k a"]:
-    """Where an algorithm is shown to be farther in more than half of the prompts, by the sign test."""
+    """Whether each algorithm is shown, by the sign test, to be farther in more than half of the prompts."""
     more, less = (behind > 0).sum(axis=2), (behind < 0).sum(axis=2)
     return stats.binom.sf(more - 1, more + less, 0.5) <= error
 
 
 def _prompts(prompts: Any) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], tuple[np.dtype, ...]]:
-    """The prompts in double precision, and the types of the arrays that a predictor gets: single, or double."""
+    """Return the prompts in double precision, and the types of the arrays that a predictor gets, single or double."""
     if not isinstance(prompts, tuple | list) or len(prompts) != 3:
         raise ShapeError("prompts", found=f"a {type(prompts).__name__}", rule="three arrays: inputs, targets, queries")
     names = ("inputs", "targets", "queries")
@@ -291,7 +292,7 @@ def _lengths(lengths: Any, n: int) -> tuple[int, ...]:
 
 
 def _answers(call: Call, x: np.ndarray, y: np.ndarray, queries: np.ndarray, n: int) -> np.ndarray:
-    """The predictions for the first n examples of the prompts."""
+    """Return the predictions from the first n examples of each prompt."""
     found = np.empty(len(x))
     for place in range(len(x)):
         answer = single_of("answer of predict", call(x[place, :n], y[place, :n], queries[place]))
@@ -302,7 +303,7 @@ def _answers(call: Call, x: np.ndarray, y: np.ndarray, queries: np.ndarray, n: i
 
 
 def _interval(values: Float[np.ndarray, "k a m"], level: float, signed: bool = False) -> Float[np.ndarray, "k a 2"]:
-    """Student's intervals of means. Intervals of squares are cut at 0."""
+    """Return Student's t intervals of means. Intervals of squares are cut at 0."""
     m = values.shape[2]
     half = stats.t.ppf((1 + level) / 2, m - 1) * values.std(axis=2, ddof=1) / np.sqrt(m)
     mean = values.mean(axis=2)
@@ -311,7 +312,7 @@ def _interval(values: Float[np.ndarray, "k a m"], level: float, signed: bool = F
 
 
 def _heaviest(apart: Float[np.ndarray, "a m"], size: float) -> float:
-    """The largest share that one prompt has in a distance; distances of rounding do not count."""
+    """Return the largest share of one prompt in a distance; distances at the level of rounding do not count."""
     total = apart.sum(axis=1)
     counted = apart.mean(axis=1) > 1e-20 * size
     return float(np.max(apart.max(axis=1)[counted] / total[counted], initial=0.0))

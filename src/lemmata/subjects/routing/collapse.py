@@ -1,4 +1,4 @@
-"""Averaging without skip connections: how fast attention makes tokens equal, and how little one token matters.
+"""Attention without skip connections: how fast it makes tokens equal, and how little one token matters.
 
 This theory bounds the spread of the outputs of an attention layer by the spread of its inputs. It also bounds the
 effect of one input token on the others. It assumes no skip connection, or logits that are small. It does not explain
@@ -32,17 +32,17 @@ class AttentionLogits(eqx.Module):
 
 
 def mixed_difference(logits: Float[Array, "q n"]) -> Float[Array, ""]:
-    """The largest (L_ij - L_ik) - (L_lj - L_lk) over rows i, l and columns j, k.
+    """Return the largest (L_ij - L_ik) - (L_lj - L_lk) over rows i, l and columns j, k.
 
     Args:
-        logits: L.
+        logits: the matrix L of logits.
     """
     across = logits[:, None] - logits[None, :]  # of two rows, at each column
     return jnp.max(jnp.max(across, axis=-1) - jnp.min(across, axis=-1))
 
 
 class AllAttentionLogits(Population[AttentionLogits]):
-    """In half of the problems two groups of queries prefer two groups of keys; otherwise logits are normal."""
+    """Logits, in half of the problems normal; in the others, two groups of queries prefer two groups of keys."""
 
     settings = Space(q=rows(6, 2, 64, corners=(3, 12)), n=dimension(8, 2, 64, corners=(4, 16)))
 
@@ -93,12 +93,12 @@ class AttentionContracts(Claim[AttentionLogits]):
         return jnp.ptp(jax.nn.softmax(problem.logits, axis=1) @ problem.values)
 
     def condition(self, problem: AttentionLogits) -> Array:
-        """Outputs of the size of the values may nearly agree."""
+        """Two outputs of the size of the values may nearly agree, so their difference cancels."""
         size = jnp.max(jnp.abs(problem.values)) / jnp.maximum(_largest_spread(problem, 4.0), 1e-300)
         return (len(problem.values) + jnp.max(jnp.abs(problem.logits))) * (1 + size)
 
     def trivial(self, problem: AttentionLogits) -> Array:
-        """Averages are between the least and the largest value."""
+        """The outputs are averages, so they differ by at most the range of the values."""
         return jnp.ptp(problem.values)
 
 
@@ -107,7 +107,7 @@ def _largest_spread(problem: AttentionLogits, four: float) -> Array:
 
 
 class TokensNearTheirMean(eqx.Module):
-    """A mean token, directions of the residuals, and the matrices of an attention layer."""
+    """A mean token, the residuals e_i of the tokens, and the matrices of an attention layer."""
 
     mean: Float[Array, " d"]
     residual: Float[Array, "n d"]
@@ -165,7 +165,7 @@ class TwoLayers(eqx.Module):
 
 
 def two_layers(net: TwoLayers, tokens: Float[Array, "n d"]) -> Float[Array, "n d"]:
-    """The outputs: attention without a mask, then a feed-forward map with tanh, both with skip connections."""
+    """Return the outputs of two layers of unmasked attention and a feed-forward map, with skip connections."""
     d = tokens.shape[1]
     for product, value, inner, outer in zip(net.product, net.value, net.inner, net.outer, strict=True):
         logits = tokens @ product @ tokens.T / jnp.sqrt(d)
@@ -175,7 +175,7 @@ def two_layers(net: TwoLayers, tokens: Float[Array, "n d"]) -> Float[Array, "n d
 
 
 def _logits_small(problem: TwoLayers) -> Hypothesis:
-    """A bound on first-layer logits of tokens of signs, against half of log n at the least n."""
+    """Check that a typical first-layer logit, for tokens of signs, is below half of log n at the least n."""
     size = jnp.sqrt(jnp.mean(problem.product[0] ** 2) * problem.product.shape[-1])
     return Hypothesis("typical logit", size, "<", jnp.log(32.0) / 2, "otherwise few tokens have most of the weight")
 

@@ -1,4 +1,4 @@
-"""Task families in context: which differences between families the examples of a prompt can show.
+"""Task families in context: the differences between families that the examples of a prompt can show.
 
 This theory computes the posterior odds of two families of linear tasks. It assumes normal priors and normal noise of
 known scales. It does not explain how pretraining weighs families that are rare.
@@ -19,13 +19,13 @@ _REPEATS = 8
 
 
 def log_evidence(x: Float[Array, "n d"], y: Float[Array, " n"], noise: Array, scale: Array) -> Float[Array, ""]:
-    """The log density of y = x w + z at w ~ N(0, scale² I), z ~ N(0, noise² I), without the factors of 2 pi.
+    """Return the log density of y = x w + z for w ~ N(0, scale² I) and z ~ N(0, noise² I), without factors of 2 pi.
 
     Args:
-        x: inputs.
-        y: targets.
-        noise: standard deviation of z.
-        scale: standard deviation of w.
+        x: the inputs.
+        y: the targets.
+        noise: the standard deviation of z.
+        scale: the standard deviation of w.
     """
     n, d = x.shape
     ridge = (noise / scale) ** 2
@@ -36,7 +36,7 @@ def log_evidence(x: Float[Array, "n d"], y: Float[Array, " n"], noise: Array, sc
 
 
 class ScaledTask(eqx.Module):
-    """A weight vector w, the scale tau of the second family's prior, and the noise."""
+    """A weight vector w, the scale tau of the second family's prior of w, and the noise."""
 
     w: Float[Array, " d"]
     tau: Float[Array, ""]
@@ -116,20 +116,20 @@ class NoisyTasks(Population[NoisyTask]):
 
     def hypotheses(self, problem: NoisyTask) -> list[Hypothesis]:
         apart = jnp.abs(jnp.log(problem.ratio))
-        return [Hypothesis("|log of the ratio|", apart, ">", 0.2, "equal families have odds 0")]
+        return [Hypothesis("|log of the ratio|", apart, ">", 0.2, "equal families have log odds of 0")]
 
 
 class NoiseIsResolved(Claim[NoisyTask]):
     """Two families of linear tasks in d dimensions have the same prior w ~ N(0, I) and noise of variance s_1² and s_2².
-    After n examples of a task of the first family, the log posterior odds for this family are on average (n - d) K, K =
-    (s_1²/s_2² - 1 - log(s_1²/s_2²))/2,
+    Draw n examples of a task of the first family, and let K = (s_1²/s_2² - 1 - log(s_1²/s_2²))/2. The log posterior
+    odds for the first family are on average (n - d) K,
 
     up to a relative error of order 1/n². K is the divergence of one target given w. So the odds grow in proportion to
-    n, and the d examples that find w say nothing about the family. The formula with n in place of n - d would be too
-    large by the factor n/(n - d).
+    n, and the d examples that find w do not show the family. The formula with n in place of n - d would be too large
+    by the factor n/(n - d).
 
-    Derivation: for many examples, the log likelihood of a family is -(n - d) log s_k - R/(2 s_k²) plus terms that agree
-    for both families, where R is the residual sum of squares. The d fitted weights replace n by n - d, and R has the
+    Derivation: let R be the residual sum of squares. For many examples, the log likelihood of family k is -(n - d) log
+    s_k - R/(2 s_k²) plus terms that agree for both families. The d fitted weights replace n by n - d, and R has the
     mean (n - d) s_1².
     """
 

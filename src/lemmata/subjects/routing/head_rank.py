@@ -1,4 +1,4 @@
-"""The rank of a head: which attention matrices a narrow head can have.
+"""The rank of an attention head, and which attention matrices a narrow head can have.
 
 This theory says which tables of probabilities are softmax matrices of queries and keys of a given width. It assumes
 that queries and keys are free. It does not say which tables a task needs.
@@ -28,13 +28,13 @@ class StochasticTable(eqx.Module):
 
     @property
     def singular_values(self) -> Float[Array, " k"]:
-        """Of the logarithm, from each row of which its mean is subtracted."""
+        """The singular values of the logarithm of the table, after the mean of each row is subtracted."""
         logs = jnp.log(self.table)
         return jnp.linalg.svd(logs - logs.mean(axis=1, keepdims=True), compute_uv=False)
 
 
 class StochasticTables(Population[StochasticTable]):
-    """Tables whose centred logarithm has a random rank between 1 and n - 2, and random shifts of rows."""
+    """Tables whose row-centred logarithm has a random rank between 1 and n - 2, with random shifts of the rows."""
 
     settings = Space(n=dimension(5, 4, 7, corners=(4, 6)))
 
@@ -54,18 +54,22 @@ class StochasticTables(Population[StochasticTable]):
         return [
             Hypothesis("the least probability", jnp.min(problem.table), ">", 0.0),
             Hypothesis(
-                "the least singular value above 0", least, ">", _LEAST, "otherwise the rank is a matter of accuracy"
+                "least singular value that counts for the rank",
+                least,
+                ">",
+                _LEAST,
+                "otherwise the numerical rank depends on the tolerance",
             ),
         ]
 
 
 def left_by_width(table: np.ndarray, width: int, rng: np.random.Generator) -> float:
-    """The least mean divergence of the table from softmax(Q K'), Q and K of this width, over a few random starts.
+    """Return the least mean divergence of the table from softmax(Q K') for Q and K of this width, over random starts.
 
     Args:
         table: the table of probabilities.
         width: the width of queries and keys.
-        rng: draws the starts.
+        rng: the generator that draws the starts.
     """
     (q, n), size = table.shape, table.shape[0] * width
     entropy = float(np.sum(table * np.log(table)))
@@ -92,10 +96,11 @@ def left_by_width(table: np.ndarray, width: int, rng: np.random.Generator) -> fl
 
 
 class WidthIsTheCentredRank(Claim[StochasticTable]):
-    """A table of positive probabilities is the attention matrix softmax(Q K') of queries and keys of width w if and
-    only if w is at least the rank of its logarithm after the mean of each row has been subtracted. The same holds for
-    the next-token probabilities of a language model of width w over all contexts. The trials fit Q and K of every width
-    by descent on the divergence from random starts, and report the least width that reaches a divergence of 0.
+    """Take the logarithm of a table of positive probabilities, and subtract the mean of each row. The table is the
+    attention matrix softmax(Q K') of queries and keys of width w if and only if w is at least the rank of this centred
+    logarithm. The same holds for the next-token probabilities of a language model of width w over all contexts. The
+    trials fit Q and K of every width by descent on the divergence from random starts, and report the least width that
+    reaches a divergence of 0.
 
     Derivation: softmax(Q K') has the logarithm Q K' + c 1', where c is any column. Subtracting the means of the rows
     multiplies from the right by a projection, which removes c 1' and does not raise the rank. So w is at least the rank

@@ -1,4 +1,4 @@
-"""Two heads that copy a continuation, and the information of a causal mask about positions.
+"""Two heads that copy a continuation, and what a causal mask shows about positions.
 
 This theory gives the probability with which a previous-token head and a content head find what followed an earlier
 occurrence of a token. It assumes one-hot tokens and positions. It does not explain how training finds such heads.
@@ -18,12 +18,12 @@ ABOUT = {"tool": "linear algebra", "architecture": "transformer in context", "ob
 
 
 class RepeatedToken(eqx.Module):
-    """A beginning token at position 0, then T tokens, of which the last occurs once before.
+    """A sequence of a beginning token at position 0 and T tokens, of which the last also occurs once before.
 
     Args:
-        first: the position of its first occurrence; all other tokens are different.
-        sharpness: beta, the logit of both heads.
-        length: T.
+        first: the position at which the last token occurs first; all other tokens are different.
+        sharpness: the logit beta of both heads.
+        length: the number T of tokens.
     """
 
     first: Int[Array, ""]
@@ -32,12 +32,12 @@ class RepeatedToken(eqx.Module):
 
     @property
     def tokens(self) -> Int[Array, " positions"]:
-        """The beginning token is 0."""
+        """The tokens of the sequence; the beginning token is 0."""
         return jnp.arange(self.length + 1).at[self.length].set(self.first)
 
 
 class RepeatedTokens(Population[RepeatedToken]):
-    """The first occurrence is among the last few positions in half of the problems."""
+    """Sequences, half of them with the first occurrence among the last few positions."""
 
     settings = Space(length=rows(48, 4, 256, corners=(24, 96)), most=Real(0.3, 0.02, 0.6, "T exp(-beta), at most"))
 
@@ -52,16 +52,18 @@ class RepeatedTokens(Population[RepeatedToken]):
     def hypotheses(self, problem: RepeatedToken) -> list[Hypothesis]:
         return [
             Hypothesis("the first occurrence", problem.first, ">", 0),
-            Hypothesis("first occurrence, from the end", problem.length - problem.first, ">", 1),
+            Hypothesis(
+                "position of the first occurrence, counted from the end", problem.length - problem.first, ">", 1
+            ),
         ]
 
 
 def induction_heads(tokens: Int[Array, " n"], sharpness: Float[Array, ""]) -> Float[Array, " n"]:
-    """The attention weights of the last position: a previous-token head, then a head that compares contents.
+    """Return the last position's weights in a head that compares the contents copied by a previous-token head.
 
     Args:
-        tokens: in order.
-        sharpness: beta, of both heads.
+        tokens: the tokens, in order.
+        sharpness: the logit beta of both heads.
     """
     n = len(tokens)
     content, position = jax.nn.one_hot(tokens, n), jnp.eye(n)
@@ -75,8 +77,8 @@ class TwoHeadsCopy(Claim[RepeatedToken]):
     """Let a sequence have a beginning token and then T tokens. Let the last token occur once before, at position p < T
     - 1, and let all other tokens be different. Head 1 has a causal mask. From each position it attends to the previous
     position with the logit beta, to all others with the logit 0, and copies the token there. Head 2 attends from the
-    last position to each position, with the logit beta times the inner product of the last token and what head 1
-    copied. Head 2 gives the position p + 1, which holds the continuation, a weight of at least
+    last position to each position. Its logit is beta times the inner product of the last token and the content that
+    head 1 copied. Head 2 gives the position p + 1, which holds the continuation, a weight of at least
 
         1/(1 + T e^(-beta (w - 2 e^(-beta)))),   w = 1/(1 + T e^(-beta)).
 
@@ -85,8 +87,9 @@ class TwoHeadsCopy(Claim[RepeatedToken]):
     weight.
 
     Derivation: Head 1 gives the previous position at least the weight w, and any other position at most e^(-beta). So
-    the content at p + 1 has the product w or more with the last token, and the content elsewhere at most 2 e^(-beta),
-    because the token stands at two places. This is the least gap of the T other logits of Head 2, over beta.
+    the content at p + 1 has an inner product of at least w with the last token. Elsewhere the inner product is at most
+    2 e^(-beta), because the token stands at two places. This is the least gap of the T other logits of Head 2, over
+    beta.
     """
 
     title = "A previous-token head and a content head copy the continuation of a repeated token"
@@ -115,7 +118,7 @@ class TwoHeadsCopy(Claim[RepeatedToken]):
         return problem.length + problem.sharpness
 
     def trivial(self, problem: RepeatedToken) -> Array:
-        """The weight of reading at random, and 0, because no probability is negative."""
+        """Return the weight of reading at random, and 0, because probabilities are not negative."""
         return jnp.asarray([1 / (problem.length + 1), 0.0])
 
 
@@ -123,10 +126,10 @@ class PlacedToken(eqx.Module):
     """Tokens of a vocabulary, the weights of two attention layers, and a position.
 
     Args:
-        tokens: in order.
+        tokens: the tokens, in order.
         embedding: the embedding of each token of the vocabulary.
         products: query-key products of the two layers.
-        place: t, the position that is looked at, counted from 1.
+        place: the position t whose state is computed, counted from 1.
     """
 
     tokens: Int[Array, " n"]
@@ -136,7 +139,7 @@ class PlacedToken(eqx.Module):
 
 
 class PlacedTokens(Population[PlacedToken]):
-    """Random tokens and weights; the position is between a quarter and half of the length."""
+    """Random tokens and weights, with a position between a quarter and half of the length."""
 
     settings = Space(n=rows(24, 8, 256, corners=(12, 48)), d=dimension(4, 2, 16), v=rows(5, 2, 32, corners=(3, 10)))
 
@@ -157,10 +160,10 @@ class PlacedTokens(Population[PlacedToken]):
 
 class PositionFromTheMask(Claim[PlacedToken]):
     """Consider attention without positional encodings. (a) Let one causal head have logits 0 and the value 1 at a
-    beginning token and 0 elsewhere. At position t, its output is 1/t, so the mask alone shows the position. (b) Without
-    a mask, the state of a token after any number of layers depends only on the token itself and on the number of times
-    that each token of the vocabulary occurs, so the order is lost. The second number is the first coordinate of the
-    last token after two layers, computed from these counts n_v: a layer maps the state h_u of the token u to sum_v n_v
+    beginning token and 0 elsewhere. At position t, its output is 1/t, so the mask alone shows the position. (b)
+    Without a mask, the state of a token after any number of layers depends only on the token itself and on how often
+    each token of the vocabulary occurs. So the order is lost. The second number is the first coordinate of the last
+    token after two layers, computed from these counts n_v: a layer maps the state h_u of the token u to sum_v n_v
     e^(<h_u, W h_v>) h_v / sum_v n_v e^(<h_u, W h_v>).
 
     Derivation: (a) is a mean of t values of which one is 1. For (b), suppose that equal tokens have equal states after
@@ -168,7 +171,7 @@ class PositionFromTheMask(Claim[PlacedToken]):
     """
 
     title = "A causal mask shows the position, and unmasked attention sees only counts"
-    source = Source("emergence2026", "Figure 15.5", note="what the mask adds")
+    source = Source("emergence2026", "Figure 15.5", note="the information that the mask adds")
     stated = Kind.OWN
     population = PlacedTokens()
     relation = Equal()
@@ -191,7 +194,7 @@ class PositionFromTheMask(Claim[PlacedToken]):
         return jnp.stack([(causal @ jnp.eye(n)[0])[problem.place - 1], states[-1, 0]])
 
     def condition(self, problem: PlacedToken) -> Array:
-        """Logits of up to d² products are rounded, and the second layer's depend on the first layer's states."""
+        """Logits, which are sums of up to d² products, are rounded; those of layer 2 depend on states of layer 1."""
         size = jnp.max(jnp.abs(problem.products)) * jnp.max(problem.embedding) ** 2 * problem.embedding.shape[1] ** 2
         return len(problem.tokens) + (1 + size) ** 2
 

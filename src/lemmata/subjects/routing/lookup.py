@@ -1,4 +1,4 @@
-"""Softmax as a lookup: how sharp the logits must be to read one of n keys.
+"""Softmax as a lookup: the inverse temperature that is needed to read one of n keys.
 
 This theory computes the weight of the right key from its lead over the other keys, and the inverse temperature that a
 given weight needs. It assumes that the query is known exactly. It does not explain which keys training produces.
@@ -48,7 +48,7 @@ class WeightOfTheRightKey(Claim[Lookup]):
     population = Lookups()
     relation = AtLeast()
     control = Control(
-        "half as many other keys compete",
+        "only half as many other keys compete",
         lambda weight, problem: 1 / (1 + (1 / weight - 1) / 2),
     )
     controls = "the weight of the right key"
@@ -65,27 +65,25 @@ class WeightOfTheRightKey(Claim[Lookup]):
         return jnp.stack([first_weight(beta * scores) for beta in (problem.sharpness, needed)])
 
     def condition(self, problem: Lookup) -> Array:
-        """Rounded scores, times beta."""
+        """The rounding error of the scores, times beta."""
         sizes = jnp.linalg.norm(problem.keys, axis=1).max() * jnp.linalg.norm(problem.query)
         most = jnp.maximum(problem.sharpness, jnp.log(len(problem.keys) / problem.missed) / problem.lead)
         return 1 + len(problem.query) * most * sizes
 
     def trivial(self, problem: Lookup) -> Array:
-        """The largest of n weights is at least 1/n."""
+        """Return 1/n, because the largest of n weights is at least 1/n."""
         return jnp.full(2, 1 / len(problem.keys))
 
 
 class BoundedLogits(eqx.Module):
-    """n logits between -B and B."""
+    """A vector of n logits between -B and B."""
 
     logits: Float[Array, " n"]
     bound: Float[Array, ""]
 
 
 class AllBoundedLogits(Population[BoundedLogits]):
-    """In half of the problems, one logit is B and all others are -B. In the others, logits are uniform between -B and
-    B.
-    """
+    """Logits: in half of the problems, one is B and all others are -B; in the others, they are uniform in [-B, B]."""
 
     settings = Space(n=rows(400, 2, 10_000, corners=(100, 1600)), bound=Real(2.0, 0.5, 3.0, "largest B"))
 
@@ -142,11 +140,11 @@ class Wanted(eqx.Module):
 
 
 def sharpness_for(weight: Float[Array, ""], behind: Float[Array, " m"], most: float | int | Array) -> Float[Array, ""]:
-    """The beta at which the right key has this weight, by bisection.
+    """Return the beta at which the right key has this weight, by bisection.
 
     Args:
         weight: the weight of the right key.
-        behind: by how much the right key leads each other key.
+        behind: the lead of the right key over each other key.
         most: a beta that is too large.
     """
 
@@ -171,7 +169,7 @@ class KeysOnACircle(Claim[Wanted]):
     """
 
     title = "Keys on a circle need an inverse temperature of the order n²"
-    source = Source("emergence2026", "Figure 15.3", note="what content-dependent access costs in two dimensions")
+    source = Source("emergence2026", "Figure 15.3", note="the cost of content-dependent access in two dimensions")
     stated = Kind.OWN
     population = Drawn(
         Wanted, positive("radius"), positive("weight"), weight=uniform(0.36, 0.55), radius=log_uniform(0.3, 3.0)
@@ -204,7 +202,7 @@ class RandomKeysWanted(eqx.Module):
 
     @property
     def log_odds(self) -> Float[Array, ""]:
-        """L = log((n - 1) p/(1 - p))."""
+        """The number L = log((n - 1) p/(1 - p))."""
         return jnp.log((self.n - 1) * self.weight / (1 - self.weight))
 
 
@@ -224,12 +222,14 @@ class RandomKeys(Claim[RandomKeysWanted]):
     """
 
     title = "The inverse temperature that a lookup among random keys needs"
-    source = Source("emergence2026", "Figure 15.3", note="what content-dependent access costs for random keys")
+    source = Source("emergence2026", "Figure 15.3", note="the cost of content-dependent access for random keys")
     stated = Kind.OWN
     population = Drawn(
         RandomKeysWanted,
-        lambda problem: Hypothesis("d", problem.d, ">", 4 * problem.log_odds, "otherwise few keys decide"),
-        lambda problem: Hypothesis("d", problem.d, "<", 7 * problem.log_odds, "otherwise beta is L"),
+        lambda problem: Hypothesis(
+            "d", problem.d, ">", 4 * problem.log_odds, "otherwise a few near keys determine beta"
+        ),
+        lambda problem: Hypothesis("d", problem.d, "<", 7 * problem.log_odds, "otherwise beta is almost L"),
         weight=uniform(0.35, 0.65),
         n=Integer(12_000, 10_000, 40_000, "keys", step=20, corners=(10_000, 16_000)),
         d=Integer(52, 46, 58, "dimensions", corners=(46, 58)),
@@ -253,14 +253,14 @@ class RandomKeys(Claim[RandomKeysWanted]):
 
 
 class UnitKeys(eqx.Module):
-    """n unit vectors, each of which is a key and a query, and the inverse temperature."""
+    """A set of n unit vectors, each of which is a key and a query, and the inverse temperature."""
 
     keys: Float[Array, "n d"]
     sharpness: Float[Array, ""]
 
 
 class AllUnitKeys(Population[UnitKeys]):
-    """A regular simplex in half of the problems, and otherwise random keys."""
+    """Keys that form a regular simplex in half of the problems, and random keys in the others."""
 
     settings = Space(n=rows(8, 3, 64, corners=(4, 16)))
 
@@ -274,7 +274,7 @@ class AllUnitKeys(Population[UnitKeys]):
 
     def hypotheses(self, problem: UnitKeys) -> list[Hypothesis]:
         off = jnp.max(jnp.abs(jnp.linalg.norm(problem.keys, axis=1) - 1))
-        return [Hypothesis("distance of the lengths from 1", off, "<", 1e-12)]
+        return [Hypothesis("largest distance of a length from 1", off, "<", 1e-12)]
 
 
 class SimplexKeysAreBest(Claim[UnitKeys]):

@@ -15,16 +15,16 @@ from lemmata.subjects.routing._lookups import first_weight
 
 ABOUT = {"tool": "statistics", "architecture": "attention", "object": "estimator"}
 
-SOURCE = Source("emergence2026", "Figure 15.9", note="the context: what finite precision leaves of lookups")
+SOURCE = Source("emergence2026", "Figure 15.9", note="the context: which lookups remain possible with finite precision")
 
 
 class RoundedLookup(eqx.Module):
-    """n scores between -1 and 1, of which the first is 1 and the others are at most 1 - D.
+    """A lookup with n scores between -1 and 1: the first score is 1, and the others are at most 1 - D.
 
     Args:
-        scores: inner products of unit vectors.
-        sharpness: beta; the logits are beta times the scores.
-        bits: p, the significant bits of the format.
+        scores: the inner products of unit vectors.
+        sharpness: the inverse temperature beta; the logits are beta times the scores.
+        bits: the number p of significant bits of the format.
     """
 
     scores: Float[Array, " n"]
@@ -33,7 +33,7 @@ class RoundedLookup(eqx.Module):
 
     @property
     def unit(self) -> float:
-        """u = 2^-p, the largest relative rounding error."""
+        """The largest relative rounding error u = 2^-p."""
         return 2.0**-self.bits
 
     @property
@@ -43,11 +43,11 @@ class RoundedLookup(eqx.Module):
 
 
 def rounded(logits: Float[Array, " n"], bits: int) -> Float[Array, " n"]:
-    """The nearest numbers with `bits` significant bits. Ties go to even numbers.
+    """Round to the nearest numbers with `bits` significant bits; ties go to even numbers.
 
     Args:
         logits: any numbers.
-        bits: p; 11 for float16, 8 for bfloat16.
+        bits: the number of significant bits; 11 for float16, 8 for bfloat16.
     """
     mantissa, exponent = jnp.frexp(logits)
     return jnp.ldexp(jnp.round(mantissa * 2.0**bits) / 2.0**bits, exponent)
@@ -57,7 +57,7 @@ _BITS = Integer(6, 3, 11, "significant bits", corners=(4, 8))
 
 
 class RoundedLookups(Population[RoundedLookup]):
-    """In half of the problems, beta is rounded down and all other logits up, each by almost u; otherwise at random."""
+    """Lookups, in half of which beta is rounded down and the other logits up by almost u; else rounding is random."""
 
     settings = Space(n=rows(64, 2, 4096, corners=(16, 128)), bits=_BITS)
 
@@ -79,7 +79,7 @@ class RoundedLookups(Population[RoundedLookup]):
         return [
             Hypothesis("D is above 2u/(1 + u)", problem.lead, ">", 2 * problem.unit / (1 + problem.unit)),
             Hypothesis("largest score", size, "<=", 1.0, "scores of unit vectors"),
-            Hypothesis("right score", problem.scores[0], "==", 1.0, "the query is the right key"),
+            Hypothesis("right score", problem.scores[0], "==", 1.0, "the query is equal to the right key"),
         ]
 
 
@@ -122,12 +122,12 @@ class RoundingCostsLead(Claim[RoundedLookup]):
         return 1 + 4 * problem.sharpness + len(problem.scores)
 
     def trivial(self, problem: RoundedLookup) -> Array:
-        """Rounding keeps the order of logits, so the right key has one of the largest."""
+        """Return 1/n: rounding keeps the order of logits, so the right key's logit is one of the largest."""
         return jnp.asarray(1 / len(problem.scores))
 
 
 class TiedLookups(Population[RoundedLookup]):
-    """One near key within 2u/(1 + 3u) of the right key. At the given beta, both logits round to the same number."""
+    """Lookups with one wrong key within 2u/(1 + 3u) of the right key, and a beta at which both logits tie."""
 
     settings = Space(n=rows(16, 2, 4096, corners=(4, 64)), bits=_BITS)
 
@@ -150,10 +150,10 @@ class TiedLookups(Population[RoundedLookup]):
 
 
 class RoundingTies(Claim[RoundedLookup]):
-    """Let unit vectors have scores <q, k_j>, of which the right one is 1 and the next one is 1 - D. If D < 2u/(1 + 3u),
-    where u = 2^(-p), then both logits round to the same number with p significant bits at every inverse temperature
-    beta just below 2^m (1 + 3u), where m is any integer. So there is such a beta in every octave, from b to 2b. At this
-    beta the right key has a weight of at most
+    """Let unit vectors have scores <q, k_j>, of which the right one is 1 and the next one is 1 - D. Round to p
+    significant bits, and let u = 2^(-p). If D < 2u/(1 + 3u), then both logits round to the same number at every
+    inverse temperature beta just below 2^m (1 + 3u), where m is any integer. So there is such a beta in every octave,
+    from b to 2b. At this beta the right key has a weight of at most
 
         1/2,
 
@@ -183,5 +183,5 @@ class RoundingTies(Claim[RoundedLookup]):
         return 1 + 4 * problem.sharpness
 
     def trivial(self, problem: RoundedLookup) -> Array:
-        """The weight without rounding."""
+        """Return the weight without rounding."""
         return first_weight(problem.sharpness * problem.scores)

@@ -1,4 +1,4 @@
-"""Depth as computation: what L layers of attention can compute about a linear regression.
+"""Depth as computation: how accurately L layers of attention can solve a linear regression.
 
 This theory gives the speed at which the residual falls if each layer is a Newton iteration or a step of gradient
 descent with its own step size. It assumes exact arithmetic. It does not say which algorithm a trained model follows.
@@ -21,7 +21,7 @@ _ACCURACY = 1e-7
 
 
 class InverseStart(eqx.Module):
-    """A symmetric positive definite S by its eigenvectors and eigenvalues, and a start alpha I of its inverse."""
+    """A symmetric positive definite S, by its eigenvectors and eigenvalues, and a start alpha I for its inverse."""
 
     frame: Float[Array, "d d"]
     eigenvalues: Float[Array, " d"]
@@ -39,7 +39,7 @@ class InverseStart(eqx.Module):
 
 
 class InverseStarts(Population[InverseStart]):
-    """Random frames; the norm of I - alpha S is at the least eigenvalue or, in half of the problems, at the largest."""
+    """Random S and alpha; the norm of I - alpha S is at the least or, in half of them, the largest eigenvalue."""
 
     settings = Space(d=dimension(6, 2, 32, corners=(4, 12)))
 
@@ -75,12 +75,12 @@ class NewtonLayersSquare(Claim[InverseStart]):
     """
 
     title = "Each Newton layer squares the residual of the inverse"
-    source = Source("emergence2026", "Figure 15.11", note="with Newton's iteration for the inverse in place of descent")
+    source = Source("emergence2026", "Figure 15.11", note="with Newton's iteration for the inverse instead of descent")
     stated = Kind.OWN
     population = InverseStarts()
     relation = Equal()
     control = Control(
-        "k more steps of descent, with the exponent k + 1",
+        "the exponent is k + 1, as for k more steps of descent",
         lambda norms, problem: problem.first ** jnp.asarray([3.0, 4.0, 5.0]),
     )
     controls = "the residual after a number of layers"
@@ -98,7 +98,7 @@ class NewtonLayersSquare(Claim[InverseStart]):
         return jnp.stack(norms[1:])
 
     def condition(self, problem: InverseStart) -> Array:
-        """I - M S is rounded in units of 1, by |M| |S| for each product of d terms."""
+        """The rounding error of I - M S is |M| |S| for each product of d terms, relative to the result."""
         largest, least = jnp.max(problem.eigenvalues), jnp.min(problem.eigenvalues)
         return len(problem.eigenvalues) * largest / least / problem.first ** jnp.asarray([4.0, 8.0, 16.0])
 
@@ -116,7 +116,7 @@ def _extremes(problem: Spectrum) -> tuple[float, float]:
 
 
 def best_residual(low: float, high: float, degree: int) -> float:
-    """The least largest |r| on [low, high] over polynomials r of this degree with r(0) = 1, by linear programming.
+    """Minimise the largest |r| on [low, high] over polynomials r of this degree with r(0) = 1, by a linear programme.
 
     Args:
         low: the lower end of the spectrum.
@@ -139,9 +139,9 @@ def best_residual(low: float, high: float, degree: int) -> float:
 
 
 class LayersAreAPolynomial(Claim[Spectrum]):
-    """Let a layer of linear attention be a step w <- w - eta_l (H w - b) of gradient descent on a linear regression,
-    with its own step size, where H has eigenvalues in [mu, M]. After L layers the error is r(H) times the first error,
-    where r is a polynomial of degree L with r(0) = 1. The least value of max |r| over [mu, M] is
+    """Let layer l of linear attention be a step w <- w - eta_l (H w - b) of gradient descent on a linear regression,
+    with its own step size eta_l. Let the eigenvalues of H be in [mu, M]. After L layers the error is r(H) times the
+    first error, where r is a polynomial of degree L with r(0) = 1. The least value of max |r| over [mu, M] is
 
         1/T_L((M + mu)/(M - mu)),
 
@@ -159,18 +159,18 @@ class LayersAreAPolynomial(Claim[Spectrum]):
     stated = Kind.OWN
     population = Drawn(
         Spectrum,
-        lambda problem: Hypothesis("M/mu", problem.kappa, ">", 1.0, "otherwise one step is exact"),
+        lambda problem: Hypothesis("M/mu", problem.kappa, ">", 1.0, "otherwise one step solves the problem exactly"),
         least=log_uniform(0.1, 10.0),
         kappa=log_uniform(8.0, 100.0),
         layers=Integer(3, 2, 4, "layers", corners=(2, 4)),
     )
     relation = Equal()
     control = Control(
-        "the best constant step, in as many layers",
+        "the error is that of the best constant step in as many layers",
         lambda left, problem: jnp.full(2, ((problem.kappa - 1) / (problem.kappa + 1)) ** problem.layers),
     )
     controls = "the error that L layers of descent leave in the worst case"
-    unexplained = "spectra with gaps, and prompts that have no worst case"
+    unexplained = "spectra with gaps, and prompts that are better than the worst case"
     traced = False
 
     def predict(self, problem: Spectrum) -> Array:
@@ -178,7 +178,7 @@ class LayersAreAPolynomial(Claim[Spectrum]):
         return jnp.full(2, 1 / jnp.cosh(problem.layers * jnp.arccosh(centre)))
 
     def measure(self, problem: Spectrum, key: Key[Array, ""]) -> Array:
-        """The optimum of the program, and the largest error of the layers over 400 eigenvalues."""
+        """Return the optimum of the linear programme, and the largest error of the layers over 400 eigenvalues."""
         low, high = _extremes(problem)
         zeros = np.cos(np.pi * (np.arange(problem.layers) + 0.5) / problem.layers)
         spectrum = (high + low + (high - low) * np.cos(np.pi * np.arange(421) / 420)) / 2
@@ -188,7 +188,7 @@ class LayersAreAPolynomial(Claim[Spectrum]):
         return jnp.asarray([best_residual(low, high, problem.layers), float(np.abs(error).max())])
 
     def condition(self, problem: Spectrum) -> Array:
-        """The program has the relative accuracy _ACCURACY, which 32 eps represents.
+        """The linear programme has the relative accuracy _ACCURACY, which counts as 32 eps.
 
         The layers are accurate to rounding.
         """

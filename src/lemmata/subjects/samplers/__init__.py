@@ -1,4 +1,4 @@
-"""Langevin dynamics, unadjusted and Metropolis-adjusted."""
+"""Samplers by Langevin dynamics, unadjusted and Metropolis-adjusted."""
 
 from lemmata.core import read_arguments as _read_arguments
 

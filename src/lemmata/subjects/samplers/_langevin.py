@@ -1,4 +1,4 @@
-"""Langevin dynamics for densities that are known up to a factor. It is unadjusted, or corrected by Metropolis."""
+"""Langevin dynamics, unadjusted or Metropolis-adjusted, for densities that are known up to a factor."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,10 +16,10 @@ LogDensity = Callable[[Float[Array, " d"]], Float[Array, ""]]
 
 
 class Chains(eqx.Module):
-    """Where chains have been.
+    """The points that chains have visited.
 
     Args:
-        points: of each chain after every kept step.
+        points: the points of all chains after each kept step.
         acceptance: the share of a chain's proposals that were accepted; 1 without a correction.
     """
 
@@ -36,19 +36,20 @@ def langevin(
     *,
     every: int = 1,
 ) -> Chains:
-    """Unadjusted Langevin dynamics, x <- x + h grad log p(x) + sqrt(2 h) xi with xi ~ N(0, I) and step h.
+    """Run unadjusted Langevin dynamics, x <- x + h grad log p(x) + sqrt(2 h) xi with xi ~ N(0, I) and step h.
 
-    Its stationary distribution is p only for h -> 0. For a normal p with precision lambda, it is normal with variance
-    1/(lambda (1 - h lambda/2)). This is finite for h lambda < 2, because x <- (1 - h lambda) x + sqrt(2h) xi is an
-    autoregression. If the gradient grows faster than linearly, chains may diverge to infinity and NaN.
+    The stationary distribution of the chains tends to p only for h -> 0. For a normal p with precision lambda, the
+    stationary distribution is normal with variance 1/(lambda (1 - h lambda/2)). This variance is finite for h lambda <
+    2, because x <- (1 - h lambda) x + sqrt(2h) xi is an autoregression. If the gradient grows faster than linearly,
+    chains may diverge to infinity and NaN.
 
     Args:
         log_density: log p of one point up to a constant, in JAX.
-        start: one row a chain.
-        step: h, above 0.
-        steps: how many.
-        key: of the noise.
-        every: after how many steps a point is kept; it divides the steps.
+        start: the starting points, one row for each chain.
+        step: the step h, above 0.
+        steps: the number of steps.
+        key: the random key of the noise.
+        every: the number of steps after which a point is kept; a divisor of `steps`.
 
     Raises:
         SettingError: for a step that is not one positive number, numbers of steps that do not fit, or a density that is
@@ -76,19 +77,20 @@ def mala(
     *,
     every: int = 1,
 ) -> Chains:
-    """Langevin dynamics with proposals y = x + h grad log p(x) + sqrt(2 h) xi that Metropolis and Hastings correct.
+    """Run Langevin dynamics with proposals y = x + h grad log p(x) + sqrt(2 h) xi and Metropolis-Hastings correction.
 
     A proposal is accepted with probability min(1, p(y) q(x|y) / (p(x) q(y|x))), where log q(y|x) = -|y - x - h grad log
-    p(x)|²/(4h). Otherwise the chain stays. Then p is the stationary distribution for every h, and h decides how fast it
-    is reached. In many dimensions, an acceptance near 0.57 is best. A proposal of density 0 or NaN is refused.
+    p(x)|²/(4h). Otherwise, the chain stays at x. Then p is the stationary distribution for every h, and h only changes
+    how fast it is reached. In many dimensions, an acceptance near 0.57 is best. A proposal with density 0 or NaN is
+    rejected.
 
     Args:
         log_density: log p of one point up to a constant, in JAX.
-        start: one row a chain, if p > 0.
-        step: h, above 0.
-        steps: how many.
-        key: of the noise.
-        every: after how many steps a point is kept; it divides the steps.
+        start: the starting points, one row for each chain, where p > 0.
+        step: the step h, above 0.
+        steps: the number of steps.
+        key: the random key of the noise.
+        every: the number of steps after which a point is kept; a divisor of `steps`.
 
     Raises:
         SettingError: for a step that is not one positive number, numbers of steps that do not fit, or a density that is
@@ -134,7 +136,7 @@ def _run(
         _check_finite(
             "log density",
             values,
-            ("a finite log density at the starting points, because a chain does not move from another point"),
+            ("a finite log density at the starting points, because a chain cannot start from another point"),
         )
     _check_finite("gradient of the log density", slopes, "a finite gradient at the starting points")
     begin = ((start, values, slopes), jnp.zeros(len(start)))
@@ -143,7 +145,7 @@ def _run(
 
 
 def _checked_start(start: Any) -> Array:
-    """The start in double precision, which the noise has."""
+    """Return the start in double precision, like the noise."""
     if not isinstance(start, jax.Array | np.ndarray):
         try:
             start = jnp.asarray(start, float)
@@ -186,7 +188,7 @@ def _check_density(log_density: Any, point: Array) -> None:
 
 
 def _check_finite(name: str, values: Array, rule: str) -> None:
-    """Refuse values at the start, one a chain, that are known and not finite."""
+    """Raise DataError for values at the start, one for each chain, that are known and not finite."""
     found = known(values)
     if found is None or np.isfinite(found).all():
         return
@@ -197,7 +199,7 @@ def _check_finite(name: str, values: Array, rule: str) -> None:
 def _move(
     log_density: LogDensity, step: float | Array, state: tuple, key: Array, adjusted: bool
 ) -> tuple[tuple, Bool[Array, ""]]:
-    """One step of one chain, whose state is its point with log p and the gradient there."""
+    """Move one chain by one step; its state is the point with log p and the gradient at the point."""
     x, value, slope = state
     noise, uniform = jax.random.split(key)
     y = x + step * slope + jnp.sqrt(2 * step) * jax.random.normal(noise, x.shape)

@@ -1,4 +1,4 @@
-"""Attempts are given to the problems for which the next attempt helps most."""
+"""Give attempts to the problems for which the next attempt helps most."""
 
 import dataclasses
 import heapq
@@ -19,11 +19,12 @@ _PRIOR = 0.5  # Jeffreys'
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AttemptPlan(AbstractFinding):
-    """Attempts for each problem; the value is the expected number of problems that are solved.
+    """A number of attempts for each problem; the value is the expected number of solved problems.
 
     Args:
-        attempts: for each problem.
-        uniform: the expected number solved if every problem gets the same number, and the first ones get one more.
+        attempts: the number of attempts for each problem.
+        uniform: the expected number of solved problems if every problem gets the same number of attempts, except that
+            the first problems get the remaining attempts, one each.
     """
 
     attempts: Int[np.ndarray, "problems"]
@@ -33,16 +34,17 @@ class AttemptPlan(AbstractFinding):
 def allocate(p: object, budget: int, *, n: object = None, level: float | int = 0.9) -> AttemptPlan:
     """Spend a budget of attempts so that the expected number of solved problems is largest.
 
-    Attempt j on problem i solves it if the earlier attempts have failed, and adds p_i (1 - p_i)^(j-1). Each problem's
-    gains decrease. So, for every budget, it is best to take the largest gain next. Estimated probabilities are given as
-    counts: with n, p contains the successes among n. The next attempt then counts with the posterior mean of its gain
-    under Jeffreys' prior, which falls with every failure. The interval is for the number of solved problems, not for
-    its mean. The number is below it with probability at most (1 - level)/2, and above it, too.
+    Attempt j on problem i only matters if the earlier attempts have failed, so it adds p_i (1 - p_i)^(j-1) to the
+    expected number. The gains of each problem decrease. So, for every budget, it is best to take the largest gain
+    next. Pass estimated probabilities as counts: if n is given, p contains the successes among n attempts. The next
+    attempt then counts with the posterior mean of its gain under Jeffreys' prior, which falls with every failure. The
+    interval is for the number of solved problems, not for its mean. The number is below the interval with probability
+    at most (1 - level)/2, and above it with at most the same probability.
 
     Args:
         p: the probability of success of one attempt, one for each problem. With n, the number of successes instead.
-        budget: attempts in all.
-        n: attempts that were made, for all or one a problem.
+        budget: the number of attempts in all.
+        n: the number of attempts that were made, one number for all problems or one for each.
         level: the probability of the interval.
 
     Raises:
@@ -87,7 +89,7 @@ def allocate(p: object, budget: int, *, n: object = None, level: float | int = 0
 
 
 def _beliefs(p: object, n: object) -> tuple[np.ndarray, np.ndarray]:
-    """Probabilities and None, or the parameters of each problem's posterior."""
+    """Return probabilities and zeros, or the two parameters of each problem's beta posterior."""
     if n is not None:
         successes, trials = counts("successes", p, n)
         return successes + _PRIOR, trials - successes + _PRIOR
@@ -120,14 +122,14 @@ def _beliefs(p: object, n: object) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _fail(right: np.ndarray, wrong: np.ndarray | None, attempts: np.ndarray) -> np.ndarray:
-    """The probability that all attempts fail: (1-p)^m, or its posterior mean."""
+    """Return the probability that all m attempts fail: (1-p)^m, or its posterior mean."""
     if wrong is None:
         return (1 - right) ** attempts
     return np.exp(betaln(right, wrong + attempts) - betaln(right, wrong))
 
 
 def _solved_limits(solved: Float[np.ndarray, "problems"], level: float) -> tuple[float, float]:
-    """Quantiles of the number of successes of independent trials with different probabilities."""
+    """Return quantiles of the number of successes in independent trials with different probabilities."""
     law = np.ones(1)
     for chance in solved:
         law = np.convolve(law, [1 - chance, chance])

@@ -1,4 +1,4 @@
-"""Problems that a model attempts several times, with probabilities of success that are known."""
+"""Test problems: tasks that a model attempts several times, with known probabilities of success."""
 
 import equinox as eqx
 import jax
@@ -12,7 +12,7 @@ _LARGEST = 3
 
 
 class Attempted(eqx.Module):
-    """One problem: n attempts are made, each right with probability p, and the result is about k attempts."""
+    """One problem: n attempts are made, each right with probability p, and pass@k for k attempts is estimated."""
 
     success: Float[Array, ""]
     made: int = eqx.field(static=True)
@@ -35,8 +35,8 @@ class Difficulties(eqx.Module):
 
     Args:
         a: the density of p near 0 is like p^(a-1).
-        b: near 1 like (1-p)^(b-1); a whole number up to 3.
-        attempts: K.
+        b: the density near 1 is like (1-p)^(b-1); a whole number up to 3.
+        attempts: the number K of attempts.
     """
 
     a: Float[Array, ""]
@@ -44,7 +44,7 @@ class Difficulties(eqx.Module):
     attempts: int = eqx.field(static=True)
 
     def draw(self, key: Key[Array, ""], count: int) -> Float[Array, "count"]:
-        """Success probabilities of so many problems.
+        """Draw the success probabilities of `count` problems.
 
         Beta(a, b) is the distribution of the product of U_i^(1/(a + i)), i = 0, ..., b - 1, with uniform U_i.
         """
@@ -68,20 +68,20 @@ class BetaDifficulties(Population[Difficulties]):
 
     def hypotheses(self, problem: Difficulties) -> list[Hypothesis]:
         return [
-            Hypothesis("a is positive", problem.a, ">", 0.0, "otherwise there is no such distribution"),
-            Hypothesis("b is at least 1", problem.b, ">=", 1.0, "difficulties are drawn with b from 1 on"),
+            Hypothesis("a is positive", problem.a, ">", 0.0, "otherwise Beta(a, b) is not a distribution"),
+            Hypothesis("b is at least 1", problem.b, ">=", 1.0, "difficulties are drawn only for b of at least 1"),
         ]
 
 
 class Multiplied(eqx.Module):
-    """Attempts multiplied by the factor K: from m before on a problem to K m."""
+    """The number of attempts on a problem is multiplied by K, from m to K m."""
 
     before: Float[Array, ""]
     factor: Float[Array, ""]
 
 
 class MultipliedAttempts(Population[Multiplied]):
-    """One to four attempts, multiplied by a factor of 3 to 60."""
+    """Problems with one to four attempts, multiplied by a factor of 3 to 60."""
 
     settings = Space(most=Integer(60, 4, 10_000, "largest factor"))
 
@@ -104,7 +104,7 @@ class SharedBudget(eqx.Module):
 SHARED_BUDGETS = Drawn(
     SharedBudget,
     lambda own: Hypothesis(
-        "probabilities are below 1", own.success.max(), "<", 1.0, "otherwise no problem is left to try"
+        "probabilities are below 1", own.success.max(), "<", 1.0, "otherwise a problem is solved for certain"
     ),
     problems=Integer(8, 4, 20, "problems", corners=(6, 10)),
     success=log_uniform(0.0005, 0.9, "problems"),

@@ -1,4 +1,4 @@
-"""How often k attempts solve a problem, from counts of successes, also for more attempts than were made."""
+"""Estimate how often k attempts solve a problem, from counts of successes, even for more attempts than were made."""
 
 import dataclasses
 
@@ -28,9 +28,9 @@ class PassAtK(AbstractFinding):
     """The mean over problems of the probability that one of k attempts succeeds.
 
     Args:
-        k: attempts.
-        each: the estimate for each problem; from the fitted distribution if k is beyond n.
-        beta: a and b of the fitted distribution of success probabilities; None within the data.
+        k: the number of attempts.
+        each: the estimate for each problem; if k is above n, it comes from the fitted distribution.
+        beta: the parameters a and b of the fitted distribution of success probabilities; None if k is at most n.
     """
 
     k: int
@@ -39,25 +39,27 @@ class PassAtK(AbstractFinding):
 
 
 def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9) -> PassAtK:
-    """The probability that at least one of k attempts solves a problem, averaged over problems.
+    """Estimate the probability that at least one of k attempts solves a problem, averaged over problems.
 
-    Up to n attempts it is the unbiased 1 - C(n-c, k)/C(n, k) of c successes among n. A single problem has the
-    Clopper-Pearson limits of its success probability. The mean of several problems, drawn from a larger number, has
-    binomial limits. The number of trials is the one that gives the spread of the estimates (Korn and Graubard).
+    Up to n attempts, the estimate is the unbiased 1 - C(n-c, k)/C(n, k) for c successes among n. For a single problem,
+    the interval comes from the Clopper-Pearson limits of its success probability. For several problems, drawn from a
+    larger number, the interval of the mean is binomial. Its number of trials is chosen to give the spread of the
+    estimates (Korn and Graubard).
 
     Beyond n attempts, there are no observations. Success probabilities are then assumed to follow Beta(a, b) over
-    problems, fitted to the counts by maximum likelihood, with an interval by profile likelihood. The number depends on
-    this shape near p = 0, where n attempts show nothing, and a note says so. If distributions with very different
-    pass@k fit the counts equally well, the value is the middle of them, and a note says so. With one attempt for each
-    problem, all distributions of one mean do.
+    problems, fitted to the counts by maximum likelihood, with an interval by profile likelihood. The result depends on
+    this distribution near p = 0, about which n attempts show nothing; a note says so. If distributions with very
+    different pass@k fit the counts equally well, the value is the middle of them, and a note says so. With one attempt
+    for each problem, all distributions with the same mean fit equally well.
 
-    On simulated problems that were not used for tuning, intervals of level 0.9 contained the mean in 90 to 94 % (10 and
-    50 problems). Beyond n, if that shape is right, they did in 93 % (30 and 100 problems).
+    On simulated problems that were not used for tuning, intervals of level 0.9 contained the mean in 90 to 94 % of
+    cases (10 and 50 problems). Beyond n, if the beta distribution is right, they did in 93 % of cases (30 and 100
+    problems).
 
     Args:
-        successes: how many attempts were right, one number per problem.
-        n: how many were made, one number for all or one a problem.
-        k: the number of attempts in the question.
+        successes: how many attempts were right, one number for each problem.
+        n: how many attempts were made, one number for all problems or one for each.
+        k: the number of attempts for which the probability is estimated.
         level: the confidence of the interval.
 
     Raises:
@@ -91,7 +93,7 @@ def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9)
 
 
 def _all_fail(found: np.ndarray, trials: np.ndarray, k: int) -> np.ndarray:
-    """C(n-c, k)/C(n, k), by logarithms of factorials. It is zero if fewer than k attempts failed."""
+    """Return C(n-c, k)/C(n, k), by logarithms of factorials; zero if fewer than k attempts failed."""
     failures = trials - found
     possible = failures >= k
     left = np.where(possible, failures - k, 0.0)
@@ -100,7 +102,7 @@ def _all_fail(found: np.ndarray, trials: np.ndarray, k: int) -> np.ndarray:
 
 
 def _mean_limits(each: np.ndarray, level: float) -> tuple[float, float]:
-    """Limits of a mean of numbers in [0, 1]: binomial, with the sample size that their variance amounts to."""
+    """Return binomial limits of a mean of numbers in [0, 1], with the sample size that matches their variance."""
     mean, variance = float(each.mean()), float(each.var(ddof=1))
     size = float(len(each))
     if variance > 0:
@@ -111,7 +113,7 @@ def _mean_limits(each: np.ndarray, level: float) -> tuple[float, float]:
 
 
 def _log_likelihood(found: np.ndarray, trials: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Log-likelihood of Beta(a, b) success probabilities, up to a constant.
+    """Return the log-likelihood of Beta(a, b) for the success probabilities, up to a constant.
 
     Counts that occur often are evaluated once.
     """
@@ -161,17 +163,17 @@ def _extrapolated(found: np.ndarray, trials: np.ndarray, k: int, level: float, d
 
 
 def _beta_pass(a, b, k: int):
-    """1 - B(a, b + k)/B(a, b)."""
+    """Return 1 - B(a, b + k)/B(a, b), where B is the beta function."""
     return -np.expm1(betaln(a, b + k) - betaln(a, b))
 
 
 def _beta_region(
     found: np.ndarray, trials: np.ndarray, k: int, level: float
 ) -> tuple[float, float, tuple[float, float], tuple[float, float]]:
-    """The fitted a and b, the extremes of pass@k within the likelihood's interval, and those that fit equally well.
+    """Return the fitted a and b, the extremes of pass@k in the likelihood's interval, and among equally good fits.
 
-    On a grid of the mean's logit and the logarithm of a + b, which zooms to the region. If the equally good fits differ
-    much, their extremes are given. Then a and b belong to the fit nearest to the middle.
+    The search uses a grid of the mean's logit and the logarithm of a + b, which is refined around the region. If the
+    equally good fits differ much, their extremes are given. Then a and b belong to the fit nearest to the middle.
     """
     mean = np.clip(found.sum() / trials.sum(), 1e-6, 1 - 1e-6)
     centre = np.log(mean / (1 - mean))

@@ -1,4 +1,4 @@
-"""Columns of a table that are refused before anything is computed from them."""
+"""Check the columns of a table before anything is computed from them."""
 
 import numpy as np
 from jaxtyping import Float
@@ -7,7 +7,7 @@ from lemmata.errors import DataError, ShapeError
 
 
 def positive_column(name: str, values: object) -> Float[np.ndarray, "m"]:
-    """A column of positive finite numbers, or DataError with the first row that is not."""
+    """Return a column of positive finite numbers, or raise DataError with the first row that is not."""
     try:
         column = np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Huber's fit of a law to log losses, from a grid of starts."""
+"""Fit a scaling law to log losses by Huber's loss, from a grid of starts."""
 
 import dataclasses
 import itertools
@@ -18,13 +18,13 @@ _NORMAL_MEDIAN = 0.6745  # median of the absolute value of a standard normal var
 
 @dataclasses.dataclass(frozen=True)
 class Fit:
-    """A fitted law, and what intervals are made of.
+    """A fitted law, with the numbers from which intervals are computed.
 
     Args:
         design: the sizes, and whether there is a floor.
         log_loss: the measured log losses.
-        theta: the parameters.
-        clip: residuals beyond this count linearly.
+        theta: the fitted parameters.
+        clip: the size beyond which residuals count linearly.
         scale: the squared unit of `excess`: the amount that noise alone adds to the objective for each parameter.
     """
 
@@ -40,19 +40,19 @@ class Fit:
         return self.log_loss - self.design.log_loss(self.theta, self.design.sizes)[0]
 
     def excess(self, theta: Float[np.ndarray, "p"]) -> float:
-        """How much worse another law fits, as the square of a t variable."""
+        """Return how much worse another law fits, as the square of a t variable."""
         return (_objective(self, theta) - _objective(self, self.theta)) / self.scale
 
     def covariance(self) -> Float[np.ndarray, "p p"]:
         """The covariance of the parameters, from the derivatives at the fit.
 
-        A direction that data do not determine is infinite.
+        The variance is infinite along a direction that the data do not determine.
         """
         slopes = self.design.log_loss(self.theta, self.design.sizes)[1]
         return self.scale * np.linalg.pinv(slopes.T @ slopes, rcond=1e-12, hermitian=True)
 
     def towards(self, theta: Float[np.ndarray, "p"], pull, weight: float) -> Float[np.ndarray, "p"]:
-        """The best law under a pull: weight² (value - wanted)² is added, with pull(theta) = (value - wanted, slope)."""
+        """Return the best law if weight² (value - wanted)² is added, where pull(theta) = (value - wanted, slope)."""
         unit = np.sqrt(self.scale)
 
         def residuals(at):
@@ -65,7 +65,7 @@ class Fit:
 
 
 def _raised(design: Design, log_loss: np.ndarray, theta: np.ndarray, share: float) -> np.ndarray:
-    """The same parameters with a floor of at least a share of the least loss. A floor of zero would have no slope."""
+    """Return the parameters with a floor of at least a share of the least loss; a floor of 0 would have no slope."""
     theta = theta.copy()
     if design.floor:
         theta[0] = max(theta[0], log_loss.min() + np.log(share))
@@ -73,7 +73,7 @@ def _raised(design: Design, log_loss: np.ndarray, theta: np.ndarray, share: floa
 
 
 def _clipped(fit: Fit, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers whose squares sum to twice Huber's objective, and their derivatives."""
+    """Return numbers whose squares sum to twice Huber's objective, and their derivatives."""
     predicted, slopes = fit.design.log_loss(theta, fit.design.sizes)
     away = fit.log_loss - predicted
     size = np.abs(away)
@@ -88,14 +88,14 @@ def _objective(fit: Fit, theta: np.ndarray) -> float:
 
 
 def _minimise(residuals, slopes, start: np.ndarray) -> np.ndarray:
-    """Levenberg and Marquardt's method of MINPACK."""
+    """Minimise by MINPACK's Levenberg-Marquardt method."""
     return leastsq(residuals, start, Dfun=slopes, ftol=1e-11, xtol=1e-9, maxfev=400, full_output=True)[0]
 
 
 def _starts(design: Design, log_loss: np.ndarray) -> list[np.ndarray]:
-    """For each set of exponents on a grid, the best floor and amplitudes in relative error.
+    """Return, for each set of exponents on a grid, the best floor and amplitudes in relative error.
 
-    The best few are returned.
+    Only the best few of these starts are returned.
     """
     away = design.sizes - design.centre
     found = []
@@ -120,7 +120,7 @@ def _best(fit: Fit, starts: list[np.ndarray]) -> Fit:
 
 
 def without_each_scale(fit: Fit) -> list[Fit]:
-    """For every size n that can be spared, the fit to all points except those of this size."""
+    """Return, for every size n that can be left out, the fit to all points except those of this size."""
     found = []
     for size in np.unique(fit.design.sizes[:, 0]):
         kept = fit.design.sizes[:, 0] != size
@@ -130,11 +130,11 @@ def without_each_scale(fit: Fit) -> list[Fit]:
 
 
 def fit_law(design: Design, log_loss: Float[np.ndarray, "m"], robust: bool = True) -> Fit:
-    """Least squares from the best starts of a grid, then Huber's fit at 1.345 robust standard deviations.
+    """Fit by least squares from the best starts of a grid, then by Huber's loss at 1.345 robust standard deviations.
 
-    The unit of `excess` is Huber's: the mean square of the clipped residuals, over the share that is not clipped. The
-    degrees of freedom are the number of points minus the number of parameters. Without a clipped residual, it is the
-    usual variance.
+    The unit of `excess` is Huber's: the mean square of the clipped residuals, divided by the share that is not
+    clipped. The mean divides by the degrees of freedom, which are the number of points minus the number of parameters.
+    If no residual is clipped, the unit is the usual variance.
     """
     spare = len(log_loss) - design.parameters
     starts = _starts(design, log_loss)

@@ -1,4 +1,4 @@
-"""The separable law E + A n^-alpha + B d^-beta in logarithms: values, slopes, and the best use of a budget."""
+"""The separable law E + A n^-alpha + B d^-beta in logarithms, with its derivatives and constants."""
 
 import dataclasses
 
@@ -12,12 +12,12 @@ _STEEPEST = 3.0  # log of the largest exponent that is considered, 20
 
 @dataclasses.dataclass(frozen=True)
 class Design:
-    """The measured sizes, centred, so that a term is most certain at its own parameter.
+    """The measured sizes, centred so that the amplitude of a term is its value where it is known best.
 
     Args:
-        sizes: log n, and log d if it was varied, one row per run.
+        sizes: log n, and log d if d was varied; one row for each run.
         floor: whether the law has a constant term.
-        centre: the mean logarithm of each size, or where amplitudes are to be given.
+        centre: the mean logarithm of each size, or another point at which amplitudes are the values of the terms.
     """
 
     sizes: Float[np.ndarray, "m terms"]
@@ -26,26 +26,27 @@ class Design:
 
     @classmethod
     def of(cls, sizes: Float[np.ndarray, "m terms"], floor: bool) -> "Design":
-        """Centred at the mean of its sizes."""
+        """Make a design that is centred at the mean of its sizes."""
         return cls(sizes, floor, sizes.mean(axis=0))
 
     @property
     def terms(self) -> int:
-        """How many power laws are added."""
+        """The number of power-law terms."""
         return self.sizes.shape[1]
 
     @property
     def parameters(self) -> int:
-        """The floor, and an amplitude and an exponent for each term."""
+        """The number of parameters: the floor, and an amplitude and an exponent for each term."""
         return int(self.floor) + 2 * self.terms
 
     def log_loss(
         self, theta: Float[np.ndarray, "p"], sizes: Float[np.ndarray, "k terms"]
     ) -> tuple[Float[np.ndarray, "k"], Float[np.ndarray, "k p"]]:
-        """The logarithm of the law, and its derivatives by the parameters.
+        """Return the logarithm of the law, and its derivatives by the parameters.
 
         Args:
-            theta: [log E,] then for each term the logarithm of its value at the centre, and of its exponent.
+            theta: log E if there is a floor, then for each term the logarithms of its value at the centre and of its
+                exponent.
             sizes: log n and log d at which the law is evaluated.
         """
         away = sizes - self.centre
@@ -67,7 +68,7 @@ class Design:
         return (top + np.log(total))[:, 0], slopes
 
     def constants(self, theta: Float[np.ndarray, "p"]) -> dict[str, float]:
-        """E, A, alpha, B, beta in the units of the data."""
+        """Return E, A, alpha, B, beta in the units of the data."""
         shares = self.log_loss(theta, self.sizes)[1]
         seen = self.floor and shares[:, 0].max() > _NOUGHT
         found = {"floor": float(np.exp(theta[0])) if seen else 0.0}

@@ -1,4 +1,4 @@
-"""Numbers derived from a law, in logarithms and with their derivatives, for which intervals are computed."""
+"""Compute numbers that a law implies, in logarithms and with their derivatives, as intervals need them."""
 
 import numpy as np
 from jaxtyping import Float
@@ -14,12 +14,12 @@ _NEAR = 5.0  # e^5 is the log of a ratio of n to its end that few optima exceed
 
 
 def parameter(place: int) -> Functional:
-    """A parameter itself: log floor, the logarithm of an exponent."""
+    """Return a parameter itself: log floor, or the logarithm of an exponent."""
     return lambda theta: (float(theta[place]), np.eye(len(theta))[place])
 
 
 def amplitude(design: Design, term: int) -> Functional:
-    """The logarithm of A in A n^-alpha, from the term's value at the centre."""
+    """Return the logarithm of A in A n^-alpha, from the term's value at the centre."""
     place = int(design.floor) + 2 * term
 
     def number(theta):
@@ -32,7 +32,7 @@ def amplitude(design: Design, term: int) -> Functional:
 
 
 def loss_at(design: Design, sizes: Float[np.ndarray, "terms"]) -> Functional:
-    """The log loss at one point."""
+    """Return the log loss at one point."""
 
     def number(theta):
         value, slope = design.log_loss(theta, sizes[None])
@@ -42,7 +42,7 @@ def loss_at(design: Design, sizes: Float[np.ndarray, "terms"]) -> Functional:
 
 
 def best_size(design: Design, budget: float, cost: float, served: float) -> Functional:
-    """The logarithm of the n of least loss with cost n d + 2 n served = budget."""
+    """Return the logarithm of the n with the least loss under cost n d + 2 n served = budget."""
 
     def number(theta):
         value = optimum(design, theta, budget, cost, served)[0]
@@ -53,7 +53,7 @@ def best_size(design: Design, budget: float, cost: float, served: float) -> Func
 
 
 def best_data(design: Design, budget: float, cost: float, served: float) -> Functional:
-    """The logarithm of the d of least loss with cost n d + 2 n served = budget."""
+    """Return the logarithm of the d with the least loss under cost n d + 2 n served = budget."""
 
     def number(theta):
         value = optimum(design, theta, budget, cost, served)[1]
@@ -64,9 +64,10 @@ def best_data(design: Design, budget: float, cost: float, served: float) -> Func
 
 
 def best_loss(design: Design, budget: float, cost: float, served: float) -> Functional:
-    """The least log loss with cost n d + 2 n served = budget.
+    """Return the least log loss under cost n d + 2 n served = budget.
 
-    At an optimum, it changes as the law does, and the place does not matter.
+    Its derivatives are those of the law at the optimal n and d, because a small change of n and d does not matter
+    there.
     """
 
     def number(theta):
@@ -77,7 +78,7 @@ def best_loss(design: Design, budget: float, cost: float, served: float) -> Func
 
 
 def optimum(design: Design, theta: np.ndarray, budget: float, cost: float, served: float) -> tuple[float, float]:
-    """Where marginal returns balance, log n and log d: alpha A n^-alpha = beta B d^-beta (1 + 2 served / (cost d)).
+    """Return log n and log d at which alpha A n^-alpha = beta B d^-beta (1 + 2 served / (cost d)).
 
     Without served tokens, this is linear in log n. With served tokens, the left side falls in n and the right side
     rises.
@@ -93,7 +94,7 @@ def optimum(design: Design, theta: np.ndarray, budget: float, cost: float, serve
     share = np.log(2 * served / cost)
 
     def place(gap: float) -> tuple[float, float]:
-        """Log n and log d, from cost d = budget / n - 2 served, with log n equal to e^gap below the budget's end."""
+        """Return log n and log d, from cost d = budget / n - 2 served; log n is e^gap below the budget's end."""
         below = np.exp(gap)
         return every - share - below, share + below + (gap if gap < -_SMALL else np.log(-np.expm1(-below)))
 

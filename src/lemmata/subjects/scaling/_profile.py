@@ -1,4 +1,4 @@
-"""Intervals by profile likelihood, the range of a number that the data do not reject, and by the jackknife."""
+"""Intervals by profile likelihood, which contain the values that the data do not reject, and by the jackknife."""
 
 import math
 from collections.abc import Callable
@@ -20,15 +20,15 @@ _FARTHEST = 30.0  # numbers are logarithms, so beyond a factor e^30 an end count
 
 
 def quantile(fit: Fit, level: float) -> float:
-    """A quantile of Student's t. Its degrees of freedom are the number of points minus the number of parameters."""
+    """Return a quantile of Student's t, with as many degrees of freedom as there are points minus parameters."""
     return float(stats.t.ppf((1 + level) / 2, len(fit.log_loss) - fit.design.parameters))
 
 
 def profile_interval(fit: Fit, number: Functional, level: float) -> tuple[float, float]:
-    """All values of a number in laws that do not fit significantly worse; an end may be infinite.
+    """Return the range of a number over laws that do not fit significantly worse; an end may be infinite.
 
-    An end is found by pulling the fit towards a value beyond it. The best law under a pull is the best law with its own
-    value of the number. So every pull gives one point of the profile.
+    An end is found by pulling the fit towards a value beyond it. The best law under a pull is also the best law of all
+    laws with the same value of the number. So every pull gives one point of the profile.
     """
     ends = [_end(fit, number, _STRETCH * quantile(fit, level), sign) for sign in (-1.0, 1.0)]
     return ends[0], ends[1]
@@ -69,7 +69,7 @@ def _shifted(number: Functional, wanted: float) -> Functional:
 
 
 def jackknife_interval(fit: Fit, others: list[Fit], number: Functional, level: float) -> tuple[float, float]:
-    """The jackknife's interval. It measures how much a number moves when one scale after another is left out."""
+    """Return the jackknife interval, from the changes of a number when one size after another is left out."""
     values = np.array([number(other.theta)[0] for other in others])
     count, centre = len(values), number(fit.theta)[0]
     spread = np.sqrt((count - 1) / count * ((values - values.mean()) ** 2).sum())
@@ -80,7 +80,7 @@ def jackknife_interval(fit: Fit, others: list[Fit], number: Functional, level: f
 def both_intervals(
     fit: Fit, others: list[Fit], number: Functional, level: float
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """By profile, and by the jackknife if there are other fits, for a number that is given as its logarithm."""
+    """Return the profile interval and, if there are other fits, the jackknife interval, for a log number."""
     low, high = (_exponential(end) for end in profile_interval(fit, number, level))
     if not others:
         return (low, high), (math.nan, math.nan)

@@ -1,4 +1,4 @@
-"""The answer to a question about scaling: the number, its interval, the conditions, the claim behind it."""
+"""The answer to a question about scaling: the number, its interval, its conditions, and the claim behind it."""
 
 import dataclasses
 import math
@@ -9,15 +9,13 @@ from lemmata.printable import preformatted
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AbstractFinding:
-    """An answer.
-
-    Args:
-        value: the number.
-        interval: where the true number is with probability `level`; both ends are the value if it is certain.
-        level: the confidence of the interval.
-        claim: the name of the claim behind the answer; use `lemmata show` to read it.
-        hypotheses: the conditions of the answer, with their values.
-        notes: remarks to read before using the number.
+    """The answer to a question about scaling. Args:
+    value: the number.
+    interval: contains the true number with probability `level`; both ends are the value if the value is certain.
+    level: the confidence of the interval.
+    claim: the name of the claim behind the answer; use `lemmata show` to read it.
+    hypotheses: the conditions of the answer, with their values.
+    notes: remarks to read before using the number.
     """
 
     value: float
@@ -35,7 +33,7 @@ class AbstractFinding:
 
 
 def stated(value: float, interval: tuple[float, float], level: float) -> str:
-    """A number with its interval, in words.
+    """Return a number with its interval, in words.
 
     >>> stated(0.5, (0.25, math.inf), 0.9)
     '0.5, 90 % interval 0.25 to infinity'

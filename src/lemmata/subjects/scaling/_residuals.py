@@ -1,4 +1,4 @@
-"""Whether a smooth law fits: the runs of signs in its residuals."""
+"""Check whether a smooth law fits, by the runs of equal signs in its residuals."""
 
 import numpy as np
 
@@ -9,12 +9,13 @@ _ROUNDING = 1e-9  # relative misfits below this are the arithmetic's
 
 
 def runs_test(fit: Fit) -> tuple[int, float]:
-    """The runs of equal signs along the fitted loss, and the probability of at most this many under the law.
+    """Count runs of equal signs along the fitted loss, and return the probability of at most this many under the law.
 
-    A broken law leaves long runs. Under independent signs, the number of runs has a classical distribution. But the
-    residuals of a fit are not independent, because they are orthogonal to the p derivatives of the law. If those
-    derivatives form a Chebyshev system, the residuals change their sign at least p times, for any noise. The
-    probability is therefore counted among normal noise projected in the same way, with a fixed seed.
+    If the law does not hold at all sizes, residuals have long runs of equal signs. Under independent signs, the number
+    of runs has a classical distribution. But the residuals of a fit are not independent, because they are orthogonal
+    to the p derivatives of the law. If those derivatives form a Chebyshev system, the residuals change their sign at
+    least p times, for any noise. The probability is therefore counted among normal noise projected in the same way,
+    with a fixed seed.
     """
     predicted, slopes = fit.design.log_loss(fit.theta, fit.design.sizes)
     if np.abs(fit.residuals).max() < _ROUNDING:

@@ -25,11 +25,11 @@ _FAR = 1e30
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Extrapolation(AbstractFinding):
-    """A loss that the law gives at one point, or the size that a loss needs.
+    """The loss that the law gives at one point, or the size that a loss needs.
 
     Args:
         leave_one_out: the jackknife's interval over scales. Its ends are infinite if there is no such interval.
-        beyond: how many times the largest size that was fitted it lies at.
+        beyond: the size, divided by the largest size that was fitted.
     """
 
     leave_one_out: tuple[float, float]
@@ -38,9 +38,11 @@ class Extrapolation(AbstractFinding):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Allocation(AbstractFinding):
-    """How a budget of compute is spent best; the value is the loss.
+    """The best use of a compute budget; the value is the loss.
 
-    Args: n, d: the sizes of least loss. n_interval, d_interval: their intervals at the record's level.
+    Args:
+        n, d: the sizes with the least loss.
+        n_interval, d_interval: the intervals of n and d at the level `level`.
     """
 
     n: float
@@ -54,13 +56,13 @@ class ScalingLaw(AbstractFinding):
     """The fitted law loss = floor + A n^-alpha + B d^-beta; the value is alpha.
 
     Args:
-        constants: floor, A, alpha, and B and beta if d was given.
-        intervals: of each constant by profile likelihood.
-        leave_one_out: of each constant by the jackknife over sizes n.
-        told: whether the data determine a constant. A floor must be distinguishable from zero, and other constants must
-            be known to a factor of 4.
+        constants: the floor, A and alpha, and also B and beta if d was given.
+        intervals: the interval of each constant by profile likelihood.
+        leave_one_out: the interval of each constant by the jackknife over sizes n.
+        told: for each constant, whether the data determine it. A floor must be distinguishable from zero, and other
+            constants must be known to a factor of 4.
         noise: the standard deviation of the log losses around the law.
-        runs: how many runs of equal signs the residuals have.
+        runs: the number of runs of equal signs in the residuals.
         broken: the probability of at most this many runs under the law; small if the law breaks.
         largest: the largest n, and the largest d.
     """
@@ -92,7 +94,7 @@ class ScalingLaw(AbstractFinding):
         return preformatted(self)
 
     def extrapolate(self, n: float | int, d: float | int | None = None) -> Extrapolation:
-        """The loss of the law at n, and at d if the law has it. It is not the loss of one noisy run.
+        """Return the loss of the law at n (and d, if the law has d). It is not the loss of one noisy run.
 
         Raises:
             SettingError: if n or d is not positive and finite, if d is given for a law without d, or if d is missing.
@@ -104,7 +106,7 @@ class ScalingLaw(AbstractFinding):
         return self._answer(value, interval, jackknife, beyond)
 
     def needed(self, loss: float | int, d: float | int | None = None) -> Extrapolation:
-        """The n at which the law reaches a loss. It is infinite if the floor is above this loss.
+        """Return the n at which the law reaches a loss; it is infinite if the floor is above this loss.
 
         The interval holds every n at which the loss lies in the interval of `extrapolate`.
 
@@ -120,7 +122,7 @@ class ScalingLaw(AbstractFinding):
             raise SettingError("loss", found=f"{loss:g}", rule=rule)
 
         def crossing(curve) -> float:
-            """Where a falling curve reaches the loss; infinite beyond all sizes."""
+            """Return the n at which a falling curve reaches the loss; infinite beyond all sizes."""
             smallest = math.exp(self.fit.design.sizes[:, 0].min()) / _FAR
             if curve(math.log(smallest)) < loss:
                 raise SettingError("loss", found=f"{loss:g}", rule="a loss that is below the loss of very small sizes")
@@ -141,7 +143,7 @@ class ScalingLaw(AbstractFinding):
         return dataclasses.replace(answer, notes=notes + answer.notes)
 
     def allocate(self, compute: float | int, cost: float | int = 6.0, served: float | int = 0.0) -> Allocation:
-        """The n and d of least loss if `cost` n d + 2 n `served` = compute.
+        """Return the n and d with the least loss if `cost` n d + 2 n `served` = compute.
 
         Args:
             compute: the budget, in operations.
@@ -187,9 +189,7 @@ class ScalingLaw(AbstractFinding):
             )
             notes = [said, *notes]
         if beyond > _CALIBRATED:
-            notes.append(
-                f"the coverage of the interval was measured up to {_CALIBRATED:g} times the largest size, not here"
-            )
+            notes.append(f"the coverage of the interval was only measured up to {_CALIBRATED:g} times the largest size")
         if math.isinf(interval[0]) or math.isinf(interval[1]):
             notes.append("the data do not bound this number on both sides")
         goes_on = Condition("the same law holds at this size", beyond, None if beyond > 1 else True)

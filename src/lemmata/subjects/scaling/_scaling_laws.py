@@ -1,4 +1,4 @@
-"""Separable scaling laws with a budget of compute, for choosing an allocation."""
+"""Test problems: separable scaling laws with a compute budget that is to be allocated."""
 
 import equinox as eqx
 import jax
@@ -13,11 +13,11 @@ class SeparableLaw(eqx.Module):
 
     Args:
         floor: the loss that no size removes.
-        amplitudes: A and B.
-        exponents: alpha and beta.
-        cost: kappa, operations for each parameter and token.
-        compute: C, the operations of a training run.
-        served: tokens that the trained model processes, at 2 operations for each parameter.
+        amplitudes: the amplitudes A and B.
+        exponents: the exponents alpha and beta.
+        cost: the number kappa of operations for each parameter and token.
+        compute: the number C of operations of a training run.
+        served: the number of tokens that the trained model processes, at 2 operations for each parameter.
     """
 
     floor: Float[Array, ""]
@@ -28,7 +28,7 @@ class SeparableLaw(eqx.Module):
     served: Float[Array, ""]
 
     def parts(self, size: Float[Array, ""], data: Float[Array, ""]) -> Float[Array, "2"]:
-        """A N^-alpha and B D^-beta."""
+        """The two terms A N^-alpha and B D^-beta."""
         return self.amplitudes * jnp.stack([size, data]) ** -self.exponents
 
 
@@ -42,7 +42,7 @@ class SeparableLaws(Population[SeparableLaw]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SeparableLaw:
-        """A floor, amplitudes and tokens on logarithmic scales. Either exponent may be the larger one."""
+        """Draw a floor, amplitudes and tokens on logarithmic scales. Either exponent may be the larger one."""
         keys = jax.random.split(key, 5)
         within = lambda key, low, high: jnp.exp(jax.random.uniform(key, minval=jnp.log(low), maxval=jnp.log(high)))
         exponents = setting["exponent"] * jnp.asarray([1.0, setting["ratio"]])
@@ -63,7 +63,7 @@ class SeparableLaws(Population[SeparableLaw]):
                 problem.amplitudes.min(),
                 ">",
                 0.0,
-                "otherwise one of the two sizes does not matter",
+                "otherwise the loss does not depend on one of the two sizes",
             ),
             Hypothesis(
                 "alpha and beta are positive", problem.exponents.min(), ">", 0.0, "both terms of the loss must fall"

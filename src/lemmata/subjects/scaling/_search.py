@@ -1,4 +1,4 @@
-"""The lowest point of a function of one variable, without its derivative."""
+"""Find the lowest point of a function of one variable, without its derivative."""
 
 from collections.abc import Callable
 
@@ -12,9 +12,9 @@ _GOLDEN = (5**0.5 - 1) / 2
 def lowest_point(
     function: Callable[[Array], Array], low: Float[Array, ""], high: Float[Array, ""], steps: int = 90
 ) -> Float[Array, ""]:
-    """Golden section search for the minimum of a unimodal function between two points.
+    """Find the minimum of a unimodal function between two points by golden section search.
 
-    A minimum is flat: the point is known to the square root of the rounding of the function's values.
+    Functions are flat at a minimum, so the error of the point is the square root of the rounding error of the values.
 
     >>> round(float(lowest_point(lambda x: (x - 2.0) ** 2, jnp.zeros(()), jnp.full((), 5.0))), 6)
     2.0

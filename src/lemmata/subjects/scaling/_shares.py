@@ -1,4 +1,4 @@
-"""Probabilities as a user has them: a number that is known, or successes among trials."""
+"""Read probabilities that a user passes as known numbers, or as successes among trials."""
 
 import dataclasses
 
@@ -13,7 +13,7 @@ Share = float | int | tuple[int, int]
 
 @dataclasses.dataclass(frozen=True)
 class Known:
-    """A probability with limits: its own value twice if it was given as a number."""
+    """A probability with its limits; both limits are the value if it was given as a number."""
 
     value: float
     low: float
@@ -21,7 +21,7 @@ class Known:
 
 
 def read_share(name: str, given: Share, level: float) -> Known:
-    """A probability with its exact Clopper-Pearson limits. SettingError or DataError for anything else.
+    """Return a probability with its exact Clopper-Pearson limits; raise SettingError or DataError for anything else.
 
     >>> read_share("p", (8, 10), 0.9).value
     0.8
@@ -42,7 +42,7 @@ def read_share(name: str, given: Share, level: float) -> Known:
 
 
 def counts(name: str, successes: object, n: object) -> tuple[np.ndarray, np.ndarray]:
-    """Whole numbers of successes and of trials, one for each problem. DataError names the first invalid number."""
+    """Return whole numbers of successes and trials, one for each problem. DataError names the first invalid number."""
     try:
         found, trials = np.broadcast_arrays(np.atleast_1d(np.asarray(successes, float)), np.asarray(n, float))
     except (TypeError, ValueError) as error:
@@ -78,6 +78,6 @@ def counts(name: str, successes: object, n: object) -> tuple[np.ndarray, np.ndar
 
 
 def joint(level: float | int, given: tuple[Share, ...]) -> float:
-    """The level of each interval so that all hold together at `level` (Bonferroni)."""
+    """Return the level of each interval at which all hold together at `level` (Bonferroni)."""
     unsure = sum(isinstance(share, tuple | list) for share in given)
     return 1 - (1 - inside("level", level, 0.0, 1.0)) / max(unsure, 1)

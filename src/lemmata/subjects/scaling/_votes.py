@@ -1,4 +1,4 @@
-"""How many votes a majority needs, and what a verifier's mistakes leave of many attempts."""
+"""The number of votes that a majority needs, and the accuracy that a verifier's mistakes leave to many attempts."""
 
 import dataclasses
 import math
@@ -19,11 +19,11 @@ _MOST = 200_000
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Votes(AbstractFinding):
-    """How many votes are enough; infinite if no number is.
+    """The number of votes that are enough; infinite if no number is enough.
 
     Args:
         exponent: the rate at which the error falls, error ~ exp(-exponent votes) / sqrt(votes).
-        sure: a number of votes that is enough for any other wrong answers, by a sum over all of them.
+        sure: a number of votes that is enough whatever other wrong answers there are, by a sum over all of them.
     """
 
     exponent: float
@@ -35,7 +35,7 @@ class Ceiling(AbstractFinding):
     """The accuracy that no number of attempts exceeds, with this verifier.
 
     Args:
-        p, tpr, fpr: the numbers it was computed from.
+        p, tpr, fpr: the arguments.
     """
 
     p: float
@@ -43,7 +43,7 @@ class Ceiling(AbstractFinding):
     fpr: float
 
     def accuracy(self, attempts: int) -> float:
-        """The accuracy of an accepted answer among `attempts`. If none is accepted, a random answer is taken."""
+        """Return the accuracy of an accepted answer among `attempts`, or of a random one if none is accepted."""
         accepted = self.p * self.tpr + (1 - self.p) * self.fpr
         none = (1 - accepted) ** attempts
         blind = self.p * (1 - self.tpr) / (1 - accepted) if accepted < 1 else 0.0
@@ -51,8 +51,7 @@ class Ceiling(AbstractFinding):
 
 
 def plurality_error(p1: float, p2: float, votes: int, ahead: int = 0) -> float:
-    """The probability that an answer of probability p2, which starts with `ahead` votes, ties with or beats an answer
-    of probability p1.
+    """Return the probability that answer 2, which starts with `ahead` votes, ties with or beats answer 1.
 
     The number of votes for the two answers is binomial, and given this number, the votes for the first are binomial.
     The sums are exact.
@@ -60,8 +59,8 @@ def plurality_error(p1: float, p2: float, votes: int, ahead: int = 0) -> float:
     Args:
         p1: the probability of one answer in one vote.
         p2: the probability of the other answer.
-        votes: how many are cast.
-        ahead: votes that the second answer has before.
+        votes: the number of votes that are cast.
+        ahead: the number of votes that the second answer already has.
 
     >>> round(plurality_error(0.6, 0.4, 3), 6)
     0.352
@@ -72,13 +71,13 @@ def plurality_error(p1: float, p2: float, votes: int, ahead: int = 0) -> float:
 
 
 def votes_needed(p1: Share, p2: Share, error: float | int, *, level: float | int = 0.9) -> Votes:
-    """How many samples a plurality vote needs to be wrong with probability at most `error`.
+    """Return how many samples a plurality vote needs to be wrong with probability at most `error`.
 
-    The value is the smallest number of votes with the following property. From this number on, the probability that the
-    strongest wrong answer alone reaches the right one, ties included, is at most `error`. It is computed by exact sums.
-    This probability falls as exp(-c K)/sqrt(K) in the number K of votes, where c = -log(1 - (sqrt p1 - sqrt p2)²).
-    `sure` is enough for any other wrong answers. Given as (successes, trials), p1 and p2 have exact limits and the
-    number of votes the interval that they imply.
+    The value is the smallest number of votes from which on a condition holds: the strongest wrong answer gets at least
+    as many votes as the right one with probability at most `error`. This probability is computed by exact sums. This
+    probability falls as exp(-c K)/sqrt(K) in the number K of votes, where c = -log(1 - (sqrt p1 - sqrt p2)²). The
+    number `sure` is enough whatever other wrong answers there are. If p1 and p2 are given as (successes, trials), they
+    have exact limits, which imply the interval of the number of votes.
 
     Args:
         p1: the probability of the right answer, or (successes, trials).
@@ -131,10 +130,11 @@ def _exponent(p1: float, p2: float) -> float:
 
 
 def _smallest(p1: float, p2: float, error: float) -> float:
-    """The least number of votes from which on the error stays at or below the allowed error.
+    """Return the least number of votes from which on the error stays at or below the allowed error.
 
-    One more vote can increase it, by parity: it falls along odd and along even numbers. If the later of the two
-    numbers is good from some point on, so is every number from the one before it.
+    One more vote can increase the error, because the error falls along odd numbers and along even numbers separately.
+    So the search finds the first good odd number and the first good even number. All numbers are good from the one
+    before the larger of the two.
     """
 
     def end(parity: int) -> int:
@@ -154,12 +154,13 @@ def _smallest(p1: float, p2: float, error: float) -> float:
 
 
 def _enough(p1: float, p2: float, error: float) -> float:
-    """A number of votes that is enough for any split of the remaining probability into answers of at most p2 each.
+    """Return a number of votes that is enough however the remaining probability is split into answers of at most p2.
 
-    Consider an answer of probability q <= p2. Consider the probability that it has at least one vote, and at least as
-    many as the right answer. This is at most its mean number of such votes. The mean is K q times the probability that
-    K - 1 other votes leave it at most one vote behind, which increases with q. The sum over answers replaces q by 1 -
-    p1. No vote for the right answer has probability (1 - p1)^K.
+    Consider an answer of probability q <= p2, and the event that it has at least one vote and at least as many votes
+    as the right answer. The probability of this event is at most the mean number of votes for the answer, counted only
+    in this event. The mean is K q times the probability that K - 1 other votes leave it at most one vote behind, which
+    increases with q. The sum over answers replaces q by 1 - p1. No vote for the right answer has probability (1 -
+    p1)^K.
     """
 
     def bound(votes: int) -> float:
@@ -175,15 +176,17 @@ def _enough(p1: float, p2: float, error: float) -> float:
 
 
 def verifier_ceiling(p: Share, tpr: Share, fpr: Share, *, level: float | int = 0.9) -> Ceiling:
-    """The accuracy that best-of-K tends to if a verifier says yes or no.
+    """Return the accuracy to which best-of-K tends if a verifier says yes or no.
 
-    An accepted answer is right with probability p t / q, with q = p t + (1 - p) f, for any number of attempts. Attempts
-    ensure that some answer is accepted, not that it is right. Only f = 0 has no ceiling.
+    Let t and f be the probabilities that the verifier accepts a right and a wrong answer. For any number of attempts,
+    an accepted answer is right with probability p t / q, where q = p t + (1 - p) f. More attempts ensure that some
+    answer is accepted, but not that it is right. There is a ceiling below 1 unless f = 0.
 
     Args:
         p: the probability that one attempt is right.
-        tpr: t, that a right answer is accepted.
-        fpr: f, that a wrong answer is accepted. Each is a probability or (successes, trials).
+        tpr: the probability t that a right answer is accepted.
+        fpr: the probability f that a wrong answer is accepted. Each of the three is a probability or (successes,
+            trials).
         level: the confidence of the interval, for all counts together.
 
     Raises:
@@ -217,7 +220,7 @@ def verifier_ceiling(p: Share, tpr: Share, fpr: Share, *, level: float | int = 0
         fpr=mistaken.value,
         hypotheses=(
             Condition("attempts are independent"),
-            Condition("the verifier's mistakes are independent given right or wrong"),
+            Condition("the verifier's mistakes are independent for given correctness of the answers"),
         ),
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Repeated attempts: how often at least one of many is right, and where another attempt helps.
+"""Repeated attempts: how often at least one of many is right, and on which problems another attempt helps.
 
 This theory controls the probability that at least one of k attempts solves a problem, and its mean over problems. It
 assumes that attempts on a problem are independent, and that a right answer is recognised. It leaves unexplained how a
@@ -31,7 +31,7 @@ from ._search import lowest_point
 ABOUT = {"tool": "statistics", "architecture": "any", "object": "sampler"}
 
 _DRAWS = 4096
-_MONKEYS = Source("schaeffer2025", note="main result, for a beta law of success probabilities")
+_MONKEYS = Source("schaeffer2025", note="main result, for beta-distributed success probabilities")
 
 
 def _any_right(success: Float[Array, ""], attempts: int) -> Float[Array, ""]:
@@ -64,7 +64,7 @@ class OraclePass(Claim[Attempted]):
 
 
 def _plug_in(value: Float[Array, ""], problem: Attempted) -> Float[Array, ""]:
-    """The mean of 1 - (1 - c/n)^k over binomial counts c."""
+    """Return the mean of 1 - (1 - c/n)^k over binomial counts c."""
     count, n = jnp.arange(problem.made + 1.0), float(problem.made)
     logs = gammaln(n + 1) - gammaln(count + 1) - gammaln(n - count + 1)
     law = jnp.exp(logs + count * jnp.log(problem.success) + (n - count) * jnp.log1p(-problem.success))
@@ -83,7 +83,7 @@ class UnbiasedPassAtK(Claim[Attempted]):
     source = Source("chen2021code", "(1)")
     population = ATTEMPTED_PROBLEMS
     relation = EqualInMean(resolution=0.02)
-    control = Control("the mean is that of the plug-in estimator 1 - (1 - c/n)^k", _plug_in)
+    control = Control("the estimator has the mean of the plug-in estimator 1 - (1 - c/n)^k", _plug_in)
     controls = "coverage with k attempts, estimated from n attempts"
     unexplained = "coverage with more attempts than were made"
     trials = 96
@@ -145,7 +145,7 @@ class BetaTail(Claim[Difficulties]):
     population = BetaDifficulties()
     # B(a, b + K)/B(a, b) is K^-a up to a relative a (a + 2b - 1)/(2K): 1 % at the first size for the largest a and b
     relation = Rate("attempts", (1024.0, 4096.0, 16384.0, 65536.0), margin=0.02, resolution=0.05)
-    control = Control("it falls as 1/K, as for evenly spread probabilities", lambda rate, problem: -jnp.ones(()))
+    control = Control("the share falls as 1/K, as for evenly spread probabilities", lambda rate, problem: -jnp.ones(()))
     controls = "the tail of coverage in the number of attempts"
     unexplained = "problems that no attempt ever solves, which leave a plateau"
     trials = 48
@@ -154,7 +154,7 @@ class BetaTail(Claim[Difficulties]):
         return -problem.a
 
     def measure(self, problem: Difficulties, key: Key[Array, ""]) -> Array:
-        """Over draws from Beta(a/4, b), weighted: of Beta(a, b), hardly a draw would be as hard as what remains."""
+        """Average over weighted draws from Beta(a/4, b), because draws from Beta(a, b) are hardly ever so hard."""
         drawn_as = problem.a / 4
         success = Difficulties(drawn_as, problem.b, problem.attempts).draw(key, 2 * _DRAWS)
         weights = success ** (problem.a - drawn_as) * jnp.exp(
@@ -168,12 +168,12 @@ _LEAST = -25.0  # the logarithm of a probability below the best of all that are 
 
 
 def _all_fail(log_success: Float[Array, ""], attempts: Float[Array, ""]) -> Float[Array, ""]:
-    """(1 - p)^k, to full accuracy also for a small p."""
+    """Return (1 - p)^k, to full accuracy even for a small p."""
     return jnp.exp(attempts * jnp.log1p(-jnp.exp(log_success)))
 
 
 def _best_success(before: Float[Array, ""], factor: Float[Array, ""]) -> Float[Array, ""]:
-    """Where (1-p)^m - (1-p)^(Km) is largest, by golden section in log p; above some p, the difference vanishes."""
+    """Return the p at which (1-p)^m - (1-p)^(Km) is largest, by golden section in log p."""
     gain = lambda u: _all_fail(u, before * factor) - _all_fail(u, before)
     return jnp.exp(lowest_point(gain, jnp.asarray(_LEAST), jnp.zeros(())))
 
@@ -215,9 +215,7 @@ def _next(best: Float[Array, "2"], problem: Multiplied) -> Float[Array, "2"]:
 
 
 def _best_plan(success: np.ndarray, budget: int) -> tuple[float, list[int]]:
-    """The largest expected number of solved problems and its attempts. Dynamic programming runs over problems and
-    remaining attempts.
-    """
+    """Return the largest expected number of solved problems and its attempts, by dynamic programming."""
     value, plans = np.zeros(budget + 1), [[] for _ in range(budget + 1)]
     for p in success:
         solved = 1 - (1 - p) ** np.arange(budget + 1)
@@ -252,7 +250,7 @@ class AdaptiveAttempts(Claim[SharedBudget]):
 
 
 def _inverse(problem: SharedBudget) -> float:
-    """Solved by attempts in proportion to 1/p, the largest remainders rounded up."""
+    """Return the number solved by attempts in proportion to 1/p, with the largest remainders rounded up."""
     success = np.asarray(problem.success)
     shares = problem.budget / success / (1 / success).sum()
     attempts = np.floor(shares)

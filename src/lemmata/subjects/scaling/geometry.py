@@ -1,4 +1,4 @@
-"""Learning curves from geometry: the error depends on the dimension of the set that the data fill.
+"""Learning curves from geometry: the error depends on the intrinsic dimension of the set that contains the data.
 
 This theory controls how fast the distance to the nearest of n points falls, and with it the error of the simplest local
 learner. It assumes values without noise and points that are spread evenly. It leaves unexplained learners that adapt to
@@ -25,7 +25,7 @@ class TorusFunction(eqx.Module):
     dimension: int = eqx.field(static=True)
 
     def points(self, key: Key[Array, ""], count: int) -> Float[Array, "n 20"]:
-        """Uniform points; all have the norm sqrt(k)."""
+        """Draw uniform points of the torus; all have the norm sqrt(k)."""
         angle = jax.random.uniform(key, (count, self.dimension), maxval=2 * jnp.pi)
         return jnp.concatenate([jnp.cos(angle), jnp.sin(angle)], axis=1) @ self.frame.T
 
@@ -64,7 +64,7 @@ class NearestNeighbourRate(Claim[TorusFunction]):
     source = Source("bahri2021", note="main result, the resolution-limited regime, for piecewise constant fits")
     population = TorusFunctions()
     relation = Rate("n", (128.0, 512.0, 2048.0), margin=0.06, resolution=0.05)
-    control = Control("it falls as n^(-1/k)", lambda rate, problem: rate / 2)
+    control = Control("the error falls as n^(-1/k)", lambda rate, problem: rate / 2)
     controls = "the learning curve of a local learner"
     unexplained = "learners that use the smoothness of the target: the exponent is -4/k for piecewise linear fits"
     trials = 32

@@ -2,7 +2,7 @@
 
 This theory controls the loss L(N, D) = E + A N^-alpha + B D^-beta of N parameters and D tokens. It covers its best
 allocation under a budget, and the extrapolation of a fit to noisy losses. It assumes that one such law holds over all
-sizes. It does not explain why losses follow power laws, or what happens where they stop doing so.
+sizes. It does not explain why losses follow power laws, or what happens at sizes where they stop following them.
 """
 
 import equinox as eqx
@@ -36,11 +36,11 @@ class MeasuredCurve(eqx.Module):
     """Losses floor + A n^-alpha with log-normal noise.
 
     Args:
-        sizes: n of each run.
-        losses: measured.
-        floor: of the law.
-        amplitude: A.
-        exponent: alpha.
+        sizes: the size n of each run.
+        losses: the measured losses.
+        floor: the floor of the law.
+        amplitude: the amplitude A.
+        exponent: the exponent alpha.
     """
 
     sizes: Float[Array, "m"]
@@ -55,9 +55,7 @@ class MeasuredCurve(eqx.Module):
 
 
 class MeasuredCurves(Population[MeasuredCurve]):
-    """Noisy losses at sizes from a million on, evenly spaced in logarithm. Exponents are near 0.34, and floors near
-    1.7.
-    """
+    """Noisy losses at sizes from a million on, evenly spaced in logarithm; exponents near 0.34, and floors near 1.7."""
 
     settings = Space(
         points=Integer(8, 6, 40, "sizes", corners=(6, 16)),
@@ -66,7 +64,7 @@ class MeasuredCurves(Population[MeasuredCurve]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MeasuredCurve:
-        """A law around (1.7, 400, 0.34), and one noisy loss at each size."""
+        """Draw a law with floor, amplitude and exponent near (1.7, 400, 0.34), and one noisy loss at each size."""
         law_key, noise_key = jax.random.split(key)
         floor, amplitude, exponent = jnp.asarray([1.7, 400.0, 0.34]) * jnp.exp(
             jnp.asarray([0.3, 0.3, 0.15]) * jax.random.normal(law_key, (3,))
@@ -92,7 +90,7 @@ _LEVEL = 0.95
 
 
 def _balanced(problem: SeparableLaw, exponents: Float[Array, "2"]) -> Float[Array, "2"]:
-    """N and D from C, with the exponents of the two powers of C/kappa as given."""
+    """Return N and D for the budget C, with the given exponents of the two powers of C/kappa."""
     (alpha, beta), (a, b) = problem.exponents, problem.amplitudes
     shift = (alpha * a / (beta * b)) ** (1 / (alpha + beta))
     budget = problem.compute / problem.cost
@@ -101,14 +99,14 @@ def _balanced(problem: SeparableLaw, exponents: Float[Array, "2"]) -> Float[Arra
 
 
 def _measured(problem: SeparableLaw, compute: Float[Array, ""]) -> Float[Array, "2"]:
-    """N and D by golden section along kappa N D = C."""
+    """Find N and D by golden section along kappa N D = C."""
     top = jnp.log(compute / problem.cost)
     best = lowest_point(lambda log: problem.parts(jnp.exp(log), jnp.exp(top - log)).sum(), 0.0 * top, top)
     return jnp.exp(jnp.stack([best, top - best]))
 
 
 def _flat(problem: SeparableLaw) -> Float[Array, ""]:
-    """log N to the square root of rounding: a move h of log N costs alpha beta h²/2 of the excess loss, to order h²."""
+    """The error of log N is the root of rounding: a change h of log N costs alpha beta h²/2 of the excess loss."""
     return 1 / jnp.sqrt(jnp.finfo(float).eps * problem.exponents.prod())
 
 
@@ -141,7 +139,7 @@ class BalancedAllocation(Claim[SeparableLaw]):
         return jnp.stack([size, data, problem.parts(size, data).sum()])
 
     def condition(self, problem: SeparableLaw) -> Array:
-        """The optimum is flat: its place is known to half of the digits, its loss to all."""
+        """The optimum is flat, so N and D are known to half of the digits, and the loss to all digits."""
         return jnp.stack([_flat(problem), _flat(problem), 100.0])
 
 
@@ -175,7 +173,7 @@ class BalancedReturns(Claim[SeparableLaw]):
         return capacity / estimation
 
     def condition(self, problem: SeparableLaw) -> Array:
-        """The condition number of the place of the optimum, in log N, times the sum of the exponents."""
+        """The condition number of log N at the optimum, times the sum of the exponents."""
         return _flat(problem) * problem.exponents.sum()
 
 
@@ -190,7 +188,7 @@ class ComputeFrontier(Claim[SeparableLaw]):
     source = Source("hoffmann2022", note="main result, the efficient frontier")
     population = SeparableLaws()
     relation = Rate("compute", (1e18, 1e20, 1e22, 1e24), margin=1e-3, resolution=0.02)
-    control = Control("it falls as C^-min(alpha, beta)", lambda rate, problem: -problem.exponents.min())
+    control = Control("the excess loss falls as C^-min(alpha, beta)", lambda rate, problem: -problem.exponents.min())
     controls = "the excess loss that a training budget reaches"
     unexplained = "the floor, which no budget removes"
     trials = 64
@@ -218,7 +216,7 @@ class TokensPerParameter(Claim[SeparableLaw]):
     source = Source("emergence2026", "Figure 17.7", note="for a separable law")
     population = SeparableLaws()
     relation = Rate("compute", (1e18, 1e20, 1e22, 1e24), margin=1e-3, resolution=0.02)
-    control = Control("it is the same at all budgets", lambda rate, problem: jnp.zeros(()))
+    control = Control("D/N is the same at all budgets", lambda rate, problem: jnp.zeros(()))
     controls = "how many tokens a model of a given size should be trained on"
     unexplained = "the constants, which need a fit"
     trials = 64
@@ -260,7 +258,7 @@ class LocalSlope(Claim[SeparableLaw]):
         return -problem.exponents[0] * shares / (1 + shares)
 
     def measure(self, problem: SeparableLaw, key: Key[Array, ""]) -> Array:
-        """By central differences of the fourth order."""
+        """Compute the slope by central differences of the fourth order."""
         alpha, amplitude = problem.exponents[0], problem.amplitudes[0]
         places = jnp.log(amplitude / (problem.floor * jnp.asarray([8.0, 2.0, 1.0, 0.5, 0.125]))) / alpha
         loss = lambda log: jnp.log(problem.floor + amplitude * jnp.exp(-alpha * log))
@@ -285,13 +283,14 @@ class InferenceAwareAllocation(Claim[SeparableLaw]):
     population = SeparableLaws()
     relation = Equal()
     control = Control(
-        "the allocation of least training cost", lambda value, problem: _balanced(problem, problem.exponents)
+        "the best model is the one with the least training cost",
+        lambda value, problem: _balanced(problem, problem.exponents),
     )
     controls = "the numbers of parameters and tokens with the least cost over the lifetime of a model"
     unexplained = "how many tokens will be served; other costs of serving"
 
     def predict(self, problem: SeparableLaw) -> Array:
-        """The root of the condition along the curve of equal loss, by bisection of log N."""
+        """Find the root of the condition along the curve of equal loss, by bisection in log N."""
         wanted, data = _wanted(problem)
 
         def half(_, ends):
@@ -306,7 +305,7 @@ class InferenceAwareAllocation(Claim[SeparableLaw]):
         return jnp.stack([jnp.exp(log), data(log)])
 
     def measure(self, problem: SeparableLaw, key: Key[Array, ""]) -> Array:
-        """The least cost itself, by golden section."""
+        """Find the least cost itself, by golden section."""
         wanted, data = _wanted(problem)
         cost = lambda log: log + jnp.log(6 * data(log) + 2 * problem.served)
         least = jnp.log(problem.amplitudes[0] / wanted) / problem.exponents[0]
@@ -314,12 +313,12 @@ class InferenceAwareAllocation(Claim[SeparableLaw]):
         return jnp.stack([jnp.exp(log), data(log)])
 
     def condition(self, problem: SeparableLaw) -> Array:
-        """The condition of a flat optimum whose cost has a logarithm near 50. D depends on N by the other exponent."""
+        """The condition of a flat optimum whose cost has a logarithm near 50; D depends on N by a power."""
         return 30 * _flat(problem)
 
 
 def _wanted(problem: SeparableLaw):
-    """An excess loss, and the tokens that reach it with exp(log) parameters; infinite if no number does."""
+    """Return an excess loss, and the tokens that reach it with exp(log) parameters; infinite if no number does."""
     wanted = problem.parts(*_balanced(problem, problem.exponents)).sum()
     (alpha, beta), (a, b) = problem.exponents, problem.amplitudes
 
@@ -340,10 +339,12 @@ class ExtrapolationInterval(Claim[MeasuredCurve]):
     """
 
     title = "The interval of an extrapolated scaling law covers with probability 0.9"
-    source = Source("emergence2026", "Figure 17.4", "Figure 17.11", note="where one law holds throughout")
+    source = Source("emergence2026", "Figure 17.4", "Figure 17.11", note="for one law that holds at all sizes")
     population = MeasuredCurves()
     relation = AtMost(delta=0.1)
-    control = Control("an interval a third as wide", lambda ends, problem: ends - ends.sum() / 3)  # ends: high, -low
+    control = Control(
+        "an interval a third as wide covers as often", lambda ends, problem: ends - ends.sum() / 3
+    )  # ends: high, -low
     controls = "the loss at sizes that were not measured"
     unexplained = "laws that change between the measured sizes and the size of the extrapolation"
     trials = 800
@@ -364,12 +365,12 @@ class ExtrapolationInterval(Claim[MeasuredCurve]):
         return jnp.stack([law, -law])
 
     def trivial(self, problem: MeasuredCurve) -> Array:
-        """Between zero and the law at the largest size."""
+        """The interval from zero to the loss of the law at the largest size."""
         return jnp.stack([problem.law(problem.sizes[-1]), jnp.zeros(())])
 
 
 def _interval(problem: MeasuredCurve) -> Array:
-    """The upper end, and the lower end with its sign changed. Then both are bounds from above."""
+    """Return the upper end, and the negated lower end, so that both are bounds from above."""
     sizes, losses = np.asarray(problem.sizes), np.asarray(problem.losses)
     low, high = extrapolation_interval(sizes, losses, _FAR * sizes[-1], level=_LEVEL)
     return jnp.asarray([high, -low])

@@ -17,12 +17,12 @@ ABOUT = {"tool": "spectral theory", "architecture": "kernel method", "object": "
 
 
 class PowerSpectrum(eqx.Module):
-    """Eigenvalues j^-decay of a kernel and squared coefficients j^-(1 + tail) of a target, j = 1, 2, ...
+    """Eigenvalues j^-decay of a kernel and squared coefficients j^-(1 + tail) of a target, for j = 1, 2, ....
 
     Args:
-        decay: a > 1.
-        share: r/(2a) with r > 0: the energy beyond m modes falls as m^-r.
-        signs: of the first coefficients.
+        decay: the exponent a > 1.
+        share: the ratio r/(2a), where r > 0; the energy beyond m modes falls as m^-r.
+        signs: the signs of the first coefficients.
     """
 
     decay: Float[Array, ""]
@@ -50,7 +50,7 @@ def _power_spectra(decay: Real, share: Real, *conditions: Condition, modes: int 
     return Drawn(
         PowerSpectrum,
         lambda own: Hypothesis(
-            "the trace of the kernel is finite: a", own.decay, ">", 1.0, "otherwise it is not a kernel"
+            "the trace of the kernel is finite: a", own.decay, ">", 1.0, "otherwise the kernel has an infinite trace"
         ),
         positive("tail", "otherwise the target has infinite energy"),
         *conditions,
@@ -61,16 +61,15 @@ def _power_spectra(decay: Real, share: Real, *conditions: Condition, modes: int 
 
 
 _SIZES = (16.0, 32.0, 64.0, 128.0, 256.0)
-_KERNEL = Source("cui2021", note="main result, the noise-free regime without a ridge")
+_KERNEL = Source("cui2021", note="main result, the regime without noise and without a ridge")
 
 
 def _kernel_error(problem: PowerSpectrum, key: Key[Array, ""], n: int) -> Float[Array, ""]:
-    """The error of kernel interpolation of n values without noise, with independent normal features. It is exact over
-    new inputs.
+    """Return the error of interpolating n values without noise, with independent normal features, exact over inputs.
 
-    If there are many modes, only sums over them matter. Omitted modes add the sum of their eigenvalues to the diagonal
-    of the kernel matrix, and noise of their energy to the values. The error is the mean over several tables of few
-    rows, whose errors vary most.
+    Of many high modes, only sums matter: omitted modes add the sum of their eigenvalues to the diagonal of the kernel
+    matrix, and noise with their energy to the values. For few rows, the error is averaged over several tables, because
+    errors of small tables vary most.
     """
     values, end = problem.modes**-problem.decay, problem.modes[-1] + 0.5
     diagonal = end ** (1 - problem.decay) / (problem.decay - 1) * jnp.eye(n)
@@ -98,7 +97,7 @@ class TailExponent(Claim[PowerSpectrum]):
         lambda own: Hypothesis("r is below 2a (share)", own.share, "<", 1.0, "a smoother target is learned as n^-2a"),
     )
     relation = Rate("n", _SIZES, margin=0.1, resolution=0.1)
-    control = Control("it falls as n^(-r/2)", lambda rate, problem: rate / 2)
+    control = Control("the error falls as n^(-r/2)", lambda rate, problem: rate / 2)
     controls = "the learning curve of kernel regression"
     unexplained = "noise in the values, which changes the exponent"
     trials = 24
@@ -126,7 +125,7 @@ class SaturatedTail(Claim[PowerSpectrum]):
         lambda own: Hypothesis("r is above 2a (share)", own.share, ">", 1.0, "a rougher target is learned as n^-r"),
     )
     relation = Rate("n", _SIZES, margin=0.1, resolution=0.1)
-    control = Control("it falls as n^(-2a - 1/2)", lambda rate, problem: rate - 0.5)
+    control = Control("the error falls as n^(-2a - 1/2)", lambda rate, problem: rate - 0.5)
     controls = "the learning curve of kernel regression on smooth targets"
     unexplained = "kernels that are chosen for the smoothness of the target"
     trials = 24
@@ -153,7 +152,9 @@ class SpectralCutoff(Claim[PowerSpectrum]):
         Real(1.5, 1.05, 5.0, "a", corners=(1.3, 1.8)), Real(0.3, 0.1, 1.5, "r/(2a)", corners=(0.25, 0.35)), modes=4
     )
     relation = Rate("n", (64.0, 256.0, 1024.0, 4096.0), upper=True, margin=0.03, resolution=0.05)
-    control = Control("it falls as n^-r, as if as many modes as values were learned", lambda rate, problem: 2 * rate)
+    control = Control(
+        "the error falls as n^-r, as if as many modes as values were learned", lambda rate, problem: 2 * rate
+    )
     controls = "the excess error of a learner of finitely many modes"
     unexplained = "how many modes a network learns from n values"
     trials = 32
@@ -163,7 +164,7 @@ class SpectralCutoff(Claim[PowerSpectrum]):
         return -problem.tail / 2
 
     def measure_at(self, problem: PowerSpectrum, key: Key[Array, ""], n: float) -> Array:
-        """The tail's exact energy, as a sum, and the error of the coefficients that it causes."""
+        """Return the exact energy of the tail, plus the error of the coefficients that the tail causes."""
         modes = round(n**0.5)
         # of a normal tail only the sum counts: independent of the first modes, normal, with the tail's energy
         ends = jnp.arange(1.0, 20_001.0)
@@ -191,7 +192,7 @@ class EffectiveModes(Claim[PowerSpectrum]):
     # what is left out is close to mu^(1/a)/2, so that a large decay needs a smaller ridge
     population = _power_spectra(Real(2.0, 1.4, 3.0, "a", corners=(1.6, 2.6)), Real(0.5, 0.1, 3.0, "r/(2a)"), modes=4)
     relation = Limit("1/mu", (1e2, 1e3, 1e4, 1e5), margin=0.03, resolution=0.02)
-    control = Control("without the constant, mu^(-1/a)", lambda value, problem: jnp.ones(()))
+    control = Control("the effective dimension is mu^(-1/a), without the constant", lambda value, problem: jnp.ones(()))
     controls = "how many directions of a kernel are visible at a ridge"
     unexplained = "spectra that are not power laws"
     trials = 16
@@ -201,7 +202,7 @@ class EffectiveModes(Claim[PowerSpectrum]):
         return angle / jnp.sin(angle)
 
     def measure(self, problem: PowerSpectrum, key: Key[Array, ""]) -> Array:
-        """The sum over 2^17 modes; beyond them j^-a/mu - j^-2a/mu² to rounding, as integrals."""
+        """Sum over 2^17 modes; the others are j^-a/mu - j^-2a/mu² up to rounding, and are summed as integrals."""
         modes, a = jnp.arange(1.0, 2**17 + 1.0), problem.decay
 
         def scaled(inverse: Float[Array, ""]) -> Float[Array, ""]:

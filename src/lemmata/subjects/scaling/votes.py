@@ -1,4 +1,4 @@
-"""Choosing among attempts: by a vote, by a verifier that says yes or no, by the highest score.
+"""Choosing among attempts by a vote, by a verifier that says yes or no, or by the highest score.
 
 This theory controls the accuracy of the chosen answer as attempts are added. It assumes independent attempts. It leaves
 unexplained answers that depend on each other, and the source of a verifier's mistakes.
@@ -32,11 +32,11 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "sampler"}
 
 
 class TwoAnswers(eqx.Module):
-    """The right answer and its strongest rival; other answers are too rare to win.
+    """The probabilities of the right answer and of its strongest rival; other answers are too rare to win.
 
     Args:
-        right: p1, the probability of the right answer in one sample.
-        rival: p2, the probability of the strongest wrong answer.
+        right: the probability p1 of the right answer in one sample.
+        rival: the probability p2 of the strongest wrong answer.
     """
 
     right: Float[Array, ""]
@@ -47,7 +47,7 @@ class VotedAnswers(Population[TwoAnswers]):
     """Pairs of answers whose probabilities differ by one or two tenths.
 
     Args:
-        right_leads: whether the right answer is the more frequent one.
+        right_leads: whether the right answer is more frequent than the wrong one.
     """
 
     right_leads: bool = eqx.field(static=True, default=True)
@@ -61,7 +61,7 @@ class VotedAnswers(Population[TwoAnswers]):
     def hypotheses(self, problem: TwoAnswers) -> list[Hypothesis]:
         lead = problem.right - problem.rival
         leads = Hypothesis(
-            "the right answer leads by",
+            "lead of the right answer",
             lead,
             ">" if self.right_leads else "<",
             0.0,
@@ -74,10 +74,10 @@ class Verified(eqx.Module):
     """Attempts and a verifier that says yes or no.
 
     Args:
-        success: p, the probability that an attempt is right.
-        accepts_right: t, that a right one is accepted.
-        accepts_wrong: f, that a wrong one is.
-        attempts: K.
+        success: the probability p that an attempt is right.
+        accepts_right: the probability t that a right attempt is accepted.
+        accepts_wrong: the probability f that a wrong attempt is accepted.
+        attempts: the number K of attempts.
     """
 
     success: Float[Array, ""]
@@ -87,7 +87,7 @@ class Verified(eqx.Module):
 
 
 class Scored(eqx.Module):
-    """Attempts, right with probability `success`, with normal scores: N(lead, 1) if right, else N(0, spread²)."""
+    """Attempts, right with probability `success`; their scores are N(lead, 1) if right, else N(0, spread²)."""
 
     success: Float[Array, ""]
     lead: Float[Array, ""]
@@ -95,7 +95,7 @@ class Scored(eqx.Module):
 
 
 def _scored(spread: Real) -> Drawn:
-    """Right answers score higher in the mean; wrong ones vary as declared."""
+    """Right answers have higher mean scores, and wrong answers vary as the claim requires."""
     return Drawn(
         Scored,
         positive("lead", "a useful verifier scores right answers higher"),
@@ -144,7 +144,7 @@ class PluralityExponent(Claim[TwoAnswers]):
 
 
 def _right_wins(p1: float, p2: float, votes: int) -> float:
-    """The probability that the answer of probability p1 has more votes than the one of p2: exact sums."""
+    """Return the probability, by exact sums, that answer 1 gets more votes than answer 2."""
     cast = np.arange(votes + 1)  # votes for one of the two
     return float(stats.binom.pmf(cast, votes, p1 + p2) @ stats.binom.sf(cast // 2, cast, p1 / (p1 + p2)))
 
@@ -161,7 +161,7 @@ class VotesForTheRival(Claim[TwoAnswers]):
     """
 
     title = "Votes amplify a frequent mistake"
-    source = Source("emergence2026", "Figure 17.14", note="where the right answer is not the most frequent one")
+    source = Source("emergence2026", "Figure 17.14", note="if the right answer is not the most frequent one")
     population = VotedAnswers(right_leads=False)
     relation = Limit("votes", (80.0, 160.0, 320.0, 640.0), margin=0.02, resolution=0.03)
     control = Control(
@@ -182,7 +182,7 @@ class VotesForTheRival(Claim[TwoAnswers]):
 
 
 def _none_accepted(problem: Verified) -> Float[Array, ""]:
-    """The probability that no attempt is accepted and that the one at random is right."""
+    """Return the probability that no attempt is accepted and that the random attempt is right."""
     p, t = problem.success, problem.accepts_right
     rejected = p * (1 - t) + (1 - p) * (1 - problem.accepts_wrong)
     return rejected ** (problem.attempts - 1) * p * (1 - t)
@@ -210,7 +210,7 @@ class VerifierCeiling(Claim[Verified]):
     )
     relation = EqualInMean(resolution=0.03)
     control = Control(
-        "none is right if the verifier accepts none: the second term is missing",
+        "the second term is missing, as if no attempt could be right if the verifier accepts none",
         lambda value, problem: value - _none_accepted(problem),
     )
     controls = "the accuracy of verified attempts"
@@ -233,11 +233,10 @@ class VerifierCeiling(Claim[Verified]):
 
 
 def _best_is_right(problem: Scored, key: Key[Array, ""], attempts: int) -> Float[Array, ""]:
-    """How often the highest score of `attempts` attempts belongs to a right answer, averaged over draws of the highest
-    score.
+    """Return how often the highest score belongs to a right answer, averaged over draws of the highest score.
 
-    The highest score x has a survival probability 1 - U^(1/K) among all scores, where U is uniform. The probability
-    that a score of x is a right one's is proportional to its density.
+    A single score exceeds the highest score x of K attempts with probability 1 - U^(1/K), where U is uniform. The
+    probability that x belongs to a right answer follows from the densities of right and wrong scores at x.
     """
     below = jax.random.uniform(key, (_SCORES,), minval=1e-300)
     above = -jnp.expm1(jnp.log(below) / attempts)
@@ -266,7 +265,7 @@ class HeavyTailedMistakes(Claim[Scored]):
     source = _SELECTION
     population = _scored(Real(1.6, 1.3, 4.0, "standard deviation of wrong scores", corners=(1.5, 1.8)))
     relation = Order("attempts", (64.0, 256.0, 1024.0, 4096.0))
-    control = Control("it rises as attempts are added", lambda sign, problem: -sign)
+    control = Control("the accuracy rises as attempts are added", lambda sign, problem: -sign)
     controls = "the accuracy of best-of-K by a score"
     unexplained = "the number of attempts with the highest accuracy"
     trials = 48
@@ -286,7 +285,7 @@ class LightTailedMistakes(Claim[Scored]):
     source = _SELECTION
     population = _scored(Real(1.0, 0.5, 1.0, "standard deviation of wrong scores", corners=(0.85, 1.0)))
     relation = Order("attempts", (4.0, 16.0, 64.0, 256.0))
-    control = Control("it falls as attempts are added", lambda sign, problem: -sign)
+    control = Control("the accuracy falls as attempts are added", lambda sign, problem: -sign)
     controls = "the accuracy of best-of-K by a score"
     unexplained = "how slowly the accuracy rises: at s = 1 only as exp(delta sqrt(2 log K))"
     trials = 48

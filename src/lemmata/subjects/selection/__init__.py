@@ -1,4 +1,4 @@
-"""Selection: coding rates of kernels, and what greedy choices by them are worth."""
+"""Selection of rows: coding rates of kernels, and how good greedy choices by coding rates are."""
 
 from lemmata.core import read_arguments as _read_arguments
 

@@ -1,4 +1,4 @@
-"""Feature vectors for coding rates: random ones, and vectors with equal second moments in all directions."""
+"""Test problems for coding rates: random feature vectors, some with equal second moments in all directions."""
 
 import equinox as eqx
 import jax
@@ -9,14 +9,14 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Space
 
 
 class CodedFeatures(eqx.Module):
-    """n feature vectors, which of them have labels, a distortion, and what a model thinks of each.
+    """A set of n feature vectors, the number of labelled vectors, a distortion, and the entropy of a model's classes.
 
     Args:
-        features: Z, one row per vector.
+        features: the matrix Z, one row for each vector.
         eps: the distortion.
-        entropies: of the classes at each row, between 0 and 1.
-        labelled: the first rows, whose labels are known.
-        count: rows to choose.
+        entropies: the entropy of the classes at each row, between 0 and 1.
+        labelled: the number of first rows whose labels are known.
+        count: the number of rows to choose.
     """
 
     features: Float[Array, "n d"]
@@ -32,7 +32,7 @@ class CodedFeatures(eqx.Module):
 
     @property
     def noise(self) -> Float[Array, ""]:
-        """N eps² / d, so that the coding rate is 1/2 log det(I + Z Z' / noise)."""
+        """The number n eps² / d, with which the coding rate is 1/2 log det(I + Z Z' / noise)."""
         n, d = self.features.shape
         return n * self.eps**2 / d
 
@@ -43,24 +43,22 @@ class CodedFeatures(eqx.Module):
 
     @property
     def spread(self) -> Float[Array, ""]:
-        """N (n + tr K / noise), which is a backward error of n eps |I + K/noise| in a matrix whose inverse is at most
-        1.
-        """
+        """The condition n (n + tr K / noise), for an error of n eps |I + K/noise| and an inverse of at most 1."""
         n = len(self.features)
         return n * (n + jnp.trace(self.gram) / self.noise)
 
     def rate(self, noise: Float[Array, ""]) -> Float[Array, ""]:
-        """1/2 log det(I + Z Z' / noise)."""
+        """Return the coding rate 1/2 log det(I + Z Z' / noise)."""
         return 0.5 * jnp.linalg.slogdet(self.gram / noise + jnp.eye(len(self.features)))[1]
 
 
 class FeatureClouds(Population[CodedFeatures]):
-    """Normal vectors with unequal spreads. In half of the problems they are changed to have equal second moments.
+    """Normal vectors with unequal spreads. In half of the problems, they are transformed to equal second moments.
 
     Args:
-        trap: in this half of the problems, as many axes as chosen rows instead, and a longer vector along their sum. If
-            the distortion is small, the best set leaves this vector out.
-        even: equal second moments in all problems.
+        trap: whether this half of the problems instead has as many unit axes as chosen rows, and a longer vector along
+            their sum. If the distortion is small, the best set does not contain this vector.
+        even: whether second moments are equal in all problems.
     """
 
     trap: bool = eqx.field(default=False, static=True)
@@ -77,7 +75,7 @@ class FeatureClouds(Population[CodedFeatures]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CodedFeatures:
-        """Spreads of 1/4 to 1, a distortion of a tenth to the whole of the largest."""
+        """Draw spreads from 1/4 to 1, and a distortion from a tenth of the largest distortion to the largest."""
         keys = jax.random.split(key, 4)
         n, d = setting["n"], setting["d"]
         drawn = jax.random.normal(keys[0], (n, d))
@@ -96,7 +94,7 @@ class FeatureClouds(Population[CodedFeatures]):
 
     def hypotheses(self, problem: CodedFeatures) -> list[Hypothesis]:
         coded = [
-            Hypothesis("the distortion eps", problem.eps, ">", 0.0, "at 0 no number of nats is enough"),
+            Hypothesis("the distortion eps", problem.eps, ">", 0.0, "at distortion 0, no number of nats is enough"),
             Hypothesis(
                 "the vectors' squared lengths",
                 jnp.sum(problem.features**2),
@@ -110,6 +108,6 @@ class FeatureClouds(Population[CodedFeatures]):
         moments = problem.features.T @ problem.features / len(problem.features)
         least, *_, most = jnp.linalg.eigvalsh(moments)
         equal = Hypothesis(
-            "how unequal the second moments are", most / least - 1, "<", 1e-9, "the claim is about equal second moments"
+            "how unequal the second moments are", most / least - 1, "<", 1e-9, "the claim requires equal second moments"
         )
         return [*coded, equal]

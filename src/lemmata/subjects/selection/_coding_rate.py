@@ -1,4 +1,4 @@
-"""Coding rates: how many nats describe features, or what a kernel sees of points, up to a distortion."""
+"""Coding rates: how many nats describe features, or points seen through a kernel, up to a distortion."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,15 +11,15 @@ _ROUNDING = 16.0  # the multiple of n eps |K| by which an eigenvalue may be belo
 
 
 def coding_rate(features: Float[Array, "n d"], eps: float | Float[Array, ""]) -> Float[Array, ""]:
-    """R(Z, eps) = 1/2 log det(I + d / (n eps²) Z'Z) for n feature vectors of dimension d, the rows of Z, in nats.
+    """Return R(Z, eps) = 1/2 log det(I + d / (n eps²) Z'Z) in nats, for the n rows of Z, of dimension d.
 
-    It is the mutual information of two vectors: a normal vector with the vectors' second moments Z'Z/n, and the same
-    vector with normal noise of variance eps²/d in each coordinate. So it is at least the smallest number of nats that
-    describe such a vector with that noise's squared error. The two are equal if all eigenvalues of Z'Z are equal. By
-    Sylvester's identity it is `kernel_coding_rate` of Z Z' with the dimension d.
+    R is the mutual information of two vectors: a normal vector with the vectors' second moments Z'Z/n, and the same
+    vector with normal noise of variance eps²/d in each coordinate. So R is at least the smallest number of nats that
+    describe such a vector with a squared error as large as the noise leaves. The two numbers are equal if all
+    eigenvalues of Z'Z are equal. By Sylvester's identity, R equals `kernel_coding_rate` of Z Z' with the dimension d.
 
     Args:
-        features: Z.
+        features: the matrix Z.
         eps: the distortion, above 0.
 
     Raises:
@@ -45,16 +45,17 @@ def coding_rate(features: Float[Array, "n d"], eps: float | Float[Array, ""]) ->
 def kernel_coding_rate(
     gram: Float[Array, "n columns"], eps: float | Float[Array, ""], *, dimension: float = 1.0
 ) -> Float[Array, ""]:
-    """R(K, eps) = 1/2 log det(I + d / (n eps²) K) of n points with Gram matrix K, in nats.
+    """Return R(K, eps) = 1/2 log det(I + d / (n eps²) K) in nats, for n points with Gram matrix K.
 
     Only inner products of features are used, so a kernel can replace them, for example the tangent kernel of a proxy
-    network. With d / (n eps²) = 1 / noise, it is the information that noisy values at the points give about a Gaussian
-    process with covariance K.
+    network. If d / (n eps²) = 1 / noise, R is the information that values at the points with this noise variance give
+    about a Gaussian process with covariance K.
 
     Args:
-        gram: K, positive semidefinite.
+        gram: the Gram matrix K, positive semidefinite.
         eps: the distortion, above 0.
-        dimension: d of the features; a kernel's may be infinite, and then 1 makes eps² the noise of the mean.
+        dimension: the dimension d of the features. For a kernel with infinitely many features, use 1; then the noise
+            variance is n eps².
 
     Raises:
         SettingError: for an eps or a dimension that is not positive.
@@ -79,7 +80,7 @@ def kernel_coding_rate(
 
 
 def _half_log_det(matrix: Float[Array, "n n"]) -> Float[Array, ""]:
-    """1/2 log det(I + M), NaN if I + M is not positive definite."""
+    """Return 1/2 log det(I + M), or NaN if I + M is not positive definite."""
     factor = jnp.linalg.cholesky(matrix + jnp.eye(len(matrix)))
     return jnp.sum(jnp.log(jnp.diagonal(factor)))
 

@@ -1,4 +1,4 @@
-"""The greedy choice of points whose Gram matrix has the largest determinant: a Cholesky factorisation with pivots."""
+"""Choose points greedily for a large determinant of their Gram matrix, by a Cholesky factorisation with pivots."""
 
 from functools import partial
 
@@ -17,20 +17,20 @@ def greedy_log_determinant(
     *,
     allowed: Bool[Array, " points"] | None = None,
 ) -> tuple[Int[Array, " count"], Float[Array, " count"]]:
-    """Points chosen one by one so that each adds most to log det(K_S + D_S) with the diagonal matrix D of the noise.
+    """Choose points one by one so that each adds most to log det(K_S + D_S), where D is diagonal, the noise.
 
-    A point adds the logarithm of its pivot k_ii + d_i - |l_i|² in a Cholesky factorisation of K + D of the chosen
-    points. Here l_i is the row of the factor. The pivot is the variance of a noisy value at the point, given noisy
-    values at the chosen points. Rows of all candidates are updated by each pivot, so that c of n points cost n c²
+    Point i adds the logarithm of its pivot k_ii + d_i - |l_i|² in a Cholesky factorisation of K + D at the chosen
+    points. Here l_i is row i of the factor. The pivot is the variance of a noisy value at the point, given noisy
+    values at the chosen points. Each pivot updates the rows of all candidates, so choosing c of n points takes n c²
     operations. With one noise for all points, the sum of log(pivot / noise) = log det(I + K_S / noise) is a monotone
-    submodular function of the set. So the greedy choice reaches at least 1 - 1/e of the maximum (Nemhauser, Wolsey and
-    Fisher, 1978). Ties go to the first.
+    submodular function of the set. So the greedy choice reaches at least 1 - 1/e of the maximum of this sum
+    (Nemhauser, Wolsey and Fisher, 1978). Of tied candidates, the first is chosen.
 
     Args:
-        gram: K of all candidates, positive semidefinite.
-        count: points to choose.
-        noise: d, one for all or one a candidate, above 0.
-        allowed: which candidates may be chosen; all by default.
+        gram: the Gram matrix K of all candidates, positive semidefinite.
+        count: the number of points to choose.
+        noise: the noise variances d_i, above 0: one number for all candidates or one for each.
+        allowed: whether each candidate may be chosen; by default, all may.
 
     Returns:
         The chosen rows in their order, and the pivot of each.

@@ -1,4 +1,4 @@
-"""The remaining uncertainty of a kernel: its posterior given labelled points, and a proxy network's tangent kernel."""
+"""The posterior covariance of a kernel given labelled points, and the tangent kernel of a proxy network."""
 
 from collections.abc import Sequence
 
@@ -19,16 +19,16 @@ _BIAS = 0.1
 def posterior_gram(
     gram: Float[Array, "n columns"], labelled: Int[Array, " m"], noise: float | Float[Array, ""]
 ) -> Float[Array, "n n"]:
-    """K - K_L (K_LL + noise I)^-1 K_L', the covariance of a Gaussian process at all points, given noisy values at some
-    of them.
+    """Return K - K_L (K_LL + noise I)^-1 K_L', the posterior covariance at all points given noisy values at some.
 
-    It is the Schur complement of K_LL + noise I, positive semidefinite where K is. Points near labelled points have a
-    small posterior variance, so a choice by this variance prefers new points.
+    Here L is the set of labelled points, and the prior is the Gaussian process with covariance K. The result is the
+    Schur complement of K_LL + noise I. It is positive semidefinite if K is. Points near labelled points have a small
+    posterior variance, so a choice by this variance prefers new points.
 
     Args:
-        gram: K of all points, labelled ones among them.
-        labelled: the labelled rows. If there are none, K is not changed.
-        noise: variance of the labels, above 0.
+        gram: the Gram matrix K of all points, including the labelled points.
+        labelled: the row numbers of the labelled points. If there are none, K is not changed.
+        noise: the noise variance of the labels, above 0.
 
     Raises:
         ShapeError: if K is not square and symmetric.
@@ -64,19 +64,20 @@ def proxy_tangent_gram(
     steps: int = 10,
     rate: float = 0.02,
 ) -> Float[Array, "n n"]:
-    """The tangent kernel of a small network that has begun to imitate a model's outputs from its features.
+    """Return the tangent kernel of a small network after a few steps of imitating a model's outputs from its features.
 
     A dense network with SiLU between its layers is trained by a few full steps of Adam on the squared error to the
-    outputs. Its kernel is the mean over outputs. It is the sum over layers of the Gram matrix of the layer's inputs
-    times the Gram matrix of the derivatives in its outputs. These are products of Jacobians that are never formed.
+    outputs. The kernel is a mean over outputs of a sum over layers. Each layer adds the entrywise product of two Gram
+    matrices: that of the layer's inputs, and that of the derivatives with respect to the layer's outputs. So Jacobians
+    are never formed.
 
     Args:
-        features: of a model that is, for example, too large to be differentiated; standardised.
-        outputs: of that model, one row for each point.
-        key: of the first weights.
-        widths: of the hidden layers.
-        steps: of Adam.
-        rate: its step length.
+        features: the standardised features of a model that is, for example, too large to be differentiated.
+        outputs: the outputs of this model, one row for each point.
+        key: the random key of the initial weights.
+        widths: the widths of the hidden layers.
+        steps: the number of steps of Adam.
+        rate: the step length of Adam.
 
     Raises:
         ShapeError: if the numbers of features and outputs differ.

@@ -1,4 +1,4 @@
-"""Which rows of a pool to label next for a fitted model of scikit-learn."""
+"""Choose the rows of a pool to label next for a fitted model of scikit-learn."""
 
 import math
 from typing import Any
@@ -27,22 +27,23 @@ def query(
     entropy_weight: float = 0.0,
     seed: int = 0,
 ) -> Int[np.ndarray, " count"]:
-    """Rows of a pool to be labelled next, in their order; see `select` for the rules.
+    """Return the rows of a pool to label next, in the order of the choice; see `select` for the rules.
 
     Rows are standardised by the mean and standard deviation of pool and labelled rows together. By default, the kernel
     is the tangent kernel of a ReLU network with one hidden layer. "coding rate" does not use the model unless
     `entropy_weight` is above 0.
 
     Args:
-        model: fitted, with `predict_proba` if the rule needs probabilities. None if it needs no model.
-        pool: rows without labels.
-        count: rows to choose, a whole number.
-        labelled: rows that have labels, which the choice should not repeat.
+        model: a fitted model, with `predict_proba` if the rule needs probabilities; None if the rule does not need a
+            model.
+        pool: the rows without labels.
+        count: the number of rows to choose.
+        labelled: the rows that have labels, which the choice should not repeat.
         rule: one of `RULES`.
-        kernel: of standardised rows.
-        noise: variance of a label, as a share of the kernel's mean diagonal.
-        entropy_weight: of the classes' entropy on the diagonal.
-        seed: of rules that draw.
+        kernel: the kernel of standardised rows.
+        noise: the noise variance of a label, as a share of the kernel's mean diagonal.
+        entropy_weight: the weight of the classes' entropy on the diagonal.
+        seed: the random seed of rules that draw rows.
 
     Raises:
         ShapeError: for a pool that is not a table, or labelled rows with another number of columns.
@@ -77,5 +78,5 @@ def query(
 
 
 def _probabilities(model: Any, rows: np.ndarray) -> np.ndarray | None:
-    """The model's probabilities of rows; None if it has none."""
+    """Return the model's class probabilities of rows, or None if the model does not have them."""
     return np.asarray(model.predict_proba(rows), float) if hasattr(model, "predict_proba") else None

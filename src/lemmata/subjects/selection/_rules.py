@@ -1,4 +1,4 @@
-"""Which rows to label next. Coding rates and their rivals all use one Gram matrix."""
+"""Rules that choose the rows to label next. Coding rates and the rival rules all use one Gram matrix."""
 
 import dataclasses
 from typing import Any, Literal, get_args
@@ -24,12 +24,12 @@ _SUMS = 1e-6
 
 @dataclasses.dataclass(frozen=True)
 class Candidates:
-    """Rows some of which have labels, the kernel's view of them, and the model's predictions for them.
+    """Rows, some of which have labels, with their Gram matrix and the model's class probabilities.
 
     Args:
-        gram: K of all rows.
-        labelled: which have labels.
-        probabilities: class probabilities at all rows, by the current model. None if there are none.
+        gram: the Gram matrix K of all rows.
+        labelled: whether each row has a label.
+        probabilities: the class probabilities of all rows by the current model; None if there are none.
 
     Raises:
         ShapeError: if the three arrays have different numbers of rows.
@@ -64,7 +64,7 @@ class Candidates:
 
 
 def entropy(probabilities: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
-    """-sum p log p of each row, in nats.
+    """Return -sum p log p of each row, in nats.
 
     >>> entropy(np.array([[1.0, 0.0], [0.5, 0.5]])).round(6).tolist()
     [0.0, 0.693147]
@@ -81,23 +81,24 @@ def select(
     noise: float = NOISE,
     entropy_weight: float = 0.0,
 ) -> Int[np.ndarray, " count"]:
-    """The rows without labels that should be labelled next, in the order in which the rule chooses them.
+    """Return the rows to label next, of those without labels, in the order in which the rule chooses them.
 
-    "coding rate": greedily the largest log det of the posterior kernel given the labelled rows, with noise and
-    `entropy_weight` times each row's entropy added to its diagonal (Luo et al., 2023). The entropy is not added to the
-    objective. On the diagonal, it acts as more noise at rows that the model is unsure of. "random": each row is equally
-    likely. "entropy": the rows of largest entropy. "k-centre": each time the row farthest, in the kernel's distance,
-    from all labelled and chosen rows. "gradients": rows are drawn as k-means++ draws its centres, by the squared
-    distance of their gradients (p - e) x features from those chosen before. Here e is the class that the model predicts
-    (as in BADGE; Ash et al., 2020). The kernel of the gradients is K times the Gram matrix of p - e.
+    "coding rate": greedily maximise the log det of the posterior kernel given the labelled rows; noise and
+    `entropy_weight` times each row's entropy are added to its diagonal (Luo et al., 2023). The entropy is not added to
+    the objective. On the diagonal, entropy acts as more noise at rows of which the model is unsure. "random": each row
+    is equally likely. "entropy": the rows of largest entropy. "k-centre": each time, the row that is farthest from all
+    labelled and chosen rows in the kernel's distance. "gradients": rows are drawn as k-means++ draws its centres, by
+    the squared distance of their gradients (p - e) x features from the gradients of the rows chosen before. Here p is
+    the vector of class probabilities and e the indicator of the class that the model predicts (as in BADGE; Ash et
+    al., 2020). The kernel of the gradients is K times the Gram matrix of p - e.
 
     Args:
-        candidates: rows, kernel and probabilities.
-        count: rows to choose, a whole number.
+        candidates: the rows, by their Gram matrix, labels and probabilities.
+        count: the number of rows to choose.
         rule: one of `RULES`.
-        seed: of "random" and "gradients".
-        noise: variance of a label, as a share of the mean of the diagonal of K.
-        entropy_weight: of the entropy on the diagonal, as such a share.
+        seed: the random seed of "random" and "gradients".
+        noise: the noise variance of a label, as a share of the mean of the diagonal of K.
+        entropy_weight: the weight of the entropy on the diagonal, as a share of the same mean.
 
     Raises:
         SettingError: for an unknown rule, a count above the number of rows without labels, a noise that is not
@@ -147,7 +148,7 @@ def select(
 
 
 def _by_coding_rate(candidates: Candidates, count: int, shares: np.ndarray | float, noise: float) -> np.ndarray:
-    """Shares of the mean diagonal that are added to the diagonal. The noise is the noise of labels."""
+    """Choose rows by coding rate; noise and entropy are added to the diagonal as shares of the mean diagonal."""
     gram, labelled = candidates.gram, np.flatnonzero(candidates.labelled)
     level = np.diagonal(gram).mean()
     on_diagonal = np.broadcast_to(level * shares, len(gram))
@@ -165,9 +166,9 @@ def _squared_distances(gram: np.ndarray, row: int) -> np.ndarray:
 
 
 def _farthest(gram: np.ndarray, taken: np.ndarray, count: int) -> np.ndarray:
-    """Each time, the row that is farthest from its nearest chosen row.
+    """Choose, each time, the row that is farthest from its nearest chosen row.
 
-    The first is the row with the largest variance.
+    If there are no chosen rows, the first is the row with the largest variance.
     """
     taken, found = taken.copy(), []
     known = [_squared_distances(gram, row) for row in map(int, np.flatnonzero(taken))]

@@ -6,7 +6,7 @@ Let the rows of an n x d matrix Z be feature vectors of dimension d, and let eps
 
 A kernel's Gram matrix may replace Z Z'. This theory controls one number about a set of rows. It is the information that
 noisy labels there would give about a random function from the kernel's Gaussian process. It leaves open whether the
-kernel fits the labels. So it leaves open whether a model that is trained on the chosen rows is any better.
+kernel fits the labels. So it also leaves open whether a model that is trained on the chosen rows is better.
 """
 
 import jax
@@ -24,9 +24,9 @@ _BISECTIONS = 100
 
 
 def least_nats(values: Float[Array, " d"], distortion: Float[Array, ""]) -> Float[Array, ""]:
-    """The rate-distortion function of N(0, Lambda), values the eigenvalues: sum 1/2 log+(value / w), in nats.
+    """Return the rate-distortion function sum 1/2 log+(value / w), in nats, of a normal vector with these eigenvalues.
 
-    The water level w solves: sum min(value, w) equals the distortion (Shannon; Kolmogorov).
+    The water level w is the number at which sum min(value, w) equals the distortion (Shannon; Kolmogorov).
     """
 
     def half(_: Array, ends: tuple) -> tuple:
@@ -39,7 +39,7 @@ def least_nats(values: Float[Array, " d"], distortion: Float[Array, ""]) -> Floa
 
 
 def _moments(problem: CodedFeatures) -> Float[Array, " d"]:
-    """Eigenvalues of Z'Z / n."""
+    """Return the eigenvalues of Z'Z / n."""
     return jnp.maximum(jnp.linalg.eigvalsh(problem.features.T @ problem.features / len(problem.features)), 0.0)
 
 
@@ -90,7 +90,7 @@ class CodingRateIsInformation(Claim[CodedFeatures]):
     source = Source(_KEY, "Abstract, informative")
     population = FeatureClouds()
     relation = Equal()
-    control = Control("the variances are those before any label", lambda rate, problem: _apart(problem))
+    control = Control("the variances v_i are those before any label", lambda rate, problem: _apart(problem))
     controls = "the information of noisy labels"
     unexplained = "labels that are not a function of the features; labels that are classes"
     reading = "'informative' is read as mutual information with a function from the kernel's Gaussian process"
@@ -99,7 +99,7 @@ class CodingRateIsInformation(Claim[CodedFeatures]):
         return kernel_coding_rate(problem.gram, problem.eps, dimension=float(problem.features.shape[1]))
 
     def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
-        """Weights z -> z'w with w ~ N(0, I), whose covariance each label changes by one rank."""
+        """Add up the labels' information about w ~ N(0, I), whose covariance each label changes by rank one."""
 
         def label(covariance: Array, z: Array) -> tuple[Array, Array]:
             along = covariance @ z
@@ -129,7 +129,7 @@ class CodingRateAboveLeastBits(Claim[CodedFeatures]):
     """
 
     title = "The coding rate is at least the least number of bits for a squared error"
-    source = Source(_KEY, "Abstract, minimal bits", note="with the error that it is about")
+    source = Source(_KEY, "Abstract, minimal bits", note="for this squared error")
     population = FeatureClouds()
     relation = AtMost()
     control = Control("nine tenths of the coding rate are enough", lambda rate, problem: 0.9 * rate)
@@ -140,12 +140,12 @@ class CodingRateAboveLeastBits(Claim[CodedFeatures]):
         return problem.rate(problem.noise)
 
     def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
-        """The rate-distortion function by its water level."""
+        """Compute the rate-distortion function by its water level."""
         values, noise = _moments(problem), problem.noise / len(problem.features)
         return least_nats(values, jnp.sum(values * noise / (values + noise)))
 
     def trivial(self, problem: CodedFeatures) -> Array:
-        """log(1 + a) <= a."""
+        """Return a bound by Return a bound by log(1 + a) <= a."""
         return jnp.trace(problem.gram) / problem.noise / 2
 
     def condition(self, problem: CodedFeatures) -> Array:
@@ -162,7 +162,7 @@ class CodingRateOfEvenClouds(Claim[CodedFeatures]):
     """
 
     title = "With equal second moments, the coding rate is the least number of bits"
-    source = Source(_KEY, "Abstract, minimal bits", note="where it is attained")
+    source = Source(_KEY, "Abstract, minimal bits", note="the case in which the bound is attained")
     population = FeatureClouds(even=True)
     relation = Equal()
     control = Control("the least number of nats is a hundredth larger", lambda rate, problem: 1.01 * rate)
@@ -173,7 +173,7 @@ class CodingRateOfEvenClouds(Claim[CodedFeatures]):
         return problem.rate(problem.noise)
 
     def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
-        """The rate-distortion function by its water level."""
+        """Compute the rate-distortion function by its water level."""
         values, noise = _moments(problem), problem.noise / len(problem.features)
         a = jnp.mean(values)
         return least_nats(values, len(values) * a * noise / (a + noise))
@@ -183,11 +183,11 @@ class CodingRateOfEvenClouds(Claim[CodedFeatures]):
 
 
 class EntropyIsNoise(Claim[CodedFeatures]):
-    """Let K be a kernel matrix of rows, let s > 0 be the variance of the noise, and let h_i be the entropy of the
+    """Let K be a kernel matrix of rows, and let s > 0 be the variance of the noise. Let h_i be the entropy of the
     classes at row i. Let D be diagonal with entries s (1 + h_i), and let the objective for a set S of rows be log
-    det(K_S + D_S). The objective equals the sum of log(s (1 + h_i)) over S, plus twice the information that labels with
-    noise variances s (1 + h_i) give. This information is at most the information that labels with noise variance s
-    give:
+    det(K_S + D_S). The objective equals the sum of log(s (1 + h_i)) over S, plus twice the information that labels
+    with noise variances s (1 + h_i) give. This information is at most the information that labels with noise variance
+    s give:
 
         1/2 log det(I + D^-1/2 K D^-1/2) <= 1/2 log det(I + K/s).
 
@@ -211,7 +211,7 @@ class EntropyIsNoise(Claim[CodedFeatures]):
         return problem.rate(problem.noise)
 
     def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
-        """From singular values of the rows divided by their noise."""
+        """Compute the information from singular values of the rows, divided by the roots of their noise."""
         rows = problem.features / jnp.sqrt(problem.unsure)[:, None]
         return 0.5 * jnp.sum(jnp.log1p(jnp.linalg.svd(rows, compute_uv=False) ** 2))
 

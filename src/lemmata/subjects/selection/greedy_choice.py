@@ -1,4 +1,4 @@
-"""Greedy choices: how near a choice of one row at a time comes to the best rows, and the kernels that it uses.
+"""Greedy choices: how close a choice of one row at a time comes to the best rows, and the kernels for such choices.
 
 This theory controls the coding rate of rows that are chosen one by one. It also controls two kernels that the coding
 rate can use: the posterior kernel given labelled rows, and the tangent kernel of a small network in place of a large
@@ -26,14 +26,14 @@ ABOUT = {
 
 
 class ProxyNetwork(eqx.Module):
-    """Points x and a network f(x) = W_3 s(W_2 s(W_1 x + b_1) + b_2) + b_3, s(u) = u / (1 + e^-u)."""
+    """Points x and a network f(x) = W_3 s(W_2 s(W_1 x + b_1) + b_2) + b_3, where s(u) = u / (1 + e^-u)."""
 
     x: Float[Array, "n d"]
     weights: tuple[Float[Array, "_ _"], ...]
     biases: tuple[Float[Array, " _"], ...]
 
     def __call__(self, weights: tuple, biases: tuple, x: Float[Array, " d"]) -> Float[Array, " k"]:
-        """The outputs at other parameters of the same shapes."""
+        """Return the outputs with other parameters of the same shapes."""
         for w, b in zip(weights[:-1], biases[:-1], strict=True):
             x = jax.nn.silu(w @ x + b)
         return weights[-1] @ x + biases[-1]
@@ -66,7 +66,7 @@ _KEY = "luo2023kecor"
 
 
 def best_of_subsets(gram: Float[Array, "n n"], noise: Float[Array, ""], count: int) -> Float[Array, ""]:
-    """The largest 1/2 log det(I + K_S / noise) over all sets S of that many rows."""
+    """Return the largest 1/2 log det(I + K_S / noise) over all sets S of `count` rows."""
     sets = jnp.asarray(np.array(list(itertools.combinations(range(len(gram)), count))))
     parts = gram[sets[:, :, None], sets[:, None, :]] / noise + jnp.eye(count)
     return 0.5 * jnp.max(jnp.linalg.slogdet(parts)[1])
@@ -97,7 +97,7 @@ class GreedyIsNearBest(Claim[CodedFeatures]):
         return _reached(problem)
 
     def trivial(self, problem: CodedFeatures) -> Array:
-        """The first row alone."""
+        """Return the coding rate of the first row alone."""
         return 0.5 * jnp.log1p(jnp.max(jnp.diagonal(problem.gram)) / problem.noise)
 
     def condition(self, problem: CodedFeatures) -> Array:
@@ -122,7 +122,7 @@ class GreedyByPivots(Claim[CodedFeatures]):
     source = Source(_KEY, "Abstract, greedy", note="as its code computes it")
     population = FeatureClouds()
     relation = Equal(block=-1)
-    control = Control("rows have no information in common", lambda gains, problem: _largest(problem, len(gains)))
+    control = Control("rows do not have information in common", lambda gains, problem: _largest(problem, len(gains)))
     controls = "what each chosen row adds"
     unexplained = "how much a row improves a model"
 
@@ -130,7 +130,7 @@ class GreedyByPivots(Claim[CodedFeatures]):
         return jnp.log(greedy_log_determinant(problem.gram, problem.count, problem.unsure)[1])
 
     def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
-        """The determinant of every set that has one row more."""
+        """Choose by the determinants of all sets that have one more row."""
         noise, taken, gains, before = problem.unsure, jnp.zeros(len(problem.gram), bool), [], 0.0
 
         def with_row(row: Array, taken: Array) -> Array:
@@ -167,7 +167,7 @@ class PosteriorKernel(Claim[CodedFeatures]):
     source = Source(_KEY, "Abstract, uniqueness", note="as its code computes it")
     population = FeatureClouds()
     relation = Equal(block=-1)
-    control = Control("with twice the noise", lambda found, problem: _posterior(problem, 2.0))
+    control = Control("the kernel has twice the noise variance", lambda found, problem: _posterior(problem, 2.0))
     controls = "what labelled rows leave unknown"
     unexplained = "labels that are classes"
     reading = "'uniqueness' is read as the information that labelled rows do not give already"
@@ -203,7 +203,7 @@ class LayersGiveTheTangentKernel(Claim[ProxyNetwork]):
     source = Source(_KEY, "Abstract, Jacobians")
     population = ProxyNetworks()
     relation = Equal(block=-1)
-    control = Control("without the first layer", lambda found, problem: _by_layers(problem, first=1))
+    control = Control("the sum is without the first layer", lambda found, problem: _by_layers(problem, first=1))
     controls = "the tangent kernel of a finite network"
     unexplained = "how similar this kernel is to the kernel of the large model"
 
@@ -224,7 +224,7 @@ class LayersGiveTheTangentKernel(Claim[ProxyNetwork]):
 
 
 def _by_layers(problem: ProxyNetwork, first: int = 0) -> Array:
-    """Computed from the inputs of each layer and the derivatives in its outputs, from that layer on."""
+    """Compute the kernel from the inputs of each layer and the derivatives with respect to its outputs."""
     inputs, slopes, u = [], [], problem.x
     for w, b in zip(problem.weights, problem.biases, strict=True):
         inputs.append(u)

@@ -28,7 +28,7 @@ _TESTED = {"digits": 400, "cancer": 300, "wine": 80}
 
 
 def table(name: str) -> tuple[Float[np.ndarray, "n d"], Int[np.ndarray, " n"]]:
-    """Rows, and their classes: pixels in [0, 1], or measurements in standard deviations; all divided by sqrt d."""
+    """Return rows and their classes: pixels in [0, 1] or standardised measurements, all divided by sqrt d."""
     load = {"digits": load_digits, "cancer": load_breast_cancer, "wine": load_wine}[name]
     x, classes = load(return_X_y=True)
     x = x / 16 if name == "digits" else (x - x.mean(axis=0)) / x.std(axis=0)
@@ -37,22 +37,21 @@ def table(name: str) -> tuple[Float[np.ndarray, "n d"], Int[np.ndarray, " n"]]:
 
 @functools.cache
 def table_gram(name: str) -> Float[np.ndarray, "n n"]:
-    """The tangent kernel of a ReLU network with one hidden layer on all rows of a table, of mean diagonal 1."""
+    """Return the tangent kernel of a ReLU network with one hidden layer on a table's rows, with mean diagonal 1."""
     found = np.asarray(gram(TangentKernel(relu_network(1, bias_std=0.3)), jnp.asarray(table(name)[0])))
     return found / np.diagonal(found).mean()
 
 
 class RowPool(eqx.Module):
-    """Rows in random order. The first have labels, further rows up to `pool` may get one, and the rest are to be
-    predicted.
+    """Rows in random order: the first have labels, the next may get labels, and the rest are to be predicted.
 
     Args:
-        gram: a kernel of all rows, of mean diagonal about 1.
-        labels: indicators of the classes.
-        pool: rows that have a label or may get one.
-        start: rows that have one.
-        batch: rows that get one at a time.
-        rounds: how often.
+        gram: the Gram matrix of all rows, with a mean diagonal of about 1.
+        labels: the indicators of the classes.
+        pool: the number of rows that have a label or may get one.
+        start: the number of rows that have a label.
+        batch: the number of rows that get a label in each round.
+        rounds: the number of rounds.
     """
 
     gram: Float[np.ndarray, "n n"]
@@ -63,21 +62,21 @@ class RowPool(eqx.Module):
     rounds: int = eqx.field(static=True)
 
     def outputs(self, chosen: Int[np.ndarray, " m"]) -> Float[np.ndarray, "n C"]:
-        """Kernel ridge regression on the chosen rows, of indicators minus 1/C, at all rows."""
+        """Return kernel ridge regression at all rows, fitted to the class indicators minus 1/C of the chosen rows."""
         own = self.gram[np.ix_(chosen, chosen)] + NOISE * np.eye(len(chosen))
         level = 1 / self.labels.shape[1]
         return level + self.gram[:, chosen] @ np.linalg.solve(own, self.labels[chosen] - level)
 
     def curve(self, order: Int[np.ndarray, " labelled"]) -> Float[np.ndarray, " rounds"]:
-        """The accuracy on the rows to be called after each round."""
+        """Return, after each round, the accuracy on the rows that are to be predicted."""
         truth = self.labels[self.pool :].argmax(1)
         sizes = [self.start + (r + 1) * self.batch for r in range(self.rounds)]
         return np.array([(self.outputs(order[:m])[self.pool :].argmax(1) == truth).mean() for m in sizes])
 
     def chosen(self, rule: Rule, *, entropy_weight: float = 0.0, seed: int = 0) -> Int[np.ndarray, " labelled"]:
-        """Rows in the order in which they get labels, chosen round by round by a rule of `select`.
+        """Return rows in the order in which they get labels, chosen round by round by a rule of `select`.
 
-        Probabilities are the regression's outputs, cut off below 1/100 and made to sum to 1.
+        Probabilities are the regression's outputs, raised to at least 1/100 and scaled to sum to 1.
         """
         order, seen = np.arange(self.start), self.gram[: self.pool, : self.pool]
         for number in range(self.rounds):
@@ -97,13 +96,13 @@ class RowPools(Population[RowPool]):
     def settings(self) -> Space:
         return Space(
             start=Integer(10, 5, 20, "rows with labels"),
-            batch=Integer(10, 2, 12, "rows that get one at a time", corners=(8, 10)),
+            batch=Integer(10, 2, 12, "rows that get a label in each round", corners=(8, 10)),
             rounds=Integer(4, 1, 5, "rounds", corners=(3, 4)),
             table=Choice(self.table, (self.table,), "table of rows"),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RowPool:
-        """A permutation of the rows, cut at the end of the pool."""
+        """Draw a permutation of the rows, of which the first are the pool and the next are to be predicted."""
         name = setting["table"]
         classes = table(name)[1]
         rows = np.asarray(jax.random.permutation(key, len(classes)))[: _POOL[name] + _TESTED[name]]
@@ -115,7 +114,11 @@ class RowPools(Population[RowPool]):
         taken = problem.start + problem.rounds * problem.batch
         return [
             Hypothesis(
-                "the pool has more rows than get labels", problem.pool, ">=", taken, "otherwise there is no choice"
+                "the pool has more rows than get labels",
+                problem.pool,
+                ">=",
+                taken,
+                "otherwise all rows of the pool are chosen",
             )
         ]
 
@@ -125,7 +128,7 @@ _WEIGHT = 0.3
 
 
 def areas(problem: RowPool, rival: Rule) -> Array:
-    """Areas under the curves of rows chosen by a rival rule, and by coding rates with the entropy on the diagonal."""
+    """Return areas under the curves of a rival rule, and of coding rates with the entropy on the diagonal."""
     chosen = problem.chosen("coding rate", entropy_weight=_WEIGHT)
     return jnp.asarray([problem.curve(problem.chosen(rival)).mean(), problem.curve(chosen).mean()])
 
@@ -148,5 +151,5 @@ class FewerLabelsOnTumours(Claim[RowPool]):
     predict = 1.0
 
     def measure(self, problem: RowPool, key: Key[Array, ""]) -> Array:
-        """Areas of both choices on one split."""
+        """Return the areas of both choices on one split."""
         return areas(problem, "random")

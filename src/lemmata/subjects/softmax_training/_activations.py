@@ -1,7 +1,8 @@
-"""Two-layer networks with three activations, and the widths and times that training them takes.
+"""Two-layer networks with three activations, and the widths and times that their training needs.
 
-Each network is trained in the time of its own tangent kernel H, that is, by the flow dF/dt = -H (F - Y). The limit of H
-at infinite width has the smallest eigenvalue lambda. All start from the symmetric initialisation, where F = 0.
+Each network is trained in the time of its own tangent kernel H, that is, by the flow dF/dt = -H (F - Y). Here F are
+the outputs and Y the targets. The limit of H at infinite width has the smallest eigenvalue lambda. All networks start
+from the symmetric initialisation, at which F = 0.
 """
 
 import functools
@@ -18,15 +19,16 @@ ACTIVATIONS = ("relu", "exp", "softmax")
 
 
 def limit_gram(activation: str, x: Float[Array, "n d"], sigma: float) -> Float[Array, "n n"]:
-    """The tangent kernel over W, at infinite width, of each output of f(x) = m^(-1/2) sum_r a_r phi(<w_r, x>).
+    """Return the tangent kernel over W, at infinite width, of an output f(x) = m^(-1/2) sum_r a_r phi(<w_r, x>).
 
-    E[phi'(<w, x>) phi'(<w, y>)] <x, y> for w ~ N(0, sigma² I). For the ReLU, it is <x, y> (pi - angle) / (2 pi); for
-    the exponential, <x, y> exp(sigma² |x + y|² / 2); for the softmax network m <a, S(x)>, <x, y> exp(sigma² <x, y>).
+    The kernel is E[phi'(<w, x>) phi'(<w, y>)] <x, y> for w ~ N(0, sigma² I). For the ReLU, the kernel is <x, y> (pi -
+    angle) / (2 pi). For the exponential, it is <x, y> exp(sigma² |x + y|² / 2). For the softmax network m <a, S(x)>,
+    it is <x, y> exp(sigma² <x, y>).
 
     Args:
         activation: relu, exp or softmax.
-        x: points.
-        sigma: standard deviation of the weights.
+        x: the points, one in each row.
+        sigma: the standard deviation of the weights.
     """
     products = x @ x.T
     if activation == "softmax":
@@ -46,13 +48,13 @@ def slopes(
     x: Float[Array, "n d"],
     units: float | Float[Array, ""],
 ) -> tuple[Float[Array, "n k"], Float[Array, "n m"], Float[Array, "n k"]]:
-    """Outputs F of the network of the first units, and what their gradients are made of.
+    """Return the outputs F of the network with the first units, and the factors of their gradients.
 
     Args:
         activation: relu, exp or softmax.
-        weight: W.
-        sign: the rows a_l.
-        x: points.
+        weight: the weights W.
+        sign: the output weights, one row a_l for each output.
+        x: the points, one in each row.
         units: the width; the units beyond it are left out.
 
     Returns:
@@ -81,21 +83,21 @@ def time_to_fit(
     horizon: Float[Array, ""],
     steps: int = 4096,
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """The time of the tangent kernel's flow at which descent reaches |F - Y|² <= error, and the loss there.
+    """Return the time of the tangent kernel's flow at which descent reaches |F - Y|² <= error, and the loss then.
 
-    Descent takes steps of 1 / (2 lambda_max(H)), H at the initialisation. The time is infinite if the horizon, or
-    the largest number of steps, comes first.
+    Descent takes steps of 1 / (2 lambda_max(H)), where H is the tangent kernel at initialisation. The time is infinite
+    if the horizon, or the largest number of steps, comes first.
 
     Args:
         activation: relu, exp or softmax.
-        weight: W at the initialisation.
+        weight: the weights W at the initialisation.
         sign: the rows a_l.
-        x: inputs.
-        y: targets.
-        units: the width, of the units that are given.
-        error: the required squared norm.
+        x: the inputs.
+        y: the targets.
+        units: the width of the network, which uses the first of the given units.
+        error: the required squared norm of F - Y.
         horizon: the latest time.
-        steps: the most steps that are taken.
+        steps: the largest number of steps.
     """
     # Time is the time of H. The softmax network's kernel over W is m H, so its weights move m times more slowly.
     scale = 1 / jnp.sqrt(units) if activation == "softmax" else 1.0
@@ -126,17 +128,17 @@ def largest_eigenvalue(
     units: float | Float[Array, ""],
     rounds: int = 30,
 ) -> Float[Array, ""]:
-    """lambda_max(H) at these weights by power iteration, without forming H.
+    """Return lambda_max(H) at these weights by power iteration, without forming H.
 
-    A lower bound, too small by at most a few percent.
+    The result is a lower bound, which is too small by at most a few percent.
 
     Args:
         activation: relu, exp or softmax.
-        weight: W.
-        sign: the rows a_l.
-        x: points.
-        units: the width, of the units that are given.
-        rounds: products with H.
+        weight: the weights W.
+        sign: the output weights, one row a_l for each output.
+        x: the points, one in each row.
+        units: the width of the network, which uses the first of the given units.
+        rounds: the number of products with H.
     """
     _, slope, centre = slopes(activation, weight, sign, x, units)
 
@@ -155,11 +157,11 @@ def largest_eigenvalue(
 def sufficient_width(
     times: Float[Array, " w"], widths: Sequence[float] | Sequence[int], horizon: Float[Array, ""]
 ) -> Float[Array, ""]:
-    """The smallest width from which on every width of the ladder fits in time; twice the last if the last does not.
+    """Return the smallest width from which on every width fits in time; twice the last width if the last does not.
 
     Args:
         times: the time to fit at every width.
-        widths: the ladder, increasing.
+        widths: the tested widths, increasing.
         horizon: the latest time.
     """
     fits = jnp.cumprod(((times <= horizon) & jnp.isfinite(times))[::-1])[::-1]

@@ -1,4 +1,4 @@
-"""Softmax networks at the symmetric initialisation, and regression with the kernel that they have there."""
+"""Softmax networks at the symmetric initialisation, and regression with their tangent kernel at this point."""
 
 import functools
 
@@ -27,7 +27,7 @@ def network_settings(
         rows: the default number of training rows.
         sigma: the default standard deviation.
         widest: the largest standard deviation.
-        corners: the standard deviations that verifications visit.
+        corners: the standard deviations of the extra settings that are verified.
     """
     return Space(
         n=Integer(rows, 1, 12, "training rows"),
@@ -37,14 +37,14 @@ def network_settings(
 
 
 class Initialised(eqx.Module):
-    """A softmax network at the symmetric initialisation, and what it is to be trained on.
+    """A softmax network at the symmetric initialisation, and the data on which it is to be trained.
 
     Args:
-        x: training points.
-        y: targets.
+        x: the training points.
+        y: the targets.
         x_test: other points.
-        weight: W(0).
-        sign: a.
+        weight: the initial weights W(0).
+        sign: the signs a of the output weights.
     """
 
     x: Float[Array, "n d"]
@@ -59,33 +59,34 @@ class Initialised(eqx.Module):
         return SoftmaxNetwork(width=self.sign.shape[1], outputs=len(self.sign))
 
     def params(self, weight: Float[Array, "d m"] | None = None) -> dict[str, Array]:
-        """The parameters with these weights. None means the weights at initialisation."""
+        """Return the parameters with these hidden weights; None means the weights at initialisation."""
         return {"weight": self.weight if weight is None else weight, "sign": self.sign}
 
     @property
     def tangent(self) -> Float[Array, "r r"]:
-        """H*, the tangent kernel at initialisation, outputs outside and points inside (r = k n)."""
+        """The tangent kernel H* at initialisation; rows run over outputs first and points second (r = k n)."""
         return tangent_matrix(self.network, self.params(), self.x)
 
     @property
     def cross(self) -> Float[Array, "q r"]:
-        """K*_te, the tangent kernel between x_test and x at initialisation (q = k p)."""
+        """The tangent kernel K*_te between x_test and x at initialisation (q = k p)."""
         return tangent_matrix(self.network, self.params(), self.x_test, self.x)
 
 
 def initialised(
     normal: Float[Array, "rows columns"], n: int, k: int, width: int, sigma: float | Float[Array, ""]
 ) -> Initialised:
-    """Unit inputs and targets in random directions, and the symmetric initialisation, from one table of normal draws.
+    """Draw unit inputs and targets, and the symmetric initialisation, from one table of normal numbers.
 
-    One draw instead of five: a generator compiles longer than all that is computed here. The first width/2 rows are
-    pairs of units, then n training points follow, then test points. The last k columns determine signs and targets.
+    One draw replaces five, because compiling a random generator takes longer than everything computed here. The first
+    width/2 rows are pairs of units, then n training points follow, then test points. The last k columns determine
+    signs and targets.
 
     Args:
         normal: independent standard normal numbers, of d + k columns.
-        n: training points.
-        k: outputs.
-        width: m, even.
+        n: the number of training points.
+        k: the number of outputs.
+        width: the width m, which is even.
         sigma: standard deviation of the weights.
     """
     units, points = normal[: width // 2], normal[width // 2 :]
@@ -96,10 +97,10 @@ def initialised(
 
 
 def posed(problem: object) -> Initialised | None:
-    """A network of width 256 for the first 12 rows and 2 outputs of a regression, scaled into the unit ball.
+    """Return a network of width 256 for a regression's first 12 rows and 2 outputs, scaled into the unit ball.
 
     Args:
-        problem: any object; None if it is not a regression.
+        problem: any object; the result is None if it is not a regression.
     """
     if not isinstance(problem, Regression):
         return problem if isinstance(problem, Initialised) else None
@@ -114,10 +115,10 @@ def posed(problem: object) -> Initialised | None:
 
 
 def definite(tangent: Float[Array, "r r"]) -> Hypothesis:
-    """The condition that the smallest eigenvalue is above the rounding error.
+    """Return the condition that the smallest eigenvalue is above the rounding error.
 
     Args:
-        tangent: H*.
+        tangent: the tangent kernel H*.
     """
     values = jnp.linalg.eigvalsh(tangent)
     floor = 16 * len(values) * jnp.finfo(values.dtype).eps * values[-1]
@@ -125,7 +126,7 @@ def definite(tangent: Float[Array, "r r"]) -> Hypothesis:
 
 
 def kernel_cause(problem: Initialised) -> str | None:
-    """Zero rows, equal rows, or the rank of the kernel, where it is singular.
+    """Return the reason why the kernel is singular, if it is: zero rows, equal rows, or its rank.
 
     Args:
         problem: the network and its training points.
@@ -139,11 +140,11 @@ def kernel_cause(problem: Initialised) -> str | None:
 def tangent_matrix(
     network: SoftmaxNetwork, params: dict[str, Array], x: Float[Array, "q d"], other: Float[Array, "n d"] | None = None
 ) -> Float[Array, "kq kn"]:
-    """H (or K_te, if there are other points) as a matrix: outputs outside, points inside (Definition 3.6).
+    """Return H, or K_te if there are other points, as a matrix: outputs first, points second (Definition 3.6).
 
     Args:
         network: the network.
-        params: its parameters.
+        params: the parameters of the network.
         x: points of the rows.
         other: points of the columns; None means x.
     """
@@ -152,7 +153,7 @@ def tangent_matrix(
 
 
 def stack(y: Float[Array, "n k"]) -> Float[Array, " r"]:
-    """vec(Y) in the order of the tangent kernel. The outer index is the output and the inner index is the point."""
+    """Return vec(Y) in the order of the tangent kernel: the outer index is the output and the inner is the point."""
     return y.T.reshape(-1)
 
 
@@ -160,20 +161,20 @@ def stack(y: Float[Array, "n k"]) -> Float[Array, " r"]:
 def gamma_descent(
     tangent: Float[Array, "r r"], y: Float[Array, " r"], rate: Float[Array, ""], steps: int
 ) -> Float[Array, " r"]:
-    """The coefficients m gamma after steps of gamma <- gamma - eta (m H* gamma - vec(Y)) from 0 (equation 25).
+    """Return m gamma after steps of gamma <- gamma - eta (m H* gamma - vec(Y)) from 0 (equation 25).
 
     Args:
-        tangent: H*.
-        y: vec(Y).
-        rate: eta m.
-        steps: how many.
+        tangent: the tangent kernel H*.
+        y: the targets vec(Y).
+        rate: the number eta m.
+        steps: the number of steps.
     """
     step = lambda _, gamma: gamma - rate * (tangent @ gamma - y)
     return jax.lax.fori_loop(0, steps, step, jnp.zeros_like(y))
 
 
 class InitialisedNetworks(Population[Initialised]):
-    """Unit inputs in 6 dimensions, targets of length 1, networks of width 64 at initialisation, 4 test points."""
+    """Networks of width 64 at initialisation, with unit inputs in 6 dimensions, unit targets and 4 test points."""
 
     # Sizes and the standard deviation of the weights.
     settings = network_settings(rows=3)
@@ -186,12 +187,12 @@ class InitialisedNetworks(Population[Initialised]):
         return [definite(problem.tangent)]
 
     def culprit(self, problem: Initialised) -> str | None:
-        """Equal or zero rows."""
+        """Name equal or zero rows as the likely cause."""
         return kernel_cause(problem)
 
 
 class Underway(eqx.Module):
-    """A network from its start, at W(tau), and m gamma(tau) of the regression with its first kernel."""
+    """A network at its start and at W(tau), and m gamma(tau) of the regression with its initial kernel."""
 
     start: Initialised
     weight: Float[Array, "d m"]

@@ -1,4 +1,4 @@
-"""Softmax networks whose random units have moved, at random or as changes the tangent kernel most."""
+"""Softmax networks whose random units have moved, at random or so that the tangent kernel changes most."""
 
 from functools import partial
 
@@ -19,26 +19,26 @@ _NETWORK = SoftmaxNetwork(width=2)  # its methods follow the shapes of W and a
 def kernel_change(
     x: Float[Array, "n d"], sign: Float[Array, "k m"], weight: Float[Array, "d m"], change: Float[Array, "d m"]
 ) -> Float[Array, "k n k n"]:
-    """H(W + change) - H(W).
+    """Return H(W + change) - H(W).
 
     Args:
-        x: inputs.
-        sign: a.
-        weight: W.
-        change: how W moves.
+        x: the inputs.
+        sign: the signs a of the output weights.
+        weight: the weights W.
+        change: the change of W.
     """
     tangent = lambda value: _NETWORK.tangent({"weight": value, "sign": sign}, x)
     return tangent(weight + change) - tangent(weight)
 
 
 def steepest(objective, start: Float[Array, "d m"], radius: Number, steps: int) -> Float[Array, "d m"]:
-    """A change that makes the objective large: every column is moved to length `radius` along its gradient, repeatedly.
+    """Return a change that makes the objective large: each column repeatedly gets length `radius` along its gradient.
 
     Args:
-        objective: a function of the change, to be made large.
+        objective: the function of the change that is to be large.
         start: the first change.
         radius: the length of the columns.
-        steps: how often.
+        steps: the number of repetitions.
     """
 
     def step(_, change):
@@ -56,15 +56,15 @@ def kernel_moves(
     radius: Number,
     drawn: Float[Array, "d m"],
 ) -> Float[Array, "8 d m"]:
-    """`moves`, and two that are adversarial for H: steepest for one entry, and for the Frobenius norm of the change.
+    """Return `moves` and two adversarial moves: steepest for one entry of H, and for the norm of the change of H.
 
     The entry is the one between the first and the last output at the first input.
 
     Args:
-        x: inputs.
-        sign: a.
-        weight: W.
-        radius: R.
+        x: the inputs.
+        sign: the signs a of the output weights.
+        weight: the weights W.
+        radius: the radius R.
         drawn: standard normal columns, for the random directions.
     """
     candidates = moves(x, weight, radius, drawn)
@@ -78,15 +78,15 @@ def kernel_moves(
 def drawn_kernel(
     x: Float[Array, "n d"], outputs: int, width: int, sigma: Number, radius: Number, key: Key[Array, ""]
 ) -> tuple[Float[Array, "k m"], Float[Array, "d m"], Float[Array, "8 d m"]]:
-    """Random signs and weights, and moves of the weights.
+    """Draw random signs and weights, and moves of the weights.
 
     Args:
-        x: inputs.
-        outputs: k.
-        width: m.
-        sigma: standard deviation of the weights.
-        radius: R.
-        key: randomness.
+        x: the inputs.
+        outputs: the number k of outputs.
+        width: the width m.
+        sigma: the standard deviation of the weights.
+        radius: the radius R.
+        key: the random key.
     """
     d, drawn = x.shape[1], jax.random.normal(key, (2 * x.shape[1] + outputs, width))
     sign, weight = jnp.where(drawn[2 * d :] < 0, -1.0, 1.0), sigma * drawn[:d]
@@ -94,7 +94,7 @@ def drawn_kernel(
 
 
 def drawn_problem(problem: RandomUnits, key: Key[Array, ""]) -> tuple[Array, Array, Array]:
-    """Signs, weights and moves of a problem's units."""
+    """Return signs, weights and moves of a problem's units."""
     return drawn_kernel(problem.x, problem.outputs, problem.width, problem.sigma, problem.radius, key)
 
 
@@ -102,10 +102,10 @@ class MovedUnits(eqx.Module):
     """A softmax network before and after its units have moved.
 
     Args:
-        x: inputs.
-        sign: a.
-        weight: W.
-        start: W~, the weights from which the units have moved.
+        x: the inputs.
+        sign: the signs a of the output weights.
+        weight: the weights W.
+        start: the weights W~ from which the units have moved.
     """
 
     x: Float[Array, "n d"]
@@ -115,7 +115,7 @@ class MovedUnits(eqx.Module):
 
 
 class MovedLayers(Population[MovedUnits]):
-    """Random units, moved by R in a random direction or in an adversarial one."""
+    """Random units that move by R, in a random or in an adversarial direction."""
 
     # Sizes, the scale of the weights and the radius.
     settings = RandomLayers().settings()
@@ -155,10 +155,10 @@ class NoisyLayers(Population[NoisyUnits]):
         return NoisyUnits(x, jnp.asarray(setting["sigma"], float), jnp.asarray(setting["rho"], float))
 
     def hypotheses(self, problem: NoisyUnits) -> list[Hypothesis]:
-        """Inputs in the unit ball, and weights whose exponentials average out over the last width."""
+        """Inputs are in the unit ball, and exponentials of the weights average out over the last width."""
         longest = jnp.linalg.norm(problem.x, axis=1).max()
         spread = problem.sigma**2 + problem.rho**2
-        why = "the bias at finite width was derived for this spread"
+        why = "the bias at finite width was derived for this range"
         return [
             in_unit_ball(problem.x, why="exponentials stay moderate"),
             Hypothesis("sigma² + rho² is moderate", spread, "<=", 0.5, why),

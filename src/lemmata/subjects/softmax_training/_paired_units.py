@@ -1,4 +1,4 @@
-"""Softmax layers at the initialisation in pairs, whose units may be moved."""
+"""Softmax layers at an initialisation in pairs, whose units may be moved."""
 
 import equinox as eqx
 import jax
@@ -13,14 +13,14 @@ from lemmata.engine.problems.softmax_parameters import Number
 
 
 class PairedUnits(eqx.Module):
-    """A softmax layer with units in pairs: w_(2r) = w_(2r-1), a_(2r) = -a_(2r-1).
+    """A softmax layer with units in pairs: w_(2r) = w_(2r-1) and a_(2r) = -a_(2r-1).
 
     Args:
-        x: inputs.
-        sign: a.
-        weight: W~.
-        sigma: standard deviation of the weights.
-        radius: R, how far a unit may move.
+        x: the inputs.
+        sign: the signs a of the output weights.
+        weight: the initial weights W~.
+        sigma: the standard deviation of the weights.
+        radius: the distance R that a unit may move.
     """
 
     x: Float[Array, "n d"]
@@ -36,28 +36,27 @@ class PairedUnits(eqx.Module):
 
     @property
     def mass(self) -> Float[Array, "n n"]:
-        """|<x_i, x_j>| m <S_i, S_j>, the largest size of the entries of H between i and j."""
+        """The numbers |<x_i, x_j>| m <S_i, S_j>, the largest sizes of the entries of H between inputs i and j."""
         return jnp.abs(self.x @ self.x.T) * self.weight.shape[1] * (self.shares @ self.shares.T)
 
 
 def least_width(n: int, sigma: Number, delta: float = DELTA) -> Float[Array, ""]:
-    """The larger of 4 n exp(4 sigma²)/delta and 47 exp(sigma²) log(2n/delta). At this width, m <S_i, S_i> is near its
-    mean.
+    """Return the larger of 4 n exp(4 sigma²)/delta and 47 exp(sigma²) log(2n/delta).
 
     Args:
-        n: inputs.
-        sigma: standard deviation of the weights.
-        delta: failure probability.
+        n: the number of inputs.
+        sigma: the standard deviation of the weights.
+        delta: the failure probability. From this width on, m <S_i, S_i> is near its mean, except with this probability.
     """
     chebyshev = 4 * n * jnp.exp(4 * sigma**2) / delta
     return jnp.maximum(chebyshev, 47 * jnp.exp(sigma**2) * jnp.log(2 * n / delta))
 
 
 class PairedLayers(Population[PairedUnits]):
-    """Inputs on the unit sphere and normal weights.
+    """Layers with inputs on the unit sphere and normal weights.
 
     Args:
-        width: the default m.
+        width: the default width m.
         sigma: the default standard deviation of the weights.
         wide: whether widths are at least `least_width`.
     """
@@ -82,7 +81,7 @@ class PairedLayers(Population[PairedUnits]):
         return space.where(rule, lambda s: bool(s["m"] >= least_width(s["n"], s["sigma"])))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PairedUnits:
-        """Uniform inputs, normal weights, random signs."""
+        """Draw uniform inputs, normal weights and random signs."""
         points, units = jax.random.split(key)
         n, d, k, m = (setting[name] for name in ("n", "d", "k", "m"))
         weight, sign = draws(units, (d, m // 2), (k, m // 2))
@@ -92,7 +91,7 @@ class PairedLayers(Population[PairedUnits]):
         )
 
     def hypotheses(self, problem: PairedUnits) -> list[Hypothesis]:
-        """Inputs in the unit ball, outputs that are 0, a radius in (0, 0.01)."""
+        """Inputs are in the unit ball, outputs are 0, and the radius is in (0, 0.01)."""
         output = jnp.abs(problem.sign @ problem.shares.T).max()
         checked = [
             in_unit_ball(problem.x, why="|<v, x>| is bounded by |v|"),
@@ -103,5 +102,14 @@ class PairedLayers(Population[PairedUnits]):
         if not self.wide:
             return checked
         least = least_width(len(problem.x), problem.sigma)
-        name = "the width averages exponentials"
-        return [*checked, Hypothesis(name, problem.weight.shape[1], ">=", least, "Chebyshev and a lower tail")]
+        name = "exponentials average out over this many units"
+        return [
+            *checked,
+            Hypothesis(
+                name,
+                problem.weight.shape[1],
+                ">=",
+                least,
+                "needed for Chebyshev's inequality and a bound on the lower tail",
+            ),
+        ]

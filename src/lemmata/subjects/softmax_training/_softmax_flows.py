@@ -1,4 +1,4 @@
-"""Softmax networks along their gradient flow, with what their tangent kernels do meanwhile."""
+"""Softmax networks along their gradient flow, with the changes of their tangent kernels."""
 
 import math
 
@@ -30,10 +30,10 @@ class Flow(eqx.Module):
 
     Args:
         start: the network at initialisation.
-        unit: 1 / lambda_max(H*), the unit of the times m t.
-        path: W at the times m t = unit * RECORDS; the first is W(0).
-        moved: eps_H = max_t |H(t) - H*|_F over the records.
-        moved_test: eps_l,test = max_t |K_l,te(t) - K*_l,te|_F, at each output and test point.
+        unit: the unit 1 / lambda_max(H*) of the times m t.
+        path: the weights W at the times m t = unit * RECORDS; the first is W(0).
+        moved: the number eps_H = max_t |H(t) - H*|_F over the records.
+        moved_test: the numbers eps_l,test = max_t |K_l,te(t) - K*_l,te|_F, at each output and test point.
     """
 
     start: Initialised
@@ -44,7 +44,7 @@ class Flow(eqx.Module):
 
     @property
     def smallest(self) -> Float[Array, ""]:
-        """Lambda, the smallest eigenvalue of H*."""
+        """The smallest eigenvalue lambda of H*."""
         return jnp.linalg.eigvalsh(self.start.tangent)[0]
 
     @property
@@ -54,16 +54,16 @@ class Flow(eqx.Module):
 
     @property
     def cross_sizes(self) -> Float[Array, " q"]:
-        """|K*_l,te|_F at each output and test point."""
+        """The norm |K*_l,te|_F at each output l and test point."""
         return jnp.linalg.norm(self.start.cross, axis=1)
 
 
 def perturbations(start: Initialised, path: Float[Array, "s d m"]) -> tuple[Float[Array, ""], Float[Array, " q"]]:
-    """eps_H = max_t |H(t) - H*|_F and eps_l,test = max_t |K_l,te(t) - K*_l,te|_F.
+    """Return eps_H = max_t |H(t) - H*|_F and eps_l,test = max_t |K_l,te(t) - K*_l,te|_F.
 
     Args:
         start: the network at initialisation.
-        path: W(t).
+        path: the weights W(t) at the recorded times.
     """
     n, every = len(start.x), jnp.concatenate([start.x, start.x_test])
 
@@ -78,7 +78,7 @@ def perturbations(start: Initialised, path: Float[Array, "s d m"]) -> tuple[Floa
 
 @jax.jit
 def trained(start: Initialised) -> Flow:
-    """The gradient flow dW/dt = -Delta W of a network, by the classical fourth order rule.
+    """Follow the gradient flow dW/dt = -Delta W of a network by the classical fourth-order Runge-Kutta method.
 
     Args:
         start: the network at the symmetric initialisation.
@@ -103,7 +103,7 @@ def trained(start: Initialised) -> Flow:
 
 
 class Flows(Population[Flow]):
-    """Unit inputs in 6 dimensions, targets of length 1, networks of width 128 along their flow, 4 test points."""
+    """Networks of width 128 along their flow, with unit inputs in 6 dimensions, unit targets and 4 test points."""
 
     # Sizes and the standard deviation of the weights.
     settings = network_settings(rows=2)
@@ -113,7 +113,7 @@ class Flows(Population[Flow]):
         return trained(initialised(jax.random.normal(key, (64 + n + 4, 6 + k)), n, k, 128, setting["sigma"]))
 
     def pose(self, problem: object) -> Flow | None:
-        """A network of width 256 for the first rows of a regression, trained."""
+        """Return a trained network of width 256 for the first rows of a regression."""
         start = posed(problem)
         return trained(start) if start else None
 
@@ -123,7 +123,9 @@ class Flows(Population[Flow]):
         half = problem.smallest / 2
         return [
             definite(start.tangent),
-            Hypothesis("the kernel moves little (eps_H)", problem.moved, "<=", half, "half of lambda remains"),
+            Hypothesis(
+                "the kernel moves little (eps_H)", problem.moved, "<=", half, "then at least half of lambda remains"
+            ),
             Hypothesis("the network is 0 at initialisation", outputs, "<=", 1e-10, "symmetric initialisation"),
         ]
 
@@ -139,7 +141,7 @@ class NearbyInputs(eqx.Module):
 
     @property
     def smallest(self) -> Float[Array, " angles"]:
-        """Lambda, one an angle."""
+        """The smallest eigenvalue lambda, one for each angle."""
         return jnp.stack([network.smallest for network in self.networks])
 
     @property
@@ -149,23 +151,23 @@ class NearbyInputs(eqx.Module):
 
     @property
     def moved_test(self) -> Float[Array, " angles"]:
-        """The largest |K_te(t) - K*_te| at the test point, one an angle."""
+        """The largest |K_te(t) - K*_te| at the test point, one for each angle."""
         return jnp.stack([network.moved_test[0] for network in self.networks])
 
     @property
     def allowed(self) -> Float[Array, " angles"]:
-        """Eps_H = n k / (m lambda) with n k = 2, one an angle."""
+        """The bound eps_H = n k / (m lambda) with n k = 2, one for each angle."""
         return 2 / (self.networks[0].start.network.width * self.smallest)
 
 
 def nearby(start: Initialised, angle: float) -> Initialised:
-    """The same network with two unit inputs at this angle, targets 1 and -1, and a short test point along x_1 - x_2.
+    """Return the network with two unit inputs at this angle, targets 1 and -1, and a short test point along x_1 - x_2.
 
-    At test points c u the entries of K_te / c tend, as c falls, to <u, x_j>(1 - F(x_j)²/m²), which hardly move.
+    At test points c u, the entries of K_te / c tend to <u, x_j>(1 - F(x_j)²/m²) as c falls. These limits hardly move.
 
     Args:
         start: the network, with two training points that span a plane.
-        angle: in radians.
+        angle: the angle in radians.
     """
     first = start.x[0]
     across = start.x[1] - start.x[1] @ first * first
@@ -178,7 +180,7 @@ class NearbyFlows(Population[NearbyInputs]):
     """Networks of width 256 in 3 dimensions, and pairs of inputs in a random plane at the angles 1 / inverse.
 
     Args:
-        inverse_angles: one over each angle.
+        inverse_angles: the numbers 1/angle.
     """
 
     inverse_angles: tuple[float, ...] = (1.0, 2**0.5, 2.0, 2 * 2**0.5)
@@ -197,10 +199,10 @@ class NearbyFlows(Population[NearbyInputs]):
 
 
 class NestedNetworks(Population[Initialised]):
-    """Unit inputs in 6 dimensions, targets of length 1, and the units of networks of several widths side by side.
+    """Unit inputs in 6 dimensions, targets of length 1, and the units of several networks side by side.
 
     Args:
-        widths: the widths.
+        widths: the widths of the networks.
     """
 
     widths: tuple[float, ...] = (64.0, 128.0, 256.0, 512.0)

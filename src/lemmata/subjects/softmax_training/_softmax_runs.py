@@ -1,4 +1,4 @@
-"""Softmax networks before, in and after training. The steps of descent that the theory takes are tested on them."""
+"""Softmax networks before, during and after training, on which the theory's steps of descent are tested."""
 
 from collections.abc import Callable
 
@@ -26,17 +26,17 @@ Movement = Callable[[Training, Array, int], Training]
 
 
 class Descent(eqx.Module):
-    """A network some way along its training, and the size eta of its next step."""
+    """A network at some time of its training, and the size eta of its next step."""
 
     training: Training
     step: Float[Array, ""]
 
 
 class Descents(Population[Descent]):
-    """Small networks before, in and after training, and steps up to the longest that moves no unit by more than 0.01.
+    """Small networks before, during and after training, with steps that do not move any unit by more than 0.01.
 
     Args:
-        steps: steps of coarse descent that went before.
+        steps: the number of coarse descent steps before.
     """
 
     steps: int = 6
@@ -48,11 +48,11 @@ class Descents(Population[Descent]):
             k=Integer(2, 1, 8, "outputs"),
             pairs=Integer(6, 1, 1024, "pairs of units"),
             sigma=Real(0.5, 0.001, 1.0, "standard deviation of the weights"),
-            steps=Integer(self.steps, 0, 1000, "steps of coarse descent that went before"),
+            steps=Integer(self.steps, 0, 1000, "number of coarse descent steps before"),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Descent:
-        """Unit inputs, targets of norm 1, coarse descent, then a step whose longest way is between 0.002 and 0.01."""
+        """Draw a network after coarse descent, and a step that moves the farthest unit by 0.002 to 0.01."""
         n, d, k = setting["n"], setting["d"], setting["k"]
         weights, inputs, outputs, length = draws(key, (d + k, setting["pairs"]), (n, d), (n, k), ())
         first = initialise(weights, sphere_points(inputs), sphere_points(outputs), setting["sigma"])
@@ -66,30 +66,30 @@ class Descents(Population[Descent]):
 
 
 def trained(first: Training, time: Float[Array, ""], steps: int) -> Training:
-    """Descent at a multiple of the coarse step that is drawn, and 0 in a sixth of the trials.
+    """Descend at a random multiple of the coarse step, which is 0 in a sixth of the trials.
 
     Args:
-        first: the initialisation.
+        first: the network at initialisation.
         time: a standard normal number.
-        steps: how many steps.
+        steps: the number of steps.
     """
     return first.after(coarse_step(first) * jnp.maximum(time + 1, 0.0), steps)
 
 
 def against_smallest_eigenvalue(first: Training, time: Float[Array, ""], steps: int) -> Training:
-    """Every unit moved by the radius R of the theory, so that the smallest eigenvalue of H falls fastest."""
+    """Move every unit by the radius R of the theory so that the smallest eigenvalue of H falls fastest."""
     return eqx.tree_at(lambda t: t.moved, first, first.radius * _against(first))
 
 
 def along_smallest_eigenvector(first: Training, time: Float[Array, ""], steps: int) -> Training:
-    """Units moved by 0.05 so that the smallest eigenvalue of H falls fastest. F - Y is along its eigenvector."""
+    """Move units by 0.05 so that the smallest eigenvalue of H falls fastest; F - Y is along its eigenvector."""
     later = eqx.tree_at(lambda t: t.moved, first, _FAR * _against(first))
     direction = jnp.linalg.eigh(later.tangent)[1][:, 0].reshape(later.y.T.shape).T
     return eqx.tree_at(lambda t: t.y, later, later.outputs - direction)
 
 
 def _against(first: Training) -> Float[Array, "d m"]:
-    """For every unit, the unit vector against the gradient of the smallest eigenvalue of H."""
+    """Return, for every unit, the unit vector opposite to the gradient of the smallest eigenvalue of H."""
     smallest = lambda weight: jnp.linalg.eigvalsh(
         first.network.tangent({"weight": weight, "sign": first.sign}, first.x).reshape(first.size, first.size)
     )[0]
@@ -98,7 +98,7 @@ def _against(first: Training) -> Float[Array, "d m"]:
 
 
 def beyond_targets(first: Training, time: Float[Array, ""], steps: int) -> Training:
-    """The two members of each pair, moved apart by 0.0099 along the first input.
+    """Move each unit by 0.0099 along the first input, so that the two units of a pair move apart.
 
     The targets have the opposite sign of the outputs.
     """
@@ -108,9 +108,7 @@ def beyond_targets(first: Training, time: Float[Array, ""], steps: int) -> Train
 
 
 def towards_one_sign(first: Training, time: Float[Array, ""], steps: int) -> Training:
-    """Coarse descent towards targets of one sign. For close inputs, residuals are then along the largest eigenvector of
-    H.
-    """
+    """Descend coarsely to targets of one sign; for close inputs, residuals are then along the top eigenvector of H."""
     positive = eqx.tree_at(lambda t: t.y, first, jnp.abs(first.y))
     return positive.after(coarse_step(positive), steps)
 
@@ -120,8 +118,9 @@ class SoftmaxRuns(Population[Training]):
 
     Args:
         k, pairs, sigma, alignment, steps: the defaults of the settings.
-        narrowest: the fewest pairs of units.
-        movement: how the weights at time tau come from the initialisation, a normal number and the number of steps.
+        narrowest: the smallest number of pairs of units.
+        movement: the function that computes the network at time tau from the initialisation, a normal number and the
+            number of steps.
     """
 
     k: int = 1
@@ -140,11 +139,11 @@ class SoftmaxRuns(Population[Training]):
             pairs=Integer(self.pairs, self.narrowest, 1024, "pairs of units"),
             sigma=Real(self.sigma, 0.001, 1.0, "standard deviation of the weights"),
             alignment=Real(self.alignment, 0.0, 100.0, "alignment of the inputs"),
-            steps=Integer(self.steps, 0, 1000, "steps of coarse descent that went before"),
+            steps=Integer(self.steps, 0, 1000, "number of coarse descent steps before"),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Training:
-        """Unit inputs and targets, and the movement."""
+        """Draw unit inputs and targets, and apply the movement."""
         n, d, k = setting["n"], setting["d"], setting["k"]
         weights, inputs, outputs, time = draws(key, (d + k, setting["pairs"]), (n, d), (n, k), ())
         x = sphere_points(inputs, setting["alignment"])
@@ -152,25 +151,25 @@ class SoftmaxRuns(Population[Training]):
         return self.movement(first, time, setting["steps"])
 
     def pose(self, problem: object) -> Training | None:
-        """A network of width 256 on the first rows of a table, after 8 coarse steps."""
+        """Return a network of width 256 on the first rows of a table, after 8 coarse steps."""
         return pose_training(problem, steps=8)
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
         return [positive_eigenvalue(problem), in_unit_ball(problem.x)]
 
     def culprit(self, problem: Training) -> str | None:
-        """Rows that make lambda zero."""
+        """Name rows that make lambda zero."""
         return small_eigenvalue_cause(problem)
 
 
 class RunsWithinRadius(Population[Training]):
-    """Networks so wide, and with such small targets, that D < R. So no unit can leave the radius in which H keeps half
-    of lambda.
+    """Networks so wide, with targets so small, that D < R, so every unit stays where H keeps half of lambda.
 
-    Weights are so small that B = 1; targets are along the smallest eigenvector of the limit of H.
+    D bounds the movement of the units, and R is the radius of Lemma E.2. Weights are so small that B = 1. Targets are
+    along the eigenvector of the smallest eigenvalue of the limit of H.
 
     Args:
-        steps: steps of coarse descent that went before.
+        steps: the number of coarse descent steps before.
     """
 
     steps: int = 8
@@ -183,11 +182,11 @@ class RunsWithinRadius(Population[Training]):
             pairs=Integer(2048, 1, 2**17, "pairs of units"),
             sigma=Real(0.05, 0.001, 0.1, "standard deviation of the weights", corners=(0.02, 0.05)),
             target=Real(1e-5, 1e-9, 1.0, "norm of the targets, all together", corners=(1e-7, 1e-6)),
-            steps=Integer(self.steps, 0, 1000, "steps of coarse descent that went before"),
+            steps=Integer(self.steps, 0, 1000, "number of coarse descent steps before"),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Training:
-        """Unit inputs. The time is 0 in a sixth of the trials."""
+        """Draw unit inputs, and a time that is 0 in a sixth of the trials."""
         n, d, k = setting["n"], setting["d"], setting["k"]
         weights, inputs, outputs, time = draws(key, (d + k, setting["pairs"]), (n, d), (1, k), ())
         x = sphere_points(inputs)
@@ -196,7 +195,7 @@ class RunsWithinRadius(Population[Training]):
         return trained(initialise(weights, x, y, setting["sigma"]), time, setting["steps"])
 
     def pose(self, problem: object) -> Training | None:
-        """A network of width 256 on the first rows of a table, after 8 coarse steps."""
+        """Return a network of width 256 on the first rows of a table, after 8 coarse steps."""
         return pose_training(problem, steps=8)
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
@@ -208,12 +207,12 @@ class RunsWithinRadius(Population[Training]):
         ]
 
     def culprit(self, problem: Training) -> str | None:
-        """Rows that make lambda zero."""
+        """Name rows that make lambda zero."""
         return small_eigenvalue_cause(problem)
 
 
 class PushedUnits(Population[Training]):
-    """Close inputs, one target on the sphere for all, and units moved by less than R = 0.01, as changes F most."""
+    """Close inputs, one target on the sphere for all, and units moved by less than R = 0.01 so that F changes most."""
 
     free = ("moved", "x", "y")
     settings = Space(
@@ -226,7 +225,7 @@ class PushedUnits(Population[Training]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Training:
-        """Unit inputs around one direction. All units move by 0.0099, up or down the first input by their first sign.
+        """Draw inputs around one direction; units move by 0.0099, up or down the first input by their first sign.
 
         Such a movement changes F most.
         """
@@ -238,7 +237,7 @@ class PushedUnits(Population[Training]):
         return eqx.tree_at(lambda t: t.moved, start, _REACH * direction)
 
     def pose(self, problem: object) -> Training | None:
-        """The first rows of a table."""
+        """Return a network on the first rows of a table."""
         return pose_training(problem)
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
@@ -249,5 +248,5 @@ class PushedUnits(Population[Training]):
         ]
 
     def culprit(self, problem: Training) -> str | None:
-        """Rows that make lambda zero."""
+        """Name rows that make lambda zero."""
         return small_eigenvalue_cause(problem)

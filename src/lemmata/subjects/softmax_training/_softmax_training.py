@@ -1,8 +1,9 @@
-"""A softmax network some way along its training, and one step of descent from there, computed without cancellation.
+"""A softmax network at some time of its training, and one step of descent from there, without cancellation.
 
-The steps of the theory are so short (eta m is about 1e-9) that W(tau + 1) - W(tau) is lost in the rounding of W. So the
-displacement from the initialisation is stored, and closed forms in expm1 give the changes of outputs. Let u = <w', x> -
-<w, x> for every unit and e = <S, expm1(u)>. Then S' - S = S (expm1(u) - e) / (1 + e).
+The steps of the theory are so short (eta m is about 1e-9) that W(tau + 1) - W(tau) is lost in the rounding of W. So
+the displacement from the initialisation is stored, and closed forms in expm1 give the changes of outputs. Let S be the
+shares softmax(W'x) of an input x, and let S' be the shares after the step. Let u = <w', x> - <w, x> for every unit and
+e = <S, expm1(u)>. Then S' - S = S (expm1(u) - e) / (1 + e).
 """
 
 import math
@@ -29,13 +30,13 @@ class Training(eqx.Module):
     """A softmax network after some training, with its data.
 
     Args:
-        start: W(0), a symmetric initialisation.
-        moved: W(tau) - W(0).
-        sign: the rows a_l.
-        x: inputs.
-        y: targets.
-        sigma: standard deviation of the entries of W(0).
-        delta: failure probability in B.
+        start: the weights W(0) of a symmetric initialisation.
+        moved: the displacement W(tau) - W(0).
+        sign: the output weights, one row a_l for each output.
+        x: the inputs.
+        y: the targets.
+        sigma: the standard deviation of the entries of W(0).
+        delta: the failure probability in B.
     """
 
     start: Float[Array, "d m"]
@@ -53,7 +54,7 @@ class Training(eqx.Module):
 
     @property
     def network(self) -> SoftmaxNetwork:
-        """The network that these weights belong to."""
+        """The network to which these weights belong."""
         return SoftmaxNetwork(self.width, len(self.sign), self.sigma)
 
     @property
@@ -63,7 +64,7 @@ class Training(eqx.Module):
 
     @property
     def bound(self) -> float:
-        """B of Definition 4.1."""
+        """The bound B of Definition 4.1 on logits."""
         return logit_bound(len(self.x), len(self.sign), self.sigma, self.delta)
 
     @property
@@ -73,7 +74,7 @@ class Training(eqx.Module):
 
     @property
     def tangent(self) -> Float[Array, "r r"]:
-        """H(tau), r = n k."""
+        """The tangent kernel H(tau), of size r = n k."""
         return _matrix(self.network, self.weight, self.sign, self.x)
 
     @property
@@ -83,28 +84,28 @@ class Training(eqx.Module):
 
     @property
     def smallest(self) -> Float[Array, ""]:
-        """The smallest eigenvalue of H*, lambda; rounding below 0 is cut off."""
+        """The smallest eigenvalue lambda of H*; values below 0, from rounding, are set to 0."""
         return jnp.maximum(jnp.linalg.eigvalsh(self.first_tangent)[0], 0.0)
 
     @property
     def step(self) -> Float[Array, ""]:
-        """Eta of Theorem 4.2."""
+        """The step size eta of Theorem 4.2."""
         return jnp.asarray(step_size(self.smallest, self.width, len(self.x), len(self.sign), self.bound))
 
     @property
     def radius(self) -> Float[Array, ""]:
-        """R of Lemma E.2."""
+        """The radius R of Lemma E.2."""
         return jnp.asarray(radius(self.smallest, len(self.x), len(self.sign), self.bound))
 
     @property
     def displacement(self) -> Float[Array, ""]:
-        """D of Definition A.2, with F(0) = 0."""
+        """The displacement D of Definition A.2, with F(0) = 0."""
         residual = jnp.linalg.norm(self.y)
         return jnp.asarray(displacement(self.smallest, self.width, len(self.x), len(self.sign), self.bound, residual))
 
     @property
     def outputs(self) -> Float[Array, "n k"]:
-        """F(tau): how far the outputs have moved from F(0) = 0."""
+        """The outputs F(tau), as changes from F(0) = 0."""
         shares = jax.nn.softmax(self.x @ self.start, axis=1)
         return output_change(shares, self.sign, self.x @ self.moved)
 
@@ -115,7 +116,7 @@ class Training(eqx.Module):
 
     @property
     def gradient(self) -> Float[Array, "d m"]:
-        """Delta W of Claim 3.4, from the outputs above."""
+        """The gradient Delta W of Claim 3.4, from `outputs`."""
         shares, outputs = jax.nn.softmax(self.x @ self.weight, axis=1), self.outputs
         residual = outputs - self.y
         centre = jnp.sum(residual * outputs, axis=1, keepdims=True) / self.width
@@ -127,7 +128,7 @@ class Training(eqx.Module):
         return jnp.linalg.norm(self.moved, axis=0).max()
 
     def after(self, step: Float[Array, ""], steps: int = 1) -> "Training":
-        """The same network after some steps of full-batch descent."""
+        """Return the network after some steps of full-batch descent."""
 
         def one(_: int | Array, moved: Array) -> Array:
             return moved - step * eqx.tree_at(lambda t: t.moved, self, moved).gradient
@@ -141,19 +142,19 @@ def _matrix(network: SoftmaxNetwork, weight: Array, sign: Array, x: Array) -> Fl
 
 
 def vec(outputs: Float[Array, "n k"]) -> Float[Array, " r"]:
-    """Vec in the order of H: outputs outside, points inside."""
+    """Return vec in the order of H: the outer index is the output, and the inner index is the point."""
     return outputs.T.reshape(-1)
 
 
 def output_change(
     shares: Float[Array, "n m"], sign: Float[Array, "k m"], change: Float[Array, "n m"]
 ) -> Float[Array, "n k"]:
-    """F' - F = m <a_l, S' - S> for logits that change by u, without cancellation.
+    """Return F' - F = m <a_l, S' - S> for logits that change by u, without cancellation.
 
     Args:
-        shares: S, before the change.
-        sign: the rows a_l.
-        change: u, one row for each point.
+        shares: the shares S before the change.
+        sign: the output weights, one row a_l for each output.
+        change: the change u of the logits, one row for each point.
     """
     grown = jnp.expm1(change)
     mean = jnp.sum(shares * grown, axis=1, keepdims=True)
@@ -161,9 +162,9 @@ def output_change(
 
 
 def loss_decrease(training: Training, step: Float[Array, ""]) -> Float[Array, ""]:
-    """1 - |F(tau + 1) - Y|² / |F(tau) - Y|², without cancellation.
+    """Return 1 - |F(tau + 1) - Y|² / |F(tau) - Y|², without cancellation.
 
-    It is -<G, G + 2 (F - Y)> / |F - Y|² with the change G of F.
+    The result is -<G, G + 2 (F - Y)> / |F - Y|², where G is the change of F.
 
     Args:
         training: the network at tau.
@@ -177,21 +178,21 @@ def loss_decrease(training: Training, step: Float[Array, ""]) -> Float[Array, ""
 def initialise(
     drawn: Float[Array, "_ pairs"], x: Float[Array, "n d"], y: Float[Array, "n k"], sigma: float
 ) -> Training:
-    """A network of width 2 pairs at its symmetric initialisation (Definition 3.7), with these data.
+    """Return a network with `pairs` pairs of units at its symmetric initialisation (Definition 3.7), with these data.
 
     Args:
-        drawn: d + k rows of standard normal numbers. The first d are the weights over sigma, and the signs of the
-            others are a.
-        x: inputs.
-        y: targets.
-        sigma: standard deviation of the weights.
+        drawn: d + k rows of standard normal numbers. The first d rows, times sigma, are the weights, and the signs of
+            the others are a.
+        x: the inputs.
+        y: the targets.
+        sigma: the standard deviation of the weights.
     """
     start = jnp.repeat(sigma * drawn[: x.shape[1]], 2, axis=1)
     return Training(start, jnp.zeros_like(start), paired_signs(drawn[x.shape[1] :]), x, y, sigma)
 
 
 def sphere_points(drawn: Float[Array, "n d"], alignment: float = 0.0) -> Float[Array, "n d"]:
-    """Unit vectors: drawn + alignment sqrt(d) (one common direction), scaled to length 1.
+    """Return drawn + alignment sqrt(d) (one common direction), scaled to unit vectors.
 
     Args:
         drawn: standard normal numbers.
@@ -203,12 +204,11 @@ def sphere_points(drawn: Float[Array, "n d"], alignment: float = 0.0) -> Float[A
 
 
 def balanced_rows(problem: Regression, rows: int = _ROWS) -> tuple[Array, Array]:
-    """The first rows of a user's table, changed as the theory requires: inputs in the unit ball, targets with |y_i| <=
-    1.
+    """Return the first rows of a user's table, scaled as the theory requires: inputs and targets in the unit ball.
 
     Args:
         problem: the table.
-        rows: how many rows to keep; of the outputs the first four are kept.
+        rows: the number of rows to keep; of the outputs, the first four are kept.
     """
     x, y = problem.x[:rows], problem.y[:rows, :_OUTPUTS]
     longest = lambda a: jnp.maximum(jnp.linalg.norm(a, axis=1).max(), jnp.finfo(a.dtype).tiny)
@@ -216,12 +216,12 @@ def balanced_rows(problem: Regression, rows: int = _ROWS) -> tuple[Array, Array]
 
 
 def pose_training(problem: object, sigma: float = 0.05, steps: int = 0) -> Training | None:
-    """A network of width 256 on the first rows of a user's table. None for anything else.
+    """Return a network of width 256 on the first rows of a user's table, or None for anything else.
 
     Args:
         problem: the user's problem.
-        sigma: standard deviation of the weights.
-        steps: coarse steps of descent that it has been trained for.
+        sigma: the standard deviation of the weights.
+        steps: the number of coarse descent steps for which the network has been trained.
     """
     if isinstance(problem, Training):
         return problem
@@ -234,13 +234,13 @@ def pose_training(problem: object, sigma: float = 0.05, steps: int = 0) -> Train
 
 
 def coarse_step(training: Training) -> Float[Array, ""]:
-    """1 / (2 m trace(H*)), a step at which descent is stable."""
+    """Return 1 / (2 m trace(H*)), a step at which descent is stable."""
     trace = jnp.maximum(jnp.trace(training.first_tangent), jnp.finfo(training.x.dtype).tiny)
     return 0.5 / (training.width * trace)
 
 
 def positive_eigenvalue(training: Training, why: str = "") -> Hypothesis:
-    """The condition lambda > 0.
+    """Return the condition lambda > 0.
 
     The smallest eigenvalue of H* must be above 16 n k eps times the trace of H*, the rounding error.
 
@@ -252,7 +252,7 @@ def positive_eigenvalue(training: Training, why: str = "") -> Hypothesis:
 
 
 def short_step(training: Training) -> Hypothesis:
-    """The gradient property of the theory: its next step moves no unit by more than a hundredth.
+    """Return the condition that the theory's next step does not move any unit by more than 0.01.
 
     Args:
         training: the network before the step.
@@ -262,12 +262,12 @@ def short_step(training: Training) -> Hypothesis:
 
 
 def floor(training: Training) -> Array:
-    """The rounding floor of the eigenvalues of H*: 16 n k eps times its trace."""
+    """Return the rounding error of the eigenvalues of H*: 16 n k eps times the trace of H*."""
     return 16 * training.size * jnp.finfo(training.x.dtype).eps * jnp.trace(training.first_tangent)
 
 
 def small_eigenvalue_cause(training: Training) -> str | None:
-    """Why lambda = 0: rows that are zero or repeat, if they do.
+    """Return the reason why lambda = 0: rows that are zero or repeated, if there are any.
 
     Args:
         training: the network and its data.

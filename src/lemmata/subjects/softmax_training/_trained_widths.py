@@ -24,7 +24,7 @@ ERROR = 0.05
 
 
 def spread_points(drawn: Float[Array, "n d"]) -> Float[Array, "n d"]:
-    """Unit vectors that have repelled each other for eight rounds, so that no two are close and lambda is not tiny.
+    """Return unit vectors after eight rounds of repulsion, so that no two are close and lambda is not tiny.
 
     Args:
         drawn: standard normal numbers.
@@ -37,13 +37,13 @@ def spread_points(drawn: Float[Array, "n d"]) -> Float[Array, "n d"]:
 
 
 def horizon(smallest: float | Array, size: int, error: float) -> Array:
-    """The time T m eta = 2 log(n k / error) / lambda of H after which the loss is at most the error.
+    """Return the flow time T m eta = 2 log(n k / error) / lambda after which the loss is at most the error.
 
     If each step contracts by 1 - m eta lambda / 2, starting at |F - Y|² = n k, the error is reached at this time.
 
     Args:
-        smallest: lambda.
-        size: n k.
+        smallest: the smallest eigenvalue lambda.
+        size: the number n k of targets.
         error: the required squared norm.
     """
     return 2 * jnp.log(size / error) / jnp.asarray(smallest)
@@ -82,7 +82,7 @@ class SlowTargets(Population[Training]):
         return eqx.tree_at(lambda t: t.y, training, targets)
 
     def pose(self, problem: object) -> Training | None:
-        """The first 16 rows of a table. Claims about one output use one target."""
+        """Convert the first 16 rows of a table. Claims about one output use one target."""
         if not self.posed_by_tables:
             return None
         if self.outputs == 1 and isinstance(problem, Regression) and problem.y.shape[1] > 1:
@@ -123,7 +123,7 @@ class ThreeActivations(Population[Training]):
         return initialise(weights, spread_points(inputs), sphere_points(outputs), setting["sigma"])
 
     def pose(self, problem: object) -> Training | None:
-        """The first 16 rows of a table."""
+        """Convert the first 16 rows of a table."""
         return pose_training(problem, sigma=0.5)
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:

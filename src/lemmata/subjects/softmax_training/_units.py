@@ -1,4 +1,4 @@
-"""Random hidden units before and after they have moved, which are the common basis of the parts of Lemma B.1."""
+"""Random hidden units before and after they have moved; all parts of Lemma B.1 are about such units."""
 
 import abc
 from functools import partial
@@ -19,7 +19,7 @@ READING = "the constant C > 10 in B is taken as 10; nd, for equal dimensions of 
 def drawn_units(
     x: Float[Array, "n d"], width: int, sigma: Number, radius: Number, key: Key[Array, ""]
 ) -> tuple[Float[Array, "d m"], Float[Array, "6 d m"]]:
-    """Weights N(0, sigma² I) of `width` units, and their `moves`."""
+    """Draw weights N(0, sigma² I) of `width` units, and their `moves`."""
     # Compiling is mostly for drawing, so one draw serves both.
     first, second = jax.random.normal(key, (2, x.shape[1], width))
     return sigma * first, moves(x, sigma * first, radius, second)
@@ -28,19 +28,19 @@ def drawn_units(
 def exponential_change(
     x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]
 ) -> Float[Array, "n m"]:
-    """exp(<v_r, x_i>) - exp(<w_r, x_i>) with v_r = w_r + change_r, without cancellation."""
+    """Return exp(<v_r, x_i>) - exp(<w_r, x_i>), where v_r = w_r + change_r, without cancellation."""
     return jnp.exp(x @ weight) * jnp.expm1(x @ change)
 
 
 def share_change(
     x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]
 ) -> Float[Array, "n m"]:
-    """S_ir at the moved weights minus S_ir, without cancellation: S (e - <S, e>) / (1 + <S, e>), e = expm1(x @ change).
+    """Return the change of S_ir, S (e - <S, e>) / (1 + <S, e>) with e = expm1(x @ change), without cancellation.
 
     Args:
-        x: inputs.
-        weight: W.
-        change: V - W.
+        x: the inputs.
+        weight: the weights W.
+        change: the change V - W of the weights.
     """
     shares, growth = jax.nn.softmax(x @ weight, axis=1), jnp.expm1(x @ change)
     mean = jnp.sum(shares * growth, axis=1, keepdims=True)
@@ -62,19 +62,19 @@ class AbstractPart(Claim[RandomUnits]):
 
     @abc.abstractmethod
     def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
-        """The quantity that the part bounds, at weights W that are moved to W + change."""
+        """Return the quantity that the part bounds, at weights W that are moved to W + change."""
 
     def measure(self, problem: RandomUnits, key: Key[Array, ""]) -> Array:
-        """The quantity at random weights, largest over random and adversarial moves."""
+        """Return the largest quantity over random and adversarial moves, at random weights."""
         weight, changes = drawn_units(problem.x, problem.width, problem.sigma, problem.radius, key)
         return self.quantities(problem.x, weight, changes).max(axis=0)
 
     @eqx.filter_jit
     def quantities(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], changes: Float[Array, "c d m"]) -> Array:
-        """The quantity at each of several moves."""
+        """Return the quantity at each of several moves."""
         return jax.vmap(lambda change: self.quantity(x, weight, change))(changes)
 
 
 def part(number: int) -> Source:
-    """The place of a part of Lemma B.1."""
+    """Return the reference to a part of Lemma B.1."""
     return Source("gu2024softmax", f"Lemma B.1, part {number}")

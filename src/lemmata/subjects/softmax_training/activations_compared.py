@@ -28,12 +28,12 @@ ABOUT = {"tool": "spectral theory", "architecture": "dense network", "object": "
 
 
 class WidthRow(NamedTuple):
-    """The requirement of one statement on a table of data, and the size that was enough.
+    """The width and steps that one statement requires on a table of data, and those that were enough.
 
     Args:
-        statement: relu, exp or softmax as Table 1 has them, or the softmax of Theorem 4.2 with its exponentials.
-        smallest: lambda, of the limit of the tangent kernel. required_width, required_steps: the requirements of the
-            statement.
+        statement: relu, exp or softmax as in Table 1, or softmax as in Theorem 4.2 with its exponentials.
+        smallest: the smallest eigenvalue lambda of the limit of the tangent kernel.
+        required_width, required_steps: the width and steps that the statement requires.
         sufficient_width: the smallest width from which training was always in time. If there is none, twice the last
             width.
         sufficient_steps: the time in which the last width was trained, in steps of the statement's size. It is infinite
@@ -49,22 +49,22 @@ class WidthRow(NamedTuple):
 
 
 def table_width(activation: str, smallest: float | Array, size: int) -> Array:
-    """Table 1: n² log(n) / lambda² for the ReLU, n² log²(n) / lambda² for the others, where n is the size of H.
+    """Return Table 1's n² log(n) / lambda² for the ReLU, n² log²(n) / lambda² for others; n is the size of H.
 
     Args:
         activation: relu, exp or softmax.
-        smallest: lambda.
-        size: n k.
+        smallest: the smallest eigenvalue lambda.
+        size: the number n k of targets.
     """
     return size**2 * math.log(size) ** (1 if activation == "relu" else 2) / jnp.asarray(smallest) ** 2
 
 
 def table_steps(smallest: float | Array, size: int, error: float) -> Array:
-    """Table 1: n² log(n / error) / lambda² for all three, of size lambda / n² in the time of H.
+    """Return the steps of Table 1: n² log(n / error) / lambda² for all three, of size lambda / n² in the time of H.
 
     Args:
-        smallest: lambda.
-        size: n k.
+        smallest: the smallest eigenvalue lambda.
+        size: the number n k of targets.
         error: the required squared norm.
     """
     return size**2 * jnp.log(size / error) / jnp.asarray(smallest) ** 2
@@ -80,16 +80,16 @@ def width_table(
     widths: Sequence[int] = (2, 4, 8, 16, 32, 64, 128, 256, 512),
     steps: int = 1024,
 ) -> list[WidthRow]:
-    """The required widths and steps, and those that are enough, for three activations.
+    """Return, for three activations, the required widths and steps, and those that are enough.
 
     Args:
-        x: inputs in the unit ball.
-        y: targets in the unit ball.
-        sigma: standard deviation of the weights.
-        delta: failure probability.
+        x: the inputs, in the unit ball.
+        y: the targets, in the unit ball.
+        sigma: the standard deviation of the weights.
+        delta: the failure probability.
         error: the required squared Frobenius norm of F - Y.
-        key: randomness of the weights, which all activations share.
-        widths: the ladder of widths.
+        key: the random key of the weights, which all activations share.
+        widths: the tested widths, increasing.
         steps: the largest number of steps of descent for each network; a network that would need more counts as not
             trained.
     """
@@ -120,12 +120,12 @@ def width_table(
 
 
 def smallest_of(activation: str, problem: Training) -> Array:
-    """lambda, of the limit of the tangent kernel; rounding below 0 is cut off."""
+    """Return lambda of the limit of the tangent kernel; values below 0, from rounding, are set to 0."""
     return jnp.maximum(jnp.linalg.eigvalsh(limit_gram(activation, problem.x, problem.sigma))[0], 0.0)
 
 
 def times_to_fit(activation: str, problem: Training, widths: Array, end: Array) -> Array:
-    """Times of H until the error, at several widths."""
+    """Return the flow times until the error is reached, at several widths."""
     fit = lambda units: time_to_fit(
         activation, problem.start, problem.sign, problem.x, problem.y, units, jnp.asarray(ERROR), end
     )[0]
@@ -133,15 +133,13 @@ def times_to_fit(activation: str, problem: Training, widths: Array, end: Array) 
 
 
 def width_of(activation: str, problem: Training) -> Array:
-    """The smallest of 2, 4, ..., 128 from which on an error of 0.05 is reached in time."""
+    """Return the smallest of 2, 4, ..., 128 from which on an error of 0.05 is reached in time."""
     end = horizon(smallest_of(activation, problem), problem.size, ERROR)
     return sufficient_width(times_to_fit(activation, problem, jnp.asarray(WIDTHS), end), WIDTHS, end)
 
 
 class AbstractTableWidth(Claim[Training]):
-    """A width of Table 1 suffices. The measured value is the smallest of 2, 4, ..., 128 from which on training
-    suffices.
-    """
+    """A width of Table 1 suffices; measured is the smallest of 2, 4, ..., 128 from which on training succeeds."""
 
     relation = AtMost(delta=DELTA)
     control = Control(
@@ -173,7 +171,7 @@ class AbstractTableSteps(Claim[Training]):
     controls = "the steps that training needs"
     unexplained = "why far fewer steps are enough"
     reading = "the factors n^o(1) are left out, and hidden constants are taken as 1"
-    trivial = "before training, no number of steps is known to be enough"
+    trivial = "before training, it is not known whether any number of steps is enough"
     activation: ClassVar[str]
 
     def predict(self, problem: Training) -> Array:
@@ -296,8 +294,8 @@ class WidthsAlike(Claim[Training]):
     population = ThreeActivations()
     relation = EqualInMean(margin=1.0, resolution=0.25, relative=False, over="problems")
     control = Control(
-        "the ReLU network needs eight times the width of the softmax network, and the exponential "
-        "network an eighth of it",
+        "the ReLU network needs eight times the width of the softmax network, and the exponential network an eighth "
+        "of this width",
         lambda zero, problem: jnp.array([3.0, -3.0]),
     )
     controls = "the ratio of the widths that suffice"
@@ -306,6 +304,6 @@ class WidthsAlike(Claim[Training]):
     predict = (0.0, 0.0)
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
-        """log2 of the ReLU network's and the exponential network's width over the softmax network's."""
+        """Return log2 of the ReLU and the exponential network's width, each divided by the softmax network's width."""
         relu, exponential, softmax = (jnp.log2(width_of(activation, problem)) for activation in ACTIVATIONS)
         return jnp.stack([relu - softmax, exponential - softmax])

@@ -6,8 +6,8 @@ their tangent kernels. These kernels have the entries <x_i, x_j> times
     (1/m) #{r: <w_r, x_i> >= 0, <w_r, x_j> >= 0},   (1/m) sum exp <w_r, x_i + x_j>,   m <S_i, S_j>
 
 for ReLU, exponential and softmax units in this order. The changes are at most 2 R n and 3 R n^(1 + o(1)) in earlier
-work, and R n^(1 + o(1)) here. The theory assumes inputs in the unit ball. It does not explain why training would be as
-bad as these worst moves.
+work, and R n^(1 + o(1)) here. The theory assumes inputs in the unit ball. It does not explain whether training moves
+units in these worst directions.
 """
 
 import math
@@ -43,12 +43,12 @@ _EQUAL = 0.75  # the share of problems with equal inputs
 
 
 class NearInputs(Population[RandomUnits]):
-    """Inputs on the unit sphere, equal in three quarters of the problems, independent in the others.
+    """Inputs on the unit sphere, which are equal in three quarters of the problems and independent in the others.
 
     Args:
         sigma: the default standard deviation of the weights.
-        least: the smallest.
-        most: the largest.
+        least: the smallest standard deviation.
+        most: the largest standard deviation.
     """
 
     sigma: float = 1.0
@@ -81,18 +81,20 @@ class NearInputs(Population[RandomUnits]):
 
 
 class EqualInput(eqx.Module):
-    """Many inputs that are equal, of length 1: the logits of the units are N(0, sigma²)."""
+    """Many equal inputs of length 1, at which the logits of the units are N(0, sigma²)."""
 
     sigma: Float[Array, ""]
 
 
 def _averaging(problem: EqualInput) -> Hypothesis:
     spread = jnp.exp(4 * problem.sigma**2)
-    return Hypothesis("exponentials average over the units", spread, "<=", 16.0, "the relative second moment")
+    return Hypothesis(
+        "exponentials average out over the units", spread, "<=", 16.0, "relative second moment of the exponentials"
+    )
 
 
 class WidthSizes(eqx.Module):
-    """Sizes in Theorem 4.2: sigma of the weights, n k, and the failure probability."""
+    """The sizes in Theorem 4.2: the standard deviation sigma of the weights, n k, and the failure probability."""
 
     sigma: float = eqx.field(static=True)
     count: int = eqx.field(static=True)
@@ -113,12 +115,12 @@ class WidthsOfTheorem(Population[WidthSizes]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> WidthSizes:
-        """Between half of a setting and all of it."""
+        """Draw each size between half of its setting and the setting."""
         first, second = (float(u) for u in jax.random.uniform(key, (2,), minval=0.5))
         return WidthSizes(setting["sigma"] * first, int(setting["n"] * second))
 
     def hypotheses(self, problem: WidthSizes) -> list[Hypothesis]:
-        return [Hypothesis("B is above 1", problem.bound, ">", 1.0, "below, exp(B) does not depend on n")]
+        return [Hypothesis("B is above 1", problem.bound, ">", 1.0, "otherwise exp(B) does not depend on n")]
 
 
 _PLACE = "Section 5, comparison with earlier lemmas"
@@ -156,7 +158,7 @@ class ReluPerturbation(Claim[RandomUnits]):
         return jnp.asarray(2.0 * problem.radius * len(problem.x))
 
     def measure(self, problem: RandomUnits, key: Key[Array, ""]) -> Array:
-        """The largest over moves that switch each unit's nearest input, or only on, or only off."""
+        """Return the largest change over moves that switch each unit at its nearest input, or only on, or only off."""
         x, radius = problem.x, problem.radius
         weight = problem.sigma * jax.random.normal(key, (x.shape[1], problem.width))
         logits = x @ weight
@@ -169,7 +171,7 @@ class ReluPerturbation(Claim[RandomUnits]):
         return jnp.stack([jnp.linalg.norm(kernel(weight + move) - kernel(weight)) for move in moves]).max()
 
     def trivial(self, problem: RandomUnits) -> Array:
-        """Entries lie between 0 and 1 in size."""
+        """Return n, because the sizes of all entries are between 0 and 1."""
         return jnp.asarray(1.0 * len(problem.x))
 
 
@@ -199,7 +201,7 @@ class ExponentialPerturbation(Claim[RandomUnits]):
         return jnp.asarray(3.0 * problem.radius * len(problem.x))
 
     def measure(self, problem: RandomUnits, key: Key[Array, ""]) -> Array:
-        """The largest over moves along the gradient of the kernel's squared norm and against it."""
+        """Return the largest change over moves along the gradient of the kernel's squared norm and against it."""
         x, inner = problem.x, problem.x @ problem.x.T
         weight = problem.sigma * jax.random.normal(key, (x.shape[1], problem.width))
 
@@ -213,7 +215,7 @@ class ExponentialPerturbation(Claim[RandomUnits]):
         return jnp.stack([jnp.linalg.norm(kernel(weight + s * move) - kernel(weight)) for s in (1, -1)]).max()
 
     def trivial(self, problem: RandomUnits) -> Array:
-        """Both kernels, with entries of mean at most exp(2 sigma²)."""
+        """Return a bound on the norms of both kernels, whose entries have means of at most exp(2 sigma²)."""
         return len(problem.x) * (1 + jnp.exp(2 * problem.radius)) * jnp.exp(2 * problem.sigma**2)
 
 
@@ -295,7 +297,7 @@ class SimplifiedWidth(Claim[WidthSizes]):
     predict = 2.0
 
     def measure_at(self, problem: WidthSizes, key: Key[Array, ""], rung: float) -> Array:
-        """The derivative of the logarithm of the width."""
+        """Return the derivative of the logarithm of the width by log(n k / delta)."""
 
         def log_width(logarithm: Array) -> Array:
             bound = jnp.maximum(CONSTANT * problem.sigma * jnp.sqrt(logarithm), 1.0)
@@ -337,7 +339,7 @@ class WidthExponent(Claim[WidthSizes]):
         return jnp.asarray(2 + exponent / math.log(2))
 
     def measure(self, problem: WidthSizes, key: Key[Array, ""]) -> Array:
-        """From the package's formula at both sizes."""
+        """Compute the exponent from lemmata's formula for the width at both sizes."""
 
         def width(count: int) -> float:
             bound = logit_bound(count, 1, problem.sigma, problem.delta)
@@ -346,5 +348,5 @@ class WidthExponent(Claim[WidthSizes]):
         return jnp.asarray(math.log2(width(2 * problem.count) / width(problem.count)))
 
     def condition(self, problem: WidthSizes) -> Array:
-        """Exponentials of 18 B."""
+        """The condition number of exp(18 B)."""
         return jnp.asarray(1 + 18 * problem.bound)

@@ -26,13 +26,13 @@ _SLOW, _ONE = SlowTargets(), SlowTargets(outputs=1)
 
 
 def fit(problem: Training, error: float, end: Array, units: float | Array | None = None) -> tuple[Array, Array]:
-    """Time of H until the error, at most `end`, and the loss then.
+    """Return the flow time until the error is reached, at most `end`, and the loss at this time.
 
     Args:
         problem: the network before training.
         error: the required squared norm.
         end: the longest time.
-        units: the width; None is all units.
+        units: the width of the network; None means all units.
     """
     units = float(problem.width) if units is None else units
     return time_to_fit(
@@ -41,12 +41,12 @@ def fit(problem: Training, error: float, end: Array, units: float | Array | None
 
 
 def fourth_power(error: Array, problem: Training) -> Array:
-    """error (error / n k)^4, which would ask for a contraction by 1 - 2 m eta lambda from a residual of 1."""
+    """Return error (error / n k)^4, which requires a contraction by 1 - 2 m eta lambda from a residual of 1."""
     return error * (error / problem.size) ** 4
 
 
 def unstable_step(step: Array, problem: Training) -> Array:
-    """4 / (m lambda_max(H*)), beyond the stability of linear descent."""
+    """Return 4 / (m lambda_max(H*)), a step at which linear descent is not stable."""
     units = jnp.asarray(1.0 * problem.width)
     return 4 / (units * largest_eigenvalue("softmax", problem.start, problem.sign, problem.x, units))
 

@@ -30,7 +30,7 @@ _UNEXPLAINED = "how far the kernel moves, and the distance to the kernel of infi
 
 @jax.jit
 def differences(problem: Flow) -> tuple[Float[Array, " s"], Float[Array, " q"]]:
-    """|F_nn - F_ntk|_F on the training points at each record, and max_t |F_nn - F_ntk|_l at each test point.
+    """Return |F_nn - F_ntk|_F on training points at each record, and max_t |F_nn - F_ntk|_l at each test point.
 
     Args:
         problem: the network along its flow.
@@ -44,7 +44,7 @@ def differences(problem: Flow) -> tuple[Float[Array, " s"], Float[Array, " q"]]:
 
 
 def _apart(problem: Flow) -> Float[Array, " q"]:
-    """Both predictions are integrals of kernel times residual, and differ by at most the sum of their sizes."""
+    """Return the sum of the sizes of both predictions, which are integrals of kernel times residual."""
     size, left = problem.cross_sizes, problem.smallest - problem.moved
     return problem.targets * (size / problem.smallest + (size + problem.moved_test) / left)
 
@@ -78,11 +78,11 @@ class TrainingPerturbation(Claim[Flow]):
         return problem.moved * problem.targets / (2 * problem.smallest)
 
     def measure(self, problem: Flow, key: Key[Array, ""]) -> Array:
-        """The largest difference over the records."""
+        """Return the largest difference over the records."""
         return differences(problem)[0].max()
 
     def trivial(self, problem: Flow) -> Array:
-        """Neither residual grows, so each output stays within |Y| of the targets."""
+        """Neither residual grows, so both outputs stay within |Y| of the targets."""
         return 2 * problem.targets
 
 
@@ -122,7 +122,7 @@ class PredictionPerturbation(Claim[Flow]):
         return problem.targets / (problem.smallest - problem.moved) * inner
 
     def measure(self, problem: Flow, key: Key[Array, ""]) -> Array:
-        """The largest difference over the records, at each output and test point."""
+        """Return the largest difference over the records, at each output and test point."""
         return differences(problem)[1]
 
     def trivial(self, problem: Flow) -> Array:
@@ -130,9 +130,9 @@ class PredictionPerturbation(Claim[Flow]):
 
 
 class TrainingCouplingRate(Claim[Initialised]):
-    """Let F_nn be a softmax network with m units on n training points, and let F_ntk be the regression with its tangent
-    kernel H* at the symmetric initialisation. Both are trained by the same gradient flow. The largest difference
-    between their outputs on the training points, over all times, is
+    """Let F_nn be a softmax network with m units on n training points. Let F_ntk be the regression with the network's
+    tangent kernel H* at the symmetric initialisation. Both are trained by the same gradient flow. The largest
+    difference between their outputs on the training points, over all times, is
 
         max_t |F_nn(t) - F_ntk(t)|_F ~ C m^-2.
 
@@ -155,7 +155,7 @@ class TrainingCouplingRate(Claim[Initialised]):
     predict = -2.0
 
     def measure(self, problem: Initialised, key: Key[Array, ""]) -> Array:
-        """The largest difference over the records. Each width has its own units."""
+        """Return the largest difference over the records. Each width has its own units."""
         found, first = [], 0
         for width in map(int, self.relation.rungs):
             units = slice(first, first + width)

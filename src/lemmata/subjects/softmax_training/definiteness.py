@@ -21,16 +21,17 @@ _NOTE = "the condition lambda > 0 (its cause is not in the source)"
 
 
 def separation_bound(x: Float[Array, "n d"], sigma: Float[Array, ""]) -> Float[Array, ""]:
-    """A lower bound on lambda_min of K on the rows of x, positive if rows are distinct and not 0.
+    """Return a lower bound on lambda_min of K on the rows of x; it is positive if rows are distinct and not 0.
 
     The polynomial p_i(z) = <z, x_i> / |x_i|² prod_(j != i) <z - x_j, x_i - x_j> / |x_i - x_j|² is 0 at the origin and
-    at every x_j, and 1 at x_i. K = sum_q sigma^(2(q-1)) / (q-1)! <x, y>^q. So a polynomial whose part of degree q is a
-    tensor T_q has squared norm at most sum_q |T_q|² (q-1)! / sigma^(2(q-1)) in the space of K. K^-1 gives the smallest
-    norms of interpolants. Therefore lambda_min >= 1 / tr K^-1 >= 1 / sum_i |p_i|².
+    at every x_j, and 1 at x_i. K = sum_q sigma^(2(q-1)) / (q-1)! <x, y>^q. If T_q is the tensor of a polynomial's part
+    of degree q, then the polynomial has a squared norm of at most sum_q |T_q|² (q-1)! / sigma^(2(q-1)) in the space of
+    K. The diagonal of K^-1 holds the smallest squared norms of functions that are 1 at one x_i and 0 at the others.
+    Therefore lambda_min >= 1 / tr K^-1 >= 1 / sum_i |p_i|².
 
     Args:
-        x: points.
-        sigma: standard deviation of the hidden weights.
+        x: the points, one in each row.
+        sigma: the standard deviation of the hidden weights.
     """
     n = len(x)
     difference = x[:, None] - x[None, :]
@@ -79,7 +80,7 @@ class PositiveDefinite(Claim[KernelPoints]):
         return jnp.linalg.eigvalsh(problem.limit)[0]
 
     def condition(self, problem: KernelPoints) -> Array:
-        """Eigenvalues are computed to n eps of the largest."""
+        """Eigenvalues are computed with an error of n eps times the largest eigenvalue."""
         values = jnp.linalg.eigvalsh(problem.limit)
         return len(problem.x) * jnp.abs(values[-1] / values[0])
 
@@ -110,5 +111,5 @@ class SingularWhereRepeated(Claim[KernelPoints]):
         return 1 + values[0] / values[-1]
 
     def condition(self, problem: KernelPoints) -> Array:
-        """Eigenvalues are computed to n eps of the largest."""
+        """Eigenvalues are computed with an error of n eps times the largest eigenvalue."""
         return jnp.asarray(1.0 * len(problem.x))

@@ -1,4 +1,4 @@
-"""How large the gradient of a softmax network is.
+"""Bounds on the gradient of a softmax network.
 
 This theory bounds the gradient of every unit, at initialisation and as long as no unit has moved by more than R. The
 gradient says how far one step goes. The theory assumes inputs in the unit ball and the logit bound B. It does not
@@ -89,13 +89,13 @@ class StepBound(Claim[Training]):
     predict = 0.01
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
-        return [positive_eigenvalue(problem, "a step of length 0 moves nothing")]
+        return [positive_eigenvalue(problem, "a step of length 0 does not move any unit")]
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
         return problem.step * jnp.linalg.norm(problem.gradient, axis=0).max()
 
     def trivial(self, problem: Training) -> Array:
-        """From |Delta w_r| <= 2 m sqrt(n k) |F - Y|."""
+        """Return eta times the bound |Delta w_r| <= 2 m sqrt(n k) |F - Y|."""
         residual = jnp.linalg.norm(problem.residual)
         return problem.step * 2 * problem.width * jnp.sqrt(1.0 * problem.size) * residual
 
