@@ -89,7 +89,7 @@ class PrecisionError(LemmataError, TypeError):
 
 
 class NotPositiveDefiniteError(LemmataError, ValueError):
-    """A matrix that must be positive (semi)definite has an eigenvalue that is negative beyond rounding."""
+    """A matrix that must be positive (semi)definite is not. Rounding errors are taken into account."""
 
 
 class MemoryPlanError(LemmataError, MemoryError):

@@ -57,7 +57,7 @@ def absolute() -> LeakyRelu:
 
 
 def piecewise_linear(state: State, below: float, above: float = 1.0) -> State:
-    """The push of a function that is linear, with these two slopes, on each side of 0."""
+    """The push of the piecewise linear function with slope `below` below 0 and slope `above` above 0."""
     law = state.law.activated()
     # For fields, versines would cost as much as the kernels. They would only improve angles near a kink, where the
     # error without them is sqrt(eps).

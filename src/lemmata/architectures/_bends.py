@@ -106,7 +106,7 @@ def bent_push(network: AbstractLayer, face: str, fan_in: int) -> Callable[[State
 
     None for networks that are not as in `bent_layers`.
 
-    It computes what the pushes of the layers do, in fewer operations on pairs and compiled once for all layers.
+    The map computes what the pushes of the layers do, in fewer operations on pairs and compiled once for all layers.
     """
     layers = bent_layers(network, fan_in)
     return None if layers is None else lambda state: _loop(layers, face, state)

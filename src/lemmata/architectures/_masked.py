@@ -37,9 +37,8 @@ class Masked(AbstractLayer):
         network: the network for all channels except the last.
 
     `push` raises SettingError if this layer is inside another network. It also raises this error for windows that
-    depend on the length of a
-    sequence: `"CIRCULAR"` padding, or `"SAME"` with strides above 1. The kernels raise SettingError for a point
-        without any filled position.
+    depend on the length of a sequence: `"CIRCULAR"` padding, or `"SAME"` with strides above 1. The kernels raise
+    SettingError for a point without any filled position.
 
     Example:
         >>> import jax.numpy as jnp

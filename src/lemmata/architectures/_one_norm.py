@@ -80,7 +80,7 @@ class AngularKernel(AbstractKernel):
         return self.kernel(x, y)
 
     def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
-        """The kernel of all pairs, from one matrix product and the series; without a series, by the recursion."""
+        """The kernel of all pairs, from one matrix product and the series; without a series, by `kernel.cross`."""
         self._check(x)
         if y is not x:
             self._check(y)

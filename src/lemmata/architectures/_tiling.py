@@ -28,7 +28,7 @@ _TILE, _SYMMETRIC_TILE, _FIELD_TILE = 512, 256, 2**16
 def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
     """The matrix of all pairs.
 
-    If y is None, the recursion gives the diagonal. Raise an error if the diagonal is not finite.
+    If y is x, the recursion gives the diagonal. Raise an error if the diagonal is not finite.
     """
     check_rows(x, y)
     check_points(entries.network, x)

@@ -36,7 +36,7 @@ def check_real(
     For a traced number, only the shape is checked.
 
     Args:
-        name: of the setting.
+        name: the name of the setting.
         value: what was given.
         rule: the rule in words.
         holds: a function that says whether a number satisfies the rule.

@@ -32,8 +32,9 @@ _LOG_2_PI = math.log(2 * math.pi)
 class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Bayesian regression with an infinitely wide network: a Gaussian process with the network's NNGP kernel.
 
-    Each column of the targets is centred and divided by its root mean square. Then its scale fits the prior, which has
-    the scale of the network's initial outputs. Standard deviations are returned in the units of the targets.
+    Each column of the targets is centred and divided by its root mean square. Then the scale of each column fits the
+    prior, which has the scale of the network's initial outputs. Standard deviations are returned in the units of the
+    targets.
 
     On centres z, the posterior is the variational posterior (Titsias, 2009). It is the posterior of a process whose
     values at z contain all information of the rows. Let psi(x) = G^T K(z, x), with G such that sum_i psi(x_i)

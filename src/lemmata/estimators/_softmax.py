@@ -37,9 +37,9 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     With `width=None`, predictions are exactly those of gradient flow df/dt = -K (f - y) with K(x, x') = <x, x'>
     exp(sigma² <x, x'>). With a width, they are the predictions of a network with that many hidden units. It is drawn
-    at the symmetric initialisation and trained by gradient descent on all rows. For width m, its tangent kernel tends
-    to m K as m grows, so the learning rate is divided by m. Thus the same `time` means the same training at every
-    width. Training stops before it interpolates unless `time` is long.
+    at the symmetric initialisation and trained by gradient descent on all rows. For width m, its tangent kernel is m
+    H, where H tends to K as m grows, so the learning rate is divided by m. Thus the same `time` means the same
+    training at every width. Training stops before it interpolates unless `time` is long.
 
     The theory of these networks is about inputs in the unit ball and targets of length at most 1. So inputs are divided
     by the largest norm of a training row. Targets are centred and then divided by their largest norm.
@@ -49,9 +49,9 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         sigma: the standard deviation of the weights at initialisation. With 0 the kernel is linear.
         time: the training time, in units in which the flow is df/dt = -K (f - y). Infinity is allowed if `width` is
             None. None takes 1 / ridge, for the ridge of smallest leave-one-out error in kernel ridge regression. Ridge
-            r and time 1/r have similar effects: a mode of eigenvalue a is multiplied by a/(a + r) and by 1 -
-            exp(-a/r). The time is between 0.1 and 10,000 divided by the largest eigenvalue of K, and it is the same
-            for every width.
+            r and time 1/r have similar effects: in the fit, the ridge multiplies a mode of eigenvalue a by a/(a + r),
+            and the time multiplies it by 1 - exp(-a/r). The time is between 0.1 and 10,000 divided by the largest
+            eigenvalue of K, and it is the same for every width.
         normalise: True divides inputs by the largest norm of a training row, False refuses rows of norm above 1, and
             None divides if a norm is above 1, with a warning.
         random_state: seed, `numpy.random.RandomState` or None, for the network's initialisation.

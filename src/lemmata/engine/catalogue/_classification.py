@@ -55,7 +55,7 @@ def classification(told: Mapping[str, Any], claim: str) -> dict[str, Any]:
 
 
 def misclassified(told: Mapping[str, Any]) -> str:
-    """The unknown words of an `ABOUT`, and the words that are allowed; empty if all words are known.
+    """The first fault of an `ABOUT`, a word with the allowed words or a missing facet; empty if there is no fault.
 
     >>> misclassified({"tool": "statistics", "architecture": "any", "object": "luck"})[:33]
     "object 'luck'; known are kernel, "

@@ -379,7 +379,7 @@ class Order(AbstractLadder):
         return "predict() must give one number, the sign" if predicted != () else self._one_a_rung(measured)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
-        """The stated sign and the measurement that represent a trial."""
+        """The stated sign, and the measurement of a trial at the last size."""
         return float(columns(sample.predicted)[0, 0]), float(columns(self._each(sample)[0].measured)[0, -1])
 
     @property

@@ -53,7 +53,7 @@ class Reading:
 
 
 def digest_of(words: str) -> str:
-    r"""Sixteen hexadecimal digits of the SHA-256 of words, after each run of white space becomes one blank.
+    r"""Sixteen hexadecimal digits of the SHA-256 of words, which are first joined by single blanks.
 
     >>> digest_of("n rows") == digest_of(" n\n  rows")
     True

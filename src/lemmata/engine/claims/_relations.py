@@ -204,7 +204,7 @@ def most_different(sample: Sample, lower: bool = False) -> tuple[float, float]:
 def against_band(
     lowest: float, highest: float, interval: tuple[float, float], trials: int, width: float
 ) -> tuple[bool | None, int | None]:
-    """Whether an interval lies inside the band [lowest, highest], widened by `width`, outside it, or neither."""
+    """True if an interval lies in [lowest, highest] widened by `width`, False if it lies outside [lowest, highest]."""
     low, high = interval
     if high < lowest or low > highest:
         return False, None

@@ -30,7 +30,7 @@ class CarriedTrials:
         self, claim: Claim, setting: dict, trials: int, seed: int, executor: Executor | None = None,
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> Trials:  # fmt: skip
-        """Read or run the trials of a claim at a setting. A worker keeps them in its own ledger until then."""
+        """Read or run the trials of a claim at a setting. A worker keeps them in a temporary ledger, then in `rows`."""
         if self.path is not None:
             return recorded_trials(self.path, self.run, claim, setting, trials, seed, executor, progress)
         with tempfile.TemporaryDirectory(prefix="lemmata-") as folder:

@@ -228,7 +228,7 @@ def sampled_mixture(key: Key[Array, ""], d: int, std: float, components: int = 4
 
 
 def sampled_target(key: Key[Array, ""], law: str, d: int) -> AbstractTarget:
-    """The named distribution: a cube, a random mixture of four normal distributions of deviation 0.3, or a sphere.
+    """The named distribution: cube, sphere or a random mixture of four normals with standard deviation 0.3.
 
     Args:
         key: randomness.

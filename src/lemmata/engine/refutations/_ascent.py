@@ -53,7 +53,7 @@ class Ascent:
 
     Args:
         claim: the claim; its methods are JAX functions.
-        like: a problem with the shape.
+        like: a problem of the shape for which the ascent is compiled.
         without: a hypothesis that need not hold.
     """
 

@@ -13,7 +13,7 @@ Variable = Integer | Real | Choice
 
 
 def ends(variable: Variable, reach: float = 4.0) -> tuple[Any, Any]:
-    """The ends of a variable's search region: its least value, and `reach` defaults or its largest extra setting."""
+    """The ends of a search region: the least value, and `reach` times the default or the largest extra setting."""
     if isinstance(variable, Choice):
         return variable.options[0], variable.options[-1]
     corner = variable.corners[1] if variable.corners else 0

@@ -18,7 +18,7 @@ VERDICTS = ("true", "true but loose", "false", "ill-typed", "unverifiable", "con
 """
 
 _CALLED = {"figure": "caption", "example": "example"}
-"""First words of statement numbers that do not determine a kind. Such statements count as remarks."""
+"""Names of statements by the first word of their number, if it determines no kind. They count as remarks."""
 
 REFERENCES = ("real", "altered", "missing")
 """The possible statuses of a work that a source cites."""
@@ -56,7 +56,7 @@ class Reference:
     """An entry of a source's own bibliography, and whether the cited work exists.
 
     Args:
-        number: the number of the problem in the source.
+        number: the number of the entry in that bibliography.
         cited: authors, year and title as in the source, shortened.
         status: "real" as cited, "altered" (a work with other authors, title or year), or "missing".
         note: what is different.
@@ -90,7 +90,7 @@ class Problem:
     """An open problem that a source names.
 
     Args:
-        number: the number of the entry in that bibliography.
+        number: the number of the problem in the source.
         title: a name in lemmata's own words.
         difficulty: the source's own rating, of 10.
         statement: the question in words.
