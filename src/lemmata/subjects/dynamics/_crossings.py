@@ -44,7 +44,7 @@ def crossings(times: Float[np.ndarray, " t"], sizes: Float[np.ndarray, "t d"]) -
 
 
 def company(times: Float[np.ndarray, " t"], sizes: Float[np.ndarray, "t d"]) -> float:
-    """The largest size of the next eigenvalue when one has reached 1/2, over all steps but the last."""
+    """Return the largest size that eigenvalue j + 1 has when eigenvalue j reaches 1/2, over all j but the last."""
     at = crossings(times, sizes)
     values = [np.exp(np.interp(at[j], times, np.log(np.maximum(sizes[:, j + 1], 1e-300)))) for j in range(len(at) - 1)]
     return float(np.max(values))

@@ -65,7 +65,7 @@ class Way(eqx.Module):
 
     @property
     def rate(self) -> Array:
-        """Half of the largest rate at which linear descent on the mean logistic loss is sure to go down."""
+        """Half of the largest learning rate at which the linearised model's mean loss is sure to fall."""
         return 4 * len(self.y) / jnp.linalg.eigvalsh(self.kernels.sgd)[-1]
 
     @functools.cached_property
@@ -104,7 +104,7 @@ class FewShotTask(eqx.Module):
     start: dict
 
     def prompt(self, words: WordPrompt = PROMPT) -> Way:
-        """The model's own prediction of a masked word, by default `great` against `terrible`."""
+        """Return the classifier that compares the model's logits of two words, by default `great` and `terrible`."""
         return Way(words, self.params, prompted(self.texts), prompted(self.unseen), self.y)
 
     def fresh_head(self) -> Way:
@@ -179,7 +179,7 @@ class UnsolvedTasks(Population[FewShotTask]):
         return task  # pyright: ignore[reportPossiblyUnboundVariable]  # _DRAWS > 0
 
     def hypotheses(self, problem: FewShotTask) -> list[Hypothesis]:
-        """The hypotheses of `FewShotTasks`, and a loss that training has to lower."""
+        """Return the hypotheses of `FewShotTasks`, and that the loss before training is above 0.4."""
         why = "fine-tuning stops at this loss; if the loss is already this low at the start, the parameters do not move"
         return [
             *FewShotTasks().hypotheses(problem),

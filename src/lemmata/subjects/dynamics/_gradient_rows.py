@@ -9,8 +9,8 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 
 
 class TunedNetwork(eqx.Module):
-    """f(x) = a' tanh(W'x) at rows x, with W first and a second, and the derivatives chi_i of a loss in the outputs
-    there.
+    """A network f(x) = a' tanh(W'x), rows x_i, and the derivatives chi_i of a loss in the outputs f(x_i). In `params`,
+    W is "first" and a is "second".
     """
 
     params: dict[str, Array]
@@ -22,7 +22,7 @@ class TunedNetwork(eqx.Module):
         return jax.vmap(lambda point: output(params, point))(self.x)
 
     def gradients(self) -> tuple[Float[Array, "n d h"], Float[Array, "n h"]]:
-        """Of f in W and in a, in closed form: x (a (1 - t²))' and t, with t = tanh(W'x)."""
+        """Return the gradients of f in W, x (a (1 - t²))', and in a, t, where t = tanh(W'x)."""
         t = jnp.tanh(self.x @ self.params["first"])
         return self.x[:, :, None] * (self.params["second"][:, 0] * (1 - t**2))[:, None, :], t
 
@@ -33,7 +33,7 @@ def output(params: dict[str, Array], point: Float[Array, " d"]) -> Float[Array, 
 
 
 class TunedNetworks(Population[TunedNetwork]):
-    """Normal weights of variance 1/fan-in, normal rows, and derivatives of either sign, of size about 1.
+    """Networks with normal weights of variance 1/fan-in, normal rows, and derivatives of random sign and size about 1.
 
     The number of rows is odd. With an even number, the signs may cancel in every weight of the first layer. Adam's
     steps would then have no second-order effect, because the function is linear in the second layer.

@@ -1,5 +1,6 @@
 """Learn with the kernels of fine-tuning: by least squares from an offset, by logistic descent, or with an asymmetric
-kernel."""
+kernel.
+"""
 
 import equinox as eqx
 import jax
@@ -111,7 +112,7 @@ def _descended(
 
 
 class AsymmetricFit(eqx.Module):
-    """Coefficients of two functions that an asymmetric kernel K(x, x') = <phi(x), psi(x')> makes of one set of rows.
+    """Coefficients of two functions that are fitted to the same rows with a kernel K(x, x') = <phi(x), psi(x')>.
 
     Attributes:
         alpha: coefficients of f_2(x) = sum_i alpha_i y_i K(x_i, x), which depends on x through the features psi.

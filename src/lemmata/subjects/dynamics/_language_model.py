@@ -1,5 +1,6 @@
 """A small masked transformer, its pre-training, and two ways to turn it into a classifier: by a prompt, or by a fresh
-head."""
+head.
+"""
 
 import equinox as eqx
 import jax
