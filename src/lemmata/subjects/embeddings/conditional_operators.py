@@ -1,9 +1,10 @@
-"""Conditional distributions as operators: what the discrepancy of two of them measures, and which other terms enter it.
+"""Conditional distributions as operators. The claims say what their discrepancy measures, and which other terms enter
+it.
 
 A conditional mean operator U maps the features of a label to the mean features of z given the label. A conditional
 covariance operator R is the covariance that labels leave unexplained. Gram matrices of two samples give both distances,
-|U_s - U_t|² and the squared Bures distance of R_s and R_t. This theory controls the two numbers. It leaves open how
-well either is known from few rows: with a ridge, the distribution of the labels enters, too.
+|U_s - U_t|² and the squared Bures distance of R_s and R_t. This theory gives the two distances. It does not say how
+well few rows determine them. With a ridge, the distribution of the labels enters, too.
 """
 
 import jax.numpy as jnp
@@ -25,12 +26,12 @@ _KEY = "yang2024cod"
 
 
 def _means_apart(problem: ConditionalSamples) -> float:
-    """|U_s - U_t|² in coordinates."""
+    """Return |U_s - U_t|² in coordinates."""
     return float(np.sum((problem.operator(False)[0] - problem.operator(True)[0]) ** 2))
 
 
 def _residuals_apart(problem: ConditionalSamples) -> float:
-    """The squared Bures distance of R_s and R_t in coordinates, by roots of matrices."""
+    """Return the squared Bures distance of R_s and R_t in coordinates, by roots of matrices."""
     first, second = (problem.operator(target)[1] for target in (False, True))
     values, vectors = np.linalg.eigh(first)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
@@ -101,7 +102,7 @@ class CovarianceOperatorsFromGrams(Claim[ConditionalSamples]):
         return problem.covariance_distance
 
     def measure(self, problem: ConditionalSamples, key: Key[Array, ""]) -> Array:
-        """In coordinates, by roots of matrices."""
+        """Measure the distance in coordinates, by roots of matrices."""
         return jnp.asarray(_residuals_apart(problem))
 
     def condition(self, problem: ConditionalSamples) -> Array:
@@ -109,7 +110,7 @@ class CovarianceOperatorsFromGrams(Claim[ConditionalSamples]):
 
 
 def _traces(problem: ConditionalSamples) -> float:
-    """Tr R_s + tr R_t."""
+    """Return tr R_s + tr R_t."""
     return sum(float(np.trace(problem.operator(target)[1])) for target in (False, True))
 
 
@@ -143,7 +144,7 @@ class DiscrepancyTriangle(Claim[ConditionalSamples]):
         return jnp.asarray(np.sqrt(_means_apart(problem) + _residuals_apart(problem)))
 
     def trivial(self, problem: ConditionalSamples) -> Array:
-        """By way of the operators 0."""
+        """Go by way of a sample whose operators are 0."""
         own = [problem.operator(target) for target in (False, True)]
         return jnp.asarray(sum(np.sqrt(np.sum(u**2) + np.trace(r)) for u, r in own))
 
@@ -179,12 +180,14 @@ class SpreadIsSeen(Claim[NormalConditionals]):
 
 
 def _apart(variances: np.ndarray) -> Array:
-    """The squared difference of two roots."""
+    """Return the squared difference of two square roots."""
     return jnp.asarray(np.diff(np.sqrt(variances))[0] ** 2)
 
 
 def _by_labels(problem: ConditionalSamples, ridge: float) -> Array:
-    """|b|² times the squared difference of mean squares of the labels over themselves with the ridge."""
+    """Return |b|² times the squared difference of v/(v + ridge), where v is the labels' mean square in source or
+    target.
+    """
     slope = problem.z_s.T @ problem.y_s / jnp.sum(problem.y_s**2)
     first, second = (jnp.mean(y**2) / (jnp.mean(y**2) + ridge) for y in (problem.y_s, problem.y_t))
     return jnp.sum(slope**2) * (first - second) ** 2
@@ -201,12 +204,10 @@ class LabelsByTheRidge(Claim[ConditionalSamples]):
     """
 
     title = "With a ridge, a shift of the labels alone makes the discrepancy positive"
-    source = Source(_KEY, "Abstract, metric", note="with what the ridge adds")
+    source = Source(_KEY, "Abstract, metric", note="with the term that the ridge adds")
     population = ShiftedLabels()
     relation = Equal()
-    control = Control(
-        "as if the ridge were a tenth larger", lambda value, problem: _by_labels(problem, 1.1 * problem.ridge)
-    )
+    control = Control("the ridge is a tenth larger", lambda value, problem: _by_labels(problem, 1.1 * problem.ridge))
     controls = "the mean term of the discrepancy if only the labels shift"
     unexplained = "other kernels, for which there is no closed form"
     traced = False
