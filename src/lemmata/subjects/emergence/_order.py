@@ -204,7 +204,10 @@ def _crossings(size: Any, pair: Any, low: float, high: float) -> tuple[float, fl
         raise DataError(f"the curve of size {size}", found="a width of 0", rule="points inside the rise")
     inner = int(np.sum((x > places[0]) & (x < places[2])))
     if not inner:
-        rule = "at least one measured point between the two shares, because otherwise the width depends on the spacing of the points"
+        rule = (
+            "at least one measured point between the two shares, because otherwise the width depends on "
+            "the spacing of the points"
+        )
         raise DataError(
             f"the curve of size {size}", found="no point inside the rise", rule=rule, remedy="measure more points there"
         )

@@ -300,7 +300,10 @@ def _rises(n: np.ndarray, successes: np.ndarray, items: np.ndarray, chance: floa
     above = successes > items * chance + np.maximum(2.5 * spread, 0.5)
     if not above.any():
         most, rule = f"at most {np.max(share):.3g}", f"at least one size clearly above chance, {chance:g}"
-        remedy = "add larger models, or score tokens instead of whole answers, because the jump cannot be placed without a rise"
+        remedy = (
+            "add larger models, or score tokens instead of whole answers, because the jump cannot be "
+            "placed without a rise"
+        )
         raise DataError("accuracy", found=most, rule=rule, remedy=remedy)
     if np.all(successes >= items - 0.5):
         remedy = "add smaller models, or harder items"
