@@ -108,7 +108,7 @@ VACUOUS = {
     ),
     "fourier_progress, all": (lambda: fourier_progress(RNG.normal(size=(7, 8)), top=3), "pass a smaller top"),
     "emergence_report": (small_steps, "the jump lies between the sizes: fails"),
-    "transition_order": (lambda: transition_order(FLAT), "these sizes do not decide between them"),
+    "transition_order": (lambda: transition_order(FLAT), "these sizes cannot tell these explanations apart"),
     "plateaus": (
         lambda: plateaus(np.full((3, 3), 1 / 3)),
         "the last symbol carries information about the next symbol (nats): fails (0)",

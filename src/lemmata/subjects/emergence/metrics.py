@@ -332,11 +332,11 @@ class SpreadWidensSlices(Claim[SpreadSlices]):
         return _normal(_PLACES)
 
     def measure(self, problem: SpreadSlices, key: Key[Array, ""]) -> Array:
-        """The average over the places by the trapezoidal rule, whose error falls exponentially here."""
+        """Average over the places by the trapezoidal rule, whose error falls exponentially here."""
         t = jnp.linspace(-10.0, 10.0, 801)
         at = (_PLACES * jnp.hypot(1.0, problem.spread))[:, None] - problem.spread * t
         return _normal(at) @ jax.scipy.stats.norm.pdf(t) * (t[1] - t[0])
 
     def condition(self, problem: SpreadSlices) -> Array:
-        """A sum of 801 positive terms."""
+        """Allow for the rounding error of a sum of 801 positive terms."""
         return jnp.asarray(100.0)
