@@ -23,7 +23,7 @@ class FeatureSignificance:
     """The p-value of the best of many features.
 
     Args:
-        auc: the probability that the feature is larger at a positive example than at a negative one.
+        auc: the probability that the feature is larger at a positive example than at a negative example.
         features: the number of compared features. positives, negatives: the number of examples of each kind.
         alone: the p-value of one feature that was chosen beforehand. It is the probability that an unrelated feature
             has at least this AUC.
@@ -100,7 +100,8 @@ def feature_significance(
     dropped later.
 
     Args:
-        auc: the probability that the feature is larger at a positive example than at a negative one. Ties count 1/2.
+        auc: the probability that the feature is larger at a positive example than at a negative example. Ties count
+            1/2.
         features: how many features were compared.
         positives: the number of examples of the concept.
         negatives: the number of other examples.

@@ -185,18 +185,18 @@ class Absorption(Claim[ParentAndChild]):
     """
 
     title = "The best sparse autoencoder absorbs a parent feature into its child"
-    source = Source("chanin2024absorption", note="its example of two features, with the exact gain")
+    source = Source("chanin2024absorption", note="the example of two features, with the exact gain")
     stated = Kind.OWN
     population = Drawn(
         ParentAndChild,
-        positive("share", "without the child nothing is absorbed"),
+        positive("share", "nothing is absorbed, as without the child"),
         positive("penalty"),
         parent=uniform(0.2, 0.8),
         share=uniform(0.1, 0.9),
         penalty=log_uniform(0.05, 1.0),
     )
     relation = Equal()
-    control = Control("the honest dictionary is the best one", lambda gain, problem: 0 * gain)
+    control = Control("the dictionary with one latent for each feature is the best", lambda gain, problem: 0 * gain)
     controls = "by how much the loss of an autoencoder prefers a wrong dictionary"
     unexplained = "encoders that cannot compute the best codes"
 
@@ -205,8 +205,8 @@ class Absorption(Claim[ParentAndChild]):
         return problem.parent * problem.share * (2 * h(1.0) - h(jnp.sqrt(2.0)))
 
     def measure(self, problem: ParentAndChild, key: Key[Array, ""]) -> Array:
-        """The loss at 0 and 90 degrees, minus the least loss over all angles. It is found by grids that shrink around
-        the best point.
+        """Return the loss at 0 and 90 degrees, minus the least loss over all angles. The latter is found by grids that
+        shrink around the best point.
         """
         loss = jax.vmap(lambda angles: _dictionary_cost(angles, problem))
         side = jnp.linspace(-1.0, 1.0, _SIDE)
@@ -221,5 +221,5 @@ class Absorption(Claim[ParentAndChild]):
         return honest - least
 
     def condition(self, problem: ParentAndChild) -> Array:
-        """Differences of numbers of up to 2 p_P from the gain."""
+        """Allow for rounding in differences of numbers of up to 2 p_P, which are larger than the gain."""
         return 64.0 / (problem.share * problem.penalty)
