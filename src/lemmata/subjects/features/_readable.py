@@ -346,7 +346,7 @@ def _conditions(
                   "with fewer, the prediction is less exact"),
         Condition("at least 10 active features, for the prediction of sparse decoding", float(active), active >= 10,
                   "with fewer, the prediction is less exact"),
-        Condition("active features are a random set", None, None, "features that occur together may have closer directions"),
+        Condition("active features are a random set", None, None, "features that occur together may be closer"),
         Condition("active features have equal codes, and their sum contains no noise", None, None,
                   "the linear readout assumes equal codes, and both assume no noise"),
     )  # fmt: skip
