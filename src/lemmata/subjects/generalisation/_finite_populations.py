@@ -29,7 +29,7 @@ class FinitePopulation(eqx.Module):
         sigma: the standard deviation of the noise.
         reference: the coefficients rho* that represent f.
         penalty: lambda, the penalty of the Lasso.
-        cost: C_F.
+        cost: C_F, the Barron parameter of the class.
         estimates: any coefficients, which may depend on the examples.
     """
 

@@ -57,7 +57,7 @@ class SquareOfTheError(Claim[ErrorParts]):
     source = Source("li2025incontext", _PLACE, note="with the power 1/2 as in (30)")
     population = _parts(1e-6)
     relation = AtMost()
-    control = Control("the constant 1 in place of 2 is enough", lambda bound, problem: bound / 2)
+    control = Control("the constant is 1 instead of 2", lambda bound, problem: bound / 2)
     controls = _ERROR
     unexplained = _CONSTANTS
     trivial = "without its terms, the square of a sum is unbounded"
