@@ -1,8 +1,8 @@
-"""Couplings: which pairs of base and data points flow matching trains on, and what a better choice gains.
+"""Couplings: the pairs of base and data points on which flow matching trains, and the gain of a better choice.
 
-This theory is about the pairs (X_0, X_1) of X_t = (1 - t) X_0 + t X_1. The flow makes new pairs (X_0, flow(X_0)), and
-optimal transport in batches makes pairs of nearby points. The theory assumes exact velocities. It does not explain how
-much easier a network learns from better pairs.
+This theory is about the pairs (X_0, X_1) that are interpolated by X_t = (1 - t) X_0 + t X_1. A trained flow makes new
+pairs (X_0, flow(X_0)), and optimal transport in batches makes pairs of nearby points. The theory assumes exact
+velocities. It does not explain how much easier a network learns from better pairs.
 """
 
 import equinox as eqx
@@ -43,7 +43,9 @@ class RectificationLowersConvexCosts(Claim[GaussianPair]):
     """
 
     title = "Rectification lowers every convex transport cost"
-    source = Source("liu2023rectified", "Main result", note="on convex costs, for normal pairs as an order of matrices")
+    source = Source(
+        "liu2023rectified", "Main result", note="on convex costs, for normal pairs in the form of an order of matrices"
+    )
     stated = Kind.THEOREM
     population = CoupledPairs()
     relation = AtMost()
@@ -53,13 +55,15 @@ class RectificationLowersConvexCosts(Claim[GaussianPair]):
     predict = 1.0
 
     def measure(self, problem: GaussianPair, key: Key[Array, ""]) -> Array:
-        """The largest generalised eigenvalue, with the flow by a solver."""
+        """Return the largest generalised eigenvalue, with the flow by a solver."""
         moved = problem.flow() - jnp.eye(len(problem.base))
         back = root(problem.step, -0.5)
         return jnp.linalg.eigvalsh(back @ moved @ problem.base @ moved.T @ back)[-1]
 
     def condition(self, problem: GaussianPair) -> Array:
-        """The solver's error is relative to the map, and is divided by the least variance of X_1 - X_0."""
+        """Allow for the solver's error, which is relative to the map and is divided by the least variance of X_1 -
+        X_0.
+        """
         spectrum = jnp.linalg.eigvalsh(problem.step)
         return BY_SOLVER * (jnp.trace(problem.base) + jnp.trace(problem.target)) / spectrum[0]
 
@@ -88,7 +92,7 @@ class RectificationGain(Claim[GaussianPair]):
     population = IndependentPairs()
     relation = Equal()
     control = Control(
-        "the conditional variance alone",
+        "the gain is the conditional variance alone",
         lambda gain, problem: jnp.trace(problem.step) - problem.energy,
     )
     controls = "how much one rectification lowers the transport cost"
@@ -107,7 +111,7 @@ class RectificationGain(Claim[GaussianPair]):
         return jnp.asarray(WEIGHTS) @ jax.vmap(at)(jnp.asarray(NODES), flows)
 
     def measure(self, problem: GaussianPair, key: Key[Array, ""]) -> Array:
-        """With the closed form of the flow."""
+        """Measure the gain with the closed form of the flow."""
         moved = problem.middle - problem.base  # M S_0 = S_0 # S_1
         return jnp.trace(problem.step) - jnp.trace(moved @ jnp.linalg.solve(problem.base, moved.T))
 
@@ -136,25 +140,25 @@ class GaussianFlowsStraightenOnce(Claim[GaussianPair]):
     relation = Equal(block=-1)
     control = Control("the second flow is optimal", lambda flow, problem: jnp.stack([problem.transport] * 2))
     controls = "the number of solver steps that a rectified flow needs"
-    unexplained = "laws that are not normal, which may need more rounds"
+    unexplained = "distributions that are not normal, which may need more rounds"
 
     def predict(self, problem: GaussianPair) -> Array:
         return jnp.stack([problem.middle @ jnp.linalg.inv(problem.base)] * 2)
 
     def measure(self, problem: GaussianPair, key: Key[Array, ""]) -> Array:
-        """An Euler step and a solver on the velocity of the pairs that the first flow, by a solver, makes."""
+        """Apply an Euler step and a solver to the velocity for the pairs of the first flow, which is also solved."""
         first = problem.flow()
         second = GaussianPair(problem.base, first @ problem.base @ first.T, problem.base @ first.T)
         return jnp.stack([jnp.eye(len(first)) + second.velocity(jnp.zeros(())), second.flow()])
 
     def condition(self, problem: GaussianPair) -> Array:
-        """The second velocity divides by covariances that the first flow has computed."""
+        """Allow for the second velocity, which divides by covariances that the first flow has computed."""
         spectrum = jnp.linalg.eigvalsh(problem.base)
         return BY_SOLVER * spectrum[-1] / spectrum[0]
 
 
 class Batches(eqx.Module):
-    """Batches of draws of normal distributions in d dimensions, with the standard deviation `stretch` about `shift`."""
+    """Batches of draws of normal distributions in d dimensions, with standard deviation `stretch` and mean `shift`."""
 
     stretch: Float[Array, ""]
     shift: Float[Array, ""]
@@ -162,7 +166,9 @@ class Batches(eqx.Module):
 
 
 def pair_costs(key: Key[Array, ""], size: int, batches: int, draw) -> tuple[float, float]:
-    """The mean squared distance of pairs in batches of `size`: by optimal assignment, and in the order of drawing."""
+    """Return the mean squared distance of pairs in batches of `size`, by optimal assignment and in the order of
+    drawing.
+    """
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
     optimal, drawn = [], []
     for _ in range(batches):
@@ -184,7 +190,7 @@ class MinibatchPairsOfOneLaw(Claim[Batches]):
         B^(-2/d).
 
     So for two equal distributions, whose distance is 0, the cost of a pair falls slowly with the size of the batch: in
-    6 dimensions, halving the cost takes a batch that is eight times as large.
+    6 dimensions, to halve the cost, the batch must be eight times as large.
 
     Derivation: around a point, the nearest of B points is at a distance of the order B^(-1/d), so a pair costs at least
     the order B^(-2/d). For d >= 5, matching scale by scale attains this order: on scale r, the counts in the r^(-d)
@@ -197,7 +203,7 @@ class MinibatchPairsOfOneLaw(Claim[Batches]):
     stated = Kind.OWN
     population = Drawn(
         Batches,
-        positive("stretch", "the law has a density"),
+        positive("stretch", "the distribution has a density"),
         stretch=log_uniform(0.1, 10.0),
         shift=uniform(-1.0, 1.0),
         d=Integer(6, 5, 8, "dimension"),
@@ -205,7 +211,7 @@ class MinibatchPairsOfOneLaw(Claim[Batches]):
     relation = Rate("B", (8.0, 16.0, 32.0, 64.0, 128.0), margin=0.05, resolution=0.05)
     control = Control("like B^(-1/2)", lambda exponent, problem: jnp.asarray(-0.5))
     controls = "the cost of the pairs on which flow matching is trained"
-    unexplained = "laws that are not normal, and data near a surface of fewer dimensions"
+    unexplained = "distributions that are not normal, and data near a surface of fewer dimensions"
     traced = False
     trials = 16
 
@@ -231,7 +237,7 @@ class MinibatchPairsApproachTransport(Claim[Batches]):
     source = Source(_SOURCE, "Figure 16.15", note="with the limit")
     population = Drawn(
         Batches,
-        positive("stretch", "the law has a density"),
+        positive("stretch", "the distribution has a density"),
         stretch=uniform(0.3, 3.0),
         shift=uniform(0.0, 1.0),
         d=Integer(2, 1, 2, "dimension"),
