@@ -61,7 +61,7 @@ VACUOUS = {
     "bits, grid": (lambda: bits(lambda x, s: x * 0, X > 0, spacing=1), "the code is shorter than one without"),
     "straightness": (lambda: straightness(lambda x, t: 0 * x, X), "the rows move (energy): fails (0)"),
     "straightness, few": (lambda: straightness(lambda x, t: x, X[:50]), "number of rows in the optimal pairing: fails"),
-    "couple": (lambda: couple(X, Y, 1), "pairs are nearer than independent ones"),
+    "couple": (lambda: couple(X, Y, 1), "pairs are nearer than independent pairs"),
     "guided": (lambda: guided(Mixture([0.0], 4.0), Mixture([0.0], 1.0), 2), "no such distribution exists"),
     "greedy_loss_bound": (lambda: MDP.greedy_loss_bound([9.0, -9.0]), "is below the loss of the worst policy: fails"),
     "td_solution": (

@@ -251,7 +251,7 @@ def _simulated(conditional: Mixture, unconditional: Mixture, w: float, count: in
         {name: own for name, (_, own) in moments.items()}, shares, False, errors, count,
         samples | {"conditional": plain},
         (
-            Condition("doubling the steps hardly changes the paths (root mean square change, in deviations)", solver / 3,
+            Condition("doubling the steps hardly changes the paths (root mean square, in deviations)", solver / 3,
                       solver / 3 < 0.02, "pass more steps"),
             Condition("steps are short for this weight (relative change of the noise, times 1 + w)", stiff, stiff < 1.0,
                       "pass more steps"),

@@ -251,12 +251,12 @@ def _conditions(found: Probes, n: int, sigma: float, asked: float | None, eighth
         Condition("rows are different (share of rows that repeat an earlier row)", repeated, repeated == 0.0,
                   "repeated rows are copied already at larger noise, and count as one row with more weight"),
         Condition("rows are not in close pairs (mean weight of the true row at an eighth of this noise)", eighth,
-                  eighth >= 0.75, "the rows of a close pair share their weight, and can be distinguished only far below this noise"),
+                  eighth >= 0.75, "close pairs share their weight, and can be distinguished only far below this noise"),
     ]  # fmt: skip
     if asked is not None:
         factor = sigma / float(noise_at(asked))
         conditions.append(
-            Condition("the dimension is the same at the requested noise (factor between the two levels of noise)", factor,
+            Condition("the dimension is the same at the requested noise (factor between both)", factor,
                       None if factor <= _FAR else False, "the number of rows is extrapolated by this factor")
         )  # fmt: skip
     return tuple(conditions)

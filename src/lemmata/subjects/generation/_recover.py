@@ -238,7 +238,7 @@ def _predicted(
             Condition("the measurements determine the latent variables near the solution (smallest singular value "
                       "divided by the largest)", float(singular[-1] / max(singular[0], 1e-300)) if rank else 0.0, sure,
                       "otherwise other signals have the same measurements"),
-            Condition("the search ended in a minimum (share of the residual that a step of the linearised generator would remove)",
+            Condition("the search ended in a minimum (share of the residual that a linear step would remove)",
                       left, left < 0.01, "otherwise the residual is too large; change the unit, or pass more restarts"),
             Condition("several restarts end with the same residual (share)", agreeing,
                       agreeing * restarts >= 2 or (None if restarts == 1 else False),

@@ -227,10 +227,12 @@ class MinibatchPairsOfOneLaw(Claim[Batches]):
 
 class MinibatchPairsApproachTransport(Claim[Batches]):
     """Let X be standard normal in d dimensions, and let Y be N(m, s² I). Pair B draws of each by optimal transport for
-    the squared distance. The mean squared distance of a pair tends to
+    the squared distance. As B grows, the mean squared distance of a pair tends to
 
-        W_2² = |m|² + d (s - 1)² as B grows. For pairs in random order, it is |m|² + d (s² + 1). The trials divide the
-        distance of the optimal pairs by that of the random pairs on the same draws.
+        W_2² = |m|² + d (s - 1)².
+
+    For pairs in random order, the mean squared distance is |m|² + d (s² + 1). The trials divide the distance of the
+    optimal pairs by that of the random pairs on the same draws.
     """
 
     title = "Minibatch transport tends to the optimal coupling"
