@@ -41,7 +41,7 @@ class Reviews:
 
     @property
     def unrelated(self) -> tuple[int, int]:
-        """Two neutral words."""
+        """The tokens of two neutral words."""
         return self.vocabulary - 2, self.vocabulary - 1
 
     @property

@@ -38,7 +38,7 @@ class SmallStart(eqx.Module):
 
     @property
     def matrix(self) -> Float[Array, "m m"]:
-        """Gamma."""
+        """The matrix Gamma."""
         return (self.vectors * self.eigenvalues) @ self.vectors.T
 
 

@@ -152,7 +152,7 @@ def _check_grams(
 
 
 def _centred(k: Float[Array, "n m"]) -> Float[Array, "n m"]:
-    """H K H."""
+    """Return H K H, the centred Gram matrix."""
     return k - k.mean(axis=0) - k.mean(axis=1)[:, None] + k.mean()
 
 

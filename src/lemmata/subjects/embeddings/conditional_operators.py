@@ -40,7 +40,7 @@ def _residuals_apart(problem: ConditionalSamples) -> float:
 
 
 def _norms(problem: ConditionalSamples) -> float:
-    """|U_s|² + |U_t|²."""
+    """Return |U_s|² + |U_t|²."""
     return sum(float(np.sum(problem.operator(target)[0] ** 2)) for target in (False, True))
 
 
@@ -60,7 +60,7 @@ class MeanOperatorsFromGrams(Claim[ConditionalSamples]):
     source = Source(_KEY, "Abstract, discrepancy", note="its mean term")
     population = ConditionalPairs()
     relation = Equal()
-    control = Control("without the last trace", lambda distance, problem: _norms(problem))
+    control = Control("the formula holds without the last trace", lambda distance, problem: _norms(problem))
     controls = "the mean term of the discrepancy"
     unexplained = "how close this is to the distance of the two distributions"
     reading = "the distance is read as a squared norm, so the last trace is subtracted"
@@ -70,7 +70,7 @@ class MeanOperatorsFromGrams(Claim[ConditionalSamples]):
         return problem.mean_distance
 
     def measure(self, problem: ConditionalSamples, key: Key[Array, ""]) -> Array:
-        """In coordinates."""
+        """Measure the distance in coordinates."""
         return jnp.asarray(_means_apart(problem))
 
     def condition(self, problem: ConditionalSamples) -> Array:
@@ -93,7 +93,7 @@ class CovarianceOperatorsFromGrams(Claim[ConditionalSamples]):
     source = Source(_KEY, "Abstract, discrepancy", note="its covariance term")
     population = ConditionalPairs()
     relation = Equal()
-    control = Control("without the last term", lambda distance, problem: _traces(problem))
+    control = Control("the formula holds without the last term", lambda distance, problem: _traces(problem))
     controls = "the covariance term of the discrepancy"
     unexplained = "conditional covariances that change with the label"
     traced = False
@@ -140,7 +140,7 @@ class DiscrepancyTriangle(Claim[ConditionalSamples]):
         return distances[0] + distances[1]
 
     def measure(self, problem: ConditionalSamples, key: Key[Array, ""]) -> Array:
-        """In coordinates."""
+        """Measure the discrepancy in coordinates."""
         return jnp.asarray(np.sqrt(_means_apart(problem) + _residuals_apart(problem)))
 
     def trivial(self, problem: ConditionalSamples) -> Array:
@@ -175,7 +175,7 @@ class SpreadIsSeen(Claim[NormalConditionals]):
         return _apart(problem.residuals)
 
     def measure_at(self, problem: NormalConditionals, key: Key[Array, ""], n: float) -> Array:
-        """From Gram matrices."""
+        """Measure the distance from Gram matrices."""
         return problem.draw(key, int(n)).covariance_distance
 
 
@@ -216,7 +216,7 @@ class LabelsByTheRidge(Claim[ConditionalSamples]):
         return _by_labels(problem, problem.ridge)
 
     def measure(self, problem: ConditionalSamples, key: Key[Array, ""]) -> Array:
-        """From Gram matrices."""
+        """Measure the distance from Gram matrices."""
         return problem.mean_distance
 
     def condition(self, problem: ConditionalSamples) -> Array:
@@ -234,7 +234,7 @@ class LabelsVanishWithTheRidge(Claim[ConditionalSamples]):
     source = Source(_KEY, "Abstract, metric", note="as the ridge vanishes")
     population = ShiftedLabels()
     relation = Rate("1/ridge", (32.0, 128.0, 512.0))
-    control = Control("it falls like e^1.5", lambda exponent, problem: exponent + 0.5)
+    control = Control("the distance falls like e^1.5", lambda exponent, problem: exponent + 0.5)
     controls = "how much of the discrepancy is due to labels"
     unexplained = "noise, which requires a ridge"
     traced = False
@@ -242,5 +242,5 @@ class LabelsVanishWithTheRidge(Claim[ConditionalSamples]):
     predict = -2.0
 
     def measure_at(self, problem: ConditionalSamples, key: Key[Array, ""], n: float) -> Array:
-        """From Gram matrices."""
+        """Measure the distance from Gram matrices."""
         return ConditionalSamples(problem.z_s, problem.y_s, problem.z_t, problem.y_t, 1 / n).mean_distance

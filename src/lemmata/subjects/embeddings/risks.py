@@ -48,11 +48,11 @@ class RiskByDiscrepancy(Claim[LabelledDomains]):
         return jnp.asarray(np.sqrt(loss * (p @ (moved**2).sum(axis=0))))
 
     def measure(self, problem: LabelledDomains, key: Key[Array, ""]) -> Array:
-        """Both risks."""
+        """Return the difference of both risks."""
         return jnp.asarray(abs(problem.target @ problem.errors(1) - problem.source @ problem.errors(0)))
 
     def trivial(self, problem: LabelledDomains) -> Array:
-        """The larger risk."""
+        """The risks differ by at most the larger risk."""
         return jnp.asarray(max(problem.target @ problem.errors(1), problem.source @ problem.errors(0)))
 
     def condition(self, problem: LabelledDomains) -> Array:

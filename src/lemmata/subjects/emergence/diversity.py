@@ -106,7 +106,7 @@ class CriticalDiversity(Claim[Dimension]):
     stated = Kind.OWN
     population = Drawn(Dimension, d=Integer(400, 320, 480, "dimension", corners=(360, 440)))
     relation = Limit("alpha", (30.0, 250.0, 2000.0), margin=0.08, resolution=0.05)
-    control = Control("0.75 instead of 1/2", lambda found, problem: 1.5 * found)
+    control = Control("the factor is 0.75 instead of 1/2", lambda found, problem: 1.5 * found)
     controls = "the error in context at the transition in task diversity"
     unexplained = AbstractDiversity.unexplained
     trials = 24
@@ -133,7 +133,7 @@ class ManyTasksGeneralise(AbstractDiversity):
     title = "With more tasks than dimensions, linear attention learns new tasks"
     population = DrawnTasks(kappa=2.0)
     relation = Rate("alpha", _CONTEXTS, margin=0.06, resolution=0.06)
-    control = Control("like alpha^(-1/2)", lambda exponent, problem: exponent + 0.5)
+    control = Control("the error falls like alpha^(-1/2)", lambda exponent, problem: exponent + 0.5)
     controls = "the error in context on tasks that pretraining has not seen"
     predict = -1.0
 

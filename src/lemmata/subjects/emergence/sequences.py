@@ -114,13 +114,13 @@ class PlateauHeights(Claim[Chain]):
 
 
 class Alphabet(eqx.Module):
-    """S symbols."""
+    """An alphabet of S symbols."""
 
     size: int = eqx.field(static=True)
 
 
 class Alphabets(Population[Alphabet]):
-    """Numbers of symbols."""
+    """Alphabets with different numbers of symbols."""
 
     settings = Space(S=Integer(8, 2, 64, "symbols"))
 
@@ -188,7 +188,7 @@ class BigramRegret(Claim[Chain]):
     stated = Kind.STEP
     population = Chains()
     relation = Limit("T", (300.0, 3000.0, 20000.0), margin=0.04, resolution=0.04)
-    control = Control("S²/2 log T", lambda found, problem: found + len(problem.rows) / 2)
+    control = Control("the price is S²/2 log T", lambda found, problem: found + len(problem.rows) / 2)
     controls = "the price of learning a chain from its context"
     unexplained = "transitions that are so rare that the context does not contain them"
     trials = 48

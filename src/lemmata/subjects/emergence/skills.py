@@ -87,7 +87,7 @@ class LossInSamples(Claim[Skills]):
     stated = Kind.STEP
     population = SKILLS
     relation = Rate("D", (1e3, 1e4, 1e5), margin=0.02, resolution=0.02)
-    control = Control("like D^-a", lambda exponent, problem: -problem.a)
+    control = Control("the loss falls like D^-a", lambda exponent, problem: -problem.a)
     controls = "the loss of a model that learns skills from D samples"
     unexplained = "skills that need many samples"
     trials = 24
@@ -231,7 +231,7 @@ class CriticalComponent(Claim[CriticalWindow]):
     stated = Kind.STEP
     population = Drawn(CriticalWindow, x=uniform(-1.0, 1.0))
     relation = Rate("n", (1000.0, 8000.0, 64000.0), margin=0.04, resolution=0.04)
-    control = Control("like n^(1/2)", lambda exponent, problem: exponent - 1 / 6)
+    control = Control("the size is of the order n^(1/2)", lambda exponent, problem: exponent - 1 / 6)
     controls = "how large the components are at the threshold"
     unexplained = "mean degrees further from 1, for which the size is n or log n"
     trials = 48

@@ -71,7 +71,7 @@ class CriticalMagnetisation(Claim[Magnet]):
     stated = Kind.STEP
     population = MAGNETS
     relation = Rate("N", _SPINS, margin=0.04, resolution=0.04)
-    control = Control("like N^(-1/2)", lambda exponent, problem: exponent - 0.25)
+    control = Control("E |m| falls like N^(-1/2)", lambda exponent, problem: exponent - 0.25)
     controls = "how large the fluctuations of a system at its transition are"
     unexplained = _SPACE
     trials = 8
@@ -99,7 +99,7 @@ class CriticalWidth(Claim[Magnet]):
     stated = Kind.OWN
     population = MAGNETS
     relation = Rate("N", _SPINS, margin=0.04, resolution=0.04)
-    control = Control("like N^-1", lambda exponent, problem: exponent - 0.5)
+    control = Control("the width falls like N^-1", lambda exponent, problem: exponent - 0.5)
     controls = _WIDTH
     unexplained = _SPACE
     trials = 8
@@ -123,7 +123,7 @@ class FieldJump(Claim[Magnet]):
     source = Source("emergence2026", "Figure 22.8", note="for coupled signs in a field")
     population = MAGNETS
     relation = Rate("N", _SPINS, margin=0.02, resolution=0.02)
-    control = Control("like N^(-1/2)", lambda exponent, problem: exponent + 0.5)
+    control = Control("the width falls like N^(-1/2)", lambda exponent, problem: exponent + 0.5)
     controls = _WIDTH
     unexplained = _SPACE
     trials = 8
@@ -160,7 +160,7 @@ class TwoStatesWidth(Claim[TwoStates]):
     source = Source("emergence2026", "Figure 22.8", note="for two states, with constants")
     population = Drawn(TwoStates, positive("slope"), slope=log_uniform(0.3, 3.0), place=uniform(-1.0, 1.0))
     relation = Rate("N", (16.0, 64.0, 256.0), margin=0.02, resolution=0.02)
-    control = Control("like N^(-1/2)", lambda exponent, problem: exponent + 0.5)
+    control = Control("the width falls like N^(-1/2)", lambda exponent, problem: exponent + 0.5)
     controls = "the width of a switch between two mechanisms"
     unexplained = "systems that stay in one state for a long time although the other is better"
     trials = 8

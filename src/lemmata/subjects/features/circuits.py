@@ -71,7 +71,7 @@ class Attribution(AbstractAttribution):
     title = "The error of first-order attribution is quadratic in the change of the features"
     source = Source("emergence2026", "Equation 18.7", "Figure 18.12", note="with the order of the error")
     relation = Rate("|dz|", (0.02, 0.04, 0.08, 0.16), margin=0.05, resolution=0.1)
-    control = Control("like |dz|^(3/2)", lambda exponent, problem: exponent - 0.5)
+    control = Control("the error is of the order |dz|^(3/2)", lambda exponent, problem: exponent - 0.5)
     controls = "how large an intervention first-order attribution can predict"
     unexplained = "the constant, and changes that cross many kinks of a ReLU network"
     trials = 32
@@ -165,7 +165,13 @@ class Circuits(Population[Circuit]):
         apart = jnp.min(jnp.linalg.norm(problem.clean - problem.corrupt, axis=1))
         least = jnp.min(problem.sets.sum(axis=1)).astype(float)
         return [
-            Hypothesis("the smallest distance between clean and corrupted activations", apart, ">", 0.0, "runs differ"),
+            Hypothesis(
+                "the smallest distance between clean and corrupted activations",
+                apart,
+                ">",
+                0.0,
+                "the two runs must differ at each site",
+            ),
             Hypothesis(
                 "the size of the smallest set", least, ">=", 1.0, "otherwise the corrupted run shows the behaviour"
             ),

@@ -74,7 +74,7 @@ class FewerFeaturesIfDense(AbstractStoredFeatures):
     title = "The number of stored features falls with the frequency of the features"
     source = Source("elhage2022superposition", note="the feature count |W|² against the frequency")
     relation = Order("p", (0.02, 0.1, 0.4))
-    control = Control("it rises", lambda sign, problem: -sign)
+    control = Control("the number rises", lambda sign, problem: -sign)
     unexplained = "the values of p at which it falls"
     predict = -1.0
 
@@ -91,7 +91,7 @@ class MoreFeaturesUnderPressure(AbstractStoredFeatures):
     title = "The number of stored features per dimension rises with the number of features"
     source = Source("elhage2022superposition", note="features per dimension |W|²/m against n/m")
     relation = Order("n/m", (4 / 3, 2.0, 4.0))
-    control = Control("it falls", lambda sign, problem: -sign)
+    control = Control("the number falls", lambda sign, problem: -sign)
     unexplained = "where it stops rising"
     predict = 1.0
 

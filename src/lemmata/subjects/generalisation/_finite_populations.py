@@ -45,7 +45,7 @@ class FinitePopulation(eqx.Module):
 
     @property
     def examples(self) -> int:
-        """N."""
+        """The number N of examples."""
         return len(self.noise)
 
     @property

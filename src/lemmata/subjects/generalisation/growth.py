@@ -193,7 +193,7 @@ class SignNetworkGrowth(Claim[GeneralPoints]):
         return jnp.asarray(float(len(majority_labellings(np.asarray(problem.points)))))
 
     def trivial(self, problem: GeneralPoints) -> Array:
-        """All labellings."""
+        """N points have 2^N labellings."""
         return jnp.asarray(2.0 ** len(problem.points))
 
 

@@ -65,7 +65,7 @@ class LeaveOneOutIdentity(Claim[Regression]):
         return [Hypothesis(name, values[0], ">", rounding_floor(values), why)]
 
     def predict(self, problem: Regression) -> Array:
-        """From one factorisation."""
+        """Compute all residuals from one factorisation."""
         return leave_one_out_residuals(problem.gram, problem.y, problem.ridge)[:REFITS]
 
     def measure(self, problem: Regression, key: Key[Array, ""]) -> Array:

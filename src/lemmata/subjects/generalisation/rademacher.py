@@ -268,7 +268,7 @@ class PrintedGeneralisationInequality(Claim[BallLearning]):
         return generalisation_gap(problem, key)
 
     def trivial(self, problem: BallLearning) -> Array:
-        """The largest loss."""
+        """The gap is at most the largest loss."""
         return problem.bound
 
 
@@ -302,5 +302,5 @@ class RademacherGeneralisation(Claim[BallLearning]):
         return generalisation_gap(problem, key)
 
     def trivial(self, problem: BallLearning) -> Array:
-        """The largest loss."""
+        """The gap is at most the largest loss."""
         return problem.bound

@@ -96,5 +96,5 @@ class SinesOfBoundedFrequency(Claim[PointsOnLine]):
         return jnp.asarray(float(len(np.unique(signs, axis=0))))
 
     def trivial(self, problem: PointsOnLine) -> Array:
-        """All labellings."""
+        """N points have 2^N labellings."""
         return jnp.asarray(2.0 ** len(problem.points))

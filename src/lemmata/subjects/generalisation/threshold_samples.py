@@ -38,7 +38,7 @@ class Thresholds(eqx.Module):
     n: int = eqx.field(static=True)
 
     def draw(self, key: Key[Array, ""], repeats: int) -> Float[Array, " r"]:
-        """Independent thresholds."""
+        """Draw independent thresholds."""
         return jax.random.uniform(key, (repeats,), minval=self.low, maxval=self.high)
 
 

@@ -90,7 +90,7 @@ class Symmetrisation(Claim[FiniteLaw]):
         return 2 * self._expectation(problem, means.max(axis=0).mean(axis=1))
 
     def measure(self, problem: FiniteLaw, key: Key[Array, ""]) -> Array:
-        """Over all samples."""
+        """Average exactly over all samples."""
         means = problem.values[:, _samples(3, problem.rows)].mean(axis=2)
         gaps = (problem.values @ problem.probabilities)[:, None] - means
         return self._expectation(problem, gaps.max(axis=0))

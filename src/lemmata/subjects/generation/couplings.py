@@ -49,7 +49,7 @@ class RectificationLowersConvexCosts(Claim[GaussianPair]):
     stated = Kind.THEOREM
     population = CoupledPairs()
     relation = AtMost()
-    control = Control("0.95 of it", lambda bound, problem: 0.95 * bound)
+    control = Control("the eigenvalue is at most 0.95", lambda bound, problem: 0.95 * bound)
     controls = "the transport cost of the pairs on which a second flow is trained"
     unexplained = "how far the new coupling is from the optimal one"
     predict = 1.0
@@ -209,7 +209,7 @@ class MinibatchPairsOfOneLaw(Claim[Batches]):
         d=Integer(6, 5, 8, "dimension"),
     )
     relation = Rate("B", (8.0, 16.0, 32.0, 64.0, 128.0), margin=0.05, resolution=0.05)
-    control = Control("like B^(-1/2)", lambda exponent, problem: jnp.asarray(-0.5))
+    control = Control("the cost falls like B^(-1/2)", lambda exponent, problem: jnp.asarray(-0.5))
     controls = "the cost of the pairs on which flow matching is trained"
     unexplained = "distributions that are not normal, and data near a surface of fewer dimensions"
     traced = False

@@ -152,7 +152,7 @@ class TranslatedSample(Claim[Translate]):
         d=dimension(3, 1),
     )
     relation = Equal()
-    control = Control("0.98 of both", lambda values, problem: 0.98 * values)
+    control = Control("both numbers are 0.98 times as large", lambda values, problem: 0.98 * values)
     controls = "the signal of a critic if the supports are disjoint"
     unexplained = "shapes that differ by more than a shift"
     traced = False
@@ -182,7 +182,7 @@ class FlatSupport(eqx.Module):
 
     @property
     def embedding(self) -> Float[Array, "d k"]:
-        """Orthonormal columns."""
+        """A matrix with orthonormal columns."""
         return jnp.linalg.qr(self.basis)[0]
 
 
@@ -200,7 +200,9 @@ class SamplesOnFlatSupport(Claim[FlatSupport]):
     stated = Kind.THEOREM
     population = Drawn(FlatSupport, basis=normal("d", "k"), k=Integer(3, 3, 5, "dimension of the support"), d=_AMBIENT)
     relation = Rate("n", (64.0, 128.0, 256.0, 512.0), margin=0.06, resolution=0.06)
-    control = Control("like n^(-1/d)", lambda exponent, problem: exponent * 0 - 1 / len(problem.basis))
+    control = Control(
+        "the distance falls like n^(-1/d)", lambda exponent, problem: exponent * 0 - 1 / len(problem.basis)
+    )
     controls = "how well a sample can be matched by a generator"
     unexplained = "the constant, and supports of two dimensions, for which a logarithm occurs"
     trials = 24
@@ -224,7 +226,7 @@ class SamplesOnSegment(Claim[FlatSupport]):
     stated = Kind.THEOREM
     population = Drawn(FlatSupport, basis=normal("d", 1), d=_AMBIENT)
     relation = Rate("n", (64.0, 128.0, 256.0, 512.0, 1024.0), margin=0.05, resolution=0.05)
-    control = Control("like n^(-1/3)", lambda exponent, problem: exponent + 1 / 6)
+    control = Control("the distance falls like n^(-1/3)", lambda exponent, problem: exponent + 1 / 6)
     controls = SamplesOnFlatSupport.controls
     unexplained = "the constant"
     trials = 32

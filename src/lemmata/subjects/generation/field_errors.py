@@ -213,7 +213,7 @@ class EulerErrorConstant(Claim[NormalTarget]):
     stated = Kind.OWN
     population = Drawn(NormalTarget, positive("spread", "the target has a density"), spread=log_uniform(0.1, 3.0))
     relation = Limit("N", (64.0, 256.0, 1024.0), margin=0.03, resolution=0.03)
-    control = Control("without 1/2", lambda limit, problem: limit - 0.5)
+    control = Control("the limit lacks the term 1/2", lambda limit, problem: limit - 0.5)
     controls = "how many solver steps a sample needs"
     unexplained = "distributions that are not normal"
 

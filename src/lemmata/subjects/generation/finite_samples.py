@@ -231,7 +231,7 @@ class SkewedLaw(eqx.Module):
 
     @property
     def masses(self) -> Float[Array, " atoms"]:
-        """The probabilities."""
+        """The probabilities of the points."""
         return jax.nn.softmax(-self.exponent * jnp.log(jnp.arange(1.0, self.atoms + 1)))
 
     @property

@@ -169,7 +169,7 @@ class ScalarGame(eqx.Module):
 
     @property
     def step(self) -> Float[Array, ""]:
-        """h."""
+        """The step h."""
         return self.place + jnp.where(self.place > 0.5, 0.02, -0.02)
 
 
@@ -246,12 +246,12 @@ class PenalisedCritic(eqx.Module):
 
     @property
     def h(self) -> Float[Array, ""]:
-        """f'(0)."""
+        """The derivative h = f'(0)."""
         return self.slope / 2
 
     @property
     def ratio(self) -> Float[Array, ""]:
-        """r."""
+        """The number r = gamma/(2 h)."""
         return self.place + jnp.where(self.place > 1, 0.1, -0.1)
 
 
@@ -279,7 +279,7 @@ class PenaltyRate(Claim[PenalisedCritic]):
         angle=uniform(0.0, 6.283),
     )
     relation = Equal()
-    control = Control("the rate gamma", lambda rate, problem: 2 * problem.ratio * problem.h)
+    control = Control("the rate is gamma", lambda rate, problem: 2 * problem.ratio * problem.h)
     controls = "how fast a generator and a penalised critic converge"
     unexplained = "starts far from the equilibrium"
 

@@ -36,7 +36,7 @@ class Guided(eqx.Module):
 
     @property
     def variances(self) -> tuple[Array, Array]:
-        """s_c² and s_u²."""
+        """The variances s_c² and s_u²."""
         return (self.ratio * self.spread) ** 2, self.spread**2
 
     @property

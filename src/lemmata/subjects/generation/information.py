@@ -95,7 +95,7 @@ class CodeLengthFromDenoising(Claim[WeightedPoints]):
         along = jnp.linspace(jnp.log(1e-4 / squares.max()), jnp.log(150.0 / nearest), _LEVELS)
 
         def errors(snr: Array) -> Array:
-            """Of both denoisers."""
+            """Return the errors of both denoisers."""
 
             def one(i: Array, z: Array) -> Array:
                 gaps = jnp.sum((jnp.sqrt(snr) * (problem.points[i] - problem.points) + z) ** 2, axis=1)

@@ -63,7 +63,7 @@ class InpaintingNoise(Claim[MaskedSignal]):
     )
     relation = EqualInMean(resolution=0.03)
     control = Control(
-        "the factor n/w",
+        "the factor is n/w",
         lambda cost, problem: cost * (problem.seen - problem.k - 1) / problem.seen,
     )
     controls = "the error of filled-in pixels"

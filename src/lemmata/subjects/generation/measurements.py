@@ -46,7 +46,7 @@ class LinearRange(eqx.Module):
 
     @property
     def generator(self) -> Float[Array, "n k"]:
-        """Orthonormal columns."""
+        """A matrix with orthonormal columns."""
         return jnp.linalg.qr(self.basis)[0]
 
 
@@ -81,7 +81,7 @@ class GaussianMeasurements(Claim[LinearRange]):
     )
     relation = EqualInMean(resolution=0.03)
     control = Control(
-        "the share k/m",
+        "the share is k/m",
         lambda cost, problem: cost * (problem.m - problem.basis.shape[1] - 1) / problem.m,
     )
     controls = "the error of a signal that is recovered from few measurements"

@@ -106,7 +106,7 @@ def _collapse(r: Array, content: Array | float) -> Array:
 
 
 class TwoClassSample(eqx.Module):
-    """exp(c_k d) rows of each of two classes N(m_k, s_k² I) in d dimensions, with distant means.
+    """A sample of exp(c_k d) rows of each of two classes N(m_k, s_k² I) in d dimensions, with distant means.
 
     Args:
         spreads: s_k.

@@ -173,7 +173,7 @@ class SampleDivergence(Claim[WrongScore]):
     source = Source("emergence2026", "Theorem 16.7", "Figure 16.11", note="with constants, and when they are attained")
     population = WrongScores()
     relation = AtMost()
-    control = Control("0.95 of it", lambda bound, problem: 0.95 * bound)
+    control = Control("the divergence is at most 0.95 of the bound", lambda bound, problem: 0.95 * bound)
     controls = "the divergence of the samples of a generator from the data"
     unexplained = "models that are not scores, for which the bound is too large"
     trivial = "without the theory, a divergence can be arbitrarily large"
@@ -274,7 +274,7 @@ class NoiseFamilySharesMarginals(Claim[NoisyReverse]):
     unexplained = "which amount of noise repairs the errors of a learned score"
 
     def predict(self, problem: NoisyReverse) -> Array:
-        """Of the data."""
+        """Return mean and covariance of the data."""
         return jnp.concatenate([problem.mean[None], problem.covariance])
 
     def measure(self, problem: NoisyReverse, key: Key[Array, ""]) -> Array:

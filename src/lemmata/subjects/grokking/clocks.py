@@ -171,7 +171,7 @@ class DelayIsInverseInDecay(Claim[DecayedFlow]):
     stated = Kind.OWN
     population = _decayed_flows(Real(1e-3, 2e-4, 2e-3, "largest weight decay", corners=(7e-4, 1.4e-3)))
     relation = Rate("part of the decay", (1.0, 0.5, 0.25, 0.125), margin=0.01, resolution=0.02)
-    control = Control("as lambda^(-1/2)", lambda exponent, problem: exponent + 0.5)
+    control = Control("the delay falls like lambda^(-1/2)", lambda exponent, problem: exponent + 0.5)
     controls = "the ratio of the times of generalising and of fitting"
     unexplained = "the constant, which depends on the start"
     trials = 24
@@ -255,7 +255,7 @@ class RichTransition(Claim[SparseTruth]):
         k=Integer(2, 1, 2, "coefficients"),
     )
     relation = EqualInMean(margin=0.005, resolution=0.015, over="problems")
-    control = Control("half the slope", lambda told, problem: told * jnp.asarray([0.5, 0.5]))
+    control = Control("both numbers are half as large", lambda told, problem: told * jnp.asarray([0.5, 0.5]))
     controls = "how long a network stays lazy after it has fitted the rows"
     unexplained = "the constant C, and networks with other layers"
     trials = 12
