@@ -42,8 +42,8 @@ def embedding_flow(
 
     Raises:
         ShapeError: if matrix and start do not fit.
-        SettingError: for times that are not increasing and above 0.
-        DataError: for entries that are not finite.
+        SettingError: if the times are not increasing and above 0.
+        DataError: if an entry is not finite.
         SolverError: if 100,000 steps do not reach the last time.
         PrecisionError: if float64 is off.
 

@@ -35,7 +35,7 @@ def offset_regression(
 
     Raises:
         ShapeError: if the sizes do not fit each other.
-        SettingError: for a ridge that is not above 0.
+        SettingError: if the ridge is not above 0.
 
     Example:
         >>> import jax.numpy as jnp

@@ -33,7 +33,7 @@ def in_subspace(
         dimension: k, the dimension of z.
 
     Raises:
-        SettingError: for a dimension that is not a whole number above 0.
+        SettingError: if the dimension is not a whole number above 0.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -109,7 +109,7 @@ def rank_needed(rows: int, error: float, probability: float = 0.1) -> int:
         probability: the allowed probability that some entry differs by more.
 
     Raises:
-        SettingError: for an error or a probability that is not between 0 and 1.
+        SettingError: if the error or the probability is not between 0 and 1.
 
     Example:
         >>> from lemmata.subjects.dynamics import rank_needed

@@ -101,7 +101,7 @@ def particle_flow(
         SettingError: for a rate that is not positive and finite; for fewer than 1 step; for a number of steps that is
             not a multiple of `every`; and for the same reasons as `critic`.
         ShapeError: if points have different dimensions.
-        DataError: for entries that are not finite.
+        DataError: if an entry is not finite.
         PrecisionError: if float64 is off.
 
     Example:
@@ -156,7 +156,7 @@ def wasserstein2(x: Float[Array, "n d"] | np.ndarray, y: Float[Array, "n d"] | n
 
     Raises:
         ShapeError: if the arrays have different shapes.
-        DataError: for entries that are not finite.
+        DataError: if an entry is not finite.
 
     Example:
         >>> import numpy as np

@@ -82,7 +82,7 @@ class Reviews:
             topic: "dish" or "film", the topic of the classes.
 
         Raises:
-            UnknownNameError: for an unknown topic.
+            UnknownNameError: if the topic is unknown.
         """
         if topic not in TOPICS:
             raise UnknownNameError(f"topic {topic!r}", rule=f"one of {', '.join(TOPICS)}")

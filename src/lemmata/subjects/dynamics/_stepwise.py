@@ -124,7 +124,7 @@ def stepwise_times(
             positive. It is also raised for a start so large that s_j² gamma_j is above 1/2, because the step is then
             before time 0.
         ShapeError: if x and views differ in shape, or the weights do not fit them.
-        DataError: for entries that are not finite.
+        DataError: if an entry is not finite.
         PrecisionError: if float64 is off.
 
     Example:

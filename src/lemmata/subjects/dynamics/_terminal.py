@@ -28,7 +28,7 @@ def terminal_weights(
     Raises:
         SettingError: for a dimension below 1 or above the number of positive eigenvalues.
         ShapeError: if the views are not of the same shape.
-        DataError: for entries that are not finite.
+        DataError: if an entry is not finite.
 
     Example:
         >>> import jax.numpy as jnp
@@ -84,7 +84,7 @@ def terminal_embedding(
     Raises:
         SettingError: for a dimension below 1 or above the number of positive eigenvalues.
         ShapeError: if the views are not of the same shape.
-        DataError: for entries that are not finite.
+        DataError: if an entry is not finite.
         PrecisionError: if float64 is off.
 
     Example:

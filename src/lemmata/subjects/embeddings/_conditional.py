@@ -59,9 +59,9 @@ def conditional_mean_distance(
         ridge: e, above 0.
 
     Raises:
-        ShapeError: for matrices that are not symmetric, or do not fit each other.
+        ShapeError: if matrices are not symmetric, or do not fit each other.
         DataError: if a number is not finite.
-        SettingError: for a ridge that is not a finite number above 0.
+        SettingError: if the ridge is not a finite number above 0.
 
     Example:
         >>> import jax.numpy as jnp
@@ -104,9 +104,9 @@ def conditional_covariance_distance(
         ridge: e, above 0.
 
     Raises:
-        ShapeError: for matrices that are not symmetric, or do not fit each other.
+        ShapeError: if matrices are not symmetric, or do not fit each other.
         DataError: if a number is not finite.
-        SettingError: for a ridge that is not a finite number above 0.
+        SettingError: if the ridge is not a finite number above 0.
 
     Example:
         >>> import jax.numpy as jnp
@@ -187,7 +187,7 @@ def conditional_discrepancy(
     Raises:
         ShapeError: if the numbers of rows or columns do not fit each other.
         DataError: if a number is not finite.
-        SettingError: for a ridge that is not a finite number above 0.
+        SettingError: if the ridge is not a finite number above 0.
 
     References:
         yang2024cod, abstract. If the labels of source and target have different distributions, equal conditional

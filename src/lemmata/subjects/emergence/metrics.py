@@ -268,7 +268,7 @@ class FallingSliceSharpens(Claim[OppositeSlices]):
     """
 
     title = "A slice that becomes worse makes the average sharper than the slice that improves"
-    source = Source("emergence2026", "Figure 22.4", note="an exact case of it")
+    source = Source("emergence2026", "Figure 22.4", note="an exact case of the figure")
     stated = Kind.OWN
     population = Drawn(
         OppositeSlices,
@@ -317,7 +317,7 @@ class SpreadWidensSlices(Claim[SpreadSlices]):
     """
 
     title = "The spread of the slices' thresholds widens the rise of the average"
-    source = Source("emergence2026", "Figure 22.4", note="an exact case of it")
+    source = Source("emergence2026", "Figure 22.4", note="an exact case of the figure")
     stated = Kind.OWN
     population = Drawn(SpreadSlices, positive("spread"), spread=uniform(0.3, 2.5))
     relation = Equal()

@@ -169,7 +169,7 @@ def patching_report(
         level: the confidence level of the intervals for means over several rows.
 
     Raises:
-        UnknownNameError: for a site that does not exist.
+        UnknownNameError: if a site does not exist.
         SettingError: if the model, the metric or another setting is of the wrong kind, or if the model fails.
         ShapeError, DataError: if the inputs differ in shape, an output is not finite, or two equal runs differ in
             output.

@@ -209,7 +209,7 @@ def readable(
         SettingError: for invalid settings, or if the layout cannot be determined.
         ShapeError, PrecisionError, DataError: unless the array is a matrix of finite numbers without zero directions.
             The error lists the directions that are zero or not finite.
-        UnknownNameError: for a name that the file, mapping or object does not have.
+        UnknownNameError: if the file, mapping or object does not have an array of this name.
 
     Example:
         >>> import numpy as np

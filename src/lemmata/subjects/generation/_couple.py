@@ -89,7 +89,7 @@ def couple(x0: Any, x1: Any, batch: int | float, *, level: float | int = 0.95, s
         seed: the random seed of the batches.
 
     Raises:
-        SettingError: for invalid settings.
+        SettingError: if a setting is invalid.
         ShapeError, DataError: if rows are invalid or fewer than 20, or if the tables differ in shape.
 
     Example:

@@ -119,7 +119,7 @@ def guided(
         seed: the random seed of the simulation.
 
     Raises:
-        SettingError: for invalid settings.
+        SettingError: if a setting is invalid.
         ShapeError: if the mixtures have different dimensions.
         DataError: if paths diverge.
 

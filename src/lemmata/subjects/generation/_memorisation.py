@@ -123,7 +123,7 @@ def memorisation(
         seed: the random seed of the choice of probes and of the noise.
 
     Raises:
-        SettingError: for invalid settings.
+        SettingError: if a setting is invalid.
         ShapeError, DataError: if rows are invalid or fewer than 20, or if more than half of them are equal.
 
     Example:

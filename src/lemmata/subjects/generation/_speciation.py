@@ -114,7 +114,7 @@ def speciation(
         seed: the random seed of the choice of probes and of the noise.
 
     Raises:
-        SettingError: for invalid settings.
+        SettingError: if a setting is invalid.
         ShapeError, DataError: if rows or labels are invalid, or if there are fewer than 20 rows.
 
     Example:

@@ -103,7 +103,7 @@ def effective_support(samples: Any, same: Any = None, *, level: float | int = 0.
         level: the confidence level of the interval.
 
     Raises:
-        SettingError: for an invalid `same` or level.
+        SettingError: if `same` or the level is invalid.
         ShapeError, DataError: if samples are invalid, fewer than 20, or too many.
 
     Example:

@@ -119,7 +119,7 @@ def wasserstein(x: Any, y: Any, *, level: float | int = 0.95, rows: int | float 
         seed: the random seed of divisions and permutations.
 
     Raises:
-        SettingError: for invalid settings.
+        SettingError: if a setting is invalid.
         ShapeError, DataError: if rows are invalid or fewer than 20, or if the samples differ in the number of columns.
 
     Example:

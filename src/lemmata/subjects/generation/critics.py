@@ -165,7 +165,7 @@ class DistantNormals(Claim[NormalLaw]):
     source = Source("emergence2026", "Figure 14.6", "Figure 14.8", note="with the rate and the constant")
     population = _NORMALS
     relation = Limit("t", (12.0, 24.0, 48.0), margin=0.005, resolution=0.005)
-    control = Control("the limit is sqrt(pi)", lambda limit, problem: limit / jnp.sqrt(2.0))
+    control = Control("sqrt(pi)", lambda limit, problem: limit / jnp.sqrt(2.0))
     controls = "the signal of a discriminator far from its goal"
     unexplained = "critics of limited slope, whose signal does not fade"
     trials = 16
