@@ -144,7 +144,7 @@ class DiscrepancyTriangle(Claim[ConditionalSamples]):
         return jnp.asarray(np.sqrt(_means_apart(problem) + _residuals_apart(problem)))
 
     def trivial(self, problem: ConditionalSamples) -> Array:
-        """Go by way of a sample whose operators are 0."""
+        """Use the triangle inequality via a sample whose operators are 0."""
         own = [problem.operator(target) for target in (False, True)]
         return jnp.asarray(sum(np.sqrt(np.sum(u**2) + np.trace(r)) for u, r in own))
 
