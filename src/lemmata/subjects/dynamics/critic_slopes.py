@@ -1,4 +1,4 @@
-"""The points where a wide discriminator has a gradient. With ReLU units, it has no gradient at generated points.
+"""The points where a wide discriminator has a gradient. With ReLU units, it has no gradient at its training points.
 
 A trained discriminator is f(z) = sum_i c_i K(z, z_i). Tangent kernels of ReLU networks contain the angle between their
 arguments, which has a cone at z = z_i. So f has a gradient almost everywhere, but not at the generated points, where a
