@@ -183,7 +183,7 @@ class BigramRegret(Claim[Chain]):
     nats, up to a bounded amount. So each of the S (S - 1) free probabilities costs (log T)/2.
     """
 
-    title = "Learning a Markov chain from a context of T symbols costs S(S - 1)/2 log T nats"
+    title = "Learning a Markov chain from the context costs S(S - 1)/2 log T nats"
     source = Source("krichevsky1981", "main result", note="for each row of a chain, as an increment per log T")
     stated = Kind.STEP
     population = Chains()

@@ -75,7 +75,7 @@ class FinitePopulation(eqx.Module):
 
     @property
     def excess(self) -> Float[Array, " c"]:
-        """The excess epsilon_opt: the objective at each estimate minus the objective at rho*, or 0 if this is negative."""
+        """The excess epsilon_opt: the objective at each estimate minus that at rho*, or 0 if this is negative."""
         objective = lambda rho: lasso_objective(self.prompt, self.y, self.penalty, rho)
         return jnp.maximum(objective(self.estimates) - objective(self.reference), 0.0)
 

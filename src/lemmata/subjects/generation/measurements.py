@@ -227,10 +227,7 @@ class FalseMinimum(Claim[LatentCode]):
     rho_d is also the sum over i < d of sin(t_i)/pi times the product of (pi - t_j)/pi over i < j < d, by induction.
     """
 
-    title = (
-        "On the ray of -z*, the loss of a ReLU generator is least at -cos(t_d) z*, which a look at the "
-        "opposite code reveals"
-    )
+    title = "On the ray of -z*, the loss of a ReLU generator is least at -cos(t_d) z*, which the opposite code shows"
     source = Source("hand2018", "Main result", note="the second point of its landscape, on the ray")
     stated = Kind.THEOREM
     population = Drawn(LatentCode, code=normal("k"), k=Integer(10, 5, 20, "codes"), depth=Integer(2, 2, 3, "layers"))
