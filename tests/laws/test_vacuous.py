@@ -57,11 +57,11 @@ VACUOUS = {
     ),
     "memorisation": (lambda: memorisation(np.repeat(X, 2, axis=0)), "rows are different"),
     "speciation": (lambda: speciation(X), "the largest eigenvalue is above that of pure noise"),
-    "bits": (lambda: bits(lambda x, s: x / (1 + s**2), X, noise=0.1), "the code is shorter than one without"),
-    "bits, grid": (lambda: bits(lambda x, s: x * 0, X > 0, spacing=1), "the code is shorter than one without"),
+    "bits": (lambda: bits(lambda x, s: x / (1 + s**2), X, noise=0.1), "the code is shorter than a code without"),
+    "bits, grid": (lambda: bits(lambda x, s: x * 0, X > 0, spacing=1), "the code is shorter than a code without"),
     "straightness": (lambda: straightness(lambda x, t: 0 * x, X), "the rows move (energy): fails (0)"),
     "straightness, few": (lambda: straightness(lambda x, t: x, X[:50]), "number of rows in the optimal pairing: fails"),
-    "couple": (lambda: couple(X, Y, 1), "pairs are nearer than independent ones"),
+    "couple": (lambda: couple(X, Y, 1), "pairs are nearer than independent pairs"),
     "guided": (lambda: guided(Mixture([0.0], 4.0), Mixture([0.0], 1.0), 2), "no such distribution exists"),
     "greedy_loss_bound": (lambda: MDP.greedy_loss_bound([9.0, -9.0]), "is below the loss of the worst policy: fails"),
     "td_solution": (
@@ -108,7 +108,7 @@ VACUOUS = {
     ),
     "fourier_progress, all": (lambda: fourier_progress(RNG.normal(size=(7, 8)), top=3), "pass a smaller top"),
     "emergence_report": (small_steps, "the jump lies between the sizes: fails"),
-    "transition_order": (lambda: transition_order(FLAT), "these sizes do not decide between them"),
+    "transition_order": (lambda: transition_order(FLAT), "these sizes cannot tell these explanations apart"),
     "plateaus": (
         lambda: plateaus(np.full((3, 3), 1 / 3)),
         "the last symbol carries information about the next symbol (nats): fails (0)",

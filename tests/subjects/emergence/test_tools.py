@@ -238,7 +238,7 @@ def test_rare_steps_keep_their_digits_and_passing_symbols_are_told():
     assert rare.stationary == pytest.approx([0.75, 0.25])
     assert "bar" in str(rare.plot().to_dict())
     absorbed = plateaus([[1, 0], [0.5, 0.5]])
-    assert "every symbol can occur again: fails" in str(absorbed)
+    assert "the chain can return to every symbol: fails" in str(absorbed)
     assert "-0" not in str(absorbed)
     rows = np.random.default_rng(0).dirichlet(np.full(30, 0.3), 30)
     values, vectors = np.linalg.eig(rows.T)
@@ -260,7 +260,7 @@ def test_sizes_that_hardly_differ_have_the_same_law_in_other_units():
 def test_scatter_is_no_jump():
     found = emergence_report(SCALE, [0.1, 0.5, 0.2, 0.7, 0.4, 0.9], 500)
     assert not found.sharper
-    assert "they scatter more than counts of items do" in str(found)
+    assert "the accuracies scatter more than counts of independent items do" in str(found)
 
 
 def test_a_billion_items_and_very_different_numbers_of_items():

@@ -152,7 +152,7 @@ def test_a_fold_of_the_generator_is_a_minimum():
 
 
 def test_an_infinite_derivative_is_refused():
-    with pytest.raises(DataError, match="not finite, whatever the starting point"):
+    with pytest.raises(DataError, match="not finite from every starting point"):
         recover(lambda z: jnp.sqrt(jnp.abs(0 * z)) + jnp.ones(3), np.eye(3), [1.0, 2.0, 3.0], 1, restarts=1)
 
 

@@ -13,13 +13,13 @@ _BEYOND = 1.5  # paths end at this multiple of the last step time
 
 
 def foreseen(problem: SmallStart, scale: float) -> StepwisePrediction:
-    """The steps from the start times the scale, taken as aligned."""
+    """Return the predicted steps of training for the start times the scale. The start is treated as aligned."""
     sizes = aligned_start(scale * problem.start, problem.vectors[:, : problem.dimension])
     return StepwisePrediction(problem.leading, sizes)
 
 
 def learned(problem: SmallStart, scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """Times (t,) of a flow from the start times the scale, and the eigenvalues (t, d) of W Gamma W', descending."""
+    """Return times (t,) of the flow from `scale * start`, and the descending eigenvalues (t, d) of W Gamma W'."""
     times = jnp.linspace(0.0, _BEYOND * float(foreseen(problem, scale).times[-1]), _TIMES + 1)[1:]
     path = np.asarray(embedding_flow(problem.matrix, scale * problem.start, times, tolerance=_TOLERANCE))
     found = np.linalg.eigvalsh(path @ np.asarray(problem.matrix) @ path.transpose(0, 2, 1))
@@ -27,7 +27,7 @@ def learned(problem: SmallStart, scale: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def crossings(times: Float[np.ndarray, " t"], sizes: Float[np.ndarray, "t d"]) -> Float[np.ndarray, " d"]:
-    """When each size first reaches 1/2, by interpolation of its log-odds; infinite if it never does."""
+    """Return the time when each size first reaches 1/2, interpolated in the log-odds, or infinity if it never does."""
     found = []
     for column in sizes.T:
         above = np.flatnonzero(column >= 0.5)
@@ -44,12 +44,12 @@ def crossings(times: Float[np.ndarray, " t"], sizes: Float[np.ndarray, "t d"]) -
 
 
 def company(times: Float[np.ndarray, " t"], sizes: Float[np.ndarray, "t d"]) -> float:
-    """The largest size of the next eigenvalue when one has reached 1/2, over all steps but the last."""
+    """Return the largest size that eigenvalue j + 1 has when eigenvalue j reaches 1/2, over all j but the last."""
     at = crossings(times, sizes)
     values = [np.exp(np.interp(at[j], times, np.log(np.maximum(sizes[:, j + 1], 1e-300)))) for j in range(len(at) - 1)]
     return float(np.max(values))
 
 
 def squares(problem: SmallStart, weights: Float[Array, "d m"]) -> Float[np.ndarray, "m m"]:
-    """W'W, which no rotation of the outputs changes."""
+    """Return W'W, which does not change if the outputs are rotated."""
     return np.asarray(weights).T @ np.asarray(weights)

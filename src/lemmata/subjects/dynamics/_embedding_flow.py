@@ -11,7 +11,8 @@ MOST_STEPS = 100_000
 
 
 def correlation_loss(matrix: Float[Array, "m m"], weights: Float[Array, "d m"]) -> Float[Array, ""]:
-    """|W Gamma W' - I|², the sum of squared entries: Barlow Twins with weight 1 on every entry, without normalisation.
+    """Return |W Gamma W' - I|², the sum of squared entries. This is the Barlow Twins loss with weight 1 on every entry
+    and without normalisation.
 
     Args:
         matrix: Gamma.
@@ -27,23 +28,23 @@ def embedding_flow(
     *,
     tolerance: float = 1e-9,
 ) -> Float[Array, "t d m"]:
-    """The weights W of dW/dt = -4 (W Gamma W' - I) W Gamma at given times. It is the gradient flow of |W Gamma W' -
-    I|².
+    """Return the weights W of the flow dW/dt = -4 (W Gamma W' - I) W Gamma at given times. This is the gradient flow
+    of the loss |W Gamma W' - I|².
 
-    Explicit steps (Tsitouras 5/4) whose local error is at most the tolerance times |W_ij|, and times the root mean
-    square of the start if entries are smaller.
+    The flow is integrated with explicit steps (Tsitouras 5/4). Their local error in W_ij is at most the tolerance
+    times |W_ij|, or times the root mean square of the start for smaller entries.
 
     Args:
         matrix: Gamma, symmetric.
         start: W(0).
-        times: ascending, the first above 0.
-        tolerance: of a step.
+        times: the times at which W is returned, ascending and above 0.
+        tolerance: the relative local error that a step may have.
 
     Raises:
         ShapeError: if matrix and start do not fit.
-        SettingError: for times that are not increasing and above 0.
-        DataError: for entries that are not finite.
-        SolverError: if 100,000 steps are not enough.
+        SettingError: if the times are not increasing and above 0.
+        DataError: if an entry is not finite.
+        SolverError: if 100,000 steps do not reach the last time.
         PrecisionError: if float64 is off.
 
     Example:
@@ -81,7 +82,7 @@ def embedding_flow(
 
 @eqx.filter_jit
 def _integrated(matrix: Array, start: Array, times: Array, tolerance: float) -> tuple[Array, Array]:
-    """The weights at the times, and whether the last one was reached."""
+    """Return the weights at the times, and whether the last time was reached."""
     import diffrax  # slow to import
 
     def slope(_, weights: Array, own: Array) -> Array:

@@ -32,12 +32,12 @@ PROMPT, UNRELATED, HEAD = WordPrompt(MODEL), WordPrompt(MODEL, REVIEWS.unrelated
 
 @functools.cache
 def pre_trained(number: int) -> dict:
-    """The parameters of one of the pre-trained models. Each call with this number gives the same parameters."""
+    """Return the parameters of one pre-trained model. The same number always gives the same parameters."""
     return _pre_train(MODEL, jax.random.key(number))[0]
 
 
 def descent(rate: Array) -> optax.GradientTransformation:
-    """Gradient descent with its rate as an array, so that other rates need no other program."""
+    """Return gradient descent with its rate as an array, so that another rate does not need another compilation."""
     return optax.GradientTransformation(_nothing_held, jax.tree_util.Partial(_downhill, rate))  # pyright: ignore
 
 
@@ -60,24 +60,24 @@ class Way(eqx.Module):
 
     @functools.cached_property
     def kernels(self) -> FineTuningKernels:
-        """Of the training texts, at the start."""
+        """The kernels of the training texts before fine-tuning."""
         return fine_tuning_kernels(self.f, self.params, self.texts)
 
     @property
     def rate(self) -> Array:
-        """Half of the largest rate at which linear descent on the mean logistic loss is sure to go down."""
+        """Half of the largest learning rate at which the linearised model's mean loss is sure to fall."""
         return 4 * len(self.y) / jnp.linalg.eigvalsh(self.kernels.sgd)[-1]
 
     @functools.cached_property
     def path(self) -> list:
         """Parameters before and after fine-tuning to a mean loss of 0.4.
 
-        Equal if the loss is already this low at the start.
+        The two are equal if the loss is already this low at the start.
         """
         return fine_tune(self.f, self.params, self.texts, self.y, descent(self.rate), steps=[STEPS], until=UNTIL)
 
     def outputs(self, params: dict, texts: Int[Array, "m T"]) -> Float[Array, " m"]:
-        """F at some parameters."""
+        """Return the outputs of f on the texts with these parameters."""
         return _outputs(self.f, params, texts)
 
 
@@ -91,8 +91,9 @@ class FewShotTask(eqx.Module):
     opinion about the other topic.
 
     Args:
-        params: of the model. texts, y: training rows, the same number of each class. unseen, unseen_y: other rows.
-        start: a fresh head before training.
+        params: parameters of the model. texts, y: training texts and their classes, equally many of each class.
+            unseen, unseen_y: texts and classes that are not used in training.
+        start: the pre-trained parameters with a fresh head, before fine-tuning.
     """
 
     params: dict
@@ -103,11 +104,11 @@ class FewShotTask(eqx.Module):
     start: dict
 
     def prompt(self, words: WordPrompt = PROMPT) -> Way:
-        """The model's own prediction of a masked word, by default `great` against `terrible`."""
+        """Return the classifier that compares the model's logits of two words, by default `great` and `terrible`."""
         return Way(words, self.params, prompted(self.texts), prompted(self.unseen), self.y)
 
     def fresh_head(self) -> Way:
-        """No prompt, and a random head on the features of the first token."""
+        """Return the classifier without a prompt: a random head on the features of the first token."""
         return Way(HEAD, self.start, self.texts, self.unseen, self.y)
 
     def accuracy(self, outputs: Float[Array, " m"]) -> Array:
@@ -116,9 +117,9 @@ class FewShotTask(eqx.Module):
 
 
 class FewShotTasks(Population[FewShotTask]):
-    """One of four models of width 16, pre-trained on reviews with one opinion of two topics.
+    """One of four models of width 16, pre-trained on reviews that have the same opinion of two topics.
 
-    Now the opinions of the two topics differ.
+    In the tasks, the opinions of the two topics may differ.
     """
 
     settings = Space(
@@ -127,7 +128,7 @@ class FewShotTasks(Population[FewShotTask]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FewShotTask:
-        """A model, training rows, other rows and a head."""
+        """Draw a model, training texts, unseen texts and a fresh head."""
         keys = jax.random.split(key, 4)
         params = pre_trained(int(jax.random.randint(keys[0], (), 0, MODELS)))
         rows = [REVIEWS.task(own, count, setting["topic"])
@@ -155,10 +156,10 @@ def loss_before(task: FewShotTask) -> Array:
 
 
 class UnsolvedTasks(Population[FewShotTask]):
-    """Few-shot tasks on which fine-tuning with a prompt can improve something. Other tasks are drawn again.
+    """Few-shot tasks whose loss fine-tuning with a prompt can lower. Other tasks are drawn again.
 
     Args:
-        topic: the default topic of the question.
+        topic: the topic, dish or film, whose opinion the task asks for by default.
     """
 
     topic: str = "dish"
@@ -168,8 +169,8 @@ class UnsolvedTasks(Population[FewShotTask]):
         return Space(**FewShotTasks().settings().variables | {"topic": topic})
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FewShotTask:
-        """The first task whose loss before training is above the loss at which training stops. If there is none, the
-        last of 40.
+        """Draw tasks until the loss before training is above the loss at which training stops. If 40 draws do not give
+        such a task, return the last.
         """
         for number in range(_DRAWS):
             task = FewShotTasks().sample(setting, jax.random.fold_in(key, number))
@@ -178,8 +179,8 @@ class UnsolvedTasks(Population[FewShotTask]):
         return task  # pyright: ignore[reportPossiblyUnboundVariable]  # _DRAWS > 0
 
     def hypotheses(self, problem: FewShotTask) -> list[Hypothesis]:
-        """The hypotheses of `FewShotTasks`, and a loss that training has to lower."""
-        why = "fine-tuning stops at this loss; if it is reached at the start, nothing moves"
+        """Return the hypotheses of `FewShotTasks`, and that the loss before training is above 0.4."""
+        why = "fine-tuning stops at this loss; if the loss is already this low at the start, the parameters do not move"
         return [
             *FewShotTasks().hypotheses(problem),
             Hypothesis("mean loss before training", loss_before(problem), ">", UNTIL, why),

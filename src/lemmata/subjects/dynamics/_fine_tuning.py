@@ -21,12 +21,13 @@ WORKING_SET = 2**28
 class FineTuningKernels(eqx.Module):
     """Three kernels of one function at its parameters, between rows (x, output) and rows (x', output).
 
-    Let g be the gradient in the parameters of one output at one point:
+    Let g be the gradient of one output at one point x in the parameters, and let g' be that gradient at x'.
 
     Attributes:
-        sgd: <g, g'>, by which a step of gradient descent on x' moves the output at x.
+        sgd: <g, g'>. A step of gradient descent on x' moves the output at x in proportion to it.
         sign: <sign g, sign g'>.
-        asymmetric: <g, sign g'>, by which a step of the sign of the gradient on x', or a first step of Adam, does.
+        asymmetric: <g, sign g'>. A step along the sign of the gradient on x', such as Adam's first step, moves the
+            output at x in proportion to it.
     """
 
     sgd: Float[Array, "n m"]
@@ -42,23 +43,23 @@ def fine_tuning_kernels(
     *,
     working_set: int = WORKING_SET,
 ) -> FineTuningKernels:
-    """The kernels of `FineTuningKernels` for any function of parameters.
+    """Return the kernels of `FineTuningKernels` for any function of parameters.
 
-    Gradients are made by reverse mode for one block of rows at a time. So two blocks and the kernels are in memory, but
-    never all gradients. With C outputs, a point has C rows, one after the other, and kernels are (n C, m C). An entry
-    of a gradient that is 0 has the sign 0. `sgd` and `sign` are positive semidefinite if y is x; `asymmetric` is not
-    symmetric, and its diagonal is the sum of |g|.
+    Gradients are computed in reverse mode for one block of rows at a time. So two blocks and the kernels are in
+    memory, but never all gradients. With C outputs, a point has C rows, one after the other, and kernels are (n C, m
+    C). An entry of a gradient that is 0 has the sign 0. `sgd` and `sign` are positive semidefinite if y is x;
+    `asymmetric` is not symmetric, and its diagonal is the sum of |g|.
 
     Args:
         f: f(params, x) of one point, a number or a vector of C outputs.
         params: a tree of arrays; leaves that are not floating-point numbers are fixed.
         x: points, of any shape, one in each row.
         y: other points x'; x itself by default.
-        working_set: bytes that two blocks of gradients and their signs may take; at least one row of each.
+        working_set: bytes that two blocks of gradients and their signs may take. A block has at least one row.
 
     Raises:
-        ShapeError: without points, or for outputs that are matrices.
-        SettingError: for parameters without a floating-point number.
+        ShapeError: if there are no points, or if the outputs are matrices.
+        SettingError: if the parameters contain no array of floating-point numbers.
         SolverError: if a gradient is not finite.
 
     Example:
@@ -92,13 +93,15 @@ def fine_tuning_kernels(
     values = known(found[0])
     if values is not None and not np.isfinite(values).all():
         raise SolverError(
-            "fine-tuning kernels", found="gradients that are not finite", rule="a function with finite derivatives"
+            "fine-tuning kernels",
+            found="gradients that are not finite",
+            rule="the function has finite derivatives at all points",
         )
     return FineTuningKernels(*found)
 
 
 def _blocks(f: Function, params: Any, x: Array, step: int) -> list[Callable[[], Array]]:
-    """The function that computes the gradients of each block of rows. A single block is computed only once."""
+    """Return the function that computes the gradients of a block of rows. A single block is computed once."""
     starts = range(0, len(x), step)
     if len(starts) == 1:
         whole = _gradients(f, params, x)
@@ -108,7 +111,7 @@ def _blocks(f: Function, params: Any, x: Array, step: int) -> list[Callable[[], 
 
 @eqx.filter_jit
 def _gradients(f: Function, params: Any, x: Array) -> Float[Array, "rows P"]:
-    """The flat gradient of every output at every point."""
+    """Return the gradient of every output at every point as a flat vector."""
     free, fixed = eqx.partition(params, eqx.is_inexact_array)
 
     def one(point: Array) -> Array:
@@ -136,20 +139,21 @@ def fine_tune(
     steps: Sequence[int],
     until: float = 0.0,
 ) -> list[Any]:
-    """Parameters at the start and after numbers of steps on the mean logistic loss log(1 + exp(-y f)) of all rows.
+    """Return the parameters at the start and after given numbers of steps on the mean over all rows of the logistic
+    loss log(1 + exp(-y f)).
 
     Args:
-        f: one output f(params, x) of one point.
-        params: where to start; leaves that are not floating-point numbers are fixed.
+        f: a function f(params, x) that returns one number for one point.
+        params: the parameters at the start; leaves that are not floating-point numbers are fixed.
         x: training points.
         y: their classes, -1 and 1.
-        optimiser: of optax.
+        optimiser: an optimiser from optax.
         steps: increasing numbers of steps after which parameters are given.
         until: training stops when the mean loss is at most this.
 
     Raises:
         ShapeError: if x and y have different numbers of rows.
-        SettingError: for classes other than -1 and 1, and for numbers of steps that are not increasing or below 1.
+        SettingError: if a class is not -1 or 1, or if the numbers of steps do not increase or are below 1.
 
     Example:
         >>> import jax.numpy as jnp, optax

@@ -1,4 +1,4 @@
-"""Small networks with their gradients, and gradients with known laws."""
+"""Small networks with their gradients, and random gradients with a known distribution."""
 
 import equinox as eqx
 import jax
@@ -9,8 +9,8 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 
 
 class TunedNetwork(eqx.Module):
-    """f(x) = a' tanh(W'x) at rows x, with W first and a second, and the derivatives chi_i of a loss in the outputs
-    there.
+    """A network f(x) = a' tanh(W'x), rows x_i, and the derivatives chi_i of a loss in the outputs f(x_i). In `params`,
+    W is "first" and a is "second".
     """
 
     params: dict[str, Array]
@@ -18,25 +18,25 @@ class TunedNetwork(eqx.Module):
     slopes: Float[Array, " n"]
 
     def outputs(self, params: dict[str, Array]) -> Float[Array, " n"]:
-        """F at the rows."""
+        """Return f at the rows."""
         return jax.vmap(lambda point: output(params, point))(self.x)
 
     def gradients(self) -> tuple[Float[Array, "n d h"], Float[Array, "n h"]]:
-        """Of f in W and in a, in closed form: x (a (1 - t²))' and t, with t = tanh(W'x)."""
+        """Return the gradients of f in W, x (a (1 - t²))', and in a, t, where t = tanh(W'x)."""
         t = jnp.tanh(self.x @ self.params["first"])
         return self.x[:, :, None] * (self.params["second"][:, 0] * (1 - t**2))[:, None, :], t
 
 
 def output(params: dict[str, Array], point: Float[Array, " d"]) -> Float[Array, ""]:
-    """A' tanh(W'x)."""
+    """Return a' tanh(W'x) at one point x."""
     return (jnp.tanh(point @ params["first"]) @ params["second"])[0]
 
 
 class TunedNetworks(Population[TunedNetwork]):
-    """Normal weights of variance 1/fan-in, normal rows, and derivatives of either sign, of size about 1.
+    """Networks with normal weights of variance 1/fan-in, normal rows, and derivatives of random sign and size about 1.
 
-    The number of rows is odd. With an even number, the signs may cancel in every weight of the first layer. As the
-    function is linear in the second layer, Adam's steps would then have no second order.
+    The number of rows is odd. With an even number, the signs may cancel in every weight of the first layer. Adam's
+    steps would then have no second-order effect, because the function is linear in the second layer.
     """
 
     free = ("x", "slopes")
@@ -47,7 +47,7 @@ class TunedNetworks(Population[TunedNetwork]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TunedNetwork:
-        """Independent draws; derivatives are uniform between 1/2 and 3/2 in size."""
+        """Draw all parts independently. The sizes of the derivatives are uniform between 1/2 and 3/2."""
         keys = jax.random.split(key, 5)
         n, d, h = 2 * setting["pairs"] + 1, setting["d"], setting["hidden"]
         params = {
@@ -60,17 +60,19 @@ class TunedNetworks(Population[TunedNetwork]):
 
     def hypotheses(self, problem: TunedNetwork) -> list[Hypothesis]:
         return [
-            Hypothesis("smallest |chi|", jnp.abs(problem.slopes).min(), ">", 0.0, "otherwise the sign is undefined")
+            Hypothesis(
+                "smallest |chi|", jnp.abs(problem.slopes).min(), ">", 0.0, "the sign of a derivative of 0 is undefined"
+            )
         ]
 
 
 class GradientRows(eqx.Module):
-    """Gradients g_i of outputs, one in each row."""
+    """The gradients g_i of outputs, one in each row."""
 
     gradients: Float[Array, "n P"]
 
     def kernel(self) -> Float[Array, "n n"]:
-        """<g_i, g_j>."""
+        """The kernel <g_i, g_j>."""
         return self.gradients @ self.gradients.T
 
 
@@ -80,7 +82,7 @@ class UnevenGradients(Population[GradientRows]):
     Only the large coordinates agree between rows.
 
     Args:
-        rows: by default.
+        rows: the default number of rows.
     """
 
     rows: int = 6
@@ -93,7 +95,7 @@ class UnevenGradients(Population[GradientRows]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> GradientRows:
-        """Large coordinates are correlated by 0.8, small ones are not."""
+        """Draw large coordinates that have correlation 0.8 between rows, and small ones that are uncorrelated."""
         keys = jax.random.split(key, 2)
         n, size = setting["n"], setting["size"]
         large = jnp.arange(size) % 2 == 0
@@ -104,4 +106,6 @@ class UnevenGradients(Population[GradientRows]):
 
     def hypotheses(self, problem: GradientRows) -> list[Hypothesis]:
         least = jnp.linalg.norm(problem.gradients, axis=1).min()
-        return [Hypothesis("smallest norm of a gradient", least, ">", 0.0, "the diagonal of a kernel is positive")]
+        return [
+            Hypothesis("smallest norm of a gradient", least, ">", 0.0, "the diagonal of the kernel must be positive")
+        ]

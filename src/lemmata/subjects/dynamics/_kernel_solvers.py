@@ -1,4 +1,6 @@
-"""Learning with the kernels of fine-tuning: least squares from an offset, logistic descent, asymmetric kernel."""
+"""Learn with the kernels of fine-tuning: by least squares from an offset, by logistic descent, or with an asymmetric
+kernel.
+"""
 
 import equinox as eqx
 import jax
@@ -19,21 +21,21 @@ def offset_regression(
     start: Float[Array, " n"] | float = 0.0,
     start_at: Float[Array, " m"] | float = 0.0,
 ) -> Float[Array, " m"]:
-    r"""f_0(x) + k(x)^T (K + r |K| I)^{-1} (y - f_0), with |K| the largest eigenvalue.
+    r"""Return f_0(x) + k(x)^T (K + r |K| I)^{-1} (y - f_0) at new rows x, where |K| is the largest eigenvalue of K.
 
-    That is what fine-tuning starts from, and what the kernel adds to it.
+    The first term is the output before fine-tuning, and the second term is what the kernel learns from the residuals.
 
     Args:
-        kernel: K, symmetric, between training rows.
-        y: targets.
-        cross: k(x), new rows against training rows.
+        kernel: K, the symmetric kernel between training rows.
+        y: the targets of the training rows.
+        cross: k(x), the kernel between new rows (first axis) and training rows.
         ridge: r above 0, a share of the largest eigenvalue, so that it has the same meaning for kernels of any scale.
-        start: f_0 on the training rows, the outputs before fine-tuning; 0 leaves them out.
+        start: f_0 on the training rows, the outputs before fine-tuning. Use 0 to leave them out.
         start_at: f_0 on the new rows.
 
     Raises:
         ShapeError: if the sizes do not fit each other.
-        SettingError: for a ridge that is not above 0.
+        SettingError: if the ridge is not above 0.
 
     Example:
         >>> import jax.numpy as jnp
@@ -61,20 +63,21 @@ def logistic_descent(
     start: Float[Array, " n"] | float = 0.0,
     start_at: Float[Array, " m"] | float = 0.0,
 ) -> Float[Array, " m"]:
-    """The result of `fine_tune` by gradient descent if the function were its linearisation, as outputs at the new rows.
+    """Return the outputs at new rows that `fine_tune` by gradient descent would reach if the function were linear in
+    its parameters.
 
-    Steps c <- c + (rate/n) y / (1 + exp(y u)) on outputs u = start + K c, until the mean of log(1 + exp(-y u)) is at
-    most `until`.
+    Each step is c <- c + (rate/n) y / (1 + exp(y u)), where u = start + K c are the outputs at the n training rows.
+    Descent stops when the mean of log(1 + exp(-y u)) is at most `until`.
 
     Args:
-        kernel: K between training rows.
+        kernel: K, the kernel between training rows.
         y: classes, -1 and 1.
-        cross: new rows against training rows.
-        rate: of the steps on the mean loss.
-        steps: at most.
+        cross: the kernel between new rows (first axis) and training rows.
+        rate: the learning rate for the mean loss.
+        steps: the largest number of steps.
         until: descent stops when the mean loss is at most this.
-        start: outputs before training on the training rows.
-        start_at: the same on the new rows.
+        start: outputs on the training rows before fine-tuning.
+        start_at: outputs on the new rows before fine-tuning.
 
     Raises:
         ShapeError: if the sizes do not fit each other.
@@ -94,7 +97,7 @@ def logistic_descent(
 def _descended(
     kernel: Array, y: Array, start: ArrayLike, rate: ArrayLike, steps: ArrayLike, until: ArrayLike
 ) -> Float[Array, " n"]:
-    """The weights at which logistic descent ends."""
+    """Return the weights c at which logistic descent ends."""
     loss = lambda weights: jnp.mean(jax.nn.softplus(-y * (start + kernel @ weights)))
 
     def step(carry: tuple) -> tuple:
@@ -109,11 +112,11 @@ def _descended(
 
 
 class AsymmetricFit(eqx.Module):
-    """Coefficients of two functions that an asymmetric kernel K(x, x') = <phi(x), psi(x')> makes of one set of rows.
+    """Coefficients of two functions that are fitted to the same rows with a kernel K(x, x') = <phi(x), psi(x')>.
 
     Attributes:
-        alpha: of f_2(x) = sum_i alpha_i y_i K(x_i, x), which reads the features psi of x.
-        beta: of f_1(x) = sum_j beta_j y_j K(x, x_j), which reads phi.
+        alpha: coefficients of f_2(x) = sum_i alpha_i y_i K(x_i, x), which depends on x through the features psi.
+        beta: coefficients of f_1(x) = sum_j beta_j y_j K(x, x_j), which depends on x through the features phi.
         y: classes of the training rows.
     """
 
@@ -124,30 +127,31 @@ class AsymmetricFit(eqx.Module):
     def predict(
         self, cross: Float[Array, "m n"], turned: Float[Array, "n m"], mixture: float = 0.5
     ) -> Float[Array, " m"]:
-        """Mixture f_2 + (1 - mixture) f_1 at new rows.
+        """Return mixture * f_2 + (1 - mixture) * f_1 at new rows.
 
         Args:
-            cross: K(x, x_j), new rows first.
-            turned: K(x_i, x), training rows first.
+            cross: K(x, x_j), with new rows on the first axis.
+            turned: K(x_i, x), with training rows on the first axis.
             mixture: the share of f_2.
         """
         return mixture * (self.alpha * self.y) @ turned + (1 - mixture) * cross @ (self.beta * self.y)
 
 
 def asymmetric_fit(kernel: Float[Array, "n n"], y: Float[Array, " n"], gamma: float) -> AsymmetricFit:
-    r"""It solves [[I/gamma, H], [H^T, I/gamma]] [alpha; beta] = 1 with H_ij = y_i K(x_i, x_j) y_j.
+    r"""Solve [[I/gamma, H], [H^T, I/gamma]] [alpha; beta] = 1 for alpha and beta, with H_ij = y_i K(x_i, x_j) y_j.
 
-    With K(x, x') = <phi(x), psi(x')> that is the stationary point of
+    If K(x, x') = <phi(x), psi(x')>, the solution is the stationary point of
 
         <w, v> + gamma/2 sum_i (1 - y_i <w, phi(x_i)>)² + gamma/2 sum_i (1 - y_i <v, psi(x_i)>)²
 
-    in w = sum_j beta_j y_j psi(x_j) and v = sum_i alpha_i y_i phi(x_i). It is a saddle and not a minimum, because <w,
-    v> has no sign. For a symmetric K it is the least-squares support vector machine without a constant, alpha = beta.
+    in w = sum_j beta_j y_j psi(x_j) and v = sum_i alpha_i y_i phi(x_i). The point is a saddle and not a minimum,
+    because <w, v> may have either sign. For a symmetric K, the solution is the least-squares support vector machine
+    without a constant, with alpha = beta.
 
     Args:
-        kernel: K, square, need not be symmetric.
+        kernel: K, a square matrix that need not be symmetric.
         y: classes, -1 and 1.
-        gamma: the weight of errors, above 0; the system is regular unless 1/gamma is a singular value of H.
+        gamma: the weight of errors, above 0. The system has a unique solution unless 1/gamma is a singular value of H.
 
     Raises:
         ShapeError: if the sizes do not fit each other.

@@ -1,4 +1,6 @@
-"""A small masked transformer, its pre-training, and two ways to make it a classifier: a prompt, or a fresh head."""
+"""A small masked transformer, its pre-training, and two ways to turn it into a classifier: by a prompt, or by a fresh
+head.
+"""
 
 import equinox as eqx
 import jax
@@ -18,17 +20,17 @@ _FLOOR = 1e-5
 
 
 class MaskedTransformer(eqx.Module):
-    """A transformer from tokens to logits of the token at every place. Attention goes both ways; norms come first; no
-    dropout.
+    """A transformer that maps tokens to the logits of the token at every position. Attention goes in both directions.
+    Layers are normalised first, and dropout is not used.
 
-    The readout is the transposed embedding and a bias; norms have no parameters.
+    The readout is the transposed embedding plus a bias. The normalisations have no parameters.
 
     Args:
         vocabulary: how many tokens there are.
-        length: the most tokens of a text.
-        width: of the embedding.
-        heads: of attention; they divide the width.
-        layers: of attention and a hidden layer four times as wide.
+        length: the largest number of tokens in a text.
+        width: the dimension of the embedding.
+        heads: the number of attention heads, a divisor of the width.
+        layers: the number of blocks. Each has attention and a hidden layer four times as wide as the embedding.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -52,7 +54,7 @@ class MaskedTransformer(eqx.Module):
             raise SettingError("heads", found=self.heads, rule=f"a divisor of {self.width}, the width")
 
     def init(self, key: Key[Array, ""]) -> dict:
-        """Independent normal weights of variance 1/fan-in, a quarter of that if a layer adds to its input."""
+        """Draw independent normal weights of variance 1/fan-in, or a quarter of that if a layer adds to its input."""
         d, keys = self.width, jax.random.split(key, 2 + self.layers)
         shapes = {"queries": (d, 3 * d), "mix": (d, d), "inner": (d, 4 * d), "outer": (4 * d, d)}
         scales = {"queries": 1.0, "mix": 0.5, "inner": 1.0, "outer": 0.5}
@@ -71,13 +73,13 @@ class MaskedTransformer(eqx.Module):
         }
 
     def hidden(self, params: dict, tokens: Int[Array, " T"]) -> Float[Array, "T d"]:
-        """The features of every place, of mean 0 and variance 1."""
+        """Return the features at every position, normalised to mean 0 and variance 1."""
         h = params["embedding"][tokens] + params["positions"][: len(tokens)]
         stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *params["layers"])
         return _normed(jax.lax.scan(self._layer, h, stacked)[0])
 
     def apply(self, params: dict, tokens: Int[Array, " T"]) -> Float[Array, "T V"]:
-        """Logits at every place."""
+        """Return the logits at every position."""
         return self.hidden(params, tokens) @ params["embedding"].T + params["bias"]
 
     def _layer(self, h: Array, layer: dict[str, Array]) -> tuple[Array, None]:
@@ -97,11 +99,12 @@ def _normed(h: Array) -> Array:
 
 
 class WordPrompt(eqx.Module):
-    """The function f(params, tokens) = logit of one word - logit of the other, at the last place, which is the mask.
+    """The function f(params, tokens) = (logit of the first word) - (logit of the second word) at the last position,
+    which is the mask.
 
     Args:
         model: the transformer.
-        words: the two label words.
+        words: the two label words, first the word of class 1.
     """
 
     model: MaskedTransformer
@@ -113,7 +116,7 @@ class WordPrompt(eqx.Module):
 
 
 class FreshHead(eqx.Module):
-    """A function f(params, tokens) = <head, features of the first place>, with a head that pre-training never saw.
+    """The function f(params, tokens) = <head, features of the first position>, with a head that was not pre-trained.
 
     Args:
         model: the transformer.
@@ -122,7 +125,7 @@ class FreshHead(eqx.Module):
     model: MaskedTransformer
 
     def init(self, key: Key[Array, ""], body: dict, scale: float = 1.0) -> dict:
-        """The pre-trained parameters and a head with independent entries N(0, scale²/d)."""
+        """Return the pre-trained parameters and a head of dimension d with independent entries N(0, scale²/d)."""
         d = self.model.width
         return {"body": body, "head": scale * jax.random.normal(key, (d,)) / d**0.5}
 
@@ -133,20 +136,20 @@ class FreshHead(eqx.Module):
 def pre_train(
     model: MaskedTransformer, key: Key[Array, ""], *, language: Reviews = REVIEWS, steps: int = 300, batch: int = 32
 ) -> tuple[dict, Float[Array, " steps"]]:
-    """Trains a transformer to predict masked tokens of documents, and of documents without their last words.
+    """Train a transformer to predict masked tokens of documents, with and without their last words.
 
-    15 % of the tokens are masked, and 60 % of the closing judgements. Training uses Adam in single precision. There are
-    8192 documents. Two layers of width 16 take a few seconds.
+    15 % of the tokens and 60 % of the closing judgements are masked. Training uses Adam in single precision on 8192
+    documents. Two layers of width 16 take a few seconds.
 
     Args:
         model: a model of any width. Its vocabulary and length must be those of the language.
-        key: of the start, the documents and the masks.
-        language: the source of the documents.
-        steps: of Adam, its rate 0.003 at first and 0 at the end along a cosine.
-        batch: documents a step.
+        key: the random key for the start, the documents and the masks.
+        language: the language that the documents are drawn from.
+        steps: the number of Adam's steps. The rate falls from 0.003 to 0 along a cosine.
+        batch: the number of documents in each step.
 
     Returns:
-        The parameters, in the precision that is switched on, and the loss at every step.
+        The parameters, in JAX's current default precision, and the loss at every step.
 
     Raises:
         SettingError: if the vocabulary or length of the model differs from that of the language.

@@ -1,4 +1,4 @@
-"""Fine-tuning in a random subspace, and by low-rank additions to matrices: functions of fewer parameters."""
+"""Functions with fewer parameters, for fine-tuning in a random subspace or by low-rank additions to matrices."""
 
 import math
 from collections.abc import Callable
@@ -19,19 +19,21 @@ from ._fine_tuning import Function
 def in_subspace(
     f: Function, params: Any, key: Key[Array, ""], dimension: int
 ) -> tuple[Callable[[Array, Any], Array], Float[Array, " k"]]:
-    """F at params + A z as a function of z, and z = 0. The entries of A are drawn independently from N(0, 1/dimension).
+    """Return the function z -> f(params + A z), and its start z = 0. The entries of A are independent N(0,
+    1/dimension).
 
-    Then <A'g, A'g'> has the mean <g, g'>. So the kernel of descent in z is an unbiased estimate of the kernel in all
-    parameters (apply `fine_tuning_kernels` to the result). `rank_needed` gives the k that is needed.
+    For gradients g and g' of f, <A'g, A'g'> has the mean <g, g'>. So the kernel of descent in z is an unbiased
+    estimate of the kernel in all parameters. To compute it, apply `fine_tuning_kernels` to the result. `rank_needed`
+    gives the dimension k that is needed.
 
     Args:
         f: f(params, x) of one point.
         params: a tree of arrays; leaves that are not floating-point numbers are fixed.
-        key: of A.
-        dimension: k.
+        key: the random key for A.
+        dimension: k, the dimension of z.
 
     Raises:
-        SettingError: for a dimension that is not a whole number above 0.
+        SettingError: if the dimension is not a whole number above 0.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -51,20 +53,21 @@ def in_subspace(
 def low_rank_adapters(
     f: Function, params: Any, key: Key[Array, ""], rank: int
 ) -> tuple[Callable[[Any, Any], Array], list[dict[str, Array]]]:
-    """F with D U added to every matrix of the parameters, as a function of the factors, and the factors at the start.
+    """Return f with D U added to every matrix of the parameters, as a function of the factors D and U, and the factors
+    at the start.
 
-    D (rows, rank) has independent entries N(0, 1/rank) and U (rank, columns) is 0, so the function does not change at
-    the start. There, the gradient in D is 0, and the gradient in U is D'G, where G is the gradient in the matrix. So
-    the kernel of the factors is sum <D'G, D'G'> over matrices, whose mean over D is the kernel of all matrices.
+    At the start, D (rows, rank) has independent entries N(0, 1/rank) and U (rank, columns) is 0, so the function is
+    still f. At the start, the gradient in D is 0, and the gradient in U is D'G, where G is the gradient in the matrix.
+    So the kernel of the factors is sum <D'G, D'G'> over matrices, whose mean over D is the kernel of all matrices.
 
     Args:
         f: f(params, x) of one point.
         params: a tree of arrays; arrays that are not matrices are fixed.
-        key: of D.
-        rank: columns of D.
+        key: the random key for D.
+        rank: the number of columns of D.
 
     Raises:
-        SettingError: for a rank that is not a whole number above 0, and for parameters without a matrix.
+        SettingError: if the rank is not a whole number above 0, or if the parameters contain no matrix.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -95,18 +98,18 @@ def low_rank_adapters(
 
 
 def rank_needed(rows: int, error: float, probability: float = 0.1) -> int:
-    """The least k at which 4 N² exp(-(e² - e³) k / 4) is at most a probability.
+    """Return the least k at which 4 N² exp(-(e² - e³) k / 4) is at most the given probability.
 
-    Except with that probability, all entries of a kernel of N rows are within e max |g|² of their values in a random
-    subspace of dimension k (Johnson and Lindenstrauss).
+    Take a kernel of N rows and its version in a random subspace of dimension k. Except with that probability, all
+    their entries differ by at most e max |g|², where g are the gradients of the rows (Johnson and Lindenstrauss).
 
     Args:
-        rows: N.
-        error: e, between 0 and 1.
-        probability: of an entry that is farther off.
+        rows: N, the number of rows.
+        error: e, the allowed error as a share of max |g|², between 0 and 1.
+        probability: the allowed probability that some entry differs by more.
 
     Raises:
-        SettingError: for an error or a probability that is not between 0 and 1.
+        SettingError: if the error or the probability is not between 0 and 1.
 
     Example:
         >>> from lemmata.subjects.dynamics import rank_needed

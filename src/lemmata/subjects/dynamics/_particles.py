@@ -1,4 +1,6 @@
-"""Generated points that climb a critic, which is trained again at every step, and distances of clouds of points."""
+"""Generated points that climb a critic, which is trained anew at every step, and distances between clouds of
+points.
+"""
 
 import equinox as eqx
 import jax
@@ -15,12 +17,12 @@ from ._critics import Critic, Loss, critic
 
 
 class ParticlePath(eqx.Module):
-    """Generated points through the training of a generator without parameters.
+    """The generated points during the training of a generator without parameters.
 
     Args:
-        points: at the start and after every `every` steps.
-        discrepancies: the squared maximum mean discrepancy at the same steps.
-        steps: which steps they are.
+        points: the generated points at the start and after every `every` steps.
+        discrepancies: their squared maximum mean discrepancy from the real points at the same steps.
+        steps: the numbers of these steps.
     """
 
     points: Float[Array, "s m d"]
@@ -29,12 +31,12 @@ class ParticlePath(eqx.Module):
 
 
 def squared_discrepancy(kernel: AbstractKernel, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, ""]:
-    """MMD² = mean K(x, x') + mean K(y, y') - 2 mean K(x, y), over all pairs, also of a point with itself.
+    """Return MMD² = mean K(x, x') + mean K(y, y') - 2 mean K(x, y). The means include pairs of a point with itself.
 
     Args:
         kernel: K.
-        x: points of a cloud.
-        y: points of the other.
+        x: points of one cloud.
+        y: points of the other cloud.
 
     Example:
         >>> import jax.numpy as jnp
@@ -48,14 +50,15 @@ def squared_discrepancy(kernel: AbstractKernel, x: Float[Array, "n d"], y: Float
 
 
 def generator_slopes(found: Critic, fake: Float[Array, "m d"], loss: Loss) -> Float[Array, "m d"]:
-    """The direction in which each generated point moves: minus the gradient of the generator's loss at it.
+    """Return the direction in which each generated point moves: minus the gradient of the generator's loss there.
 
-    ipm: -f, so that points climb f. lsgan: f² (for the labels -1, 1 and 0 of Mao et al., 2017). vanilla: ln(1 + e^-f).
+    The generator's loss is -f for "ipm", so points climb the critic f. It is f² for "lsgan" (with the labels -1, 1 and
+    0 of Mao et al., 2017) and ln(1 + e^-f) for "vanilla".
 
     Args:
-        found: the critic, which does not change.
+        found: the critic f, which is held fixed.
         fake: generated points.
-        loss: of the pair of players.
+        loss: the losses of generator and critic: "ipm", "lsgan" or "vanilla".
     """
     slopes = found.slopes(fake)
     if loss == "ipm":
@@ -76,28 +79,29 @@ def particle_flow(
     loss: Loss = "ipm",
     every: int = 1,
 ) -> ParticlePath:
-    """Generated points under alternating training. A critic is trained from f = 0 for a time, and then every point
-    takes a step.
+    """Move generated points by alternating training. At each step, a critic is trained from f = 0 for a time, and then
+    every point takes a step.
 
-    Each step is x <- x + rate * `generator_slopes` at the critic of the present points. With "ipm", it is gradient
-    descent on MMD²: the step is -(m/2) rate time times its gradient. For an RBF kernel MMD² cannot rise while rate *
-    time < 2/3 lengthscale² (`lemmata.subjects.dynamics.particle_flows`).
+    Each step is x <- x + rate * `generator_slopes`, with the critic of the present points. With "ipm", this is
+    gradient descent on MMD²: the step is -(m/2) * rate * time times its gradient, where m is the number of generated
+    points. With an RBF kernel, MMD² cannot rise while rate * time < 2/3 lengthscale²
+    (`lemmata.subjects.dynamics.particle_flows`).
 
     Args:
         kernel: K, the tangent kernel of the discriminator.
-        real: points of the data.
-        fake: the first points of the generator.
-        steps: of the generator.
-        rate: length of its steps.
-        time: of the critic's training at each step.
+        real: the data points.
+        fake: the generated points at the start.
+        steps: the number of steps that the points take.
+        rate: the step size of the points.
+        time: how long the critic is trained at each step.
         loss: "ipm", "lsgan" or "vanilla".
-        every: steps between two entries of the path.
+        every: the number of steps between two entries of the path.
 
     Raises:
         SettingError: for a rate that is not positive and finite; for fewer than 1 step; for a number of steps that is
             not a multiple of `every`; and for the same reasons as `critic`.
         ShapeError: if points have different dimensions.
-        DataError: for entries that are not finite.
+        DataError: if an entry is not finite.
         PrecisionError: if float64 is off.
 
     Example:
@@ -141,17 +145,18 @@ def _flow(kernel, real, fake, records: int, every: int, rate, time, loss: Loss):
 
 
 def wasserstein2(x: Float[Array, "n d"] | np.ndarray, y: Float[Array, "n d"] | np.ndarray) -> float:
-    """The Wasserstein distance of order 2 of two clouds of equally many points, by an optimal assignment.
+    """Return the Wasserstein distance of order 2 between two clouds of equally many points, by optimal assignment.
 
-    W² = min over permutations p of mean_i |x_i - y_p(i)|². It takes n³ operations.
+    Its square is the minimum over permutations p of mean_i |x_i - y_p(i)|². For n points, this takes of the order of
+    n³ operations.
 
     Args:
-        x: a cloud.
-        y: the other.
+        x: one cloud of points.
+        y: the other cloud.
 
     Raises:
         ShapeError: if the arrays have different shapes.
-        DataError: for entries that are not finite.
+        DataError: if an entry is not finite.
 
     Example:
         >>> import numpy as np

@@ -20,10 +20,11 @@ class Reviews:
     praise and four of blame for the dish; equally many for the film; eight neutral words.
 
     Args:
-        words: of a review.
-        spoken: the probability that a word judges. Its topic is then dish or film with equal probability.
-        honest: the probability that such a word has the sign of its topic's judgement.
-        closing: the probability that `it was great`, or `terrible`, has it in a document.
+        words: the number of words in a review.
+        spoken: the probability that a word praises or blames. Its topic is then dish or film with equal probability.
+        honest: the probability that such a word agrees with the review's judgement of its topic.
+        closing: the probability that the last words of a document, `it was great` or `it was terrible`, agree with its
+            judgement.
     """
 
     words: int = 8
@@ -40,16 +41,16 @@ class Reviews:
 
     @property
     def unrelated(self) -> tuple[int, int]:
-        """Two neutral words."""
+        """The tokens of two neutral words."""
         return self.vocabulary - 2, self.vocabulary - 1
 
     @property
     def length(self) -> int:
-        """Tokens of a document with its closing words."""
+        """The number of tokens in a document, including its closing words."""
         return self.words + 4
 
     def texts(self, key: Key[Array, ""], judgements: Int[Array, "n 2"]) -> Int[Array, "n T"]:
-        """The first token and the words of reviews with these judgements, 1 or 0, of dish and film."""
+        """Draw reviews with these judgements (1 or 0) of dish and film: the first token, then the words."""
         keys = jax.random.split(key, 5)
         shape = (len(judgements), self.words)
         topic = jax.random.bernoulli(keys[0], shape=shape).astype(int)
@@ -62,7 +63,7 @@ class Reviews:
         return jnp.concatenate([jnp.full((len(words), 1), CLS), words], axis=1)
 
     def documents(self, key: Key[Array, ""], n: int) -> Int[Array, "n T"]:
-        """Reviews in which dish and film were both liked or both not, closed by `it was great` or `it was terrible`."""
+        """Draw reviews that like both dish and film or neither, and end in `it was great` or `it was terrible`."""
         keys = jax.random.split(key, 3)
         liked = jax.random.bernoulli(keys[0], shape=(n,)).astype(int)
         said = jnp.where(jax.random.bernoulli(keys[1], self.closing, (n,)), liked, 1 - liked)
@@ -70,17 +71,18 @@ class Reviews:
         return jnp.concatenate([texts, closing(n), jnp.where(said == 1, GREAT, TERRIBLE)[:, None]], axis=1)
 
     def task(self, key: Key[Array, ""], n: int, topic: str = "dish") -> tuple[Int[Array, "n T"], Float[Array, " n"]]:
-        """Reviews whose classes 1 and -1 tell whether the dish was liked, for any opinion of the film, in halves.
+        """Draw reviews, half of which are of class 1 (the topic was liked) and half of class -1, with any opinion of
+        the other topic.
 
-        In the documents, both judgements agree, so a model has to learn which words to ignore.
+        In the documents, the two judgements agree. So a model has to learn here which words to ignore.
 
         Args:
-            key: of the reviews.
-            n: how many.
-            topic: "dish" or "film".
+            key: the random key.
+            n: the number of reviews.
+            topic: "dish" or "film", the topic of the classes.
 
         Raises:
-            UnknownNameError: for an unknown topic.
+            UnknownNameError: if the topic is unknown.
         """
         if topic not in TOPICS:
             raise UnknownNameError(f"topic {topic!r}", rule=f"one of {', '.join(TOPICS)}")
@@ -92,12 +94,12 @@ class Reviews:
 
 
 def closing(n: int) -> Int[Array, "n 2"]:
-    """`it was`, n times."""
+    """Return the tokens `it was`, n times."""
     return jnp.tile(jnp.array([IT, WAS]), (n, 1))
 
 
 def prompted(texts: Int[Array, "n T"]) -> Int[Array, "n T3"]:
-    """Texts with `it was` and the mask behind them."""
+    """Append `it was` and the mask to each text."""
     return jnp.concatenate([texts, closing(len(texts)), jnp.full((len(texts), 1), MASK)], axis=1)
 
 

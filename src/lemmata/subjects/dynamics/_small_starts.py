@@ -1,4 +1,6 @@
-"""Linear self-supervised models before training: a contrastive matrix of known modes and a start of unit size."""
+"""Linear self-supervised models before training. Each has a contrastive matrix with known modes and a start of unit
+size.
+"""
 
 import equinox as eqx
 import jax
@@ -36,12 +38,12 @@ class SmallStart(eqx.Module):
 
     @property
     def matrix(self) -> Float[Array, "m m"]:
-        """Gamma."""
+        """The matrix Gamma."""
         return (self.vectors * self.eigenvalues) @ self.vectors.T
 
 
 def rotation(key: Key[Array, ""], m: int) -> Float[Array, "m m"]:
-    """A random orthogonal matrix, a product of reflections."""
+    """Return a random orthogonal matrix as a product of reflections."""
     found = jnp.eye(m)
     for own in jax.random.split(key, _REFLECTIONS):
         normal = jax.random.normal(own, (m,))
@@ -52,8 +54,8 @@ def rotation(key: Key[Array, ""], m: int) -> Float[Array, "m m"]:
 class SmallStarts(Population[SmallStart]):
     """d + 1 positive modes, each 0.35 to 0.6 times the mode before it, then one mode of 0 and one negative mode.
 
-    paired: the first two are equal, like the cosine and the sine of a frequency if data and views look the same after
-    every shift.
+    If the spectrum is "paired", the first two modes are equal. This happens for the cosine and the sine of a frequency
+    if data and views look the same after every shift.
     """
 
     spectrum: str = "apart"
@@ -81,11 +83,11 @@ class SmallStarts(Population[SmallStart]):
         ordered = jnp.min(-jnp.diff(problem.eigenvalues))
         return [
             Hypothesis(
-                "there are positive modes for all outputs",
+                "there is a positive mode for each output",
                 problem.leading.min(),
                 ">",
                 0.0,
-                "other modes are never learned",
+                "a mode that is not positive is never learned",
             ),
-            Hypothesis("eigenvalues descend", ordered, ">=", 0.0, "modes are counted from the fastest"),
+            Hypothesis("eigenvalues descend", ordered, ">=", 0.0, "modes are numbered from the fastest"),
         ]

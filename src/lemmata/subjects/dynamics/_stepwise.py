@@ -1,4 +1,6 @@
-"""Self-supervised learning with a linear model: which mode is learned at which time, and the loss in between."""
+"""Self-supervised learning with a linear model: the time at which each mode is learned, and the loss between these
+times.
+"""
 
 import equinox as eqx
 import jax
@@ -23,7 +25,7 @@ class StepwisePrediction(eqx.Module):
         size_j(t) = 1 / (1 + (1/(s_j² gamma_j) - 1) exp(-8 gamma_j t)),
 
     which reaches 1/2 at the step time tau_j = ln(1/(s_j² gamma_j) - 1) / (8 gamma_j). The loss is sum_j (1 - size_j)².
-    If the steps are apart, it is d - j between steps j and j + 1.
+    If the steps are well separated, the loss is d - j between steps j and j + 1.
 
     Args:
         eigenvalues: gamma_1 >= ... >= gamma_d > 0, of Gamma.
@@ -40,7 +42,7 @@ class StepwisePrediction(eqx.Module):
 
     @property
     def plateaus(self) -> Float[Array, " steps"]:
-        """The losses before the first step, between steps, and after the last step. They are d, d - 1, ..., 0."""
+        """The losses d, d - 1, ..., 0 before the first step, between steps, and after the last step."""
         d = len(self.eigenvalues)
         return jnp.arange(d, -1.0, -1.0)
 
@@ -49,12 +51,12 @@ class StepwisePrediction(eqx.Module):
         return jax.nn.sigmoid(8 * self.eigenvalues * (jnp.asarray(times)[..., None] - self.times))
 
     def loss(self, times: Float[ArrayLike, "*t"]) -> Float[Array, "*t"]:
-        """The loss at times."""
+        """The loss at given times."""
         return jnp.sum((1 - self.sizes(times)) ** 2, axis=-1)
 
 
 def aligned_start(weights: Float[Array, "d m"], vectors: Float[Array, "m k"]) -> Float[Array, " k"]:
-    """The sizes s_1, ..., s_k with which a small start W begins the modes v_1, ..., v_k, the fastest first.
+    """Return the sizes s_1, ..., s_k of the modes v_1, ..., v_k in a small start W, the fastest mode first.
 
     While W is small, mode j grows along W v_j. Its part along the outputs that faster modes have taken is corrected
     once these modes are learned. So s_j is the length of the part of W v_j that is orthogonal to W v_1, ..., W v_{j-1}.
@@ -62,7 +64,7 @@ def aligned_start(weights: Float[Array, "d m"], vectors: Float[Array, "m k"]) ->
 
     Args:
         weights: W.
-        vectors: eigenvectors of Gamma as columns, by falling eigenvalue; at most d of them.
+        vectors: at most d eigenvectors of Gamma as columns, in descending order of their eigenvalues.
 
     Raises:
         ShapeError: if they do not fit each other.
@@ -84,7 +86,9 @@ def aligned_start(weights: Float[Array, "d m"], vectors: Float[Array, "m k"]) ->
 
 @jax.jit
 def _left_over(columns: Float[Array, "d k"]) -> Float[Array, " k"]:
-    """Gram-Schmidt. The result is the length of each column minus its projections on the previous columns."""
+    """Orthogonalise by Gram-Schmidt, and return the length of each column without its projections on the previous
+    columns.
+    """
     lengths = []
     for _ in range(columns.shape[1]):
         length = jnp.linalg.norm(columns[:, 0])
@@ -101,26 +105,26 @@ def stepwise_times(
     start: float | Float[Array, "d m"] | Float[Array, ""],
     kernel: AbstractKernel | None = None,
 ) -> StepwisePrediction:
-    """When a linear or kernel model learns each dimension of its embedding from pairs of views.
+    """Predict when a linear or kernel model learns each dimension of its embedding from pairs of views.
 
     For a linear model, Gamma = sum_i (x_i x_i'^T + x_i' x_i^T)/(2n). With a kernel, Gamma has the eigenvalues of
-    `contrastive_gram`. The flow is that of the loss |C - I|², where C is the embeddings' cross-correlation, with all
-    weights at rate 1. For a network of large width, the kernel is its tangent kernel.
+    `contrastive_gram`. The model follows the gradient flow of the loss |C - I|² with rate 1 for all weights, where C
+    is the embeddings' cross-correlation. For a very wide network, use its tangent kernel.
 
     Args:
         x: n points.
-        views: row by row, other views of them.
-        dimension: d, outputs of the model.
-        start: the size s of every mode at time 0. Without a kernel, `start` may also be the weights W(0) of the model.
-            Their sizes are given by `aligned_start`.
-        kernel: K; None is the linear model.
+        views: another view of each point, in the same order.
+        dimension: d, the number of outputs of the model.
+        start: the size s of every mode at time 0. Without a kernel, `start` may also be the weights W(0) of the model;
+            `aligned_start` then gives the sizes.
+        kernel: K, or None for the linear model.
 
     Raises:
         SettingError: for a dimension below 1 or above the number of positive eigenvalues, or a start that is not
             positive. It is also raised for a start so large that s_j² gamma_j is above 1/2, because the step is then
             before time 0.
-        ShapeError: if the views are not of the same shape, or weights do not fit.
-        DataError: for entries that are not finite.
+        ShapeError: if x and views differ in shape, or the weights do not fit them.
+        DataError: if an entry is not finite.
         PrecisionError: if float64 is off.
 
     Example:

@@ -1,4 +1,6 @@
-"""What a linear or kernel model has learned at the end of self-supervised training from a small start."""
+"""The embedding that a linear or kernel model has learned at the end of self-supervised training from a small
+start.
+"""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -13,20 +15,20 @@ from ._contrast import check_views, contrastive_matrix, leading_modes, root_of_v
 def terminal_weights(
     x: Float[Array, "n m"], views: Float[Array, "n m"], dimension: int
 ) -> tuple[Float[Array, "d m"], Float[Array, " d"]]:
-    """W = diag(gamma^(-1/2)) V' with the d leading modes of Gamma, and gamma. W is the limit of a linear model.
+    """Return W = diag(gamma^(-1/2)) V' and gamma, from the d leading eigenvectors V and eigenvalues gamma of Gamma.
 
-    It has loss |W Gamma W' - I|² = 0, and of all weights that have it the least norm, |W|² = sum_j 1/gamma_j. Training
-    ends at a rotation of it from a small start.
+    From a small start, a linear model's training ends at a rotation of W. The loss |W Gamma W' - I|² of W is 0. Of all
+    weights with loss 0, W has the least norm, |W|² = sum_j 1/gamma_j.
 
     Args:
         x: n points.
-        views: row by row, other views of them.
-        dimension: d, outputs of the model.
+        views: another view of each point, in the same order.
+        dimension: d, the number of outputs of the model.
 
     Raises:
         SettingError: for a dimension below 1 or above the number of positive eigenvalues.
         ShapeError: if the views are not of the same shape.
-        DataError: for entries that are not finite.
+        DataError: if an entry is not finite.
 
     Example:
         >>> import jax.numpy as jnp
@@ -42,13 +44,13 @@ def terminal_weights(
 
 
 class TerminalEmbedding(eqx.Module):
-    """f(z) = A' [K(z, x_1), ..., K(z, x_n), K(z, x_1'), ..., K(z, x_n')]: the embedding that training ends at.
+    """The embedding f(z) = A' [K(z, x_1), ..., K(z, x_n), K(z, x_1'), ..., K(z, x_n')] at which training ends.
 
     Args:
         kernel: K.
-        points: all 2n views, those of x first.
+        points: all 2n views, first x_1, ..., x_n, then x_1', ..., x_n'.
         coefficients: A.
-        eigenvalues: gamma_1 >= ... >= gamma_d, of the modes that have been learned.
+        eigenvalues: gamma_1 >= ... >= gamma_d, the eigenvalues of the learned modes.
     """
 
     kernel: AbstractKernel
@@ -57,32 +59,32 @@ class TerminalEmbedding(eqx.Module):
     eigenvalues: Float[Array, " d"]
 
     def __call__(self, z: Float[Array, "p m"]) -> Float[Array, "p d"]:
-        """The embeddings of points, one in each row."""
+        """Return the embeddings of points, one in each row."""
         return gram(self.kernel, z, self.points) @ self.coefficients
 
 
 def terminal_embedding(
     kernel: AbstractKernel, x: Float[Array, "n m"], views: Float[Array, "n m"], dimension: int
 ) -> TerminalEmbedding:
-    """The embedding of least norm whose cross-correlation between views is the identity, in closed form.
+    """Return the embedding of least norm whose cross-correlation between views is the identity.
 
     Let K be the kernel on all 2n views, P the swap of the two views of every point, and gamma, B the d leading
     eigenpairs of K^(1/2) P K^(1/2)/(2n). Then
 
         f(z) = diag(gamma^(-1/2)) B' K^(-1/2) [K(z, x_1), ..., K(z, x_n')],
 
-    up to a rotation. With views that are the points themselves it is kernel PCA without centring, whitened.
+    up to a rotation. If the views equal the points, f is whitened kernel PCA without centring.
 
     Args:
-        kernel: K, the tangent kernel if a network is meant.
+        kernel: K; for a very wide network, its tangent kernel.
         x: n points.
-        views: row by row, other views of them.
-        dimension: d.
+        views: another view of each point, in the same order.
+        dimension: d, the number of outputs.
 
     Raises:
         SettingError: for a dimension below 1 or above the number of positive eigenvalues.
         ShapeError: if the views are not of the same shape.
-        DataError: for entries that are not finite.
+        DataError: if an entry is not finite.
         PrecisionError: if float64 is off.
 
     Example:

@@ -9,7 +9,7 @@ from lemmata.architectures import Serial
 
 
 def small_network(network: Serial, key: Key[Array, ""], inputs: int, scale: float) -> tuple[tuple, Float[Array, "d N"]]:
-    """Parameters with the readout's weights times the scale."""
+    """Draw parameters, multiply the readout by the scale, and return the parameters and the readout's weights."""
     params, _ = network.init(key, inputs)
     readout = jax.tree.map(lambda part: scale * part, params[-1])
     return (*params[:-1], readout), readout["weight"]
@@ -19,17 +19,18 @@ def small_network(network: Serial, key: Key[Array, ""], inputs: int, scale: floa
 def correlations(
     network: Serial, params: tuple, x: Float[Array, "n m"], views: Float[Array, "n m"], step: Array, steps: int
 ) -> tuple[tuple, Float[Array, "steps d d"]]:
-    """Parameters after steps of training on |C - I|², and C, the cross-correlation of the embeddings, before each step.
+    """Train on |C - I|², where C is the cross-correlation of the embeddings. Return the parameters at the end, and C
+    before each step.
 
-    Classical Runge-Kutta steps of the gradient flow of all parameters.
+    The gradient flow of all parameters is integrated with classical Runge-Kutta steps.
 
     Args:
         network: a network of d outputs.
         params: its parameters at the start.
         x: n points.
-        views: other views of them.
-        step: length of a step.
-        steps: how many.
+        views: another view of each point.
+        step: the length of a step.
+        steps: the number of steps.
     """
 
     def correlation(own: tuple) -> Array:

@@ -10,13 +10,13 @@ from lemmata.subjects.dynamics._small_starts import rotation
 
 
 class ViewPairs(eqx.Module):
-    """n clean points z_i, the deviations of two noises, and new points.
+    """Clean points z_1, ..., z_n, the size of the noise in their two views, and new points.
 
     Args:
         clean: z_i, one in each row.
         deviation: a square root of the covariance of each view's noise.
         new: other points.
-        dimension: outputs of a model of them.
+        dimension: the number of outputs of a model.
     """
 
     clean: Float[Array, "n m"]
@@ -25,17 +25,17 @@ class ViewPairs(eqx.Module):
     dimension: int = eqx.field(static=True)
 
     def views(self, key: Key[Array, ""]) -> tuple[Float[Array, "n m"], Float[Array, "n m"]]:
-        """Two views x_i = z_i + A e_i, x_i' = z_i + A e_i' with independent standard normal e."""
+        """Draw two views x_i = z_i + A e_i, x_i' = z_i + A e_i', where A is `deviation` and e are standard normal."""
         noise = jax.random.normal(key, (2, *self.clean.shape)) @ self.deviation.T
         return self.clean + noise[0], self.clean + noise[1]
 
 
 class NoisyViews(Population[ViewPairs]):
-    """Clean points with standard deviations that fall from coordinate to coordinate, in rotated axes; noise in some.
+    """Clean points whose standard deviations fall from coordinate to coordinate, in rotated axes, and their noise.
 
     The noise is largest where the points vary least. In the last coordinate, its variance is `noise` times the largest
-    variance of the points. In the first coordinate, it is a tenth of that. In between, it is geometric. With `near` a
-    verification keeps the number of rows within a quarter of its default.
+    variance of the points. In the first coordinate, it is a tenth of that. In between, it grows geometrically. With
+    `near`, extra settings keep the number of rows within a quarter of its default.
     """
 
     rows: int = 60
@@ -53,7 +53,7 @@ class NoisyViews(Population[ViewPairs]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ViewPairs:
-        """Standard normal coordinates times their deviations."""
+        """Draw standard normal coordinates and multiply them by their deviations."""
         keys, m = jax.random.split(key, 3), self.inputs
         axes = rotation(keys[0], m)
         sizes = self.decay ** (jnp.arange(m) / 2)
@@ -65,5 +65,11 @@ class NoisyViews(Population[ViewPairs]):
     def hypotheses(self, problem: ViewPairs) -> list[Hypothesis]:
         n, m = problem.clean.shape
         return [
-            Hypothesis("more pairs of views than coordinates", n, ">", m, "otherwise the modes are those of the sample")
+            Hypothesis(
+                "more pairs of views than coordinates",
+                n,
+                ">",
+                m,
+                "otherwise the modes are those of the sample, not of the distribution",
+            )
         ]

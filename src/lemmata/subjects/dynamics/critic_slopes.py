@@ -1,4 +1,4 @@
-"""Where a wide discriminator has a gradient. If its units are ReLUs, it has none at its training points.
+"""The points where a wide discriminator has a gradient. With ReLU units, it has no gradient at its training points.
 
 A trained discriminator is f(z) = sum_i c_i K(z, z_i). Tangent kernels of ReLU networks contain the angle between their
 arguments, which has a cone at z = z_i. So f has a gradient almost everywhere, but not at the generated points, where a
@@ -36,7 +36,7 @@ ABOUT = {"tool": "reproducing kernels", "architecture": "dense network", "object
 
 
 class LineOfCritic(eqx.Module):
-    """Real and generated points, a unit direction, and what the network is.
+    """Real and generated points, a unit direction, and the kind of network.
 
     Args: real, fake: points, one in each row.
         direction: a unit vector.
@@ -52,7 +52,7 @@ class LineOfCritic(eqx.Module):
 
 
 class LinesOfCritics(Population[LineOfCritic]):
-    """Normal points around two centres, and a direction that is nowhere nearly radial."""
+    """Normal points around two centres, and a random direction."""
 
     bias: float = 1.0
     network: str = "relu"
@@ -72,16 +72,16 @@ class LinesOfCritics(Population[LineOfCritic]):
         return LineOfCritic(real, fake, direction / jnp.linalg.norm(direction), setting["bias"], setting["network"])
 
     def hypotheses(self, problem: LineOfCritic) -> list[Hypothesis]:
-        """Points that differ from each other and from the origin, as is almost surely the case."""
+        """Check that points differ from each other and from the origin, which is almost surely true."""
         points = jnp.concatenate([problem.real, problem.fake])
         apart = jnp.sum((points[:, None] - points) ** 2, axis=2) + jnp.diag(jnp.sum(points**2, axis=1))
         return [
             Hypothesis(
-                "points are apart from each other and from 0",
+                "the points are apart from each other and from 0",
                 apart.min(),
                 ">",
                 1e-6,
-                "otherwise kinks of other points interfere",
+                "otherwise kinks at other points interfere",
             )
         ]
 
@@ -92,13 +92,13 @@ _NEAR = 1e-3
 
 
 def _critic(problem: LineOfCritic) -> Critic:
-    """The critic after unit time on the IPM, with one hidden layer."""
+    """Return the critic with one hidden layer after training for unit time with the IPM loss."""
     network = (relu_network if problem.network == "relu" else erf_network)(1, bias_std=problem.bias)
     return critic(TangentKernel(network), problem.real, problem.fake, 1.0)
 
 
 def _jump(problem: LineOfCritic, at: Float[Array, " d"], step: float) -> Array:
-    """(f(x + h v) + f(x - h v) - 2 f(x))/h: the jump of the slope along v as h -> 0."""
+    """Return (f(x + h v) + f(x - h v) - 2 f(x))/h, which tends to the jump of the slope along v as h -> 0."""
     line = at + step * jnp.asarray([[1.0], [0.0], [-1.0]]) * problem.direction
     before, here, after = _critic(problem)(line)
     return (before + after - 2 * here) / step
@@ -116,7 +116,7 @@ class KinkAtSamples(Claim[LineOfCritic]):
     """
 
     title = "The kink of a ReLU discriminator at a generated point"
-    source = Source(_PAPER, "Abstract, architecture", note="one hidden layer, with the jump")
+    source = Source(_PAPER, "Abstract, architecture", note="one hidden layer, with the size of the jump")
     population = LinesOfCritics()
     relation = Limit(along="1/h", rungs=_INVERSE_STEPS, margin=0.01, resolution=0.05)
     control = Control("the jump of the slope is half as large", lambda jump, problem: jump / 2)
@@ -201,6 +201,6 @@ class NoBiasesAtOrigin(Claim[LineOfCritic]):
         return _jump(problem, jnp.zeros_like(problem.direction), _NEAR)
 
     def condition(self, problem: LineOfCritic) -> Array:
-        """Terms of the size of the points' norms, which may cancel."""
+        """The values of f are of the size of the points' norms and may cancel in the difference."""
         size = jnp.linalg.norm(jnp.concatenate([problem.real, problem.fake]), axis=1).max()
         return 1e2 * (1 + size / jnp.abs(self.predict(problem)))

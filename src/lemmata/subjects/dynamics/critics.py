@@ -1,9 +1,11 @@
-"""Discriminators in the space of a kernel: how gradient flow trains them, and what their loss alone does not determine.
+"""Discriminators in the space of a kernel: their training by gradient flow, and their gradients, which their loss does
+not determine.
 
-Train a discriminator of infinite width on fixed points. It moves in the space of its tangent kernel, everywhere at
-once: df(z)/dt = -sum_i K(z, z_i) dL/df(z_i). This theory gives the function after a finite time, its size, and how fast
-networks of finite width approach it. It assumes f = 0 at the start and gradient flow. It does not explain
-discriminators that keep their weights from one step of the generator to the next.
+Train a discriminator of infinite width on fixed points. It moves in the space of its tangent kernel K, at all points z
+at once: df(z)/dt = -sum_i K(z, z_i) dL/df(z_i), where L is the loss on the training points z_i. This theory gives the
+function after a finite time, its size, and how fast networks of finite width approach it. It assumes f = 0 at the
+start and gradient flow. It does not explain discriminators that keep their weights from one step of the generator to
+the next.
 """
 
 import equinox as eqx
@@ -30,7 +32,9 @@ _NETWORKS = 16
 
 @eqx.filter_jit
 def integrated(problem: Clouds, at: Float[Array, "p d"]) -> Float[Array, " p"]:
-    """The values at points after the flow of all values at once, by classical Runge-Kutta steps."""
+    """Integrate the flow of all values together by classical Runge-Kutta steps, and return the values at given
+    points.
+    """
     clouds = jnp.concatenate([problem.real, problem.fake])
     cross = gram(_KERNEL, jnp.concatenate([clouds, at]), clouds)
     n, count = len(problem.real), len(clouds)
@@ -78,9 +82,10 @@ class TrainedCritic(Claim[Clouds]):
         return integrated(problem, problem.other)
 
     def condition(self, problem: Clouds) -> Array:
-        """Rounding of every step, and what Runge-Kutta steps of order 4 leave: h^5/120 a step of exp(-h).
+        """Allow for the rounding error of every step, and for the Runge-Kutta error: h^5/120 in each step of exp(-h).
 
-        LSGAN's mode of eigenvalue S has h = 2 tau S/steps, contracts after it, and enters f divided by S.
+        For LSGAN, the mode of eigenvalue S has h = 2 tau S/steps, later steps shrink its error, and it enters f
+        divided by S.
         """
         clouds = jnp.concatenate([problem.real, problem.fake])
         pulls, largest = gram(_KERNEL, problem.other, clouds) / len(problem.real), jnp.abs(_values(problem, 1.0)).max()
@@ -112,7 +117,7 @@ class CriticNorm(Claim[Clouds]):
     stated = Kind.LEMMA
     population = ShiftedClouds(losses=("lsgan", "vanilla"), time=0.3)
     relation = AtMost()
-    control = Control("0.8 of the bound is enough", lambda bound, problem: 0.8 * bound)
+    control = Control("the norm is at most 0.8 of the bound", lambda bound, problem: 0.8 * bound)
     controls = "the size of a discriminator, and thus its slopes if the kernel is smooth"
     unexplained = "losses that change while the discriminator is trained"
     traced = False
@@ -162,7 +167,7 @@ class OptimumLeavesSlopesOpen(Claim[Clouds]):
         return _reached(problem, _wanted(problem))
 
     def condition(self, problem: Clouds) -> Array:
-        """Neighbours at a distance r make derivatives of the kernel equal up to r², twice."""
+        """Allow for neighbours at distance r, whose kernel derivatives agree up to r²; this enters twice."""
         clouds = jnp.concatenate([problem.real, problem.fake])
         apart = jnp.sum((clouds[:, None] - clouds) ** 2, axis=2) + 1e9 * jnp.eye(len(clouds))
         return 1e5 / jnp.minimum(apart.min() / _NARROW.lengthscale**2, 1.0) ** 3
@@ -170,7 +175,7 @@ class OptimumLeavesSlopesOpen(Claim[Clouds]):
 
 @eqx.filter_jit
 def _reached(problem: Clouds, wanted: Float[Array, "m d"]) -> Array:
-    """Gradients and loss of the Hermite interpolant f(z) = sum a_i K(z, z_i) + sum <b_i, grad_2 K(z, x_i)>."""
+    """Return gradients and loss of the Hermite interpolant f(z) = sum a_i K(z, z_i) + sum <b_i, grad_2 K(z, x_i)>."""
     clouds, fake = jnp.concatenate([problem.real, problem.fake]), problem.fake
     count, n = len(clouds), len(problem.real)
     labels = jnp.where(jnp.arange(count) < n, 1.0, -1.0)
@@ -190,7 +195,7 @@ def _reached(problem: Clouds, wanted: Float[Array, "m d"]) -> Array:
 
 
 def _wanted(problem: Clouds) -> Array:
-    """Vectors of length about 1 that are not used elsewhere."""
+    """Return vectors g_i of length about 1 that are not used elsewhere."""
     return jnp.sin(1e3 * (problem.fake + 0.1 * jnp.arange(problem.fake.shape[1])))
 
 
@@ -218,7 +223,9 @@ class FiniteWidthCritic(Claim[Clouds]):
     predict = -0.5
 
     def measure_at(self, problem: Clouds, key: Key[Array, ""], width: float) -> Array:
-        """Root mean square, over networks and other points, of their distance from the critic of infinite width."""
+        """Return the root mean square, over networks and other points, of the distance to the critic of infinite
+        width.
+        """
         found = _all_trained(_network(int(width)), jax.random.split(key, _NETWORKS), problem)
         return jnp.sqrt(jnp.mean((found - _limit(problem)) ** 2))
 
@@ -229,18 +236,18 @@ def _network(width: int) -> Serial:
 
 @eqx.filter_jit
 def _limit(problem: Clouds) -> Float[Array, " p"]:
-    """The critic of infinite width at the other points; the kernel does not depend on the width."""
+    """Return the critic of infinite width at the other points. The kernel does not depend on the width."""
     return critic(TangentKernel(_network(1)), problem.real, problem.fake, problem.time)(problem.other)
 
 
 @eqx.filter_jit
 def _all_trained(network: Serial, keys: Key[Array, " k"], problem: Clouds) -> Float[Array, "k p"]:
-    """Values at the other points of a network trained from each key."""
+    """Return, for each key, the values of a trained network at the other points."""
     return jax.vmap(lambda own: _trained(network, own, problem))(keys)
 
 
 def _trained(network: Serial, key: Key[Array, ""], problem: Clouds) -> Float[Array, " p"]:
-    """Values at the other points after 20 steps of gradient descent on the two halves."""
+    """Return the values at the other points after 20 steps of gradient descent on both halves."""
     first, _ = network.init(key, problem.real.shape[1])
 
     def outputs(halves: tuple, z: Array) -> Array:

@@ -1,11 +1,12 @@
-"""Fine-tuning of a language model as kernel regression, with a prompt that pre-training knows, and without a prompt.
+"""Fine-tuning of a language model as kernel regression, with a prompt that occurred in pre-training, and without a
+prompt.
 
-Training is that of a kernel under two conditions: (1) outputs move as their linearisation in the parameters predicts,
-and (2) the gradients, and therefore the kernel, do not change. Both hold in the limit of infinite width if the
-derivative of the loss is small at the start. This is so if pre-training has nearly solved the task already, because
-then little has to move. A prompt asks for a word that pre-training has learned to predict, whereas a new head has
-learned nothing. This theory predicts the direction of small changes. It does not give the width that is enough, or the
-tasks that pre-training has nearly solved.
+Fine-tuning is equivalent to training with a fixed kernel under two conditions: (1) outputs move as their linearisation
+in the parameters predicts, and (2) the gradients, and therefore the kernel, do not change. Both hold in the limit of
+infinite width if the derivative of the loss is small at the start. The derivative is small if pre-training has nearly
+solved the task already, because the outputs then have to move little. A prompt asks for a word that pre-training has
+learned to predict, whereas a new head has learned nothing. This theory predicts the direction of small changes. It
+does not say which width is enough, or which tasks pre-training has nearly solved.
 
 The models here have two layers of width 16. They are pre-trained for a second on reviews in a made-up language, in
 which praise of a dish and praise of a film go together. The tasks ask about one of the two, with 16 rows per class.
@@ -47,13 +48,13 @@ _RIDGE = 0.01
 
 
 def _moved(way: Way) -> tuple[float, float]:
-    """The linearisation error and the relative change of the kernel after fine-tuning."""
+    """Return the linearisation error and the relative change of the kernel after fine-tuning."""
     found = kernel_behaviour(way.f, way.path, way.texts)
     return found.linearisation[-1], found.change[-1]
 
 
 def _curved(way: Way) -> tuple[Array, Array]:
-    """Logarithms of both after fine-tuning, over the root mean square that outputs moved."""
+    """Return the logarithms of both, each divided by the root mean square movement of the outputs."""
     start, end = (way.outputs(params, way.texts) for params in (way.path[0], way.path[-1]))
     error, change = _moved(way)
     moved = jnp.sqrt(jnp.mean((end - start) ** 2))
@@ -80,7 +81,7 @@ class PromptsLinearise(Claim[FewShotTask]):
     controls = "whether outputs move as their linearisation predicts"
     unexplained = "the size of the error, which depends on these models"
     reading = (
-        "Rung 0 is the prompt and rung 1 the fresh head, and both are trained to the same loss. A first version "
+        "Size 0 is the prompt and size 1 the fresh head, and both are trained to the same loss. A first version "
         "compared errors at that loss, where outputs with the prompt have moved less, and counted tasks on which "
         "they need not move. A second version compared means over 48 tasks at equal movement, which also supported "
         "the claim"
@@ -113,7 +114,7 @@ class PromptsKeepTheKernel(Claim[FewShotTask]):
     controls = "how much the kernel changes during fine-tuning"
     unexplained = "the size of the change, which depends on these models"
     reading = (
-        "Rung 0 is the prompt and rung 1 the fresh head, and both are trained to the same loss. A first version "
+        "Size 0 is the prompt and size 1 the fresh head, and both are trained to the same loss. A first version "
         "compared changes at that loss, where outputs with the prompt have moved less"
     )
     traced = False
@@ -146,10 +147,10 @@ class UnrelatedWordsBreakIt(Claim[FewShotTask]):
         "-0.2 and 0.3)"
     )
     reading = (
-        "A task is nearly solved if outputs have to move little to reach a loss. Rung 0 are words of the task and "
-        "rung 1 unrelated words, and both are trained to the same loss. Comparisons at equal movements were tried "
-        "twice and left the question open. So the claim compares equal losses, as its first version did, on tasks "
-        "that training moves"
+        "A task is nearly solved if outputs have to move little to reach a loss. Size 0 is the words of the task and "
+        "size 1 the unrelated words. The model is trained to the same loss with both. Comparisons at equal movements "
+        "were tried twice and left the question open. So the claim compares equal losses, as its first version did, "
+        "on tasks that training moves"
     )
     traced = False
     trials = 24
@@ -208,10 +209,10 @@ class KernelPredictsOutputs(Claim[FewShotTask]):
     controls = "outputs of a fine-tuned model on unseen texts"
     unexplained = "the remaining distance, nearly half of the movement in training"
     reading = (
-        "To describe fine-tuning is to predict its outputs, and not only their size. Rung 0 are the outputs before "
-        "training, rescaled, and rung 1 is the tangent kernel. A first version put the nearer of rescaled outputs "
-        "and a kernel of word counts on rung 0, task by task. 48 trials left that open, and 96 trials supported it "
-        "only on dishes"
+        "To describe fine-tuning is to predict its outputs, and not only their size. Size 0 is the rescaled outputs "
+        "before training, and size 1 is the tangent kernel. In a first version, size 0 was, for each task, the "
+        "nearer of the rescaled outputs and a kernel of word counts. With 48 trials that version was undecided, and "
+        "with 96 trials it was supported only on dishes"
     )
     traced = False
     trials = 48
@@ -244,9 +245,9 @@ class KernelPredictsAccuracy(Claim[FewShotTask]):
     unexplained = "single texts, on which the kernel and fine-tuning differ"
     reading = (
         "To describe fine-tuning is to gain as much accuracy, within a point. The claim is about films, where the "
-        "gain is near five points (on dishes, which were used at first, it is two). A kernel of word counts gains "
-        "as much, so accuracy alone is not evidence for the tangent kernel. The claim was tried with 24 trials, "
-        "then 96, before 48 were set"
+        "gain is near five points (on dishes, which were used at first, it is two). A kernel of word counts gains as "
+        "much, so accuracy alone is not evidence for the tangent kernel. The claim was tried with 24 trials and then "
+        "with 96, before the number was set to 48"
     )
     traced = False
     trials = 48
@@ -281,9 +282,9 @@ class FewRowsDoNotOverfit(Claim[FewShotTask]):
     )
     reading = (
         "Not to overfit is to be more accurate on unseen rows than without the training rows, and than with few "
-        "parameters. Rung 0 are the outputs before training, rung 1 word counts and rung 2 the tangent kernel. Rung "
-        "1 was added after two looks, at 16 and 48 tasks of each topic. Words of the prompt are also counted, which "
-        "makes the null hypothesis harder to beat"
+        "parameters. Size 0 is the outputs before training, size 1 the word counts and size 2 the tangent kernel. "
+        "Size 1 was added after two looks at the data, at 16 and 48 tasks of each topic. Words of the prompt are "
+        "also counted, which makes the null hypothesis harder to beat"
     )
     traced = False
     trials = 96
@@ -300,18 +301,22 @@ class FewRowsDoNotOverfit(Claim[FewShotTask]):
 
 
 def _word_counts(way: Way) -> tuple[Array, Array]:
-    """The kernel <c, c'> of the training texts, and of unseen texts with them, where c are the counts of words."""
+    """Return the kernel <c, c'> between training texts, and between unseen and training texts, where c are word
+    counts.
+    """
     texts, unseen = (jax.nn.one_hot(own, REVIEWS.vocabulary).sum(axis=1) for own in (way.texts, way.unseen))
     return texts @ texts.T, unseen @ texts.T
 
 
 def _kernels(way: Way) -> tuple[Array, Array]:
-    """The kernels of the training texts, and of unseen texts with them."""
+    """Return the tangent kernel between training texts, and between unseen and training texts."""
     return way.kernels.sgd, fine_tuning_kernels(way.f, way.params, way.unseen, way.texts).sgd
 
 
 def _by_descent(way: Way, kernel: Array, cross: Array) -> Array:
-    """Outputs on unseen texts of descent with a kernel from where the model starts, by the steps of its fine-tuning."""
+    """Return outputs on unseen texts after logistic descent with a kernel. It starts at the model's outputs and has
+    the steps of its fine-tuning.
+    """
     start, start_at = (way.outputs(way.params, texts) for texts in (way.texts, way.unseen))
     rate = 4 * len(way.y) / jnp.linalg.eigvalsh(kernel)[-1]  # as `Way.rate`
     return logistic_descent(kernel, way.y, cross, rate=rate, steps=STEPS, until=UNTIL, start=start, start_at=start_at)

@@ -35,8 +35,8 @@ class SubspaceKeepsTheKernel(Claim[GradientRows]):
     relation = AtMost(delta=_DELTA)
     control = Control("the differences are at most e c²/3", lambda bound, problem: bound / 3)
     controls = "the kernel of fine-tuning in a random subspace"
-    unexplained = "the dimension that is enough in practice, about a fifth of k"
-    reading = "The statement on low-rank updates in its known form, with the union over 4 N² events"
+    unexplained = "the dimension that is enough in practice, which is about a fifth of k"
+    reading = "This is the statement on low-rank updates in its known form, with the union bound over 4 N² events"
 
     def predict(self, problem: GradientRows) -> Array:
         return _ERROR * jnp.sum(problem.gradients**2, axis=1).max()
@@ -48,5 +48,5 @@ class SubspaceKeepsTheKernel(Claim[GradientRows]):
         return jnp.abs(seen @ seen.T - problem.kernel()).max()
 
     def trivial(self, problem: GradientRows) -> Array:
-        """0 in place of the kernel is off by c² at most."""
+        """If the kernel is replaced by 0, the error is at most c²."""
         return jnp.sum(problem.gradients**2, axis=1).max()

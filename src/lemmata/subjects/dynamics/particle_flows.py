@@ -1,4 +1,5 @@
-"""Generators against a critic of infinite width: with the IPM, descent on the maximum mean discrepancy of its kernel.
+"""Generated points against a critic of infinite width. With the IPM loss, they descend on the kernel's maximum mean
+discrepancy.
 
 At every step of the generator, the critic is trained again for a time tau on the present points, and the points climb
 it. This theory gives the direction in which the points move, the step sizes at which the discrepancy falls, and the
@@ -50,7 +51,7 @@ class IpmIsDiscrepancyFlow(Claim[Clouds]):
         return generator_slopes(found, problem.fake, "ipm")
 
     def condition(self, problem: Clouds) -> Array:
-        """Sums of 2n terms of size tau/n."""
+        """Allow for the rounding error of sums of 2n terms of size tau/n."""
         return 10 * (1 + problem.time / jnp.abs(self.predict(problem)).max())
 
 
@@ -70,7 +71,7 @@ class SmallStepsDescend(Claim[Clouds]):
     population = ShiftedClouds(loss="ipm", losses=("ipm",))
     relation = AtLeast()
     control = Control(
-        "it falls by 1.3 times, twice and four times as much", lambda fall, problem: fall * jnp.array([1.3, 2.0, 4.0])
+        "MMD² falls by 1.3, 2 and 4 times as much", lambda fall, problem: fall * jnp.array([1.3, 2.0, 4.0])
     )
     controls = "whether alternating training converges"
     unexplained = "kernels with kinks at the points, for which even small steps may fail"
@@ -84,7 +85,7 @@ class SmallStepsDescend(Claim[Clouds]):
         return jnp.stack([found[0] - found[1] for found in map(path, _RATES)])
 
     def trivial(self, problem: Clouds) -> Array:
-        """MMD² is at least 0; without theory, it need not fall."""
+        """Without the theory, MMD² need not fall, so the trivial bound on its decrease is 0."""
         return jnp.zeros(len(_RATES))
 
     def condition(self, problem: Clouds) -> Array:
@@ -92,6 +93,6 @@ class SmallStepsDescend(Claim[Clouds]):
 
 
 def _linear(problem: Clouds) -> Array:
-    """The decrease of MMD² by a gradient step, to first order."""
+    """Return the decrease of MMD² by a gradient step, to first order in the step."""
     slopes = jax.grad(lambda fake: squared_discrepancy(_KERNEL, fake, problem.real))(problem.fake)
     return jnp.asarray(_RATES) * len(problem.fake) / 2 * jnp.sum(slopes**2)

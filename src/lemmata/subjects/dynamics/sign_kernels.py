@@ -1,10 +1,10 @@
-"""The kernel of Adam: a first step is a sign, and the kernel of gradients and signs is asymmetric.
+"""The kernel of Adam. Its first step is the sign of the gradient, so its kernel of gradients and signs is asymmetric.
 
 Let g be the gradient of the output in the parameters, and let chi be the derivative of the loss. A step of gradient
 descent on the loss of one example x' moves an output at x by -eta chi <g(x), g(x')>. When both moments are corrected,
 Adam's first step is -eta m/sqrt(v) = -eta sign(chi g(x')). So it moves the output by -eta sign(chi) <g(x), sign g(x')>,
 and the kernel K_A(x, x') = <g(x), sign g(x')> is not symmetric. This theory is about single examples and the first
-step. It does not say how Adam continues, when moments of several gradients mix.
+step. It does not say how Adam continues once its moments mix several gradients.
 """
 
 import jax
@@ -24,13 +24,13 @@ _RUNGS = (2.0**-21, 2.0**-20, 2.0**-19)
 
 
 def _adam(params: dict[str, Array], slopes: dict[str, Array], rate: float) -> dict[str, Array]:
-    """A first step of Adam, from moments that are 0."""
+    """Return the parameters after a first step of Adam, from moments of 0."""
     optimiser = optax.adam(rate, eps=0.0)
     return optax.apply_updates(params, optimiser.update(slopes, optimiser.init(params))[0])  # pyright: ignore
 
 
 def _left(problem: TunedNetwork, moved: dict[str, Array], rate: float) -> Array:
-    """The difference of the outputs from -rate sum_i sign(chi_i) K_A(., x_i)."""
+    """Return the norm of the difference between the outputs' movement and -rate sum_i sign(chi_i) K_A(., x_i)."""
     kernel = fine_tuning_kernels(output, problem.params, problem.x).asymmetric
     change = problem.outputs(moved) - problem.outputs(problem.params)
     return jnp.linalg.norm(change + rate * kernel @ jnp.sign(problem.slopes))
@@ -51,7 +51,7 @@ class AdamOnOneExampleEach(Claim[TunedNetwork]):
     relation = Rate("eta", _RUNGS)
     control = Control("the remainder is of order eta^(3/2)", lambda exponent, problem: exponent - 0.5)
     controls = "the outputs after first steps of Adam"
-    unexplained = "later steps, which remember other gradients"
+    unexplained = "later steps, whose moments contain earlier gradients"
     reading = "Early training means first steps from moments that are 0"
     trials = 64
     predict = 2.0
@@ -84,7 +84,9 @@ class AdamOnABatch(Claim[TunedNetwork]):
     predict = 2.0
 
     def measure_at(self, problem: TunedNetwork, key: Key[Array, ""], rung: float) -> Array:
-        """The gradients of the formula in closed form, and the gradients of the step by automatic differentiation."""
+        """Compare the formula, with gradients in closed form, and the step, with gradients by automatic
+        differentiation.
+        """
         first, second = problem.gradients()
         rows = jnp.concatenate([first.reshape(len(first), -1), second], axis=1)
         slopes = jax.grad(lambda own: jnp.vdot(problem.slopes, problem.outputs(own)))(problem.params)

@@ -1,4 +1,5 @@
-"""Self-supervised learning of a linear model from a small start: the modes of a contrastive matrix, one after another.
+"""Self-supervised learning of a linear model from a small start. It learns the modes of a contrastive matrix one after
+another.
 
 Two views x, x' of every point define Gamma, the symmetrised mean of x x'^T. Let a linear embedding f = W x descend on
 |W Gamma W' - I|², a Barlow Twins loss without normalisation. Then dW/dt = -4 (W Gamma W' - I) W Gamma. While W is
@@ -31,7 +32,7 @@ def _aligned(problem: SmallStart) -> StepwisePrediction:
 
 
 def _visited(steps: StepwisePrediction) -> Float[Array, " t"]:
-    """Six times from half of the first step time to a fifth beyond the last."""
+    """Return six times, from half of the first step time to 1.2 times the last step time."""
     return jnp.linspace(steps.times[0] / 2, 1.2 * steps.times[-1], 6)
 
 
@@ -72,7 +73,9 @@ class StepwiseModes(Claim[SmallStart]):
         return jnp.stack([jnp.diagonal(outputs.T @ w @ problem.matrix @ w.T @ outputs) for w in path])
 
     def condition(self, problem: SmallStart) -> Array:
-        """The integrator's declared tolerance for every e-fold of the fastest mode's odds, 8 gamma_1 t."""
+        """Allow the integrator's tolerance for each e-fold of the fastest mode's odds. There are 8 gamma_1 t such
+        e-folds.
+        """
         folds = 8 * problem.leading[0] * _visited(_aligned(problem))[:, None]
         return jnp.broadcast_to(1 + folds * _TOLERANCE / (32 * jnp.finfo(float).eps), (6, problem.dimension))
 
@@ -97,7 +100,7 @@ class AnySmallStart(Claim[SmallStart]):
     stated = Kind.THEOREM
     population = SmallStarts()
     relation = Limit(along="1/s", rungs=(1e1, 1e3, 1e5), margin=0.001, resolution=0.001, relative=False)
-    control = Control("half a percent of relative distance remains", lambda limit, problem: limit + 0.005)
+    control = Control("a relative distance of half a percent remains", lambda limit, problem: limit + 0.005)
     controls = "when each dimension of an embedding is learned"
     unexplained = "starts that are not small compared with 1/sqrt(gamma)"
     trials = 32
@@ -122,7 +125,7 @@ class StepsApart(Claim[SmallStart]):
     """
 
     title = "Learning steps separate as a power of the scale of the start"
-    source = Source(_PAPER, "Abstract, one at a time", note="with the ratio of the modes")
+    source = Source(_PAPER, "Abstract, one at a time", note="with the ratio of the modes as exponent")
     population = SmallStarts(spectra=("apart", "paired"))
     relation = Rate("1/s", (1e5, 1e6, 1e7, 1e8), margin=0.05, resolution=0.1)
     control = Control("the exponent of s is larger by a quarter", lambda exponent, problem: exponent - 0.25)

@@ -1,4 +1,5 @@
-"""Self-supervised learning in the space of a kernel: its modes from Gram matrices, and their relation to kernel PCA.
+"""Self-supervised learning in the space of a kernel. Its modes follow from Gram matrices and are related to kernel
+PCA.
 
 Let Phi be the features of all 2n views in the feature space of a kernel, and let P swap the two views of every point.
 The contrastive matrix is Gamma = Phi' P Phi/(2n). Its modes are those of K^(1/2) P K^(1/2)/(2n), and the embedding at
@@ -28,7 +29,9 @@ def _seen(problem: ViewPairs) -> tuple[Array, Array]:
 
 @jax.jit
 def features(x: Float[Array, "n m"]) -> Float[Array, "n D"]:
-    """Monomials with <phi(x), phi(y)> = (<x, y> + 1)²: 1, sqrt(2) x_i, x_i², and sqrt(2) x_i x_j for i < j."""
+    """Return features phi with <phi(x), phi(y)> = (<x, y> + 1)²: 1, sqrt(2) x_i, x_i², and sqrt(2) x_i x_j for i <
+    j.
+    """
     m = x.shape[1]
     above = [(i, j) for i in range(m) for j in range(i + 1, m)]
     mixed = [2**0.5 * x[:, i] * x[:, j] for i, j in above]
@@ -51,7 +54,7 @@ class KernelEmbedding(Claim[ViewPairs]):
     stated = Kind.THEOREM
     population = NoisyViews(20, 3)
     relation = Equal(block=2)
-    control = Control("gamma^(-1/4) replaces its square", lambda inner, problem: _half_whitened(problem))
+    control = Control("gamma^(-1/4) replaces gamma^(-1/2)", lambda inner, problem: _half_whitened(problem))
     controls = "the embedding of new points by a kernel model"
     unexplained = "training that stops before a mode is learned"
     traced = False
@@ -67,11 +70,12 @@ class KernelEmbedding(Claim[ViewPairs]):
         return embedded @ embedded.T
 
     def condition(self, problem: ViewPairs) -> Array:
-        """First order in F = K^(-1/2) E K^(-1/2), where E is a rounding error of K of size |K|.
+        """Return the error to first order in F = K^(-1/2) E K^(-1/2), where E is a rounding error of K of size |K|.
 
-        An entry F_jk on modes has |F_jk| <= |E| |u_j| |u_k| with |u_j|² = v_j' (Phi' Phi)^(-1) v_j, Phi the features of
-        all views. In sum_j v_j v_j'/gamma_j, it counts (gamma_j + gamma_k)/(2 gamma_j (gamma_j - gamma_k)) for k > d,
-        and at most 1/gamma_d for k <= d. If new points are expressed in the basis, it counts 1/gamma_j again.
+        An entry of F between modes j and k has |F_jk| <= |E| |u_j| |u_k|. Here |u_j|² = v_j' (Phi' Phi)^(-1) v_j,
+        where Phi are the features of all views. In sum_j v_j v_j'/gamma_j, the entry has the weight (gamma_j +
+        gamma_k)/(2 gamma_j (gamma_j - gamma_k)) for k > d, and at most 1/gamma_d for k <= d. To express new points in
+        the basis adds the weight 1/gamma_j.
         """
         (x, views), d = _seen(problem), problem.dimension
         both = features(jnp.concatenate([x, views]))
@@ -96,7 +100,9 @@ def _half_whitened(problem: ViewPairs) -> Array:
 
 
 def _lost(vectors: np.ndarray, modes: np.ndarray) -> Array:
-    """1 - |V'U|²/d for two orthonormal families of d vectors. One family misses this share of the other."""
+    """Return 1 - |V'U|²/d for two orthonormal families V, U of d vectors: the share of one family that the other
+    misses.
+    """
     return jnp.asarray(1 - np.sum((vectors.T @ modes) ** 2) / vectors.shape[1])
 
 
@@ -128,7 +134,7 @@ class ModesArePcaOfClean(Claim[ViewPairs]):
 
 
 def _more(problem: ViewPairs, key: Key[Array, ""], rows: int) -> ViewPairs:
-    """Equally many clean points, which are normal with the second moments of the problem's own points."""
+    """Draw `rows` clean points, normal with the second moments of the problem's points."""
     root = np.linalg.cholesky(problem.clean.T @ problem.clean / len(problem.clean))
     drawn = jax.random.normal(jax.random.fold_in(key, 1), (rows, len(root)))
     return ViewPairs(drawn @ root.T, problem.deviation, problem.new, problem.dimension)

@@ -1,4 +1,4 @@
-"""Networks that learn in steps: wide networks at the times of their kernel, and small networks, too.
+"""Networks that learn in steps. Wide networks do so at the times of their kernel, and small networks also show steps.
 
 With a small readout a wide network hardly moves its features while its embedding is learned. So the modes of its kernel
 determine when each dimension is learned. This theory is about that limit. It assumes gradient flow on |C - I|², where C
@@ -33,10 +33,10 @@ _QUARTER = 0.25
 def _foreseen(
     kernel: NNGPKernel, outputs: Float[Array, "N d"], x: Float[Array, "n m"], views: Float[Array, "n m"]
 ) -> StepwisePrediction:
-    """The steps of a kernel, from the outputs at all views at the start.
+    """Predict the learning steps of a kernel model from its outputs at all views at the start.
 
-    The terminal embedding has coefficients a_j = K^(-1/2) b_j/sqrt(gamma_j), and an embedding W phi with outputs F on
-    the views has W v_j = F' K^(-1/2) b_j.
+    The terminal embedding has coefficients a_j = K^(-1/2) b_j/sqrt(gamma_j) for mode j. An embedding W phi with
+    outputs F on the views has W v_j = F' K^(-1/2) b_j.
     """
     final = terminal_embedding(kernel, x, views, outputs.shape[1])
     along = outputs.T @ final.coefficients * jnp.sqrt(final.eigenvalues)
@@ -46,7 +46,9 @@ def _foreseen(
 def _course(
     network: Serial, key: Key[Array, ""], problem: ViewPairs
 ) -> tuple[StepwisePrediction, Float[np.ndarray, " t"], Float[np.ndarray, "t d"]]:
-    """The steps that the kernel at infinite width foresees, times, and the eigenvalues of C at them, descending."""
+    """Return the steps that the kernel at infinite width predicts, times, and the descending eigenvalues of C at these
+    times.
+    """
     x, views = problem.views(jax.random.fold_in(key, 1))
     params, _ = small_network(network, key, x.shape[1], _SCALE)
     outputs = jax.vmap(lambda point: network.apply(params, point))(jnp.concatenate([x, views]))
@@ -110,7 +112,9 @@ class SmallNetworksStep(Claim[ViewPairs]):
     trivial = 0.0  # the others are unknown
 
     def measure(self, problem: ViewPairs, key: Key[Array, ""]) -> Array:
-        """1/2 minus the largest eigenvalue of the later modes, and the smallest of the earlier ones minus 1/2."""
+        """Return the smallest margin at any step: 1/2 minus an eigenvalue of a later mode, or that of an earlier mode
+        minus 1/2.
+        """
         _, times, sizes = _course(erf_network(2, 48, outputs=problem.dimension), key, problem)
         margins = []
         for j, at in enumerate(crossings(times, sizes)):

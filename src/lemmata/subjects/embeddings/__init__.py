@@ -1,4 +1,4 @@
-"""Embeddings: conditional laws as operators, and regression under shift."""
+"""Embeddings: conditional distributions as operators, and regression under shift."""
 
 from lemmata.core import read_arguments as _read_arguments
 

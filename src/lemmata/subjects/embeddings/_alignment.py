@@ -1,4 +1,6 @@
-"""Regression on labels of a source that is to hold on a target: a linear map of the inputs with a small discrepancy."""
+"""Regression that is trained on a source and used on a target, by a linear map of the inputs with a small
+discrepancy.
+"""
 
 from typing import Literal, get_args
 
@@ -19,14 +21,14 @@ _RIDGE = 1e-2
 
 
 class AlignedRegression(eqx.Module):
-    """A linear map of the inputs, and a linear predictor of the label on it.
+    """A linear map z of the inputs, and a linear predictor of the label from z.
 
     Args:
-        projection: x to z.
-        weights: of z.
-        level: the constant.
-        start: the source's loss and the discrepancy before any step.
-        end: both after the last one.
+        projection: the matrix that maps inputs x to z.
+        weights: the weights of z in the prediction.
+        level: the constant in the prediction.
+        start: the source's loss and the discrepancy before the first step.
+        end: the source's loss and the discrepancy after the last step.
     """
 
     projection: Float[Array, "d c"]
@@ -36,7 +38,7 @@ class AlignedRegression(eqx.Module):
     end: tuple[float, float]
 
     def predict(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The label of each row."""
+        """Return the predicted label of each row."""
         return x @ self.projection @ self.weights + self.level
 
 
@@ -51,31 +53,32 @@ def aligned_regression(
     steps: int = 100,
     rate: float = 0.02,
 ) -> AlignedRegression:
-    """Minimise the source's error plus a discrepancy between source and target over linear maps z = W'x.
+    """Fit a linear map z = W'x that minimises the source's error plus a discrepancy D between source and target.
 
         min over W of  mean (y - z'b - c)²/var y  +  weight D(z_s, z_t)²,
 
-    by Adam, from the leading principal components of both. Given W, b is the slope of a ridge regression of
-    standardised labels on z with a ridge of 0.01. Its squared error is minimised, without the ridge's penalty. D is one
-    of three terms. It is zero, or the distance of the mean embeddings of z (`"marginal"`), or the conditional operator
-    discrepancy of z given the label (`"conditional"`). For the last, the present predictions replace the target's
-    labels, without a gradient. z is divided by its standard deviations over both, so shrinking cannot lower D. Kernels
-    are `RBF(1)` times the root of the number of columns.
+    by Adam, from the leading principal components of source and target together. Here z_s and z_t are the values of z
+    in source and target. Given W, b and c are the slope and constant of a ridge regression of standardised labels on z
+    with a ridge of 0.01. The squared error that is minimised does not include the ridge's penalty. D is zero, or the
+    distance between the mean embeddings of z (`"marginal"`), or the conditional operator discrepancy of z given the
+    label (`"conditional"`). For the last, the current predictions replace the target's labels, and no gradient is
+    taken through them. z is divided by its standard deviations over both, so shrinking cannot lower D. Kernels are
+    `RBF(1)` times the root of the number of columns.
 
     Args:
         x: inputs of the source.
-        y: its labels.
+        y: labels of the source.
         target: inputs of the target.
-        term: what D is.
-        weight: of D².
-        columns: of z.
-        steps: of Adam.
-        rate: its step.
+        term: which discrepancy D is used.
+        weight: the weight of D².
+        columns: the number of columns of z.
+        steps: the number of Adam's steps.
+        rate: the learning rate of Adam.
 
     Raises:
         SettingError: for an unknown term, a negative weight, more columns than the inputs have, a negative number of
             steps, or a rate that is not above 0.
-        ShapeError: if rows or columns do not fit each other, or there are not more rows than columns.
+        ShapeError: if rows or columns do not fit each other, or if there are not more rows than columns of z.
         DataError: if a number is not finite; if all labels are equal; if the rows of both sets vary in fewer directions
             than z has columns; if numbers are so large that the fit is not finite.
 
@@ -146,7 +149,9 @@ def aligned_regression(
 
 
 def _leading(both: Array, columns: int) -> Array:
-    """The first principal directions of all rows, refused if rows do not vary along all of them."""
+    """Return the first principal directions of all rows. Raise DataError if the rows do not vary along each of
+    them.
+    """
     _, values, directions = jnp.linalg.svd(both - both.mean(axis=0), full_matrices=False)
     # After centring, a constant column contains the rounding error of its mean, of any size.
     floor = max(both.shape) * jnp.finfo(both.dtype).eps * jnp.maximum(values[0], jnp.abs(both).max())

@@ -1,14 +1,16 @@
-"""The discrepancy of two conditional laws of Z given Y, from Gram matrices: their mean and their covariance operators.
+"""The discrepancy between two conditional distributions of z given y, computed from Gram matrices. It compares their
+mean operators and their covariance operators.
 
-Kernels k of z and l of y have feature maps phi and psi. Take n pairs, with K = k(z, z), L = l(y, y), a ridge e and the
-centring matrix H. The conditional mean operator and the conditional covariance operator are
+Kernels k of z and l of y have feature maps phi and psi. Take n pairs (z, y). Let K = k(z, z) and L = l(y, y) be the
+Gram matrices, e a ridge and H the centring matrix. The conditional mean operator and the conditional covariance
+operator are
 
     U = C_zy (C_yy + e)^-1 = Phi A Psi',                   A = (L + n e)^-1,
     R = C_zz - C_zy (C_yy + e)^-1 C_yz = Phi H B H Phi'/n,  B = n e (H L H + n e)^-1.
 
-Moments are about 0 in U and about the mean in R. Suppose that kernels are linear, that the mean of Z given Y = y is
-linear in y, and that its covariance is the same for all y. In the limit of many pairs and a ridge that goes to 0, these
-are U y and R.
+The moments C are about 0 in U and about the mean in R. Suppose that kernels are linear, that the mean of Z given Y = y
+is linear in y, and that its covariance is the same for all y. In the limit of many pairs and a ridge that goes to 0,
+these are U y and R.
 """
 
 import equinox as eqx
@@ -34,7 +36,7 @@ class ConditionalDiscrepancy(eqx.Module):
 
     @property
     def value(self) -> Float[Array, ""]:
-        """The discrepancy: a distance between pairs of a mean operator and a covariance operator."""
+        """The discrepancy, which is a metric on pairs of a mean operator and a covariance operator."""
         squared = self.mean + self.covariance
         none = squared <= 0  # if the root has no slope; the slope is 0 for equal distributions
         return jnp.where(none, 0.0, jnp.sqrt(jnp.where(none, 1.0, squared)))
@@ -46,20 +48,20 @@ def conditional_mean_distance(
     between: tuple[Float[Array, "n m"], Float[Array, "n m"]],
     ridge: float | Float[Array, ""],
 ) -> Float[Array, ""]:
-    """The squared distance of two conditional mean operators, from Gram matrices (K, L) of z and y.
+    """Return the squared distance of two conditional mean operators, from Gram matrices (K, L) of z and y.
 
         |U_s - U_t|² = tr(L_s A_s K_s A_s) + tr(L_t A_t K_t A_t) - 2 tr(L_ts A_s K_st A_t), A = (L + n e)^-1.
 
     Args:
         source: K_s and L_s of the source.
         target: K_t and L_t of the target.
-        between: K_st and L_st of both.
+        between: K_st and L_st, the Gram matrices between source and target.
         ridge: e, above 0.
 
     Raises:
-        ShapeError: for matrices that are not symmetric, or do not fit each other.
+        ShapeError: if matrices are not symmetric, or do not fit each other.
         DataError: if a number is not finite.
-        SettingError: for a ridge that is not a finite number above 0.
+        SettingError: if the ridge is not a finite number above 0.
 
     Example:
         >>> import jax.numpy as jnp
@@ -86,25 +88,25 @@ def conditional_covariance_distance(
     between: Float[Array, "n m"],
     ridge: float | Float[Array, ""],
 ) -> Float[Array, ""]:
-    """The squared Bures distance of two conditional covariance operators.
+    """Return the squared Bures distance of two conditional covariance operators.
 
     It is
 
         tr R_s + tr R_t - 2 tr (R_s^1/2 R_t R_s^1/2)^1/2,
 
     where tr R = tr(H K H B)/n. The last trace is the sum of the singular values of B_s^1/2 H K_st H B_t^1/2 over the
-    root of n m.
+    square root of n m, where n and m are the numbers of rows of source and target.
 
     Args:
         source: K_s and L_s of the source.
         target: K_t and L_t of the target.
-        between: K_st.
+        between: K_st, the Gram matrix of z between source and target.
         ridge: e, above 0.
 
     Raises:
-        ShapeError: for matrices that are not symmetric, or do not fit each other.
+        ShapeError: if matrices are not symmetric, or do not fit each other.
         DataError: if a number is not finite.
-        SettingError: for a ridge that is not a finite number above 0.
+        SettingError: if the ridge is not a finite number above 0.
 
     Example:
         >>> import jax.numpy as jnp
@@ -133,7 +135,7 @@ def _check_ridge(ridge: float | Float[Array, ""]) -> None:
 def _check_grams(
     source: tuple[Array, Array], target: tuple[Array, Array], between: tuple[Array, ...], ridge: float | Array
 ) -> None:
-    """Checks of Gram matrices and ridge that both distances make."""
+    """Check Gram matrices and ridge, for both distances."""
     _check_ridge(ridge)
     for name, pair in (("source", source), ("target", target)):
         for letter, matrix in zip("KL", pair, strict=True):
@@ -150,12 +152,12 @@ def _check_grams(
 
 
 def _centred(k: Float[Array, "n m"]) -> Float[Array, "n m"]:
-    """H K H."""
+    """Return H K H, the centred Gram matrix."""
     return k - k.mean(axis=0) - k.mean(axis=1)[:, None] + k.mean()
 
 
 def _residual_root(gram_y: Float[Array, "n n"], ridge: float | Float[Array, ""]) -> Float[Array, "n n"]:
-    """The root of B = n e (H L H + n e)^-1."""
+    """Return the square root of B = n e (H L H + n e)^-1."""
     values, vectors = jnp.linalg.eigh(_centred(gram_y))
     shift = len(gram_y) * ridge
     return (vectors * jnp.sqrt(shift / (jnp.maximum(values, 0.0) + shift))) @ vectors.T
@@ -168,14 +170,16 @@ def conditional_discrepancy(
     label_kernel: AbstractKernel,
     ridge: float = 0.05,
 ) -> ConditionalDiscrepancy:
-    """The distance of two conditional distributions of z given y, from samples (conditional operator discrepancy).
+    """Return the distance of two conditional distributions of z given y, from samples (conditional operator
+    discrepancy).
 
     Args:
-        source: representations z and labels y of the source, a row each.
-        target: those of the target.
-        kernel: of z.
-        label_kernel: of y.
-        ridge: e, above 0. A smaller one sees more of the conditional law, and more of the sample.
+        source: representations z and labels y of the source, one row for each example.
+        target: representations and labels of the target.
+        kernel: the kernel of z.
+        label_kernel: the kernel of y.
+        ridge: e, above 0. A smaller ridge resolves more of the conditional distribution, but also more noise of the
+            sample.
 
     Returns:
         The two squared distances; `value` is the root of their sum.
@@ -183,7 +187,7 @@ def conditional_discrepancy(
     Raises:
         ShapeError: if the numbers of rows or columns do not fit each other.
         DataError: if a number is not finite.
-        SettingError: for a ridge that is not a finite number above 0.
+        SettingError: if the ridge is not a finite number above 0.
 
     References:
         yang2024cod, abstract. If the labels of source and target have different distributions, equal conditional

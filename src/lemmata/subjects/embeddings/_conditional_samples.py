@@ -1,4 +1,4 @@
-"""Pairs of samples of representations given labels, and two domains with finitely many labels."""
+"""Samples of representations and labels from a source and a target, and pairs of domains with finitely many labels."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -11,14 +11,15 @@ from lemmata.subjects.embeddings import conditional_covariance_distance, conditi
 
 
 class ConditionalSamples(eqx.Module):
-    """Representations z and labels y of a source and a target, under linear kernels, whose features are z and y.
+    """Representations z and labels y of a source and a target. The kernels are linear, so the features are z and y
+    themselves.
 
     Args:
-        z_s: of the source.
-        y_s: of the source.
-        z_t: of the target.
-        y_t: of the target.
-        ridge: e.
+        z_s: representations of the source.
+        y_s: labels of the source.
+        z_t: representations of the target.
+        y_t: labels of the target.
+        ridge: the ridge e.
     """
 
     z_s: Float[Array, "n d"]
@@ -29,23 +30,23 @@ class ConditionalSamples(eqx.Module):
 
     @property
     def mean_distance(self) -> Float[Array, ""]:
-        """From Gram matrices."""
+        """The squared distance of the mean operators, computed from Gram matrices."""
         (s, t), (a, b) = (self.z_s, self.z_t), (self.y_s, self.y_t)
         return conditional_mean_distance((s @ s.T, a @ a.T), (t @ t.T, b @ b.T), (s @ t.T, a @ b.T), self.ridge)
 
     @property
     def covariance_distance(self) -> Float[Array, ""]:
-        """From Gram matrices."""
+        """The squared distance of the covariance operators, computed from Gram matrices."""
         (s, t), (a, b) = (self.z_s, self.z_t), (self.y_s, self.y_t)
         return conditional_covariance_distance((s @ s.T, a @ a.T), (t @ t.T, b @ b.T), s @ t.T, self.ridge)
 
     @property
     def spread(self) -> float:
-        """The condition number of the second moments of labels with the ridge, squared."""
+        """A bound on the squared condition number of the labels' second moments plus the ridge."""
         return (1 + max(float(jnp.sum(y**2)) / len(y) for y in (self.y_s, self.y_t)) / self.ridge) ** 2
 
     def operator(self, target: bool) -> tuple[np.ndarray, np.ndarray]:
-        """U and R of one of the samples by their moments, in coordinates."""
+        """Return U and R of one of the two samples from their moments, in coordinates."""
         z, y = (np.asarray(own) for own in ((self.z_t, self.y_t) if target else (self.z_s, self.y_s)))
         ridge = self.ridge * np.eye(y.shape[1])
         u = z.T @ y / len(y) @ np.linalg.inv(y.T @ y / len(y) + ridge)
@@ -58,7 +59,7 @@ class ConditionalPairs(Population[ConditionalSamples]):
     """Representations that are linear maps of normal labels with noise.
 
     Args:
-        between: whether the target's conditional law is near the source's.
+        between: whether the target's conditional distribution is near that of the source.
     """
 
     between: bool = False
@@ -79,7 +80,7 @@ class ConditionalPairs(Population[ConditionalSamples]):
         return ConditionalSamples(z_s, y_s, z_t, y_t, setting["ridge"])
 
     def hypotheses(self, problem: ConditionalSamples) -> list[Hypothesis]:
-        return [Hypothesis("the ridge", problem.ridge, ">", 0.0, "otherwise the operator may not exist")]
+        return [Hypothesis("the ridge", problem.ridge, ">", 0.0, "without a ridge the operator may not exist")]
 
 
 class ShiftedLabels(Population[ConditionalSamples]):
@@ -106,18 +107,18 @@ class ShiftedLabels(Population[ConditionalSamples]):
         ratio = jnp.mean(problem.y_t**2) / jnp.mean(problem.y_s**2)
         return [
             Hypothesis(
-                "mean square of the target's labels over the source's",
+                "mean square of the target's labels, divided by that of the source's labels",
                 ratio,
                 ">",
                 1.0,
                 "the claim is about labels that shift",
             ),
-            Hypothesis("the ridge", problem.ridge, ">", 0.0, "otherwise the operators are equal"),
+            Hypothesis("the ridge", problem.ridge, ">", 0.0, "without a ridge the operators are equal"),
         ]
 
 
 class NormalConditionals(eqx.Module):
-    """In both domains, Z = b y + s times a normal number, where y is standard normal. All have one column.
+    """In both domains, z is b y plus s times a standard normal number, and y is standard normal. Both have one column.
 
     Args:
         slopes: b of source and target.
@@ -131,11 +132,11 @@ class NormalConditionals(eqx.Module):
 
     @property
     def residuals(self) -> Float[np.ndarray, " 2"]:
-        """R of either."""
+        """R of the source and of the target."""
         return self.noises**2 + self.slopes**2 * self.ridge / (1 + self.ridge)
 
     def draw(self, key: Key[Array, ""], rows: int) -> ConditionalSamples:
-        """So many pairs from each."""
+        """Draw `rows` pairs (z, y) from each domain."""
         rng = generator_of(key)
         y_s, y_t, e_s, e_t = jnp.asarray(rng.normal(size=(4, rows, 1)))
         first, second = self.slopes[0] * y_s + self.noises[0] * e_s, self.slopes[1] * y_t + self.noises[1] * e_t
@@ -143,34 +144,36 @@ class NormalConditionals(eqx.Module):
 
 
 class SpreadPairs(Population[NormalConditionals]):
-    """Domains with random slopes. The target has the larger noise, and its slope can be larger, too."""
+    """Domains with random slopes. The target has the larger noise, and its slope may be larger, too."""
 
     def settings(self) -> Space:
         wider = Real(2.5, 1.5, 4.0, "the target's noise", corners=(2.0, 3.0))
         return Space(ridge=Real(1.0, 0.01, 2.0, "ridge"), wider=wider)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NormalConditionals:
-        """Slopes are between -1 and 1, and between -3 and 3 in the target. The noise of the source is about 1."""
+        """Draw slopes between -1 and 1 in the source, and between -3 and 3 in the target. The source's noise is about
+        1.
+        """
         rng = generator_of(key)
         noises = np.array([1.0, setting["wider"]]) * rng.uniform(0.9, 1.1, 2)
         return NormalConditionals(np.array([1.0, 3.0]) * rng.uniform(-1, 1, 2), noises, setting["ridge"])
 
     def hypotheses(self, problem: NormalConditionals) -> list[Hypothesis]:
         return [
-            Hypothesis("the smaller noise", problem.noises.min(), ">", 0.0, "otherwise a square root has no derivative")
+            Hypothesis("the smaller noise", problem.noises.min(), ">", 0.0, "at 0 the square root has no derivative")
         ]
 
 
 class LabelledDomains(eqx.Module):
-    """Finitely many labels; given each, z is normal in the source and in the target, and w z is the prediction.
+    """Two domains with finitely many labels. Given a label, z is normal in either domain. The prediction is w z.
 
     Args:
-        labels: y.
+        labels: the values y of the label.
         source: probabilities of the labels in the source.
-        target: those in the target.
-        means: of z given each label, in the source and in the target.
-        variances: likewise.
-        weight: w.
+        target: probabilities of the labels in the target.
+        means: means of z given each label, in the source and in the target.
+        variances: variances of z given each label, in the source and in the target.
+        weight: the weight w of z in the prediction.
     """
 
     labels: Float[np.ndarray, " K"]
@@ -181,11 +184,13 @@ class LabelledDomains(eqx.Module):
     weight: Float[np.ndarray, ""]
 
     def errors(self, domain: int) -> Float[np.ndarray, " K"]:
-        """The mean squared error given each label."""
+        """Return the mean squared error given each label."""
         return (self.weight * self.means[domain] - self.labels) ** 2 + self.weight**2 * self.variances[domain]
 
     def moments(self, domain: int) -> Float[np.ndarray, "2 K"]:
-        """Means of z² and of z given each label: the conditional mean operator of the features z², z."""
+        """Return the means of z² and of z given each label. They are the conditional mean operator of the features z²,
+        z.
+        """
         return np.stack([self.means[domain] ** 2 + self.variances[domain], self.means[domain]])
 
 
@@ -200,7 +205,9 @@ class DomainPairs(Population[LabelledDomains]):
     settings = Space(labels=Integer(4, 2, 12, "labels"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledDomains:
-        """In half of the problems, the worst case: errors at only one label, or moments that move along the loss."""
+        """Draw the worst case in half of the problems: errors at only one label, or moments that move along the
+        loss.
+        """
         rng, count = generator_of(key), setting["labels"]
         labels, worst = rng.normal(size=count), rng.random() < 0.5
         source = rng.dirichlet(np.full(count, 3.0))
@@ -225,7 +232,11 @@ class DomainPairs(Population[LabelledDomains]):
             apart = np.abs(problem.means[0] - problem.means[1]).max()
             return [
                 Hypothesis(
-                    "distance of the conditional means", apart, "<=", 0.0, "the claim is about a shift of labels alone"
+                    "distance of the conditional means",
+                    apart,
+                    "<=",
+                    0.0,
+                    "the claim is about a shift of the labels' distribution alone",
                 )
             ]
         apart = np.abs(problem.source - problem.target).max()

@@ -1,9 +1,10 @@
-"""Conditional distributions as operators: what the discrepancy of two of them measures, and which other terms enter it.
+"""Conditional distributions as operators. The claims say what their discrepancy measures, and which other terms enter
+it.
 
 A conditional mean operator U maps the features of a label to the mean features of z given the label. A conditional
 covariance operator R is the covariance that labels leave unexplained. Gram matrices of two samples give both distances,
-|U_s - U_t|² and the squared Bures distance of R_s and R_t. This theory controls the two numbers. It leaves open how
-well either is known from few rows: with a ridge, the distribution of the labels enters, too.
+|U_s - U_t|² and the squared Bures distance of R_s and R_t. This theory gives the two distances. It does not say how
+well few rows determine them. With a ridge, the distribution of the labels enters, too.
 """
 
 import jax.numpy as jnp
@@ -25,12 +26,12 @@ _KEY = "yang2024cod"
 
 
 def _means_apart(problem: ConditionalSamples) -> float:
-    """|U_s - U_t|² in coordinates."""
+    """Return |U_s - U_t|² in coordinates."""
     return float(np.sum((problem.operator(False)[0] - problem.operator(True)[0]) ** 2))
 
 
 def _residuals_apart(problem: ConditionalSamples) -> float:
-    """The squared Bures distance of R_s and R_t in coordinates, by roots of matrices."""
+    """Return the squared Bures distance of R_s and R_t in coordinates, by roots of matrices."""
     first, second = (problem.operator(target)[1] for target in (False, True))
     values, vectors = np.linalg.eigh(first)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
@@ -39,7 +40,7 @@ def _residuals_apart(problem: ConditionalSamples) -> float:
 
 
 def _norms(problem: ConditionalSamples) -> float:
-    """|U_s|² + |U_t|²."""
+    """Return |U_s|² + |U_t|²."""
     return sum(float(np.sum(problem.operator(target)[0] ** 2)) for target in (False, True))
 
 
@@ -59,7 +60,7 @@ class MeanOperatorsFromGrams(Claim[ConditionalSamples]):
     source = Source(_KEY, "Abstract, discrepancy", note="its mean term")
     population = ConditionalPairs()
     relation = Equal()
-    control = Control("without the last trace", lambda distance, problem: _norms(problem))
+    control = Control("the formula holds without the last trace", lambda distance, problem: _norms(problem))
     controls = "the mean term of the discrepancy"
     unexplained = "how close this is to the distance of the two distributions"
     reading = "the distance is read as a squared norm, so the last trace is subtracted"
@@ -69,7 +70,7 @@ class MeanOperatorsFromGrams(Claim[ConditionalSamples]):
         return problem.mean_distance
 
     def measure(self, problem: ConditionalSamples, key: Key[Array, ""]) -> Array:
-        """In coordinates."""
+        """Measure the distance in coordinates."""
         return jnp.asarray(_means_apart(problem))
 
     def condition(self, problem: ConditionalSamples) -> Array:
@@ -92,7 +93,7 @@ class CovarianceOperatorsFromGrams(Claim[ConditionalSamples]):
     source = Source(_KEY, "Abstract, discrepancy", note="its covariance term")
     population = ConditionalPairs()
     relation = Equal()
-    control = Control("without the last term", lambda distance, problem: _traces(problem))
+    control = Control("the formula holds without the last term", lambda distance, problem: _traces(problem))
     controls = "the covariance term of the discrepancy"
     unexplained = "conditional covariances that change with the label"
     traced = False
@@ -101,7 +102,7 @@ class CovarianceOperatorsFromGrams(Claim[ConditionalSamples]):
         return problem.covariance_distance
 
     def measure(self, problem: ConditionalSamples, key: Key[Array, ""]) -> Array:
-        """In coordinates, by roots of matrices."""
+        """Measure the distance in coordinates, by roots of matrices."""
         return jnp.asarray(_residuals_apart(problem))
 
     def condition(self, problem: ConditionalSamples) -> Array:
@@ -109,7 +110,7 @@ class CovarianceOperatorsFromGrams(Claim[ConditionalSamples]):
 
 
 def _traces(problem: ConditionalSamples) -> float:
-    """Tr R_s + tr R_t."""
+    """Return tr R_s + tr R_t."""
     return sum(float(np.trace(problem.operator(target)[1])) for target in (False, True))
 
 
@@ -139,11 +140,11 @@ class DiscrepancyTriangle(Claim[ConditionalSamples]):
         return distances[0] + distances[1]
 
     def measure(self, problem: ConditionalSamples, key: Key[Array, ""]) -> Array:
-        """In coordinates."""
+        """Measure the discrepancy in coordinates."""
         return jnp.asarray(np.sqrt(_means_apart(problem) + _residuals_apart(problem)))
 
     def trivial(self, problem: ConditionalSamples) -> Array:
-        """By way of the operators 0."""
+        """Use the triangle inequality via a sample whose operators are 0."""
         own = [problem.operator(target) for target in (False, True)]
         return jnp.asarray(sum(np.sqrt(np.sum(u**2) + np.trace(r)) for u, r in own))
 
@@ -174,17 +175,19 @@ class SpreadIsSeen(Claim[NormalConditionals]):
         return _apart(problem.residuals)
 
     def measure_at(self, problem: NormalConditionals, key: Key[Array, ""], n: float) -> Array:
-        """From Gram matrices."""
+        """Measure the distance from Gram matrices."""
         return problem.draw(key, int(n)).covariance_distance
 
 
 def _apart(variances: np.ndarray) -> Array:
-    """The squared difference of two roots."""
+    """Return the squared difference of two square roots."""
     return jnp.asarray(np.diff(np.sqrt(variances))[0] ** 2)
 
 
 def _by_labels(problem: ConditionalSamples, ridge: float) -> Array:
-    """|b|² times the squared difference of mean squares of the labels over themselves with the ridge."""
+    """Return |b|² times the squared difference of v/(v + ridge), where v is the labels' mean square in source or
+    target.
+    """
     slope = problem.z_s.T @ problem.y_s / jnp.sum(problem.y_s**2)
     first, second = (jnp.mean(y**2) / (jnp.mean(y**2) + ridge) for y in (problem.y_s, problem.y_t))
     return jnp.sum(slope**2) * (first - second) ** 2
@@ -201,12 +204,10 @@ class LabelsByTheRidge(Claim[ConditionalSamples]):
     """
 
     title = "With a ridge, a shift of the labels alone makes the discrepancy positive"
-    source = Source(_KEY, "Abstract, metric", note="with what the ridge adds")
+    source = Source(_KEY, "Abstract, metric", note="with the term that the ridge adds")
     population = ShiftedLabels()
     relation = Equal()
-    control = Control(
-        "as if the ridge were a tenth larger", lambda value, problem: _by_labels(problem, 1.1 * problem.ridge)
-    )
+    control = Control("the ridge is a tenth larger", lambda value, problem: _by_labels(problem, 1.1 * problem.ridge))
     controls = "the mean term of the discrepancy if only the labels shift"
     unexplained = "other kernels, for which there is no closed form"
     traced = False
@@ -215,7 +216,7 @@ class LabelsByTheRidge(Claim[ConditionalSamples]):
         return _by_labels(problem, problem.ridge)
 
     def measure(self, problem: ConditionalSamples, key: Key[Array, ""]) -> Array:
-        """From Gram matrices."""
+        """Measure the distance from Gram matrices."""
         return problem.mean_distance
 
     def condition(self, problem: ConditionalSamples) -> Array:
@@ -233,7 +234,7 @@ class LabelsVanishWithTheRidge(Claim[ConditionalSamples]):
     source = Source(_KEY, "Abstract, metric", note="as the ridge vanishes")
     population = ShiftedLabels()
     relation = Rate("1/ridge", (32.0, 128.0, 512.0))
-    control = Control("it falls like e^1.5", lambda exponent, problem: exponent + 0.5)
+    control = Control("the distance falls like e^1.5", lambda exponent, problem: exponent + 0.5)
     controls = "how much of the discrepancy is due to labels"
     unexplained = "noise, which requires a ridge"
     traced = False
@@ -241,5 +242,5 @@ class LabelsVanishWithTheRidge(Claim[ConditionalSamples]):
     predict = -2.0
 
     def measure_at(self, problem: ConditionalSamples, key: Key[Array, ""], n: float) -> Array:
-        """From Gram matrices."""
+        """Measure the distance from Gram matrices."""
         return ConditionalSamples(problem.z_s, problem.y_s, problem.z_t, problem.y_t, 1 / n).mean_distance

@@ -1,9 +1,9 @@
-"""Risks under shift: how far the discrepancy of conditional distributions bounds the error on a target.
+"""Risks under shift: bounds on the error on a target by the discrepancy of conditional distributions.
 
-Labels y take finitely many values, z is normal given each label, and w z predicts y. The error given a label is an
-inner product of the features z², z, 1 with weights that the label and w determine. So a change of the conditional mean
-operator changes the error by at most the product of two norms. This theory controls the risk if labels have the same
-distribution. It does not cover labels that shift: equal conditional distributions then give no bound without the ratio
+Labels y take finitely many values, z is normal given each label, and w z predicts y. The error given a label is the
+mean of an inner product of the features z², z, 1 with weights that depend on the label and w. So a change of the
+conditional mean operator changes the error by at most the product of two norms. This theory bounds the risk if labels
+have the same distribution. If labels shift, equal conditional distributions give a bound only together with the ratio
 of the label probabilities.
 """
 
@@ -32,10 +32,10 @@ class RiskByDiscrepancy(Claim[LabelledDomains]):
     """
 
     title = "The conditional discrepancy bounds the change of the risk under a shift"
-    source = Source(_KEY, "Abstract, sufficiency", note="for labels of one law")
+    source = Source(_KEY, "Abstract, sufficiency", note="for labels of the same distribution in both domains")
     population = DomainPairs("conditionals")
     relation = AtMost()
-    control = Control("four fifths of the bound", lambda bound, problem: 0.8 * bound)
+    control = Control("the change is at most four fifths of the bound", lambda bound, problem: 0.8 * bound)
     controls = "the error on a target"
     unexplained = "which representation makes the discrepancy small without losing information about the labels"
     reading = "'sufficient' is read as a bound by the product of norms, with the features z² and z"
@@ -48,15 +48,15 @@ class RiskByDiscrepancy(Claim[LabelledDomains]):
         return jnp.asarray(np.sqrt(loss * (p @ (moved**2).sum(axis=0))))
 
     def measure(self, problem: LabelledDomains, key: Key[Array, ""]) -> Array:
-        """Both risks."""
+        """Return the difference of both risks."""
         return jnp.asarray(abs(problem.target @ problem.errors(1) - problem.source @ problem.errors(0)))
 
     def trivial(self, problem: LabelledDomains) -> Array:
-        """The larger risk."""
+        """The risks differ by at most the larger risk."""
         return jnp.asarray(max(problem.target @ problem.errors(1), problem.source @ problem.errors(0)))
 
     def condition(self, problem: LabelledDomains) -> Array:
-        """Two risks are subtracted."""
+        """Allow for the cancellation when two risks are subtracted."""
         return 1 + 2 * self.trivial(problem) / self.predict(problem)
 
 
@@ -68,10 +68,10 @@ class RiskByRatios(Claim[LabelledDomains]):
     """
 
     title = "The ratio of label probabilities bounds the risk on a target"
-    source = Source(_KEY, "Abstract, sufficiency", note="with the ratio of the labels' laws")
+    source = Source(_KEY, "Abstract, sufficiency", note="with the ratio of the label probabilities")
     population = DomainPairs()
     relation = AtMost()
-    control = Control("three quarters of the bound", lambda bound, problem: 0.75 * bound)
+    control = Control("the risk is at most three quarters of the bound", lambda bound, problem: 0.75 * bound)
     controls = "the risk on the target"
     unexplained = "the ratio itself, which is unknown without labels of the target"
     trivial = "a risk has no upper bound in general"
@@ -81,5 +81,5 @@ class RiskByRatios(Claim[LabelledDomains]):
         return jnp.asarray(np.max(problem.target / problem.source) * (problem.source @ problem.errors(0)))
 
     def measure(self, problem: LabelledDomains, key: Key[Array, ""]) -> Array:
-        """The same errors, other labels."""
+        """Average the same errors over the target's labels."""
         return jnp.asarray(problem.target @ problem.errors(1))

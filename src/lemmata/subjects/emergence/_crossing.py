@@ -1,4 +1,4 @@
-"""Where a rising function passes a level."""
+"""The place where a rising function passes a level."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from jaxtyping import Array
 
 
 def crossing(rising: Callable[[Array], Array], level: Array | float, low: Array | float, high: Array | float) -> Array:
-    """Where a rising function passes a level, by bisection between two ends."""
+    """Return the place where a rising function passes a level, by bisection between two ends."""
 
     def halve(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
         middle = (ends[0] + ends[1]) / 2

@@ -1,4 +1,6 @@
-"""How the width of a transition shrinks with the size. Is it the metric, a continuous transition, or a jump?"""
+"""Tell from the width of a transition at several sizes whether it comes from the metric, is continuous, or is a
+jump.
+"""
 
 import dataclasses
 import math
@@ -34,10 +36,10 @@ class TransitionOrder:
     Args:
         sizes: ascending.
         widths: the widths of the transition at each size, in the unit of the control parameter.
-        places: where half of the rise is reached.
-        exponent: slope of log width against log size.
+        places: the control parameter at which half of the rise is reached, for each size.
+        exponent: the slope of log width against log size.
         interval: a confidence interval of the exponent, of level `level`.
-        level: confidence.
+        level: the confidence level.
         kinds: explanations whose exponent lies in the interval.
         conditions: the conditions for the exponent.
         claims: names of the claims that state the exponents.
@@ -60,16 +62,16 @@ class TransitionOrder:
         ]
         lines += [f"this agrees with {kind}" for kind in self.kinds]
         if not self.kinds:
-            lines.append("this agrees with none of the exponents 0, -1/2 and -1")
+            lines.append("none of the exponents 0, -1/2 and -1 lies in this interval")
         if len(self.kinds) > 1:
-            lines.append("these sizes do not decide between them")
+            lines.append("these sizes cannot tell these explanations apart")
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def _repr_html_(self) -> str:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The widths against the sizes on logarithmic axes, with the fitted slope; an Altair chart."""
+        """Plot the widths against the sizes on logarithmic axes, with the fitted slope, as an Altair chart."""
         import altair as alt
 
         x_log = np.log(self.sizes)
@@ -85,21 +87,22 @@ class TransitionOrder:
 def transition_order(
     curves: Any, *, low: float | int = 0.1, high: float | int = 0.9, level: float | int = 0.9
 ) -> TransitionOrder:
-    """The exponent with which the width of a transition falls with the size of the system.
+    """Estimate the exponent with which the width of a transition falls with the size of the system.
 
-    The width is the distance between the places where a curve has passed the shares `low` and `high` of its rise, by
-    linear interpolation. The exponent is the slope of log width against log size by least squares, with Student's
-    interval. Exponents of 0, -1/2 and -1 belong to a metric, a continuous transition and a switch between two states.
+    The width is the distance between the places where a curve passes the shares `low` and `high` of its rise, found by
+    linear interpolation. The exponent is the least-squares slope of log width against log size, with an interval from
+    Student's t distribution. Exponents of 0, -1/2 and -1 belong to a metric, a continuous transition and a switch
+    between two states.
 
     Args:
-        curves: for each size, a positive number, the pair (control parameter, measured value), two columns of numbers.
+        curves: for each size (a positive number), a pair of columns: control parameter and measured value.
         low: the first share of the rise.
         high: the second share of the rise.
         level: the confidence level of the interval.
 
     Raises:
-        SettingError: for shares or a level outside (0, 1), or low not below high.
-        DataError, ShapeError: for fewer than four sizes, or a curve that does not rise through both shares once.
+        SettingError: if a share or the level is outside (0, 1), or if low is not below high.
+        DataError, ShapeError: if there are fewer than four sizes, or if a curve does not pass each share exactly once.
 
     Example:
         >>> import numpy as np
@@ -136,17 +139,19 @@ def transition_order(
             "each curve continues for half a width on both sides of its rise",
             margin,
             margin >= 0.5,
-            "otherwise the width depends on the measured range",
+            "otherwise the width depends on the range that was measured",
         ),
         Condition(
-            "each rise has at least 3 points inside",
+            "each curve has at least 3 points inside its rise",
             float(points),
             points >= 3,
-            "otherwise the width depends on the grid",
+            "otherwise the width depends on the spacing of the points",
         ),
-        Condition("the sizes span a factor of at least 4", spread, spread >= 4, "a slope needs different sizes"),
         Condition(
-            "the logarithm of the width is linear in that of the size",
+            "the sizes span a factor of at least 4", spread, spread >= 4, "otherwise the slope is poorly determined"
+        ),
+        Condition(
+            "the logarithm of the width is linear in the logarithm of the size",
             float(bend),
             bool(abs(bend) < 0.25),
             "small sizes may not follow the line",
@@ -163,7 +168,9 @@ def _size(size: Any) -> float:
 
 
 def _crossings(size: Any, pair: Any, low: float, high: float) -> tuple[float, float, float, float, int]:
-    """Where a curve passes the shares low, a half and high of its rise; the least margin; the points between."""
+    """Return where a curve passes the shares low, 1/2 and high of its rise, the smaller margin to the ends of its
+    range, and the number of points inside the rise.
+    """
     if not isinstance(pair, (tuple, list, np.ndarray)) or len(pair) != 2:
         raise DataError(
             f"the curve of size {size}", found=type(pair).__name__, rule="a pair (control parameter, value)"
@@ -197,7 +204,10 @@ def _crossings(size: Any, pair: Any, low: float, high: float) -> tuple[float, fl
         raise DataError(f"the curve of size {size}", found="a width of 0", rule="points inside the rise")
     inner = int(np.sum((x > places[0]) & (x < places[2])))
     if not inner:
-        rule = "measured points between both shares: otherwise the width depends on the grid"
+        rule = (
+            "at least one measured point between the two shares, because otherwise the width depends on "
+            "the spacing of the points"
+        )
         raise DataError(
             f"the curve of size {size}", found="no point inside the rise", rule=rule, remedy="measure more points there"
         )

@@ -17,15 +17,16 @@ _CLAIMS = ("emergence.sequences.plateau_heights", "emergence.sequences.bigram_re
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Plateaus:
-    """Losses in nats per symbol of three predictors on a Markov chain.
+    """Losses of three predictors on a Markov chain, in nats per symbol.
 
     Args:
-        uniform: log S, without knowledge.
-        unigram: the entropy of the stationary distribution.
-        bigram: the mean entropy of the rows, the least loss of any predictor.
+        uniform: log S, the loss of guessing among the S symbols.
+        unigram: the entropy of the stationary distribution, the loss of a predictor that knows how frequent symbols
+            are.
+        bigram: the mean entropy of the rows of the transition matrix, the least loss of any predictor.
         stationary: the stationary distribution.
         conditions: the conditions for the losses.
-        claims: names of the claims that state them.
+        claims: names of the claims that state these losses.
     """
 
     uniform: float
@@ -36,8 +37,8 @@ class Plateaus:
     claims: tuple[str, ...] = _CLAIMS
 
     def regret(self, length: float | int) -> float:
-        """The mean additional loss per symbol, compared with `bigram`, of learning the rows from a context: S(S-1)/2
-        log(T)/T.
+        """Return S(S-1)/2 log(T)/T, the mean additional loss per symbol of learning the rows from a context of T
+        symbols, compared with `bigram`.
         """
         size, T = len(self.stationary), positive("length", length)
         return size * (size - 1) / 2 * max(float(np.log(T)), 0.0) / T
@@ -53,7 +54,7 @@ class Plateaus:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The three losses as bars, an Altair chart."""
+        """Plot the three losses as bars in an Altair chart."""
         import altair as alt
 
         names = ("uniform", "unigram", "bigram")
@@ -64,13 +65,13 @@ class Plateaus:
 
 
 def plateaus(transition_matrix: Any) -> Plateaus:
-    """The losses at which in-context learning of a Markov chain stays for a while.
+    """Return the losses at which in-context learning of a Markov chain stays for a while.
 
     Args:
         transition_matrix: S rows of probabilities, row i for the symbol after symbol i.
 
     Raises:
-        ShapeError: for a matrix that is not square, or of one symbol.
+        ShapeError: if the matrix is not square, or has only one symbol.
         DataError: for negative entries, rows that do not add up to 1 within 1e-6, or several stationary distributions.
 
     Example:
@@ -88,7 +89,7 @@ def plateaus(transition_matrix: Any) -> Plateaus:
         )
     sums = rows.sum(axis=1)
     if not sums.all():
-        remedy = "if this symbol is never followed by another symbol, leave it out, or let it return to the start"
+        remedy = "leave this symbol out, or give it a successor such as the start symbol"
         what = f"transition_matrix in row {int(np.argmin(sums))}, counted from 0"
         raise DataError(what, found="only zeros", rule="a sum of 1", remedy=remedy)
     wrong = np.abs(sums - 1) > 1e-6
@@ -104,7 +105,7 @@ def plateaus(transition_matrix: Any) -> Plateaus:
     closed = [k for k in range(count) if not rows[labels == k][:, labels != k].any()]
     if len(closed) > 1:
         rule, remedy = (
-            "one, so that the losses do not depend on the start",
+            "one closed set, so that the losses do not depend on the start",
             "pass the rows and columns of one closed set of symbols at a time",
         )
         raise DataError("transition_matrix", found=f"{len(closed)} closed sets of symbols", rule=rule, remedy=remedy)
@@ -117,19 +118,21 @@ def plateaus(transition_matrix: Any) -> Plateaus:
     passing = len(rows) - len(own)
     conditions = (
         Condition(
-            "every symbol can occur again", float(passing), not passing,
-            "the losses leave out symbols that do not occur again"
+            "the chain can return to every symbol", float(passing), not passing,
+            "the losses leave out the symbols to which it cannot return"
         ),
         Condition("the context is long, and the predictors know the chain"),
         Condition("the last symbol carries information about the next symbol (nats)", unigram - bigram,
                   unigram - bigram > 1e-12,
-                  "otherwise no plateau follows the plateau of the unigram"),
+                  "otherwise there is no plateau after that of the unigram"),
     )  # fmt: skip
     return Plateaus(float(np.log(len(rows))), unigram, bigram, law, conditions)
 
 
 def _stationary(rows: Float[np.ndarray, "S S"]) -> Float[np.ndarray, " S"]:
-    """For an irreducible chain, by elimination without subtractions, so that small probabilities keep their digits."""
+    """Solve for an irreducible chain by elimination without subtractions, so that small probabilities keep their
+    digits.
+    """
     left = rows.copy()
     for last in range(len(left) - 1, 0, -1):
         left[:last, last] /= left[last, :last].sum()

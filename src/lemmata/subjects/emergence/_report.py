@@ -1,4 +1,6 @@
-"""Accuracies by scale: does a smooth loss explain the jump, and where would other benchmarks show one?"""
+"""Tell from accuracies by scale whether a smooth loss explains a jump, and where other benchmarks would show the
+jump.
+"""
 
 import dataclasses
 import math
@@ -26,30 +28,30 @@ _TENFOLD = math.log(math.log(10) / math.log(10 / 9))
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class EmergenceReport:
-    """A smooth law behind accuracies by scale: accuracy = chance + (top - chance) exp(-L c N^-alpha).
+    """A smooth law that is fitted to accuracies by scale: accuracy = chance + (top - chance) exp(-L c N^-alpha).
 
     Args:
         scale: the sizes N, ascending.
-        accuracy: at each size.
+        accuracy: the accuracy at each size.
         items: number of items at each size.
-        alpha: exponent of the loss of a token, with its interval.
+        alpha: the exponent with which the loss of a token falls.
         alpha_interval: the interval of `alpha`, of level `level`.
         half: the scale at which half of the rise from `chance` to `top` is reached.
         half_interval: the interval of `half`, of level `level`.
-        onset: the scale from which a benchmark of the largest given number of items shows more than chance.
+        onset: the scale from which a benchmark with the largest given number of items shows more than chance.
         width: by which factor the scale grows between 10 % and 90 % of the rise.
-        p_value: the probability that the smooth law alone would fit at least as badly, compared with a jump at one
-            place.
+        p_value: the probability that accuracies from the smooth law would favour a law with one jump at least as
+            strongly.
         jump_after: the size after which the jump fits best.
         jump: by which factor the loss of a token would fall there.
-        misfit: p-value of the smooth law against any other accuracies.
-        misfit_with_jump: the same of the law with the best jump.
-        length: tokens of an answer.
+        misfit: the p-value of the smooth law, tested against arbitrary accuracies.
+        misfit_with_jump: the p-value of the law with the best jump, tested in the same way.
+        length: L, the number of tokens of an answer.
         chance: accuracy of guessing.
-        top: fitted accuracy of an infinite model. It is 1, unless the loss of a token has a floor.
+        top: the fitted accuracy of an infinite model. It is 1 unless the loss of a token stays above a positive floor.
         level: the confidence level of the intervals.
-        steepest: without a fitted floor, the largest exponent among the laws with a floor that are compatible with the
-            accuracies. The intervals do not contain it. With a fitted floor, `alpha`.
+        steepest: if no floor was fitted, the largest exponent of the laws with a floor that are compatible with the
+            accuracies. The intervals need not contain it. If a floor was fitted, `alpha`.
         conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
@@ -79,17 +81,17 @@ class EmergenceReport:
 
     @property
     def sharper(self) -> bool:
-        """Whether the jump is shown to be sharper than a smooth loss makes it, at the level 0.05.
+        """Whether the jump is significantly sharper, at the level 0.05, than a smooth loss makes it.
 
-        It is not shown if the law with a jump does not fit either, because the accuracies then vary more than binomial
+        This is False if the law with a jump does not fit either, because the accuracies then vary more than binomial
         counts.
         """
         return self.p_value < 0.05 <= self.misfit_with_jump
 
     def half_at(self, length: float | int) -> tuple[float, tuple[float, float]]:
-        """The scale at which half of the rise is reached for answers of `length` tokens, and its interval.
+        """Return the scale at which half of the rise is reached for answers of `length` tokens, and its interval.
 
-        It is the scale for the given length, times (length/L)^(1/alpha).
+        It is the scale for answers of L tokens, times (length/L)^(1/alpha).
         """
         factor = math.log(positive("length", length) / self.length)
         logs = self._draws[:, 0] + factor / self._draws[:, 1]
@@ -98,7 +100,7 @@ class EmergenceReport:
         return float(_exp(half)), _ends(_exp(logs), self.level)
 
     def predicted(self, scale: Any) -> Float[np.ndarray, " points"]:
-        """The accuracy of the smooth law at other scales, positive numbers."""
+        """Return the accuracy of the smooth law at other scales, which must be positive."""
         asked = numbers_of("scale", scale).astype(float)
         if not (asked > 0).all():
             raise DataError("scale", found=f"{asked.min():g}", rule="positive numbers")
@@ -126,8 +128,9 @@ class EmergenceReport:
             )
         elif self.p_value < 0.05:
             lines.append(
-                f"neither a smooth loss of a token (p {self.misfit:.2g}) nor one with a jump "
-                f"(p {self.misfit_with_jump:.2g}) explains the accuracies:\nthey scatter more than counts of items do"
+                f"neither a smooth loss of a token (p {self.misfit:.2g}) nor one with a jump (p "
+                f"{self.misfit_with_jump:.2g}) explains the accuracies:\nthe accuracies scatter more than counts of "
+                "independent items do"
             )
         else:
             lines.append(f"a smooth loss of a token explains the jump (p = {self.p_value:.2g})")
@@ -141,7 +144,9 @@ class EmergenceReport:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """Accuracies with the smooth law, and the loss of a token, which the law turns into a line. An Altair chart."""
+        """Plot the accuracies with the smooth law, and the loss of a token, which is a line under the law, as an
+        Altair chart.
+        """
         import altair as alt
 
         grid = np.geomspace(self.scale[0] / 1.5, self.scale[-1] * 1.5, 120)
@@ -180,15 +185,15 @@ def emergence_report(
     chance: float | int = 0,
     level: float | int = 0.9,
 ) -> EmergenceReport:
-    """Fits a smooth law to accuracies by scale, and tests whether the jump is sharper than the law makes it.
+    """Fit a smooth law to accuracies by scale, and test whether the jump is sharper than the law makes it.
 
     Let the loss of a token be c N^-alpha above a floor, and let an answer count only if all L tokens are right. The
-    accuracy is then chance + (top - chance) exp(-L c N^-alpha). In log N, this is a jump of the width 3.08/alpha, for
-    every L.
+    accuracy is then chance + (top - chance) exp(-L c N^-alpha). In log N, this is a jump of width 3.08/alpha, whatever
+    L is.
 
-    The fit is by maximum likelihood for binomial counts. The test compares the law with a law that has one additional
-    jump. At this jump, the loss of a token falls after one of the sizes. Its p-value and the intervals come from 300
-    tables that are drawn from the fit.
+    The fit is by maximum likelihood for binomial counts. The test compares the law with one that has an additional
+    jump, after one of the sizes, where the loss of a token falls. The p-value of the test and the intervals come from
+    300 tables that are drawn from the fit.
 
     Args:
         scale: a positive number for each model: parameters, tokens or compute.
@@ -199,7 +204,7 @@ def emergence_report(
         level: the confidence level of the intervals.
 
     Raises:
-        SettingError: for a length, chance or level outside its range.
+        SettingError: if the length, chance or level is outside its range.
         DataError, ShapeError: for columns that do not fit, accuracies outside [0, 1], fewer than four different
             sizes, or accuracies that do not rise above chance.
 
@@ -259,7 +264,7 @@ def emergence_report(
 
 
 def _columns(scale: Any, accuracy: Any, items: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The three columns by ascending size, with sizes that occur twice pooled."""
+    """Return the three columns in ascending order of size, and pool rows of the same size."""
     n, share = (numbers_of(*own).astype(float) for own in (("scale", scale), ("accuracy", accuracy)))
     if n.ndim != 1 or share.shape != n.shape:
         raise ShapeError("accuracy", found=f"shape {share.shape}", rule=f"one number for each scale, shape {n.shape}")
@@ -290,12 +295,15 @@ def _columns(scale: Any, accuracy: Any, items: Any) -> tuple[np.ndarray, np.ndar
 
 
 def _rises(n: np.ndarray, successes: np.ndarray, items: np.ndarray, chance: float) -> None:
-    """Refuse tables in which nothing is above chance, everything is solved, or nothing rises."""
+    """Raise DataError if no size is above chance, every item is solved, or all sizes have the same accuracy."""
     share, spread = successes / items, np.sqrt(items * chance * (1 - chance))
     above = successes > items * chance + np.maximum(2.5 * spread, 0.5)
     if not above.any():
         most, rule = f"at most {np.max(share):.3g}", f"at least one size clearly above chance, {chance:g}"
-        remedy = "the jump cannot be placed: add larger models, or score tokens instead of whole answers"
+        remedy = (
+            "add larger models, or score tokens instead of whole answers, because the jump cannot be "
+            "placed without a rise"
+        )
         raise DataError("accuracy", found=most, rule=rule, remedy=remedy)
     if np.all(successes >= items - 0.5):
         remedy = "add smaller models, or harder items"
@@ -306,8 +314,8 @@ def _rises(n: np.ndarray, successes: np.ndarray, items: np.ndarray, chance: floa
 
 
 def _fixes(alpha: float, error: float, share: np.ndarray, n: np.ndarray) -> None:
-    """Refuse tables that do not determine the exponent, such as one-step jumps, which any steep law explains, and flat
-    tables.
+    """Raise DataError if the table does not determine the exponent. Examples are a one-step jump, which any steep law
+    explains, and a flat table.
     """
     if error < alpha:
         return
@@ -324,7 +332,9 @@ def _fixes(alpha: float, error: float, share: np.ndarray, n: np.ndarray) -> None
 def _jumps(
     design: np.ndarray, tables: np.ndarray, items: np.ndarray, chance: float, losses: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The gain in deviance of each table by a jump after one size, the place of the jump, and its log factor."""
+    """Return, for each table, by how much the best jump lowers the deviance, after which size it is, and its log
+    factor.
+    """
     m = len(items)
     gains, steps = [], []
     for place in range(m - 1):
@@ -347,7 +357,7 @@ def _ends(draws: np.ndarray, level: float) -> tuple[float, float]:
 
 
 def _exp(value: Any) -> Any:
-    """exp, infinite beyond double precision."""
+    """Return exp(value), or infinity if it is beyond double precision."""
     with np.errstate(over="ignore"):
         return np.exp(value)
 
@@ -359,13 +369,13 @@ def _conditions(misfit: float, rising: float, half: float, n: np.ndarray) -> tup
             "the smooth law fits the accuracies", misfit, misfit >= 0.05, "the numbers are valid only under this law"
         ),
         Condition(
-            "the jump lies between the sizes", half, inside_range, "outside the sizes, the jump is an extrapolation"
+            "the jump lies between the sizes", half, inside_range, "otherwise the place of the jump is an extrapolation"
         ),
         Condition(
             "accuracies drawn from the fit rise with the scale",
             float(rising),
             bool(rising > 0.99),
-            "otherwise the interval has no end",
+            "otherwise the interval is unbounded",
         ),
         Condition("items are answered independently", None, None, "the intervals assume binomial counts"),
     )

@@ -1,4 +1,4 @@
-"""Exact match by a power law of the loss of a token above a floor. Many tables are fitted at once by Fisher scoring."""
+"""Fit exact-match accuracies by a power law for the loss of a token above a floor, for many tables at once."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ _LARGEST = 30.0  # limit of |log of the loss of an answer|; beyond it, the accur
 
 
 def accuracy_of(eta: Float[np.ndarray, "..."], chance: float, top: Any = 1.0) -> Float[np.ndarray, "..."]:
-    """chance + (top - chance) exp(-exp(eta))."""
+    """Return chance + (top - chance) exp(-exp(eta))."""
     return chance + (top - chance) * np.exp(-np.exp(np.clip(eta, -_LARGEST, np.log(700.0))))
 
 
@@ -20,7 +20,7 @@ def deviance(
     items: Float[np.ndarray, " sizes"],
     share: Float[np.ndarray, "... sizes"],
 ) -> Float[np.ndarray, "..."]:
-    """Twice the log likelihood that the shares lose against the observed shares."""
+    """Return twice the log likelihood of the observed shares minus that of the given shares."""
     failures = items - successes
     share = np.clip(share, 1e-300, 1 - 1e-16)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -36,10 +36,11 @@ def fits(
     chance: float,
     top: Any,
 ) -> tuple[Float[np.ndarray, "... terms"], Float[np.ndarray, "..."]]:
-    """The coefficients of eta of largest likelihood, and the deviance, for each table of success counts.
+    """Return the maximum-likelihood coefficients of eta and the deviance, for each table of success counts.
 
-    Each step solves weighted least squares, and is halved until the deviance does not rise. A small ridge keeps steps
-    finite if the counts do not determine a coefficient. Tables that are fitted take no further steps.
+    Each step of Fisher scoring solves weighted least squares, and is halved until the deviance does not rise. A small
+    ridge keeps steps finite if the counts do not determine a coefficient. A table that has converged takes no further
+    steps.
 
     Args:
         design: the variables in which eta = log(L c N^-alpha) is linear.
@@ -69,7 +70,7 @@ def fits(
 
 def _scored(design: np.ndarray, theta: np.ndarray, tables: np.ndarray, items: np.ndarray, chance: float,
             tops: np.ndarray) -> Float[np.ndarray, "tables terms"]:  # fmt: skip
-    """A step of Fisher scoring, of at most 3 in each coefficient."""
+    """Return a step of Fisher scoring, scaled so that no coefficient moves by more than 3."""
     eta = np.clip(theta @ design.T, -_LARGEST, 6.0)
     share = np.clip(accuracy_of(eta, chance, tops), 1e-12, 1 - 1e-12)
     slope = -(tops - chance) * np.exp(eta - np.exp(eta))
@@ -84,7 +85,7 @@ def _shortened(
     design: np.ndarray, theta: np.ndarray, step: np.ndarray, loss: np.ndarray, tables: np.ndarray, items: np.ndarray,
     chance: float, tops: np.ndarray,
 ) -> tuple[Float[np.ndarray, "tables terms"], Float[np.ndarray, " tables"]]:  # fmt: skip
-    """Each step, halved until the deviance does not rise; no step where 12 lengths are too long."""
+    """Halve each step until the deviance does not rise. If 12 lengths are too long, take no step."""
     tried, found, worse = theta.copy(), loss.copy(), np.arange(len(theta))
     for halvings in range(12):
         own = theta[worse] + step[worse] / 2**halvings
@@ -104,10 +105,10 @@ def fits_with_top(
     chance: float,
     gain: float = 0.0,
 ) -> tuple[Float[np.ndarray, "tables terms"], Float[np.ndarray, " tables"], Float[np.ndarray, " tables"]]:
-    """The best fit of each table over accuracies of an infinite model: coefficients, deviance, that accuracy.
+    """Fit each table with the best accuracy of an infinite model. Return coefficients, deviance and that accuracy.
 
-    The accuracies that are tried are 1, and those that leave a share of the errors of the best size, which is a loss
-    with a floor.
+    The accuracies that are tried are 1, and accuracies whose error is a share of the error at the best size. The
+    latter mean that the loss has a floor.
 
     Args:
         designs: as in `fits`.
@@ -125,7 +126,7 @@ def fits_with_top(
 def _by_top(
     designs: Float[np.ndarray, "sizes terms"], successes: Float[np.ndarray, "tables sizes"], items: Any, chance: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Coefficients, deviance and top of each table for each floor that is tried."""
+    """Return coefficients, deviance and top for each table and each floor that is tried."""
     least = np.clip(np.max(successes / items, axis=1), chance + 0.05 * (1 - chance), 1.0)
     tops = np.maximum(1 - _FLOORS * (1 - least)[:, None], chance + 0.02 * (1 - chance))
     tables = np.broadcast_to(successes[:, None], (*tops.shape, successes.shape[1]))
@@ -139,7 +140,7 @@ def steepest_with_floor(
     chance: float,
     gain: float,
 ) -> float:
-    """The largest exponent among floors whose deviance is within `gain` of that without a floor."""
+    """Return the largest exponent among the floors whose deviance is at most `gain` above that without a floor."""
     theta, loss, _ = _by_top(design, successes[None], items, chance)
     return float(np.max(theta[0, :, 1][loss[0] <= loss[0, 0] + gain]))
 
@@ -151,7 +152,9 @@ def error_of_slope(
     chance: float,
     top: float,
 ) -> float:
-    """The standard error of the second coefficient by the Fisher information; infinite if that is singular."""
+    """Return the standard error of the second coefficient by the Fisher information, or infinity if that is
+    singular.
+    """
     eta = np.clip(design @ theta, -_LARGEST, 6.0)
     share = np.clip(accuracy_of(eta, chance, top), 1e-12, 1 - 1e-12)
     weight = items * ((top - chance) * np.exp(eta - np.exp(eta))) ** 2 / (share * (1 - share))

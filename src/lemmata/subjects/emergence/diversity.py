@@ -1,4 +1,5 @@
-"""Task diversity in pretraining: linear attention that generalises, and a Bayes predictor that memorises.
+"""Task diversity in pretraining. Linear attention generalises with enough tasks, and a Bayes predictor memorises the
+tasks.
 
 This theory assumes linear regression tasks with Gaussian inputs. It computes the error on new tasks after pretraining
 on k tasks. It does not explain transformers with many layers.
@@ -23,7 +24,7 @@ class PretrainingTasks(eqx.Module):
     tasks: Float[Array, "k d"]
 
     def error_on_new_tasks(self, alpha: float) -> Array:
-        """The squared error per dimension of the best linear attention layer on new tasks, without noise.
+        """Return the squared error per dimension of the best linear attention layer on new tasks, without noise.
 
         The layer predicts <x, G h> from h = (1/l) sum_i y_i x_i over l = alpha d examples. Its best G for tasks with
         second moment R is R C^-1. Here C = (1 + 1/l) R + (tr R/l) I is the covariance of h.
@@ -36,7 +37,7 @@ class PretrainingTasks(eqx.Module):
 
 
 class DrawnTasks(Population[PretrainingTasks]):
-    """d dimensions, and kappa times this number of tasks."""
+    """Gaussian tasks in d dimensions; their number is kappa times d."""
 
     kappa: float = 1.0
     settings = Space(d=Integer(400, 320, 480, "dimension", step=2, corners=(360, 440)))
@@ -45,7 +46,7 @@ class DrawnTasks(Population[PretrainingTasks]):
         return PretrainingTasks(jax.random.normal(key, (int(self.kappa * setting["d"]), setting["d"])))
 
     def hypotheses(self, problem: PretrainingTasks) -> list[Hypothesis]:
-        return [Hypothesis("tasks", float(len(problem.tasks)), ">", 0.0, "something was learned")]
+        return [Hypothesis("tasks", float(len(problem.tasks)), ">", 0.0, "otherwise nothing was learned")]
 
 
 class AbstractDiversity(Claim[PretrainingTasks]):
@@ -57,7 +58,7 @@ class AbstractDiversity(Claim[PretrainingTasks]):
     trials = 8
 
     def measure_at(self, problem: PretrainingTasks, key: Key[Array, ""], n: float) -> Array:
-        """Computed from the eigenvalues of the drawn tasks."""
+        """Compute the error from the eigenvalues of the drawn tasks' second moment."""
         return problem.error_on_new_tasks(n)
 
 
@@ -74,7 +75,7 @@ class FewTasksLeaveAFloor(AbstractDiversity):
     title = "With fewer tasks than dimensions, linear attention does not learn new tasks"
     population = DrawnTasks(kappa=0.5)
     relation = Limit("alpha", _CONTEXTS, margin=0.01, resolution=0.01)
-    control = Control("1.1 times this floor", lambda floor, problem: 1.1 * floor)
+    control = Control("the error tends to 1.1 times this value", lambda floor, problem: 1.1 * floor)
     controls = "the error in context on tasks that pretraining has not seen"
     predict = 0.5
 
@@ -105,14 +106,14 @@ class CriticalDiversity(Claim[Dimension]):
     stated = Kind.OWN
     population = Drawn(Dimension, d=Integer(400, 320, 480, "dimension", corners=(360, 440)))
     relation = Limit("alpha", (30.0, 250.0, 2000.0), margin=0.08, resolution=0.05)
-    control = Control("0.75 instead of 1/2", lambda found, problem: 1.5 * found)
+    control = Control("the factor is 0.75 instead of 1/2", lambda found, problem: 1.5 * found)
     controls = "the error in context at the transition in task diversity"
     unexplained = AbstractDiversity.unexplained
     trials = 24
     predict = 0.5
 
     def measure_at(self, problem: Dimension, key: Key[Array, ""], n: float) -> Array:
-        """The error times sqrt(alpha), as the mean over four draws of the tasks."""
+        """Return the error times sqrt(alpha), averaged over four draws of the tasks."""
         drawn = jax.random.normal(key, (4, problem.d, problem.d))
         return jnp.mean(jax.lax.map(lambda own: PretrainingTasks(own).error_on_new_tasks(n), drawn)) * n**0.5
 
@@ -132,7 +133,7 @@ class ManyTasksGeneralise(AbstractDiversity):
     title = "With more tasks than dimensions, linear attention learns new tasks"
     population = DrawnTasks(kappa=2.0)
     relation = Rate("alpha", _CONTEXTS, margin=0.06, resolution=0.06)
-    control = Control("like alpha^(-1/2)", lambda exponent, problem: exponent + 0.5)
+    control = Control("the error falls like alpha^(-1/2)", lambda exponent, problem: exponent + 0.5)
     controls = "the error in context on tasks that pretraining has not seen"
     predict = -1.0
 
@@ -173,7 +174,10 @@ class MemoriserEndsAtTheNearestTask(Claim[KnownTasks]):
         d=Integer(8, 4, 16, "dimension"),
     )
     relation = Limit("n", (50.0, 500.0, 5000.0), margin=0.03, resolution=0.03)
-    control = Control("the second nearest task", lambda found, problem: jnp.sort(problem.gaps())[1])
+    control = Control(
+        "the error tends to the squared distance from the second nearest task",
+        lambda found, problem: jnp.sort(problem.gaps())[1],
+    )
     controls = "the error in context of a model that has memorised its tasks"
     unexplained = "predictors that generalise beyond the known tasks"
     trials = 192
@@ -182,7 +186,7 @@ class MemoriserEndsAtTheNearestTask(Claim[KnownTasks]):
         return jnp.min(problem.gaps())
 
     def measure_at(self, problem: KnownTasks, key: Key[Array, ""], n: float) -> Array:
-        """The error of the posterior mean, minus its error if the prompt is of the first known task."""
+        """Return the error of the posterior mean, minus its error if the prompt shows the first known task."""
         input_key, noise_key = jax.random.split(key)
         x = jax.random.normal(input_key, (int(n), len(problem.new)))
         noise = problem.sigma * jax.random.normal(noise_key, (int(n),))

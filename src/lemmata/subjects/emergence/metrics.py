@@ -32,19 +32,19 @@ TENFOLD = float(np.log(np.log(10.0) / np.log(10.0 / 9.0)))  # log of the ratio o
 
 
 class LongTask(eqx.Module):
-    """Tasks of L tokens; a model of scale N gets a token right with probability exp(-c N^-alpha)."""
+    """A task of L tokens. A model of scale N gets each token right with probability exp(-c N^-alpha)."""
 
     alpha: Float[Array, ""]
     c: Float[Array, ""]
     tokens: int = eqx.field(static=True)
 
     def accuracy(self, logarithm: Array) -> Array:
-        """The probability that all tokens are right, as a product over the tokens, at log N."""
+        """Return the probability that all tokens are right at log N, as a product over the tokens."""
         token = jnp.exp(-self.c * jnp.exp(-self.alpha * logarithm))
         return jnp.prod(jnp.broadcast_to(token, (self.tokens,)))
 
     def scale_at(self, level: float) -> Array:
-        """The log N at which the accuracy is `level`, by bisection."""
+        """Return the log N at which the accuracy is `level`, by bisection."""
         return crossing(self.accuracy, level, -40.0, 60.0)
 
 
@@ -77,23 +77,23 @@ class ExactMatchWidth(Claim[LongTask]):
         lambda found, problem: found * jnp.stack([jnp.log(2.0) ** (1 / problem.alpha), problem.tokens**-0.25]),
     )
     controls = "the scale at which a benchmark with exact match jumps, and the width of the jump"
-    unexplained = "tokens whose errors depend on each other, and losses that are no power law"
+    unexplained = "tokens whose errors depend on each other, and losses that do not follow a power law"
 
     def predict(self, problem: LongTask) -> Array:
         half = (problem.tokens * problem.c / jnp.log(2.0)) ** (1 / problem.alpha)
         return jnp.stack([half, TENFOLD / problem.alpha])
 
     def measure(self, problem: LongTask, key: Key[Array, ""]) -> Array:
-        """Computed by bisection on the product of the accuracies of the tokens."""
+        """Find the scales by bisection on the product of the tokens' accuracies."""
         return jnp.stack([jnp.exp(problem.scale_at(0.5)), problem.scale_at(0.9) - problem.scale_at(0.1)])
 
     def condition(self, problem: LongTask) -> Array:
-        """The product has L roundings, and the accuracy moves by at least 0.09 alpha per unit of log N."""
+        """Allow for L rounding errors of the product. The accuracy moves by at least 0.09 alpha per unit of log N."""
         return (problem.tokens + 60) / problem.alpha * jnp.ones(2)
 
 
 class Benchmark(eqx.Module):
-    """Two benchmarks of the same task, with different numbers of items."""
+    """Two benchmarks of the same task that have different numbers of items."""
 
     task: LongTask
     few: Float[Array, ""]
@@ -148,7 +148,7 @@ class ResolutionOfBenchmark(Claim[Benchmark]):
         return jnp.stack([onset, (jnp.log(n * problem.times) / jnp.log(n)) ** (1 / task.alpha)])
 
     def measure(self, problem: Benchmark, key: Key[Array, ""]) -> Array:
-        """Computed by bisection on the expected number of solved items."""
+        """Find the scales by bisection on the expected number of solved items."""
         first, second = (
             crossing(lambda at, items=items: items * problem.task.accuracy(at), 1.0, -40.0, 60.0)
             for items in (problem.few, problem.few * problem.times)
@@ -156,7 +156,7 @@ class ResolutionOfBenchmark(Claim[Benchmark]):
         return jnp.stack([jnp.exp(first), jnp.exp(first - second)])
 
     def condition(self, problem: Benchmark) -> Array:
-        """At accuracy 1/n, the logarithm of the accuracy moves by alpha log n per unit of log N."""
+        """Divide by the slope: at accuracy 1/n, the log accuracy moves by alpha log n per unit of log N."""
         return (problem.task.tokens + 60) / problem.task.alpha * jnp.ones(2)
 
 
@@ -179,14 +179,16 @@ class Slices(eqx.Module):
     logistic: Float[Array, ""]
 
     def average(self, at: Float[Array, " points"]) -> Float[Array, " points"]:
-        """The accuracy on the whole benchmark, without the floor."""
+        """Return the accuracy on the whole benchmark, without the floor."""
         z = (at[:, None] - self.place) / self.width
         shape = jnp.where(self.logistic > 0, jax.nn.sigmoid(z), jax.scipy.stats.norm.cdf(z))
         return shape @ (self.share * self.rise)
 
 
 class SlicesDrawn(Population[Slices]):
-    """Slices of different rises, widths and places. In half of the problems, all have one place and one width."""
+    """Slices of different rises, widths and places. In half of the problems, all slices have the same place and the
+    same width.
+    """
 
     settings = Space(K=Integer(5, 2, 30, "slices"))
 
@@ -201,7 +203,9 @@ class SlicesDrawn(Population[Slices]):
         return Slices(rise, place, width, share, jnp.where(logistic, 1.0, -1.0))
 
     def hypotheses(self, problem: Slices) -> list[Hypothesis]:
-        return [Hypothesis("the least total rise of a slice", jnp.min(problem.rise), ">", 0.0, "each slice improves")]
+        return [
+            Hypothesis("the smallest total rise of a slice", jnp.min(problem.rise), ">", 0.0, "each slice improves")
+        ]
 
 
 class AveragesDoNotSharpen(Claim[Slices]):
@@ -213,11 +217,13 @@ class AveragesDoNotSharpen(Claim[Slices]):
     """
 
     title = "The average over slices that all improve is at most as sharp as the sharpest slice"
-    source = Source("emergence2026", "Figure 22.4", note="for averages of slices; what it says of hiding is not denied")
+    source = Source(
+        "emergence2026", "Figure 22.4", note="for averages of slices; that averages can hide jumps is not disputed"
+    )
     stated = Kind.OWN
     population = SlicesDrawn()
     relation = AtMost()
-    control = Control("0.95 of it", lambda bound, problem: 0.95 * bound)
+    control = Control("the average is at most 0.95 times as sharp", lambda bound, problem: 0.95 * bound)
     controls = "whether an average over tasks can show a jump that no task shows"
     unexplained = "slices that become worse in total, and tasks that need several abilities at once"
     trivial = "a curve may be arbitrarily sharp"
@@ -227,13 +233,15 @@ class AveragesDoNotSharpen(Claim[Slices]):
         return steepest / jnp.min(problem.width)
 
     def measure(self, problem: Slices, key: Key[Array, ""]) -> Array:
-        """The largest difference quotient of the average on a fine grid, divided by its total rise."""
+        """Return the largest difference quotient of the average on a fine grid, divided by the total rise of the
+        average.
+        """
         grid = jnp.linspace(-10.0, 10.0, 8001)
         steepest = jnp.max(jnp.diff(problem.average(grid))) / (grid[1] - grid[0])
         return steepest / jnp.sum(problem.share * problem.rise)
 
     def condition(self, problem: Slices) -> Array:
-        """Differences over the step of the grid, 1/400, of curves that rise by at least a tenth."""
+        """Allow for rounding in differences over the grid step 1/400, for curves that rise by at least a tenth."""
         return jnp.asarray(1e5)
 
 
@@ -260,7 +268,7 @@ class FallingSliceSharpens(Claim[OppositeSlices]):
     """
 
     title = "A slice that becomes worse makes the average sharper than the slice that improves"
-    source = Source("emergence2026", "Figure 22.4", note="an exact case of it")
+    source = Source("emergence2026", "Figure 22.4", note="an exact case of the figure")
     stated = Kind.OWN
     population = Drawn(
         OppositeSlices,
@@ -270,7 +278,7 @@ class FallingSliceSharpens(Claim[OppositeSlices]):
         ratio=uniform(0.05, 0.6),
     )
     relation = Equal()
-    control = Control("it is not sharper", lambda factor, problem: jnp.ones_like(factor))
+    control = Control("the sum is not sharper than the rising slice", lambda factor, problem: jnp.ones_like(factor))
     controls = "whether an average over tasks can show a jump that no task shows"
     unexplained = "why a slice becomes worse with scale"
 
@@ -278,9 +286,7 @@ class FallingSliceSharpens(Claim[OppositeSlices]):
         return (1 - problem.rho * problem.ratio) / (1 - problem.rho)
 
     def measure(self, problem: OppositeSlices, key: Key[Array, ""]) -> Array:
-        """The derivative of the sum by automatic differentiation, divided by the rise. Then the same without the other
-        slice.
-        """
+        """Return the sharpness of the sum, by automatic differentiation, divided by that of the rising slice alone."""
         rising = lambda at: jax.nn.sigmoid(at / problem.narrow)
         both = lambda at: rising(at) - problem.rho * jax.nn.sigmoid(at * problem.ratio / problem.narrow)
         far = 60 * problem.narrow / problem.ratio
@@ -311,7 +317,7 @@ class SpreadWidensSlices(Claim[SpreadSlices]):
     """
 
     title = "The spread of the slices' thresholds widens the rise of the average"
-    source = Source("emergence2026", "Figure 22.4", note="an exact case of it")
+    source = Source("emergence2026", "Figure 22.4", note="an exact case of the figure")
     stated = Kind.OWN
     population = Drawn(SpreadSlices, positive("spread"), spread=uniform(0.3, 2.5))
     relation = Equal()
@@ -326,11 +332,11 @@ class SpreadWidensSlices(Claim[SpreadSlices]):
         return _normal(_PLACES)
 
     def measure(self, problem: SpreadSlices, key: Key[Array, ""]) -> Array:
-        """The average over the places by the trapezoidal rule, whose error falls exponentially here."""
+        """Average over the places by the trapezoidal rule, whose error falls exponentially here."""
         t = jnp.linspace(-10.0, 10.0, 801)
         at = (_PLACES * jnp.hypot(1.0, problem.spread))[:, None] - problem.spread * t
         return _normal(at) @ jax.scipy.stats.norm.pdf(t) * (t[1] - t[0])
 
     def condition(self, problem: SpreadSlices) -> Array:
-        """A sum of 801 positive terms."""
+        """Allow for the rounding error of a sum of 801 positive terms."""
         return jnp.asarray(100.0)

@@ -1,4 +1,4 @@
-"""Benchmarks whose answers have different lengths, and how much wider their jump is.
+"""Benchmarks whose answers have different lengths, and the width of their jump.
 
 This theory assumes exact match, and a loss per token that is a power law of the scale. It computes the width of the
 jump for lengths that have a gamma distribution. It does not explain items of different difficulty.
@@ -17,7 +17,7 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "estimator"}
 
 
 class MixedTask(eqx.Module):
-    """Answers whose lengths have a gamma distribution with mean 1 and variance 1/k; a loss c N^-alpha of a token.
+    """Answers whose lengths have a gamma distribution with mean 1 and variance 1/k. The loss of a token is c N^-alpha.
 
     The unit of length is the mean length, which moves the jump but does not change its width.
     """
@@ -47,7 +47,7 @@ class MixedLengthsWiden(Claim[MixedTask]):
     stated = Kind.OWN
     population = Drawn(MixedTask, positive("k"), positive("alpha"), k=log_uniform(0.7, 5.0), alpha=uniform(0.3, 1.5))
     relation = EqualInMean(margin=0.02, resolution=0.02)
-    control = Control("it has the width of a single length", lambda width, problem: _width(1e6, problem.alpha))
+    control = Control("the jump is as narrow as for a single length", lambda width, problem: _width(1e6, problem.alpha))
     controls = "the width of the jump on a benchmark with short and long answers"
     unexplained = "lengths with another distribution, and items of different difficulty"
     trials = 64
@@ -56,7 +56,7 @@ class MixedLengthsWiden(Claim[MixedTask]):
         return _width(problem.k, problem.alpha)
 
     def measure(self, problem: MixedTask, key: Key[Array, ""]) -> Array:
-        """Computed by bisection on the accuracy over 4000 drawn lengths."""
+        """Find the width by bisection on the accuracy over 4000 drawn lengths."""
         lengths = jax.random.gamma(key, problem.k, (4000,)) / problem.k
         accuracy = lambda at: jnp.mean(jnp.exp(-lengths * jnp.exp(-problem.alpha * at)))
         return crossing(accuracy, 0.9, -60.0, 60.0) - crossing(accuracy, 0.1, -60.0, 60.0)

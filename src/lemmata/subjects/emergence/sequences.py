@@ -1,7 +1,8 @@
 """Plateaus of in-context learning on Markov chains: uniform, unigram and bigram prediction.
 
-This theory assumes a chain over S symbols with random rows. It computes the loss of the predictors that use no symbol,
-the frequencies, or the last symbol. It does not explain when training passes from one of them to the next.
+This theory assumes a chain over S symbols with random rows. It computes the loss of three predictors, which use
+nothing, the symbols' frequencies, or the last symbol. It does not explain when training passes from one of them to the
+next.
 """
 
 import equinox as eqx
@@ -27,18 +28,18 @@ ABOUT = {"tool": "information theory", "architecture": "any", "object": "estimat
 
 
 class Chain(eqx.Module):
-    """A Markov chain, by the rows of its transition matrix."""
+    """A Markov chain, given by the rows of its transition matrix."""
 
     rows: Float[Array, "S S"]
 
     def stationary(self) -> Float[Array, " S"]:
-        """The stationary distribution, by a linear system."""
+        """Return the stationary distribution by solving a linear system."""
         size = len(self.rows)
         system = jnp.concatenate([self.rows.T - jnp.eye(size), jnp.ones((1, size))])
         return jnp.linalg.lstsq(system, jnp.zeros(size + 1).at[-1].set(1.0))[0]
 
     def path(self, key: Key[Array, ""], steps: int) -> Int[Array, " steps"]:
-        """A path from a uniform symbol."""
+        """Draw a path that starts at a uniformly drawn symbol."""
         below = jnp.cumsum(self.rows, axis=1)[:, :-1]
 
         def step(at: Array, part: Array) -> tuple[Array, Array]:
@@ -51,14 +52,16 @@ class Chain(eqx.Module):
 
 
 def entropy(p: Float[Array, "*many S"]) -> Float[Array, "*many"]:
-    """In nats."""
+    """Return the entropy of p in nats."""
     return -jnp.sum(jax.scipy.special.xlogy(p, p), axis=-1)
 
 
 class Chains(Population[Chain]):
-    """Rows from a Dirichlet distribution with equal parameters."""
+    """Chains whose rows are drawn from a Dirichlet distribution with equal parameters."""
 
-    settings = Space(S=Integer(4, 3, 5, "symbols"), parameter=Real(0.5, 0.3, 1.0, "parameter of the Dirichlet law"))
+    settings = Space(
+        S=Integer(4, 3, 5, "symbols"), parameter=Real(0.5, 0.3, 1.0, "parameter of the Dirichlet distribution")
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Chain:
         size = setting["S"]
@@ -66,7 +69,11 @@ class Chains(Population[Chain]):
         return Chain((rows + 0.02) / (1 + 0.02 * size))
 
     def hypotheses(self, problem: Chain) -> list[Hypothesis]:
-        return [Hypothesis("the least transition probability", jnp.min(problem.rows), ">", 0.0, "the chain forgets")]
+        return [
+            Hypothesis(
+                "the smallest transition probability", jnp.min(problem.rows), ">", 0.0, "so the chain forgets its start"
+            )
+        ]
 
 
 class PlateauHeights(Claim[Chain]):
@@ -80,7 +87,7 @@ class PlateauHeights(Claim[Chain]):
     """
 
     title = "The heights of the plateaus on Markov chains are entropies"
-    source = Source("emergence2026", "Figure 22.9", note="the phases after the caption, with heights")
+    source = Source("emergence2026", "Figure 22.9", note="the phases in the caption, with the heights of the plateaus")
     stated = Kind.STEP
     population = Chains()
     relation = EqualInMean(margin=0.02, resolution=0.02)
@@ -97,7 +104,7 @@ class PlateauHeights(Claim[Chain]):
         return jnp.stack([entropy(law), law @ entropy(problem.rows)])
 
     def measure(self, problem: Chain, key: Key[Array, ""]) -> Array:
-        """The losses along one path, with the counts of another path."""
+        """Measure the losses along one path, with predictors from the counts of another path."""
         first, second = jax.random.split(key)
         size = len(problem.rows)
         seen, new = problem.path(first, 8000), problem.path(second, 8000)
@@ -107,13 +114,13 @@ class PlateauHeights(Claim[Chain]):
 
 
 class Alphabet(eqx.Module):
-    """S symbols."""
+    """An alphabet of S symbols."""
 
     size: int = eqx.field(static=True)
 
 
 class Alphabets(Population[Alphabet]):
-    """Numbers of symbols."""
+    """Alphabets with different numbers of symbols."""
 
     settings = Space(S=Integer(8, 2, 64, "symbols"))
 
@@ -136,26 +143,27 @@ class MeanRowEntropy(Claim[Alphabet]):
     """
 
     title = "The expected entropy of a random row"
-    source = Source("edelman2024", "main result", note="its chains; the mean is derived here")
+    source = Source("edelman2024", "main result", note="their chains; the mean is derived here")
     stated = Kind.OWN
     population = Alphabets()
     relation = EqualInMean(margin=0.01, resolution=0.01)
-    control = Control("1 + 1/2 + ... + 1/S, less 0.4", lambda found, problem: found + 0.6)
+    control = Control("the entropy is 1 + 1/2 + ... + 1/S - 0.4", lambda found, problem: found + 0.6)
     controls = "the height of the bigram plateau on random chains"
-    unexplained = "stationary weights, which are correlated with the entropies of the rows"
+    unexplained = "the stationary weights of the rows, which are correlated with their entropies"
     trials = 64
 
     def predict(self, problem: Alphabet) -> Array:
         return jnp.sum(1 / jnp.arange(2.0, problem.size + 1))
 
     def measure(self, problem: Alphabet, key: Key[Array, ""]) -> Array:
-        """The mean over 2000 drawn rows, normalised exponential numbers."""
+        """Average over 2000 drawn rows, which are normalised exponential numbers."""
         parts = jax.random.exponential(key, (2000, problem.size))
         return jnp.mean(entropy(parts / parts.sum(axis=1, keepdims=True)))
 
 
 def code_length(counts: Float[Array, "*many S"]) -> Array:
-    """The loss of the rule (count + 1/2)/(n + S/2) minus that of the best fixed distribution, in nats, by counts.
+    """Return the loss of the rule (count + 1/2)/(n + S/2) minus that of the best fixed distribution, in nats, for
+    given counts of the S symbols.
 
     The order of the symbols does not matter, so the product of the probabilities is a ratio of gamma functions.
     """
@@ -180,16 +188,16 @@ class BigramRegret(Claim[Chain]):
     stated = Kind.STEP
     population = Chains()
     relation = Limit("T", (300.0, 3000.0, 20000.0), margin=0.04, resolution=0.04)
-    control = Control("S²/2 log T", lambda found, problem: found + len(problem.rows) / 2)
+    control = Control("the price is S²/2 log T", lambda found, problem: found + len(problem.rows) / 2)
     controls = "the price of learning a chain from its context"
-    unexplained = "transitions that are so rare that they were not seen"
+    unexplained = "transitions that are so rare that the context does not contain them"
     trials = 48
 
     def predict(self, problem: Chain) -> Array:
         return jnp.asarray(len(problem.rows) * (len(problem.rows) - 1) / 2)
 
     def measure_at(self, problem: Chain, key: Key[Array, ""], n: float) -> Array:
-        """The regret at 4T minus the regret at T, divided by log 4, on one path of the chain."""
+        """Return the regret at 4T minus the regret at T, divided by log 4, on one path of the chain."""
         size, most = len(problem.rows), 4 * int(n)
         path = problem.path(key, most + 1)
 

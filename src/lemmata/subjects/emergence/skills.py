@@ -37,13 +37,13 @@ class Skills(eqx.Module):
     a: Float[Array, ""]
 
     def frequencies(self) -> tuple[Float[Array, " k"], Float[Array, ""]]:
-        """The frequencies of the most frequent skills, and the sum of all the others."""
+        """Return the frequencies of the most frequent skills, and the sum of all other frequencies."""
         total = jax.scipy.special.zeta(1 + self.a, 1.0)
         rest = jax.scipy.special.zeta(1 + self.a, _LISTED + 1.0)
         return jnp.arange(1.0, _LISTED + 1.0) ** -(1 + self.a) / total, rest / total
 
 
-SKILLS = Drawn(Skills, positive("a", "the frequencies have a finite sum"), a=uniform(0.5, 1.0))
+SKILLS = Drawn(Skills, positive("a", "otherwise the frequencies have no finite sum"), a=uniform(0.5, 1.0))
 
 
 class LossInSkills(Claim[Skills]):
@@ -58,8 +58,8 @@ class LossInSkills(Claim[Skills]):
     source = Source("emergence2026", "Figure 22.5", note="with exponents")
     population = SKILLS
     relation = Rate("n", (100.0, 1000.0, 10000.0), margin=0.02, resolution=0.02)
-    control = Control("like n^-(a + 0.2)", lambda exponent, problem: exponent - 0.2)
-    controls = "the loss of a model that holds n skills"
+    control = Control("the loss falls like n^-(a + 0.2)", lambda exponent, problem: exponent - 0.2)
+    controls = "the loss of a model that has learned n skills"
     unexplained = "skills that help each other"
     trials = 24
 
@@ -67,7 +67,7 @@ class LossInSkills(Claim[Skills]):
         return -problem.a
 
     def measure_at(self, problem: Skills, key: Key[Array, ""], n: float) -> Array:
-        """The sum of the frequencies of all other skills."""
+        """Return the sum of the frequencies of all skills but the n most frequent."""
         listed, rest = problem.frequencies()
         return jnp.sum(listed[int(n) :]) + rest
 
@@ -87,7 +87,7 @@ class LossInSamples(Claim[Skills]):
     stated = Kind.STEP
     population = SKILLS
     relation = Rate("D", (1e3, 1e4, 1e5), margin=0.02, resolution=0.02)
-    control = Control("like D^-a", lambda exponent, problem: -problem.a)
+    control = Control("the loss falls like D^-a", lambda exponent, problem: -problem.a)
     controls = "the loss of a model that learns skills from D samples"
     unexplained = "skills that need many samples"
     trials = 24
@@ -96,7 +96,9 @@ class LossInSamples(Claim[Skills]):
         return -problem.a / (1 + problem.a)
 
     def measure_at(self, problem: Skills, key: Key[Array, ""], n: float) -> Array:
-        """The sum over the skills; the rarest are needed too rarely to be learned at all."""
+        """Return the sum over the skills. The rarest skills are counted as not learned, because they are hardly ever
+        needed.
+        """
         listed, rest = problem.frequencies()
         return jnp.sum(listed * jnp.exp(n * jnp.log1p(-listed))) + rest
 
@@ -115,7 +117,7 @@ class RandomGraph(eqx.Module):
     m: int = eqx.field(static=True)
 
     def limit(self, threshold: float = 1.0) -> Array:
-        """The shares of the vertices in the giant component, by iteration of the equations of the limit."""
+        """Return the shares of the vertices in the giant component, by iterating the equations for large graphs."""
         degree = float(self.degree) / threshold
         ratio = np.sqrt(self.m / self.n) if self.m else 1.0
         entities = properties = 1.0
@@ -124,7 +126,7 @@ class RandomGraph(eqx.Module):
         return jnp.asarray([entities, properties][: 2 if self.m else 1])
 
     def largest(self, key: Key[Array, ""]) -> Array:
-        """The shares of the vertices of each kind in the largest component of a drawn graph."""
+        """Draw a graph, and return the shares of the vertices of each kind in its largest component."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         n, others = self.n, self.m or self.n
         pairs = n * others if self.m else n * (n - 1) // 2
@@ -138,7 +140,9 @@ class RandomGraph(eqx.Module):
 
 
 class RandomGraphs(Population[RandomGraph]):
-    """Mean degrees below the threshold, c <= 0.6, in a third of the problems, and from 1.3 to 3 in the others."""
+    """Random graphs. In a third of the problems the mean degree c is below the threshold, from 0.3 to 0.6, and in the
+    others it is from 1.3 to 3.
+    """
 
     properties: int = 0
     settings = Space(n=Integer(5000, 3000, 20000, "vertices or entities", corners=(4000, 8000)))
@@ -150,7 +154,7 @@ class RandomGraphs(Population[RandomGraph]):
         return RandomGraph(degree, setting["n"], self.properties * setting["n"])
 
     def hypotheses(self, problem: RandomGraph) -> list[Hypothesis]:
-        return [Hypothesis("the mean degree", problem.degree, ">", 0.0, "edges have positive probability")]
+        return [Hypothesis("the mean degree", problem.degree, ">", 0.0, "otherwise the graph has no edges")]
 
 
 class AbstractGiantComponent(Claim[RandomGraph]):
@@ -168,7 +172,7 @@ class AbstractGiantComponent(Claim[RandomGraph]):
         return problem.limit()
 
     def measure(self, problem: RandomGraph, key: Key[Array, ""]) -> Array:
-        """The components of a drawn graph, by search."""
+        """Find the components of a drawn graph by search."""
         return problem.largest(key)
 
 
@@ -191,7 +195,8 @@ class GiantComponent(AbstractGiantComponent):
 
 class ConceptPercolation(AbstractGiantComponent):
     """In a random bipartite graph, each of n entities has each of m properties with probability q. The largest
-    connected component holds the shares S_E of the entities and S_P of the properties, the largest solutions of
+    connected component holds the shares S_E of the entities and S_P of the properties. They are the largest solutions
+    of
 
         S_E = 1 - exp(-q m S_P),    S_P = 1 - exp(-q n S_E),
 
@@ -226,7 +231,7 @@ class CriticalComponent(Claim[CriticalWindow]):
     stated = Kind.STEP
     population = Drawn(CriticalWindow, x=uniform(-1.0, 1.0))
     relation = Rate("n", (1000.0, 8000.0, 64000.0), margin=0.04, resolution=0.04)
-    control = Control("like n^(1/2)", lambda exponent, problem: exponent - 1 / 6)
+    control = Control("the size is of the order n^(1/2)", lambda exponent, problem: exponent - 1 / 6)
     controls = "how large the components are at the threshold"
     unexplained = "mean degrees further from 1, for which the size is n or log n"
     trials = 48
@@ -234,6 +239,6 @@ class CriticalComponent(Claim[CriticalWindow]):
     predict = 2 / 3
 
     def measure_at(self, problem: CriticalWindow, key: Key[Array, ""], n: float) -> Array:
-        """The mean of eight drawn graphs."""
+        """Average over eight drawn graphs."""
         graph = RandomGraph(1 + problem.x * n ** (-1 / 3), int(n), 0)
         return n * jnp.mean(jnp.stack([graph.largest(each)[0] for each in jax.random.split(key, 8)]))

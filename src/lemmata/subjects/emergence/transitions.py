@@ -1,7 +1,8 @@
 """Transitions: how the width of a jump scales with the size of the system, and jumps in time from small starts.
 
-This theory assumes models that can be solved: magnets without space, two states, and one mode of a deep linear network.
-It computes the width of their transitions. It does not explain which of these a given network resembles.
+This theory assumes models that can be solved exactly: magnets in which all signs interact, two states, and one mode of
+a deep linear network. It computes the width of their transitions. It does not explain which of these models a given
+network resembles.
 """
 
 from collections.abc import Callable
@@ -19,7 +20,7 @@ ABOUT = {"tool": "dynamical systems", "architecture": "any", "object": "training
 
 _SPINS = (64.0, 256.0, 1024.0, 4096.0)
 _WIDTH = "whether a transition is continuous or a jump, from its width at several sizes"
-_SPACE = "signs with a place in space, whose exponents depend on the dimension"
+_SPACE = "signs that interact only with neighbours in space, whose exponents depend on the dimension"
 
 
 class Magnet(eqx.Module):
@@ -28,7 +29,7 @@ class Magnet(eqx.Module):
     Args:
         coupling: the strength J, which is also the critical temperature.
         low: the lower of two levels of the Binder cumulant.
-        cold: a temperature below the critical one, in units of J.
+        cold: a temperature below the critical temperature, in units of J.
     """
 
     coupling: Float[Array, ""]
@@ -36,14 +37,14 @@ class Magnet(eqx.Module):
     cold: Float[Array, ""]
 
     def law(self, n: int, temperature: Array, field: Array | float = 0.0) -> tuple[Array, Array]:
-        """The possible magnetisations m of N signs, and their probabilities, exactly."""
+        """Return the possible magnetisations m of N signs, and their exact probabilities."""
         up = jnp.arange(n + 1.0)
         m = 2 * up / n - 1
         ways = jax.lax.lgamma(n + 1.0) - jax.lax.lgamma(up + 1) - jax.lax.lgamma(n - up + 1)
         return m, jax.nn.softmax(ways + n * (self.coupling * m**2 / 2 + field * m) / temperature)
 
     def binder(self, n: int, temperature: Array) -> Array:
-        """1 - E m^4/(3 (E m²)²)."""
+        """Return the Binder cumulant 1 - E m^4/(3 (E m²)²) of the magnetisation m."""
         m, p = self.law(n, temperature)
         return 1 - (p @ m**4) / (3 * (p @ m**2) ** 2)
 
@@ -70,14 +71,14 @@ class CriticalMagnetisation(Claim[Magnet]):
     stated = Kind.STEP
     population = MAGNETS
     relation = Rate("N", _SPINS, margin=0.04, resolution=0.04)
-    control = Control("like N^(-1/2)", lambda exponent, problem: exponent - 0.25)
+    control = Control("E |m| falls like N^(-1/2)", lambda exponent, problem: exponent - 0.25)
     controls = "how large the fluctuations of a system at its transition are"
     unexplained = _SPACE
     trials = 8
     predict = -0.25
 
     def measure_at(self, problem: Magnet, key: Key[Array, ""], n: float) -> Array:
-        """Exact sums over the magnetisations."""
+        """Compute the mean by exact sums over the magnetisations."""
         m, p = problem.law(int(n), problem.coupling)
         return p @ jnp.abs(m)
 
@@ -98,14 +99,14 @@ class CriticalWidth(Claim[Magnet]):
     stated = Kind.OWN
     population = MAGNETS
     relation = Rate("N", _SPINS, margin=0.04, resolution=0.04)
-    control = Control("like N^-1", lambda exponent, problem: exponent - 0.5)
+    control = Control("the width falls like N^-1", lambda exponent, problem: exponent - 0.5)
     controls = _WIDTH
     unexplained = _SPACE
     trials = 8
     predict = -0.5
 
     def measure_at(self, problem: Magnet, key: Key[Array, ""], n: float) -> Array:
-        """Computed by bisection on exact sums over the magnetisations."""
+        """Find the width by bisection on exact sums over the magnetisations."""
         cooling = lambda cold: problem.binder(int(n), problem.coupling * jnp.exp(-cold))
         return crossing(cooling, problem.low + 0.2, -3.0, 3.0) - crossing(cooling, problem.low, -3.0, 3.0)
 
@@ -122,14 +123,14 @@ class FieldJump(Claim[Magnet]):
     source = Source("emergence2026", "Figure 22.8", note="for coupled signs in a field")
     population = MAGNETS
     relation = Rate("N", _SPINS, margin=0.02, resolution=0.02)
-    control = Control("like N^(-1/2)", lambda exponent, problem: exponent + 0.5)
+    control = Control("the width falls like N^(-1/2)", lambda exponent, problem: exponent + 0.5)
     controls = _WIDTH
     unexplained = _SPACE
     trials = 8
     predict = -1.0
 
     def measure_at(self, problem: Magnet, key: Key[Array, ""], n: float) -> Array:
-        """Computed by bisection on exact sums over the magnetisations."""
+        """Find the width by bisection on exact sums over the magnetisations."""
 
         def mean(logarithm: Array) -> Array:
             m, p = problem.law(int(n), problem.cold * problem.coupling, jnp.exp(logarithm))
@@ -159,14 +160,14 @@ class TwoStatesWidth(Claim[TwoStates]):
     source = Source("emergence2026", "Figure 22.8", note="for two states, with constants")
     population = Drawn(TwoStates, positive("slope"), slope=log_uniform(0.3, 3.0), place=uniform(-1.0, 1.0))
     relation = Rate("N", (16.0, 64.0, 256.0), margin=0.02, resolution=0.02)
-    control = Control("like N^(-1/2)", lambda exponent, problem: exponent + 0.5)
+    control = Control("the width falls like N^(-1/2)", lambda exponent, problem: exponent + 0.5)
     controls = "the width of a switch between two mechanisms"
     unexplained = "systems that stay in one state for a long time although the other is better"
     trials = 8
     predict = -1.0
 
     def measure_at(self, problem: TwoStates, key: Key[Array, ""], n: float) -> Array:
-        """Computed by bisection on the weights of the two states."""
+        """Find the width by bisection on the weights of the two states."""
 
         def share(x: Array) -> Array:
             energies = jnp.stack([jnp.zeros(()), -n * problem.slope * (x - problem.place)])
@@ -183,7 +184,7 @@ class Mode(eqx.Module):
 
 
 def flow_times(velocity: Callable[[Array], Array], state: Array, levels: Array, end: Array) -> Array:
-    """When the product of the entries of a state first passes each level, by Runge-Kutta steps of the fourth order."""
+    """Return when the product of a state's entries first passes each level, by fourth-order Runge-Kutta steps."""
     steps = 4000
     h = end / steps
 
@@ -226,7 +227,8 @@ class SaddleToSaddle(Claim[Mode]):
     )
     relation = Equal()
     control = Control(
-        "the product is s/2 at log(s/u_0)/(2 s), the width grows like log(s/u_0), and one layer needs log(2.1)",
+        "the product is s/2 at log(s/u_0)/(2 s), the width grows like log(s/u_0), and one layer "
+        "takes the time log(2.1 (1 - u_0/s))",
         lambda found, problem: jnp.stack(
             [
                 jnp.log(problem.strength / problem.start) / (2 * problem.strength),
@@ -243,7 +245,7 @@ class SaddleToSaddle(Claim[Mode]):
         return jnp.stack([jnp.log(1 / ratio - 1) / (2 * s), jnp.log(81.0) / (2 * s), jnp.log(2 * (1 - ratio))])
 
     def measure(self, problem: Mode, key: Key[Array, ""]) -> Array:
-        """The flow of the two layers, and the flow of one layer, step by step."""
+        """Integrate the flow of the two layers and the flow of one layer in small steps."""
         s, u = problem.strength, problem.start
         deep = lambda y: y[::-1] * (s - y[0] * y[1])
         end = (jnp.log(s / u) + 6) / (2 * s)
@@ -252,5 +254,5 @@ class SaddleToSaddle(Claim[Mode]):
         return jnp.stack([half, high - low, single[0]])
 
     def condition(self, problem: Mode) -> Array:
-        """Each step has an error of (s h)^4 with s h below 0.004; the start needs log(s/u_0) doublings."""
+        """Allow for the steps: each of length h has an error of (s h)^4, where s h is below 0.004."""
         return jnp.full(3, 1e3)

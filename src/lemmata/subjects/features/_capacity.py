@@ -1,4 +1,4 @@
-"""How many random directions can be active at once, before a linear readout or sparse decoding fails."""
+"""Compute how many random directions can be active at once before a linear readout or sparse decoding fails."""
 
 from typing import Any
 
@@ -10,36 +10,40 @@ _LEAST_VARIANCE = 1e-12
 
 
 def welch_floor(n: int, d: int) -> float:
-    """The least coherence of n unit vectors in d dimensions, sqrt((n - d)/(d (n - 1))), which may be out of reach."""
+    """Return Welch's lower bound sqrt((n - d)/(d (n - 1))) on the coherence of n unit vectors in d dimensions. It may
+    not be attained.
+    """
     return float(np.sqrt(max(n - d, 0) / (d * (n - 1))))
 
 
 def rankin_floor(n: int, d: int) -> float:
-    """The least possible largest inner product: -1/(n - 1) for a simplex, 0 for up to 2d vectors; above 0 for more."""
+    """Return a lower bound on the largest inner product of n unit vectors: -1/(n - 1) for n <= d + 1 (a simplex), else
+    0. Above 2d vectors, the largest inner product is above 0.
+    """
     return -1.0 / (n - 1) if n <= d + 1 else 0.0
 
 
 def usual_coherence(n: int, d: int) -> float:
-    """The median coherence of n random unit vectors, if their pairs were independent."""
+    """Return the median coherence that n random unit vectors would have if their pairs were independent."""
     share = np.log(2.0) / (n * (n - 1) / 2)
     return float(np.sqrt(special.betainccinv(0.5, (d - 1) / 2, min(share, 1.0))))
 
 
 def cap_tail(c: Float[np.ndarray, " k"], d: int) -> Float[np.ndarray, " k"]:
-    """P(<u, x> > c |x|) of a random unit vector u in d dimensions, for c >= 0. It is 0 from c = 1 on.
+    """Return P(<u, x> > c |x|) for a random unit vector u in d dimensions and c >= 0. It is 0 for c >= 1.
 
     Args:
-        c: cosines.
+        c: the cosines.
         d: the dimension, at least 2.
     """
     return 0.5 * special.betaincc(0.5, (d - 1) / 2, np.minimum(c, 1.0) ** 2)
 
 
 def linear_failures(active: Int[np.ndarray, " k"], n: int, d: int) -> Float[np.ndarray, " k"]:
-    """How often a threshold 1/2 on the inner products misreads a sum of `active` of n random directions.
+    """Return how often a threshold of 1/2 on inner products misreads a sum of `active` of n random directions.
 
-    With k active directions, the sum has a length of about sqrt(k); without one of them, about sqrt(k - 1). Each
-    silent direction is read as active with the probability of a cap, and each active one as silent.
+    With k active directions, the sum has a length of about sqrt(k); without one of them, about sqrt(k - 1). The
+    probability that a silent direction is read as active, or an active one as silent, is then given by `cap_tail`.
 
     Args:
         active: numbers of active directions.
@@ -53,15 +57,17 @@ def linear_failures(active: Int[np.ndarray, " k"], n: int, d: int) -> Float[np.n
 
 
 def statistical_dimension(k: int, n: int) -> tuple[float, float]:
-    """The number of measurements at which non-negative l1 decoding starts to succeed, and the variance of its step.
+    """Return the number of measurements at which non-negative l1 decoding starts to succeed, and the variance that
+    sets the width of this transition.
 
     Consider the cone of directions from k positive codes that do not raise their sum. It has the statistical dimension
-    n psi(k/n), where psi(r) = min over t of r (1 + t²) + (1 - r) E(g - t)_+². Its intrinsic volumes have the variance
-    Var dist² - 2 E dist². Here dist² is the squared distance of a normal vector from t times the subdifferential.
+    n psi(k/n), where psi(r) = min over t of r (1 + t²) + (1 - r) E(g - t)_+² for a standard normal g. Its intrinsic
+    volumes have the variance Var dist² - 2 E dist². Here dist² is the squared distance of a normal vector from t times
+    the subdifferential.
 
     Args:
-        k: positive codes.
-        n: all codes.
+        k: the number of positive codes.
+        n: the number of all codes.
     """
     share = k / n
     slope = lambda t: share * t - (1 - share) * (stats.norm.pdf(t) - t * stats.norm.sf(t))
@@ -74,11 +80,11 @@ def statistical_dimension(k: int, n: int) -> tuple[float, float]:
 
 
 def decoding_failure(k: int, n: int, d: int) -> float:
-    """How often non-negative l1 decoding misses k codes of n random directions in d dimensions.
+    """Return how often non-negative l1 decoding fails to recover k codes of n random directions in d dimensions.
 
     Args:
-        k: positive codes.
-        n: all codes.
+        k: the number of positive codes.
+        n: the number of all codes.
         d: the dimension.
     """
     if n <= d:
@@ -88,24 +94,26 @@ def decoding_failure(k: int, n: int, d: int) -> float:
 
 
 def most_linear(n: int, d: int, failure: float) -> int:
-    """The largest number of random directions that a linear readout misreads at most so often; 0 if there is none.
+    """Return the largest number of active random directions at which a linear readout fails at most in this share of
+    sets, or 0.
 
     Args:
         n: how many directions there are.
         d: their dimension.
-        failure: the largest share of failures.
+        failure: the largest allowed share of failures.
     """
     shares = linear_failures(np.arange(1, n + 1), n, d)
     return int(np.argmax(shares > failure)) if (shares > failure).any() else n
 
 
 def most_decoded(n: int, d: int, failure: float) -> int:
-    """The largest number of random directions that sparse decoding misses at most so often; 0 if there is none.
+    """Return the largest number of active random directions at which sparse decoding fails at most in this share of
+    sets, or 0.
 
     Args:
         n: how many directions there are.
         d: their dimension.
-        failure: the largest share of failures.
+        failure: the largest allowed share of failures.
     """
     low, high = 0, n + 1
     while high - low > 1:

@@ -1,4 +1,4 @@
-"""Which sets of active directions are read from their sum, tried on given directions."""
+"""Try, on given directions, which sets of active directions can be read from their sum."""
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -13,12 +13,12 @@ _PATIENCE, _ADDED, _BATCH, _SEARCHES = 5, 10, 32, 10
 
 
 def orderings(n: int, most: int, draws: int, seed: int) -> Int[np.ndarray, "draws most"]:
-    """Random directions in random order: the first k of a row are a random set of k.
+    """Draw random directions in random order. The first k of a row are a random set of k.
 
     Args:
         n: how many directions there are.
-        most: how many are drawn.
-        draws: rows.
+        most: how many directions are drawn in each row.
+        draws: the number of rows.
         seed: the random seed of the draws.
     """
     generator = np.random.default_rng(seed)
@@ -26,7 +26,7 @@ def orderings(n: int, most: int, draws: int, seed: int) -> Int[np.ndarray, "draw
 
 
 def misread(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) -> Bool[np.ndarray, " draws"]:
-    """Whether a threshold 1/2 on the inner products with the sum of the set finds another set.
+    """Return for each set whether a threshold of 1/2 on the inner products with its sum finds a different set.
 
     Args:
         unit: directions of length 1.
@@ -44,12 +44,14 @@ def misread(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) ->
 
 
 def undecoded(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) -> Bool[np.ndarray, " draws"]:
-    """Whether no proof was found that non-negative l1 decoding recovers all positive codes on the set.
+    """Return for each set whether the search found no proof that non-negative l1 decoding recovers all positive codes
+    on the set.
 
     The proof is a vector y with <u, y> = 1 for active directions and <u, y> < 1 for all others. Then every other
-    nonnegative code with the same sum of directions has a larger sum. It exists whenever the recovery is unique for all
-    such codes, if the active directions are independent. The search is for the shortest y. The inequalities that it
-    satisfies with equality are exchanged in blocks, until all others hold and the multipliers of these are positive.
+    nonnegative code with the same sum of directions has a larger sum of entries. If the active directions are
+    independent, y exists whenever all such codes are recovered uniquely. The search looks for the shortest y. It
+    exchanges, in blocks, the inequalities that hold with equality. It stops when all other inequalities hold and the
+    multipliers are positive.
 
     Args:
         unit: directions of length 1.
@@ -70,7 +72,7 @@ def _undecoded(unit: np.ndarray, sets: np.ndarray) -> np.ndarray:
 
 
 class _Search:
-    """The shortest vector that reads one set: its active inequalities, and whether it is found, or None."""
+    """A search for the shortest proof vector of one set. `proved` is None until the search ends."""
 
     def __init__(self, unit: np.ndarray, active: np.ndarray):
         self.unit, self.active = unit, active
@@ -85,14 +87,16 @@ class _Search:
         self.solve()
 
     def _grow(self, new: np.ndarray) -> None:
-        """Inner products of all directions that were met so far."""
+        """Add the inner products of new directions to those of all directions that were met so far."""
         rows = self.unit[new].astype(float)
         cross = rows @ self.rows.T
         self.gram = np.block([[self.gram, cross.T], [cross, rows @ rows.T]])
         self.pool, self.rows = np.concatenate([self.pool, new]), np.concatenate([self.rows, rows])
 
     def solve(self) -> None:
-        """The shortest vector with 1 at active directions and just below 1 at those that are met."""
+        """Compute the shortest vector with product 1 at active directions and just below 1 at the directions in
+        `met`.
+        """
         count, self.left = len(self.active), self.left - 1
         if self.left < 0 or count + len(self.met) > self.unit.shape[1]:
             self.proved = False
@@ -138,7 +142,9 @@ class _Search:
             self.proved = False  # held inequalities are met at 1: rounding
 
     def _ascend(self, above: np.ndarray) -> None:
-        """Raise the dual value: new multipliers from 0, and steps only as far as all of them stay positive."""
+        """Raise the dual value. New multipliers start at 0, and each step ends before a multiplier becomes
+        negative.
+        """
         kept = self.multipliers > 0
         self.met, now = np.concatenate([self.met[kept], above]), np.append(self.multipliers[kept], np.zeros(len(above)))
         while True:

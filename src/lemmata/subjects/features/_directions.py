@@ -29,9 +29,9 @@ class Directions:
     """Unit vectors, and how they were read.
 
     Args:
-        unit: one a row.
-        ratio: the longest over the shortest, before they were scaled.
-        read: what was read.
+        unit: the unit vectors, one in each row.
+        ratio: the length of the longest vector over that of the shortest, before scaling.
+        read: a description of what was read.
     """
 
     unit: Float[np.ndarray, "n d"]
@@ -44,10 +44,10 @@ class InnerProducts:
     """Inner products of all pairs of directions.
 
     Args:
-        largest: with the two directions.
-        smallest: with the two directions.
-        repeated: for each direction that repeats an earlier one, the first such and itself.
-        square: the mean square.
+        largest: the largest inner product, with its two directions.
+        smallest: the smallest inner product, with its two directions.
+        repeated: for each direction that repeats an earlier direction, the first equal direction and itself.
+        square: the mean squared inner product.
     """
 
     largest: tuple[float, int, int]
@@ -57,7 +57,7 @@ class InnerProducts:
 
 
 def read_directions(decoder: Any, layout: Any, name: Any) -> Directions:
-    """The directions of a decoder, scaled to length 1.
+    """Read the directions of a decoder, and scale them to length 1.
 
     Args:
         decoder: an array, a file, a mapping with arrays, or an object with the array as an attribute.
@@ -65,8 +65,9 @@ def read_directions(decoder: Any, layout: Any, name: Any) -> Directions:
         name: the name of the array in a file, a mapping or an object.
 
     Raises:
-        SettingError: for another layout, or if the layout cannot be determined.
-        ShapeError, PrecisionError, DataError: for anything but a matrix of finite numbers with directions other than 0.
+        SettingError: if the layout is unknown, or cannot be determined.
+        ShapeError, PrecisionError, DataError: unless the array is a matrix of finite numbers whose directions are not
+            0.
     """
     if not isinstance(layout, str) or layout not in _LAYOUTS:
         raise SettingError("directions", found=shown(layout), rule='"auto", "rows" or "columns"')
@@ -88,7 +89,9 @@ def read_directions(decoder: Any, layout: Any, name: Any) -> Directions:
 
 
 def _found(decoder: Any, name: str) -> tuple[str, Any, int | None]:
-    """The name of the array, the array, and the dimension, if a bias of the decoder determines it."""
+    """Return the name of the array, the array, and the dimension of the directions, or None if no bias of the decoder
+    determines it.
+    """
     if isinstance(decoder, str | os.PathLike):
         return _of_file(Path(decoder), name)
     if isinstance(decoder, Mapping):
@@ -107,7 +110,10 @@ def _of_names(arrays: Mapping[str, Any], name: str, where: str) -> tuple[Any, in
         known = ", ".join(str(key) for key in list(arrays)[:8]) or "no array"
         more = f" and {len(arrays) - 8} more" if len(arrays) > 8 else ""
         raise UnknownNameError(
-            f"{where} has no {name}", found=known + more, rule="the name of one array", remedy="pass it as name"
+            f"{where} has no {name}",
+            found=known + more,
+            rule="the name of one array",
+            remedy="pass the array's name as name",
         )
     return arrays[name], _length(arrays, "b_dec") if name == "W_dec" else None
 
@@ -138,7 +144,7 @@ def _of_file(path: Path, name: str) -> tuple[str, Any, int | None]:
 
 
 def _in_folder(folder: Path) -> Path:
-    """The weights in a folder that SAELens has saved."""
+    """Return the path of the weights in a folder that SAELens has saved."""
     files = sorted(own for own in folder.iterdir() if own.suffix == ".safetensors")
     files = [own for own in files if own.name == _WEIGHTS] or files
     if len(files) != 1:
@@ -156,7 +162,9 @@ def _floating(what: str, values: Any) -> Shaped[np.ndarray, "..."]:
 
 
 def _layout(what: str, array: np.ndarray, dimension: int | None) -> str:
-    """Whether rows or columns are the directions: by the bias, by lengths of 1, or because there are more rows."""
+    """Decide from the bias, from lengths of 1, or from the larger number whether rows or columns are the
+    directions.
+    """
     n, d = array.shape
     if dimension is not None and dimension not in (n, d):
         raise ShapeError(what, found=f"shape {array.shape}", rule=f"one axis of length {dimension}, as b_dec has")
@@ -180,7 +188,7 @@ def _lengths(table: np.ndarray) -> np.ndarray:
 
 
 def _scaled(kind: str, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows scaled to length 1 in single precision, and their original lengths."""
+    """Return the rows scaled to length 1 in single precision, and their original lengths up to a common factor."""
     unit, lengths = np.empty(table.shape, np.float32), np.empty(len(table))
     scales = np.empty(len(table))
     for start in range(0, len(table), _ROWS):
@@ -207,7 +215,7 @@ def _refuse(kind: str, wrong: np.ndarray, found: str, rule: str) -> None:
 
 
 def inner_products(unit: Float[np.ndarray, "n d"]) -> InnerProducts:
-    """The largest and smallest inner product of two directions, and repeated directions, block by block.
+    """Find the largest and smallest inner product of two directions, and repeated directions, block by block.
 
     Args:
         unit: directions of length 1, one in each row.
@@ -239,14 +247,15 @@ def _value(pair: tuple[float, int, int]) -> float:
 
 
 def _exact(unit: np.ndarray, pair: tuple[float, int, int]) -> tuple[float, int, int]:
-    """The inner product in double precision."""
+    """Return the inner product of a pair in double precision."""
     one, other = unit[pair[1]].astype(float), unit[pair[2]].astype(float)
     cosine = one @ other / np.sqrt((one @ one) * (other @ other))
     return float(np.clip(cosine, -1.0, 1.0)), pair[1], pair[2]
 
 
 def span(unit: Float[np.ndarray, "n d"]) -> int | None:
-    """The dimension of the span of all directions; None for matrices above 4096 x 4096, as it is not computed.
+    """Return the dimension of the span of all directions. For matrices above 4096 x 4096, return None without
+    computing it.
 
     Args:
         unit: directions of length 1, one in each row.

@@ -1,10 +1,10 @@
-"""Values as they are shown in messages."""
+"""Format values for messages."""
 
 from typing import Any
 
 
 def shown(value: Any) -> str:
-    """A value in one line of a message.
+    """Return a value as text for one line of a message.
 
     Args:
         value: anything.

@@ -1,4 +1,4 @@
-"""The effects of restoring and of destroying each site of a model, and of all sets of sites."""
+"""The effects of restoring and of ablating sites of a model, one at a time and in sets."""
 
 import dataclasses
 import math
@@ -24,24 +24,27 @@ _ROUNDING, _COMPILED = 1e-5, 1e-2  # share of the outputs by which two runs may 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PatchingReport:
-    """The output on a corrupted input if sites take their values from the clean input, and the reverse.
+    """Effects on a model's output if sites of the corrupted run take their values from the clean run, and the reverse.
 
-    All effects are in units of the output: the part of `clean` - `corrupt` that a site brings back, or takes away. For
-    several rows, they are means.
+    All effects are in units of the output. They are the part of `clean` - `corrupt` that a site restores or removes,
+    and means if there are several rows.
 
     Args:
-        sites: names.
+        sites: the names of the sites.
         clean: the output on the clean input.
         corrupt: the output on the corrupted input.
-        restore: the effect of each single site: the corrupted run with its clean values, minus the corrupted run.
-        ablate: the clean run, minus the clean run with its corrupted values.
-        shapley: the mean effect of its clean values over all orders in which sites are restored. None if it was not
-            computed.
-        restore_all: the effect of clean values at all sites.
-        ablate_all: the effect of corrupted values at all sites.
-        sets: the output of the corrupted run with clean values at a set of sites. The entry is the sum of 2^i over the
-            sites i of the set, with one column for each row; None if not computed.
-        intervals: for the means over rows, by "restore", "ablate" and "shapley"; empty for one row.
+        restore: the effect of restoring each single site: the output of the corrupted run with the site's clean
+            values, minus that of the corrupted run.
+        ablate: the effect of ablating each single site: the output of the clean run, minus that of the clean run with
+            the site's corrupted values.
+        shapley: the effect of each site's clean values, averaged over all orders in which sites are restored. None if
+            not computed.
+        restore_all: the effect of restoring all sites.
+        ablate_all: the effect of ablating all sites.
+        sets: the outputs of the corrupted run with clean values at each set of sites. The index of a set is the sum of
+            2^i over its sites i, and there is one column for each row. None if not computed.
+        intervals: confidence intervals for the means over rows, under "restore", "ablate" and "shapley". Empty for one
+            row.
         rows: the number of rows.
         level: the confidence level of the intervals.
         conditions: the conditions for the results.
@@ -65,7 +68,9 @@ class PatchingReport:
 
     @property
     def gaps(self) -> tuple[float, float]:
-        """The joint effect minus the sum of single effects, of restoring and of ablating: 0 if effects add up."""
+        """The joint effect minus the sum of single effects, for restoring and for ablating. It is 0 if effects add
+        up.
+        """
         return self.restore_all - float(self.restore.sum()), self.ablate_all - float(self.ablate.sum())
 
     def __str__(self) -> str:
@@ -84,7 +89,7 @@ class PatchingReport:
 
     @property
     def reading(self) -> str:
-        """The meaning of the sums of single effects, in words."""
+        """What the sums of single effects say, in words."""
         size = max(abs(self.restore_all), abs(self.ablate_all))
         if size <= _ROUNDING * max(abs(self.clean), abs(self.corrupt)):
             return "the sites together have no effect"
@@ -101,7 +106,7 @@ class PatchingReport:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The effects of each site as an Altair chart."""
+        """Plot the effects of each site as an Altair chart."""
         import altair as alt
 
         kinds = {"restored alone": self.restore, "ablated alone": self.ablate}
@@ -125,7 +130,7 @@ class PatchingReport:
 
 
 def _shown(value: float, scale: float) -> str:
-    """The value to ten decimal places; 0 if it is a rounding error of the outputs."""
+    """Return the value to three significant digits, or 0 if it is only a rounding error of the outputs."""
     text = f"{0.0 if abs(value) < _ROUNDING**2 * scale else float(value):.3g}"
     return f" {text:>9}"
 
@@ -140,7 +145,7 @@ def patching_report(
     shapley: bool | Any = True,
     level: float | int = 0.95,
 ) -> PatchingReport:
-    """Activation patching at named sites: single effects, joint effects, and Shapley values from all sets of sites.
+    """Patch activations at named sites, and return single effects, joint effects, and Shapley values.
 
     Restoring a site puts its value of the clean run into the corrupted run. Ablating it puts its value of the corrupted
     run into the clean run. If several sites can replace each other, ablating one of them has no effect. If several
@@ -149,25 +154,25 @@ def patching_report(
     takes 2^s runs.
 
     A module of PyTorch runs in evaluation mode, with hooks that replace the outputs of its submodules. Afterwards the
-    hooks are removed and the mode is as before. A function of JAX or NumPy has the form model(x, site). It calls h =
-    site("name", h) for each value that can be replaced, and continues with the returned value.
+    hooks are removed and the mode is as before. A function of JAX or NumPy has the form model(x, site). Call h =
+    site("name", h) in it for each value h that can be replaced, and continue with the returned value.
 
     Args:
         model: a torch.nn.Module, or a function model(x, site).
-        clean: an input on which the model does what is to be explained. For a module, a tuple holds the arguments, and
-            a dictionary the keyword arguments.
-        corrupt: another input of the same shape, on which it does not.
-        sites: names of submodules, or of values that the function names; at most 10 for Shapley values.
+        clean: an input on which the model shows the behaviour that you want to explain. For a module, a tuple holds
+            the arguments, and a dictionary the keyword arguments.
+        corrupt: another input of the same shape, on which the model does not show this behaviour.
+        sites: names of submodules, or the names that the function passes to `site`. At most 10 for Shapley values.
         metric: a function of the model's output that returns a number, or one number for each row. None if the output
             itself is such a number.
-        shapley: whether all sets of sites are tried.
+        shapley: whether to run all sets of sites and compute Shapley values.
         level: the confidence level of the intervals for means over several rows.
 
     Raises:
-        UnknownNameError: for a site that does not exist.
-        SettingError: for a model, a metric or other settings of the wrong kind, or a model that fails.
-        ShapeError, DataError: for inputs of different shapes, outputs that are not finite, or outputs that differ
-            between two equal runs.
+        UnknownNameError: if a site does not exist.
+        SettingError: if the model, the metric or another setting is of the wrong kind, or if the model fails.
+        ShapeError, DataError: if the inputs differ in shape, an output is not finite, or two equal runs differ in
+            output.
 
     Example:
         >>> model = lambda x, site: max(site("one", x[0]), site("other", x[1]))
@@ -245,10 +250,10 @@ def _check_equal(best: np.ndarray, again: np.ndarray, worst: np.ndarray, error: 
 
 
 def shapley_values(sets: Float[np.ndarray, "sets rows"]) -> Float[np.ndarray, "s rows"]:
-    """The Shapley values of s players, from the value of each set of them.
+    """Return the Shapley values of s players from the value of each set of players.
 
     Args:
-        sets: entry sum of 2^i is the value of the set of players i.
+        sets: the value of each set of players, at the index sum of 2^i over the players i of the set.
     """
     count = len(sets).bit_length() - 1
     index = np.arange(len(sets))

@@ -1,4 +1,4 @@
-"""How many features of a dictionary can be active at once and still be read from their sum."""
+"""Find how many features of a dictionary can be active at once and still be read from their sum."""
 
 import dataclasses
 import math
@@ -42,15 +42,17 @@ class Readout:
 
     Args:
         name: the name of the way.
-        failure: the share of sets that are not read, tried on these directions.
-        interval: Clopper and Pearson's interval for the probability.
-        predicted: for random directions in their place.
-        most: the largest number of active features that was found to be read, up to the share of failures allowed.
-        most_interval: numbers of active features between which the largest one is, by the intervals of those tried.
-        most_predicted: for random directions.
-        certain: the largest number of active features for which every set is read, from the inner products alone.
+        failure: the share of random sets that are not read correctly, tried on these directions.
+        interval: Clopper and Pearson's interval for the probability of such a failure.
+        predicted: the predicted share of failures for random directions.
+        most: the largest number of active features at which the share of failures was found to be at most the allowed
+            share.
+        most_interval: the range that contains this largest number, by the intervals of the numbers that were tried.
+        most_predicted: the predicted largest number for random directions.
+        certain: the largest number of active features at which every set is certainly read, by the inner products
+            alone.
         tried: numbers of active features that were tried.
-        shares: the shares of sets that are not read.
+        shares: the share of failures at each of these numbers.
     """
 
     name: str
@@ -72,18 +74,18 @@ class Readability:
     Args:
         read: the facts that were read from the decoder.
         directions: the number of directions.
-        dimensions: of the space.
-        span: the dimension of the span of the directions, which floors and predictions use.
-        active: the number of active features in the question.
+        dimensions: the dimension of the space.
+        span: the dimension of the span of the directions, which the lower bounds and predictions use.
+        active: the number of active features that you asked about.
         coherence: the largest absolute inner product of two directions.
-        pair: the two.
-        welch: no directions of this number and dimension have a smaller coherence.
+        pair: these two directions.
+        welch: a lower bound on the coherence of so many directions in this dimension.
         usual: the coherence of random directions.
         closest: the largest inner product, with its sign, and the two directions.
-        rankin: no directions have a smaller largest inner product.
+        rankin: a lower bound on the largest inner product of so many directions in this dimension.
         spread: the mean square of inner products, times the dimension: 1 for random directions.
-        repeated: for each direction that repeats an earlier one, the first such and itself.
-        linear: the readout that compares inner products with the sum of active directions with 1/2.
+        repeated: for each direction that repeats an earlier direction, the first equal direction and itself.
+        linear: the readout that takes a feature as active if its inner product with the sum is above 1/2.
         sparse: decoding by non-negative codes with the smallest sum.
         allowed: the share of failures up to which a number of active features counts as readable.
         level: the confidence level of the intervals.
@@ -141,8 +143,8 @@ class Readability:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """Failures against the number of active features. Points are tried values, and lines are for random directions
-        (Altair).
+        """Plot failures against the number of active features with Altair. Points are numbers that were tried, and
+        lines are predictions for random directions.
         """
         import altair as alt
 
@@ -178,13 +180,13 @@ def readable(
     level: float | int = 0.95,
     seed: int = 0,
 ) -> Readability:
-    """Whether features with these directions can be read if several of them are active, and how many may be.
+    """Find whether features with these directions can be read if several are active, and how many may be active.
 
     The state is the sum of the directions of a random set of active features. A linear readout takes a feature as
-    active if the inner product with its direction is above 1/2. Sparse decoding computes the non-negative codes with
-    the smallest sum that reproduce the state. Both are tried on random sets of these directions, and predicted for
-    random directions of the same number and dimension. A set counts as decoded if a dual vector proves that any
-    positive codes on it are recovered.
+    active if the inner product with its direction is above 1/2. Sparse decoding computes, of all non-negative codes
+    that reproduce the state, those with the smallest sum. Both methods are tried on random sets of these directions.
+    Their failures are also predicted for equally many random directions in the same dimension. A set counts as decoded
+    if a dual vector proves that any positive codes on it are recovered.
 
     Directions are scaled to length 1. Inner products are computed in single precision and in blocks, so the matrix of
     all pairs is never stored. The largest and the smallest are computed again in double precision.
@@ -198,16 +200,16 @@ def readable(
             columns. If none of these rules decides, pass "rows" or "columns".
         name: the name of the array in a file, a mapping or an object.
         failure: the share of failures up to which a number of active features counts as readable.
-        draws: random sets for the linear readout.
-        decodings: random sets for sparse decoding.
+        draws: the number of random sets for the linear readout.
+        decodings: the number of random sets for sparse decoding.
         level: the confidence level of the intervals.
         seed: the random seed of the sets.
 
     Raises:
         SettingError: for invalid settings, or if the layout cannot be determined.
-        ShapeError, PrecisionError, DataError: for anything but a matrix of finite numbers, with the numbers of
-            directions that are zero or not finite.
-        UnknownNameError: for a name that the file, mapping or object does not have.
+        ShapeError, PrecisionError, DataError: unless the array is a matrix of finite numbers without zero directions.
+            The error lists the directions that are zero or not finite.
+        UnknownNameError: if the file, mapping or object does not have an array of this name.
 
     Example:
         >>> import numpy as np
@@ -261,7 +263,7 @@ def _readout(
     tried: dict[int, tuple[float, tuple[float, float]]] = {}
 
     def share(k: int) -> float:
-        """The number of failures among the first sets that is enough to exclude k."""
+        """Return the share of failures at k. Stop early if the first sets already exclude k."""
         if k in tried:
             return tried[k][0]
         own, done = np.zeros(0, bool), 0
@@ -291,9 +293,10 @@ def _readout(
 
 
 def _largest(holds: Callable[[int], bool], least: int, start: int, limit: int) -> int:
-    """The largest k up to the limit for which a condition holds that is monotone and true for the least k.
+    """Return about the largest k up to the limit for which a condition holds. The condition is monotone in k and true
+    for the least k.
 
-    Near the start.
+    The search begins near `start`.
     """
     low, high, k, factor = least, limit + 1, start, _FACTOR
     while high - low > max(1, low // _STEPS):
@@ -307,14 +310,16 @@ def _largest(holds: Callable[[int], bool], least: int, start: int, limit: int) -
 
 
 def _certain_linear(largest: float, smallest: float, n: int) -> int:
-    """All k for which k times the largest inner product is below 1/2, and also k - 1 times minus the smallest."""
+    """Return the largest k such that k times the largest inner product, and k - 1 times minus the smallest, are both
+    below 1/2.
+    """
     silent = math.ceil(0.5 / (largest + _ROUNDING)) - 1 if largest > 0 else n
     missed = math.ceil(0.5 / (_ROUNDING - smallest)) if smallest < 0 else n
     return max(min(silent, missed, n), 0)
 
 
 def _certain_decoded(coherence: float, n: int) -> int:
-    """Every k below (1 + 1/coherence)/2 (Donoho and Elad 2003)."""
+    """Return the largest k below (1 + 1/coherence)/2 (Donoho and Elad 2003)."""
     return n if coherence <= 0 else min(math.ceil((1 + 1 / (coherence + _ROUNDING)) / 2) - 1, n)
 
 
@@ -325,7 +330,7 @@ def _conditions(
     alike = [
         Condition(f"random directions predict the failures of {own.name} (difference)", own.failure - own.predicted,
                   own.interval[0] <= (1 + _MARGIN) * own.predicted and own.predicted <= (1 + _MARGIN) * own.interval[1],
-                  "otherwise these directions are closer to each other, or farther apart, than random ones")
+                  "otherwise these directions are closer to each other, or farther apart, than random directions")
         for own in ways
     ]  # fmt: skip
     return (
@@ -333,15 +338,15 @@ def _conditions(
                   "no readout can distinguish repeated directions"),
         Condition("directions span all dimensions", None if rank is None else float(rank),
                   None if rank is None else rank >= min(found.unit.shape),
-                  "the predictions use the rank in place of the dimension"),
-        Condition("directions have one length (longest over shortest)", found.ratio, found.ratio <= _ONE_LENGTH,
+                  "the predictions use the dimension of their span instead"),
+        Condition("directions have equal lengths (longest over shortest)", found.ratio, found.ratio <= _ONE_LENGTH,
                   "lemmata scaled them to length 1"),
         *alike,
         Condition("at least 128 dimensions, for the prediction of the linear readout", float(d), d >= 128,
                   "with fewer, the prediction is less exact"),
         Condition("at least 10 active features, for the prediction of sparse decoding", float(active), active >= 10,
                   "with fewer, the prediction is less exact"),
-        Condition("active features are a random set", None, None, "features that are active together may be closer"),
-        Condition("active features have equal codes, and nothing is added", None, None,
+        Condition("active features are a random set", None, None, "features that occur together may be closer"),
+        Condition("active features have equal codes, and their sum contains no noise", None, None,
                   "the linear readout assumes equal codes, and both assume no noise"),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Runs of a model in which the values at named sites are replaced by those of another run."""
+"""Runs of a model in which the values at named sites are replaced by the values of another run."""
 
 import copy
 import difflib
@@ -19,15 +19,15 @@ Metric = Callable[[Any], Any] | None
 
 
 def value_of(output: Any, metric: Metric) -> Float[np.ndarray, " rows"]:
-    """The number that is compared, or one number for each row.
+    """Return the number that is compared, or one such number for each row.
 
     Args:
         output: the output of the model.
-        metric: a function of it, or None.
+        metric: a function of the output, or None.
 
     Raises:
-        SettingError: for anything but a number or one number for each row.
-        DataError: for numbers that are not finite, or too large for sums.
+        SettingError: unless the value is a number, or one number for each row.
+        DataError: if a number is not finite, or too large for sums.
     """
     if metric is None and not hasattr(output, "shape") and not isinstance(output, int | float):
         raise _no_number("output of the model", f"a {type(output).__name__}")
@@ -59,7 +59,7 @@ def _tried(what: str, call: Callable[[], Any], rule: str) -> Any:
 
 
 def _copied(value: Any) -> Any:
-    """Copies of arrays, tensors and their containers, which a model may change in place."""
+    """Copy arrays, tensors and their containers, because a model may change them in place."""
     if isinstance(value, jax.Array):
         return value
     if callable(getattr(value, "detach", None)) and callable(getattr(value, "clone", None)):
@@ -85,7 +85,7 @@ class FunctionRuns:
 
     Args:
         model: the function.
-        sites: names.
+        sites: the names of the sites.
         metric: a function of the output, or None.
     """
 
@@ -95,13 +95,14 @@ class FunctionRuns:
         self.first: np.ndarray | None = None  # the output of the first run, if later ones are compiled
 
     def record(self, x: Any) -> dict[str, Any]:
-        """The values at the sites.
+        """Return the values at the sites.
 
         Args:
             x: the input.
 
         Raises:
-            SettingError, UnknownNameError: for a function that fails, names a site twice, or does not name one.
+            SettingError, UnknownNameError: if the function fails, names a site twice, or does not name one of the
+                sites.
         """
         found: dict[str, Any] = {}
 
@@ -128,7 +129,7 @@ class FunctionRuns:
         return {name: found[name] for name in self.sites}
 
     def run(self, x: Any, patch: dict[str, Any], chosen: tuple[bool, ...]) -> Float[np.ndarray, " rows"]:
-        """The compared number in a run in which the chosen sites take their values from another run.
+        """Return the compared number of a run in which the chosen sites take their values from another run.
 
         Args:
             x: the input.
@@ -198,7 +199,7 @@ class TorchRuns:
         metric: a function of the output, or None.
 
     Raises:
-        SettingError, UnknownNameError: for names that are not submodules, or two names of one module.
+        SettingError, UnknownNameError: if a name is not a submodule, or if two names belong to one module.
     """
 
     def __init__(self, model: Any, sites: tuple[str, ...], metric: Metric):
@@ -259,13 +260,13 @@ class TorchRuns:
         )
 
     def record(self, x: Any) -> dict[str, Any]:
-        """The outputs of the sites, one for each call.
+        """Return the outputs of the sites, one for each call.
 
         Args:
             x: the input.
 
         Raises:
-            SettingError: for a site that is not called.
+            SettingError: if a site is not called.
         """
         self._kept = {}
         try:
@@ -275,12 +276,14 @@ class TorchRuns:
             self._kept = None
         for name in self.sites:
             if name not in kept:
-                remedy = "choose a submodule that the forward pass calls; fused layers do not call theirs"
-                raise SettingError(f"site '{name}'", found="no call", rule="a submodule that is called", remedy=remedy)
+                remedy = "choose a submodule that the forward pass calls; fused layers do not call their submodules"
+                raise SettingError(
+                    f"site '{name}'", found="no call", rule="a submodule that the forward pass calls", remedy=remedy
+                )
         return kept
 
     def run(self, x: Any, patch: dict[str, Any], chosen: tuple[bool, ...]) -> Float[np.ndarray, " rows"]:
-        """Does the same as `FunctionRuns.run`.
+        """Do the same as `FunctionRuns.run`.
 
         Args:
             x: the input.
@@ -314,7 +317,7 @@ class TorchRuns:
         return (self._tensor(x),), {}
 
     def _tensor(self, values: Any) -> Any:
-        """An array as a tensor with the precision of the parameters; other values are unchanged."""
+        """Return an array as a tensor with the precision of the parameters, and other values unchanged."""
         import torch  # pyright: ignore[reportMissingImports]
 
         own = [leaf for leaf in self.model.parameters() if leaf.is_floating_point()]
@@ -330,7 +333,7 @@ class TorchRuns:
 
 
 def _shapes(output: Any) -> Iterator[tuple[int, ...]]:
-    """The shapes of all tensors of a module's output."""
+    """Return the shapes of all tensors of a module's output."""
     if hasattr(output, "shape"):
         yield tuple(output.shape)
     elif isinstance(output, tuple | list | Mapping):

@@ -1,4 +1,4 @@
-"""How surprising the AUC of a feature is that was chosen as the best of many."""
+"""Compute how surprising the AUC of a feature is if the feature was chosen as the best of many."""
 
 import dataclasses
 import math
@@ -23,13 +23,15 @@ class FeatureSignificance:
     """The p-value of the best of many features.
 
     Args:
-        auc: the probability that the feature is larger at a positive example than at a negative one.
-        features: the number of compared features. positives, negatives: examples of each kind.
+        auc: the probability that the feature is larger at a positive example than at a negative example.
+        features: the number of compared features. positives, negatives: the number of examples of each kind.
         alone: the p-value of one feature that was chosen beforehand. It is the probability that an unrelated feature
             has at least this AUC.
         p_value: the p-value of the best of independent features, 1 - (1 - alone)^features.
-        bound: an upper bound on the p-value for features that depend on each other in any way, features times alone.
-        expected: the mean of the largest AUC among this number of unrelated independent features.
+        bound: `features` times `alone`, an upper bound on the p-value for features that depend on each other in any
+            way.
+        expected: the mean of the largest AUC among equally many independent features that are unrelated to the
+            concept.
         needed: the least AUC for which `bound` is at most `level`; None if no AUC is large enough.
         level: the significance level.
         conditions: the conditions for the results.
@@ -71,7 +73,9 @@ class FeatureSignificance:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """An Altair chart: the p-value of the best of all features against its AUC, with this feature marked."""
+        """Plot the p-value of the best of all features against its AUC, with this feature marked, as an Altair
+        chart.
+        """
         import altair as alt
 
         tail, pairs = _tail(self.positives, self.negatives), self.positives * self.negatives
@@ -89,22 +93,23 @@ class FeatureSignificance:
 def feature_significance(
     auc: Any, features: Any, positives: Any, negatives: Any, *, level: float | int = 0.05
 ) -> FeatureSignificance:
-    """The p-value of a feature's AUC for a concept, if the feature is the best of many.
+    """Compute the p-value of a feature's AUC for a concept, if the feature is the best of many.
 
     A search over many features finds a large AUC by chance. The p-value compares the AUC with the largest AUC among
     features that are unrelated to the concept. Count every feature that was compared, including features that you
     dropped later.
 
     Args:
-        auc: the probability that the feature is larger at a positive example than at a negative one. Ties count 1/2.
+        auc: the probability that the feature is larger at a positive example than at a negative example. Ties count
+            1/2.
         features: how many features were compared.
-        positives: examples of the concept.
-        negatives: other examples.
+        positives: the number of examples of the concept.
+        negatives: the number of other examples.
         level: the significance level.
 
     Raises:
-        SettingError: for an AUC outside [0, 1], counts that are not whole numbers of at least 1, or a level outside
-            (0, 1).
+        SettingError: if the AUC is outside [0, 1], a count is not a whole number of at least 1, or the level is
+            outside (0, 1).
 
     Example:
         >>> found = feature_significance(0.75, 1000, 40, 60)
@@ -116,10 +121,10 @@ def feature_significance(
     tail, pairs = _tail(n1, n0), n1 * n0
     alone = tail(_count(auc, pairs))
     conditions = (
-        Condition("activations have no ties", None, None, "ties make the AUC of an unrelated feature vary less"),
+        Condition("activations have no ties", None, None, "with ties the AUC of an unrelated feature varies less"),
         Condition("examples are independent", None, None, "tokens of one text are not independent"),
         Condition("the AUC is above 1/2", auc, auc > 0.5,
-                  "a feature that is smaller at positives has the AUC 1 - auc with the opposite sign"),
+                  "if the feature is smaller at positives, change its sign and use the AUC 1 - auc"),
     )  # fmt: skip
     return FeatureSignificance(
         auc, m, n1, n0, alone, _best(alone, m), min(1.0, m * alone), _expected(tail, m, n1, n0),
@@ -128,7 +133,7 @@ def feature_significance(
 
 
 def _count(auc: float, pairs: int) -> int:
-    """Pairs that are in order, at most; the AUC may be rounded to single precision."""
+    """Return the largest number of ordered pairs that fits the AUC, which may be rounded to single precision."""
     return min(math.floor(auc * pairs + min(1e-6 + 1e-7 * auc * pairs, 0.25)), pairs)
 
 
@@ -137,8 +142,8 @@ def _best(alone: float, features: int) -> float:
 
 
 def _tail(n1: int, n0: int) -> Callable[[int], float]:
-    """P(U >= u) of Mann and Whitney's statistic without ties. It is exact for few pairs; otherwise, its saddlepoint is
-    used.
+    """Return the function P(U >= u) of Mann and Whitney's statistic U without ties. It is exact for few pairs, and
+    approximate otherwise.
     """
     if n1 * n0 <= _EXACT:
         upper = np.cumsum(_distribution(n1, n0)[::-1])[::-1]
@@ -150,7 +155,9 @@ def _tail(n1: int, n0: int) -> Callable[[int], float]:
 
 
 def _distribution(n1: int, n0: int) -> np.ndarray:
-    """The probabilities of 0, 1, ..., n1 n0 pairs in order: the largest value is of one kind or the other."""
+    """Return the probabilities of 0, 1, ..., n1 n0 ordered pairs. The recursion removes the largest value, which is of
+    one kind or the other.
+    """
     few, many = sorted((n1, n0))
     rows = [np.ones(1) for _ in range(many + 1)]  # no value of the first kind
     for i in range(1, few + 1):
@@ -165,7 +172,9 @@ def _distribution(n1: int, n0: int) -> np.ndarray:
 
 
 def _saddlepoint(u: int, few: int, many: int) -> float:
-    """Lugannani and Rice's tail for whole numbers, from the generating function of Mann and Whitney's statistic."""
+    """Return Lugannani and Rice's tail probability for whole numbers, from the generating function of Mann and
+    Whitney's statistic.
+    """
     if u <= 0:
         return 1.0
     at = u - 0.5 - few * many / 2
@@ -198,7 +207,7 @@ def _saddlepoint(u: int, few: int, many: int) -> float:
 
 
 def _expected(tail: Callable[[int], float], m: int, n1: int, n0: int) -> float:
-    """The mean of the largest AUC, by summation if the tail is exact, else by the normal distribution."""
+    """Return the mean of the largest AUC, by summation if the tail is exact, and else by a normal approximation."""
     if n1 * n0 <= _EXACT:
         return float(np.mean([_best(tail(u), m) for u in range(1, n1 * n0 + 1)]))
     deviation = math.sqrt((float(n1) + n0 + 1) / (12 * float(n1) * n0))
@@ -210,7 +219,7 @@ def _expected(tail: Callable[[int], float], m: int, n1: int, n0: int) -> float:
 
 
 def _needed(tail: Callable[[int], float], m: int, pairs: int, level: float) -> float | None:
-    """The least AUC whose bound is at most the level."""
+    """Return the least AUC whose bound is at most the level."""
     low, high = 0, pairs
     if m * tail(pairs) > level:
         return None

@@ -1,4 +1,4 @@
-"""Which features the toy model of superposition stores in few dimensions, and in which directions."""
+"""Find which features the toy model of superposition stores in few dimensions, and in which directions."""
 
 import dataclasses
 from collections.abc import Callable
@@ -37,20 +37,22 @@ class Superposition:
         weights: W, one column for each feature.
         biases: b.
         loss: the weighted squared error of the model.
-        loss_without: the least loss without superposition: the m most important features have a dimension each.
-        sizes: |W_i|², which is near 1 for a stored feature and near 0 for another.
-        stored: features of size above 1/2.
-        per_dimension: |W|²/m.
-        interference: W_i'W_j, with 0 on the diagonal.
-        edges: pairs of stored features whose directions have a cosine of more than 0.1 in size, with the cosine; the
-            largest first.
-        sufficient: for two features in one dimension, the frequency up to which the antipodal pair is proved to be
-            better than one feature. None otherwise.
-        boundary: for two features in one dimension, two frequencies. The first is the largest at which weights near an
-            antipodal pair were found to be better. The second is the next frequency, at which no such weights were
-            found. None otherwise, and for a ratio of the importances below 0.01.
-        exact: whether the loss is exact. Otherwise it is a mean over rows.
-        starts: how many starts ended within 1 % of the least loss, and how many there were.
+        loss_without: the least loss without superposition, where each of the m most important features has its own
+            dimension.
+        sizes: |W_i|² for each feature i. It is near 1 for a stored feature and near 0 for a feature that is not
+            stored.
+        stored: the features of size above 1/2.
+        per_dimension: |W|²/m, the stored features per dimension.
+        interference: the matrix of W_i'W_j, with 0 on the diagonal.
+        edges: pairs of stored features whose directions have a cosine above 0.1 in absolute value, with this cosine.
+            The largest come first.
+        sufficient: for two features in one dimension, the frequency up to which storing both as an antipodal pair is
+            proved to be better than storing one. None otherwise.
+        boundary: for two features in one dimension, two frequencies. At the first, weights near an antipodal pair were
+            found to be better. At the second, the next larger frequency that was tried, no such weights were found.
+            None otherwise, or if the ratio of the importances is below 0.01.
+        exact: whether the loss is exact. Otherwise it is a mean over random rows.
+        starts: how many starts ended within 1 % of the least loss, and the number of starts.
         conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
@@ -84,7 +86,11 @@ class Superposition:
             more = f" and {len(self.edges) - _SHOWN} more" if len(self.edges) > _SHOWN else ""
             lines.append(f"interference (cosine): {shown}{more}")
         if self.sufficient is not None:
-            found = "" if self.boundary is None else f", and a search found it better up to {self.boundary[0]:.3f}"
+            found = (
+                ""
+                if self.boundary is None
+                else f", and a search found superposition better up to {self.boundary[0]:.3f}"
+            )
             lines.append(f"superposition is proved better up to density {self.sufficient:.3g}{found}")
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
@@ -92,7 +98,7 @@ class Superposition:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """An Altair chart of W'W: stored features are on the diagonal, interference is off the diagonal."""
+        """Plot W'W as an Altair chart, with stored features on the diagonal and interference off the diagonal."""
         import altair as alt
 
         gram = self.weights.T @ self.weights
@@ -108,24 +114,24 @@ class Superposition:
 
 
 def superposition(n: Any, m: Any, density: Any, importance: Any = 1.0, *, seed: int = 0) -> Superposition:
-    """Which of n sparse features the best model y = ReLU(W'W x + b) stores in m dimensions.
+    """Find which of n sparse features the best model y = ReLU(W'W x + b) stores in m dimensions.
 
     Each feature is uniform on [0, 1] with probability `density`, and 0 otherwise. The loss is the mean of the sum of
     importance_i (x_i - y_i)². For two features in one dimension the loss is exact. Otherwise weights are fitted to 2500
-    random rows in which some feature is active, and the loss is a mean over 20,000 other rows. The least loss of
-    several starts need not be the least of all.
+    random rows in which some feature is active, and the loss is a mean over 20,000 other rows. The least loss from
+    several starts need not be the global minimum.
 
     Args:
-        n: features, at most 64.
-        m: dimensions, fewer than features.
+        n: the number of features, at most 64.
+        m: the number of dimensions, below n.
         density: the probability that a feature is active.
         importance: one number for each feature, or the ratio of the importances of a feature and the previous feature.
         seed: the random seed of the starts and rows.
 
     Raises:
-        SettingError: for counts that are not whole numbers or do not fit each other, a density outside (0, 1], or
-            importances that are not positive.
-        ShapeError: for another number of importances.
+        SettingError: if counts are not whole numbers or do not fit each other, the density is outside (0, 1], or an
+            importance is not positive.
+        ShapeError: if there is not one importance for each feature.
 
     Example:
         >>> found = superposition(2, 1, 0.2, 0.5)
@@ -164,10 +170,13 @@ def superposition(n: Any, m: Any, density: Any, importance: Any = 1.0, *, seed: 
     sufficient, boundary = _edge_of_superposition(float(weight.min() / scale)) if two else (None, None)
     conditions = (
         Condition(
-            "another start ended at the same loss", float(near), near > 1, "otherwise the smallest loss may be lower"
+            "another start ended at the same loss",
+            float(near),
+            near > 1,
+            "otherwise the least possible loss may be lower",
         ),
         Condition(
-            "the loss is at most that of one feature per dimension (ratio)",
+            "the loss is at most the loss of one feature per dimension (ratio)",
             float(fresh * scale / least),
             bool(fresh * scale <= least * (1 + _EQUAL)),
             "otherwise these weights are not the best",
@@ -198,7 +207,7 @@ def _importances(importance: Any, n: int) -> np.ndarray:
 
 
 def _exact(weight: np.ndarray, p: float) -> Loss:
-    """The loss of two features; the more important one has the weight 1."""
+    """Return the loss function of two features, of which the more important has the weight 1."""
     swap = weight[0] < weight[1]
     order = np.array([1, 0, 3, 2]) if swap else np.arange(4)
 
@@ -210,7 +219,9 @@ def _exact(weight: np.ndarray, p: float) -> Loss:
 
 
 def _sampled(weight: np.ndarray, p: float, m: int, rng: np.random.Generator, count: int = _ROWS) -> Loss:
-    """The mean over rows with an active feature, and exactly that over rows without one."""
+    """Return the loss function as a mean over random rows with an active feature, plus the exact part of rows without
+    an active feature.
+    """
     n = len(weight)
     silent = (1 - p) ** n
     # first the number of active features, given that there are some; then which features these are
@@ -235,7 +246,7 @@ def _sampled(weight: np.ndarray, p: float, m: int, rng: np.random.Generator, cou
 
 
 def _least(loss: Loss, n: int, m: int, rng: np.random.Generator, two: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The losses at the ends of all starts, and the best end."""
+    """Return the losses at the ends of all descents, and the weights at the best end."""
     starts = [np.concatenate([rng.normal(size=n * m) / np.sqrt(m), np.zeros(n)]) for _ in range(_STARTS)]
     if two:
         starts += [np.array(own, float) for own in ((1, -1, 0, 0), (1, 0, 0, 0), (0, 1, 0, 0), (1, 1, 0, 0))]
@@ -256,7 +267,7 @@ def _phase(count: int, m: int, edges: list) -> str:
 
 
 def _edge_of_superposition(r: float) -> tuple[float, tuple[float, float] | None]:
-    """The frequency that is proved, and the interval of the boundary, for the importance r <= 1."""
+    """Return the frequency `sufficient` and the interval `boundary` for the importance r <= 1."""
     proved = 4 * r / (2 + 5 * r)
     if r < _LEAST:
         return proved, None

@@ -1,4 +1,4 @@
-"""Training of the toy model of superposition, which stores n sparse features in m dimensions."""
+"""Train the toy model of superposition, which stores n sparse features in m dimensions."""
 
 from functools import partial
 from typing import Any
@@ -12,10 +12,10 @@ _BATCH, _RATE = 256, 0.02
 
 
 def sparse_rows(key: Key[Array, ""], shape: tuple[int, ...], p: Array | float) -> Array:
-    """Entries that are uniform on [0, 1] with probability p, and 0 otherwise.
+    """Draw entries that are uniform on [0, 1] with probability p, and 0 otherwise.
 
     Args:
-        key: randomness.
+        key: the random key.
         shape: the shape of the array.
         p: the probability that a feature is active.
     """
@@ -25,15 +25,15 @@ def sparse_rows(key: Key[Array, ""], shape: tuple[int, ...], p: Array | float) -
 
 @partial(jax.jit, static_argnames=("n", "m", "steps", "relu"))
 def stored(key: Key[Array, ""], n: int, m: int, p: Array | float, *, steps: int, relu: bool) -> Float[Array, "m n"]:
-    """W after Adam on |x - ReLU(W'W x + b)|², or on |x - W'W x - b|² without the ReLU.
+    """Train by Adam on |x - ReLU(W'W x + b)|², or on |x - W'W x - b|² without the ReLU, and return W.
 
     Args:
-        key: randomness of the start and of the rows.
-        n: features.
-        m: dimensions.
+        key: the random key for the start and the rows.
+        n: the number of features.
+        m: the number of dimensions.
         p: the probability that a feature is active.
         steps: the number of steps of Adam.
-        relu: whether the outputs have a ReLU.
+        relu: whether the output has a ReLU.
     """
     start_key, row_key = jax.random.split(key)
     adam = optax.adam(optax.cosine_decay_schedule(_RATE, steps))

@@ -10,7 +10,9 @@ _NODES, _WEIGHTS = (1 + _NODES) / 2, _WEIGHTS / 2
 
 
 def _mixture(kinks: Float[np.ndarray, "y k"], p: float) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights, one row each, for a variable that is uniform on [0, 1] with probability p and else 0."""
+    """Return nodes and weights, one row for each row of kinks. The variable is uniform on [0, 1] with probability p,
+    else 0.
+    """
     ends = np.sort(np.clip(kinks, 0.0, 1.0), axis=1)
     ends = np.concatenate([np.zeros((len(ends), 1)), ends, np.ones((len(ends), 1))], axis=1)
     width = np.diff(ends, axis=1)[:, :, None]
@@ -20,12 +22,12 @@ def _mixture(kinks: Float[np.ndarray, "y k"], p: float) -> tuple[np.ndarray, np.
 
 
 def _zero(slope: float, height: np.ndarray | float) -> np.ndarray:
-    """Where slope x + height is 0; anywhere if the slope is too small to matter."""
+    """Return x where slope x + height is 0, or a number near 0 if the slope is too small to matter."""
     return np.asarray(-height / (slope if abs(slope) > 1e-150 else 1e150))
 
 
 def _error(own: float, other: float, bias: float, p: float) -> np.ndarray:
-    """The mean of (x - ReLU(own x + other y + bias))² and its derivatives in own, other and bias."""
+    """Return the mean of (x - ReLU(own x + other y + bias))², and its derivatives in own, other and bias."""
     y, of_y = _mixture(np.stack([_zero(other, bias), _zero(other, bias + own)])[None], p)
     x, of_x = _mixture(_zero(own, other * y[0] + bias)[:, None], p)
     weight, y = of_y[0][:, None] * of_x, y[0][:, None]
@@ -36,10 +38,10 @@ def _error(own: float, other: float, bias: float, p: float) -> np.ndarray:
 
 
 def two_feature_loss(weights: Float[np.ndarray, " 4"], p: float, r: float) -> tuple[float, np.ndarray]:
-    """The mean of (x_1 - y_1)² + r (x_2 - y_2)² for y = ReLU(w w'x + b), exactly, and its gradient.
+    """Return the exact mean of (x_1 - y_1)² + r (x_2 - y_2)² for y = ReLU(w w'x + b), and its gradient.
 
     Args:
-        weights: w_1, w_2, b_1, b_2.
+        weights: the numbers w_1, w_2, b_1, b_2.
         p: the probability that a feature is active; it is then uniform on [0, 1].
         r: the importance of the second feature.
     """
@@ -51,7 +53,7 @@ def two_feature_loss(weights: Float[np.ndarray, " 4"], p: float, r: float) -> tu
 
 
 def descend(start: Float[np.ndarray, " 4"], p: float, r: float) -> tuple[float, np.ndarray]:
-    """A local minimum of the loss, and its weights.
+    """Descend to a local minimum. Return its loss and weights.
 
     Args:
         start: weights to start from.
@@ -63,7 +65,7 @@ def descend(start: Float[np.ndarray, " 4"], p: float, r: float) -> tuple[float, 
 
 
 def one_feature_loss(p: float, r: float) -> float:
-    """The least loss of a model that stores only the first feature. It is r times the variance of the second feature.
+    """Return the least loss of a model that stores only the first feature: r times the variance of the second feature.
 
     Args:
         p: the probability that a feature is active.
@@ -73,11 +75,11 @@ def one_feature_loss(p: float, r: float) -> float:
 
 
 def pair_boundary(r: float, accuracy: float) -> float:
-    """The frequency p up to which the best model near an antipodal pair is better than the best model of one feature.
+    """Return the frequency p up to which the best model near an antipodal pair beats the best model of one feature.
 
     Args:
         r: the importance of the second feature.
-        accuracy: the accuracy of the frequency.
+        accuracy: the largest error of this frequency.
     """
     low, high, pair = 0.0, 1.0, np.array([1.0, -1.0, 0.0, 0.0])
     while high - low > accuracy:

@@ -1,8 +1,8 @@
-"""Circuits: what patching single sites and adding up gradients can show about a cause.
+"""Circuits: limits of what patching single sites and adding up gradients can show about a cause.
 
 The theory compares the effects of single sites with the effect of all sites together, and first-order attribution with
-the true change of an output. It assumes that the behaviour depends on given sites. It does not explain how to find the
-sites.
+the true change of an output. It assumes that you know on which sites the behaviour depends. It does not explain how to
+find them.
 """
 
 import itertools
@@ -31,7 +31,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 
 class SmoothOutput(eqx.Module):
-    """An output y(z) = v'tanh(W z / sqrt(d) + b) of features z, a point, and a change of the features."""
+    """An output y(z) = v'tanh(W z / sqrt(d) + b) of d features z, a point z, and a change of the features."""
 
     inner: Float[Array, "width d"]
     bias: Float[Array, " width"]
@@ -40,7 +40,7 @@ class SmoothOutput(eqx.Module):
     change: Float[Array, " d"]
 
     def y(self, z: Float[Array, " d"]) -> Float[Array, ""]:
-        """The output at z."""
+        """Return the output at z."""
         return self.outer @ jnp.tanh(self.inner @ z / jnp.sqrt(len(z)) + self.bias)
 
 
@@ -71,14 +71,14 @@ class Attribution(AbstractAttribution):
     title = "The error of first-order attribution is quadratic in the change of the features"
     source = Source("emergence2026", "Equation 18.7", "Figure 18.12", note="with the order of the error")
     relation = Rate("|dz|", (0.02, 0.04, 0.08, 0.16), margin=0.05, resolution=0.1)
-    control = Control("like |dz|^(3/2)", lambda exponent, problem: exponent - 0.5)
+    control = Control("the error is of the order |dz|^(3/2)", lambda exponent, problem: exponent - 0.5)
     controls = "how large an intervention first-order attribution can predict"
     unexplained = "the constant, and changes that cross many kinks of a ReLU network"
     trials = 32
     predict = 2.0
 
     def measure_at(self, problem: SmoothOutput, key: Key[Array, ""], rung: float) -> Array:
-        """The root mean square over random directions."""
+        """Return the root mean square error over random directions of the change."""
         ways = jax.random.normal(key, (_DIRECTIONS, len(problem.z)))
         ways = rung * ways / jnp.linalg.norm(ways, axis=1, keepdims=True)
         slope = jax.grad(problem.y)(problem.z)
@@ -97,7 +97,7 @@ class IntegratedGradients(AbstractAttribution):
     source = Source("sundararajan2017", "Proposition 1")
     relation = Equal()
     control = Control(
-        "the gradient at z_0 is enough",
+        "the gradient at z_0 alone gives the change",
         lambda change, problem: jax.grad(problem.y)(problem.z) @ problem.change,
     )
     controls = "the total that an attribution distributes over features"
@@ -107,12 +107,12 @@ class IntegratedGradients(AbstractAttribution):
         return problem.y(problem.z + problem.change) - problem.y(problem.z)
 
     def measure(self, problem: SmoothOutput, key: Key[Array, ""]) -> Array:
-        """Computed by quadrature with 64 nodes on the line."""
+        """Compute the sum by quadrature with 64 nodes on the line."""
         slopes = jax.vmap(lambda t: jax.grad(problem.y)(problem.z + (1 + t) / 2 * problem.change))(jnp.asarray(_NODES))
         return jnp.sum(problem.change * (jnp.asarray(_WEIGHTS) / 2 @ slopes))
 
     def condition(self, problem: SmoothOutput) -> Array:
-        """The terms of both sums may cancel."""
+        """Allow for rounding errors, because the terms of both sums may cancel."""
         change = jnp.abs(problem.y(problem.z + problem.change) - problem.y(problem.z))
         reach = jnp.abs(problem.outer) @ (jnp.abs(problem.inner) @ jnp.abs(problem.change))
         return len(problem.z) * (4 + (reach + jnp.sum(jnp.abs(problem.outer))) / change)
@@ -132,10 +132,10 @@ class Circuit(eqx.Module):
     corrupt: Float[Array, "r w"]
 
     def behaviour(self, kept: Bool[Array, " r"]) -> Float[Array, ""]:
-        """The output of a network whose sites are clean where kept and corrupted elsewhere.
+        """Return the output of a network with clean activations at the kept sites and corrupted ones elsewhere.
 
         Args:
-            kept: one a site.
+            kept: whether each site is clean.
         """
         activations = jnp.where(kept[:, None], self.clean, self.corrupt)
         way = self.clean - self.corrupt
@@ -145,7 +145,9 @@ class Circuit(eqx.Module):
 
 
 class Circuits(Population[Circuit]):
-    """One site is enough in a quarter of the problems, all are needed in a quarter, and else the sets are random."""
+    """Circuits. In a quarter of the problems each site is enough, in a quarter all are needed, and else sets are
+    random.
+    """
 
     settings = Space(r=Integer(5, 2, 7, "sites", corners=(3, 6)), w=Integer(4, 1, 64, "width of a site"))
 
@@ -163,8 +165,16 @@ class Circuits(Population[Circuit]):
         apart = jnp.min(jnp.linalg.norm(problem.clean - problem.corrupt, axis=1))
         least = jnp.min(problem.sets.sum(axis=1)).astype(float)
         return [
-            Hypothesis("the least distance of clean and corrupted activations", apart, ">", 0.0, "runs differ"),
-            Hypothesis("the least size of a set", least, ">=", 1.0, "the corrupted run does not show the behaviour"),
+            Hypothesis(
+                "the smallest distance between clean and corrupted activations",
+                apart,
+                ">",
+                0.0,
+                "the two runs must differ at each site",
+            ),
+            Hypothesis(
+                "the size of the smallest set", least, ">=", 1.0, "otherwise the corrupted run shows the behaviour"
+            ),
         ]
 
 
@@ -176,7 +186,7 @@ class AbstractSites(Claim[Circuit]):
     unexplained = "behaviours that are graded, and sites that influence each other"
 
     def condition(self, problem: Circuit) -> Array:
-        """Inner products of w numbers, for differences that may be small."""
+        """Allow for rounding in inner products of w numbers, and for small differences of activations."""
         way = problem.clean - problem.corrupt
         size = jnp.maximum(jnp.abs(problem.clean), jnp.abs(problem.corrupt)).max()
         return 16.0 * way.size * (1 + size / jnp.min(jnp.linalg.norm(way, axis=1)))
@@ -200,7 +210,7 @@ class Redundancy(AbstractSites):
     title = "The effects of single sites count necessary and sufficient sites, and do not sum to the joint effect"
     source = Source("emergence2026", "Remark 18.5", "Figure 18.4", note="for behaviours that sets of sites cause")
     stated = Kind.OWN
-    control = Control("the single effects sum to the joint effect", lambda effect, problem: jnp.ones(2))
+    control = Control("the effects of single sites sum to the joint effect", lambda effect, problem: jnp.ones(2))
     controls = "what patching one site at a time can prove about a circuit"
 
     def predict(self, problem: Circuit) -> Array:
@@ -233,7 +243,7 @@ class ShapleyValues(AbstractSites):
     source = Source("shapley1953", note="for a union of unanimity games, by inclusion and exclusion")
     stated = Kind.OWN
     control = Control(
-        "half of what corrupting and restoring the site alone show",
+        "the value is the mean of the effects of corrupting and of restoring the site alone",
         lambda value, problem: (
             (problem.sets.all(axis=0) + (problem.sets & (problem.sets.sum(axis=1) == 1)[:, None]).any(axis=0)) / 2
         ),
@@ -251,7 +261,7 @@ class ShapleyValues(AbstractSites):
         return value
 
     def measure(self, problem: Circuit, key: Key[Array, ""]) -> Array:
-        """The mean over all parts of the other sites."""
+        """Return the weighted mean effect of each site over all subsets of the other sites."""
         r = problem.sets.shape[1]
         parts = jnp.asarray(list(itertools.product((False, True), repeat=r)))
         shown = jax.vmap(problem.behaviour)(parts)

@@ -1,4 +1,4 @@
-"""Sparse dictionaries: the effect of an l_1 penalty on codes, why it is needed, and where it misleads.
+"""Sparse dictionaries. The claims show the effect of an l_1 penalty on codes, why it is needed, and where it misleads.
 
 The theory computes the codes and the losses of a sparse autoencoder for given features. It assumes that features have
 fixed directions. It does not explain which features a trained model has.
@@ -27,7 +27,7 @@ _SIDE, _ZOOMS = 41, 14
 
 
 class PenalisedCode(eqx.Module):
-    """An activation x, a square table whose QR decomposition gives an orthonormal dictionary, and a penalty."""
+    """An activation x, a square matrix whose QR decomposition gives an orthonormal dictionary, and a penalty."""
 
     x: Float[Array, " d"]
     table: Float[Array, "d d"]
@@ -61,7 +61,7 @@ class Shrinkage(Claim[PenalisedCode]):
     )
     relation = Equal(block=1)
     control = Control(
-        "shrinks by the whole penalty",
+        "codes shrink by the whole penalty",
         lambda shrinkage, problem: jnp.clip(problem.dictionary.T @ problem.x, 0.0, problem.penalty),
     )
     controls = "the bias of the reported activations, and which features are lost"
@@ -71,7 +71,7 @@ class Shrinkage(Claim[PenalisedCode]):
         return jnp.clip(problem.dictionary.T @ problem.x, 0.0, problem.penalty / 2)
 
     def measure(self, problem: PenalisedCode, key: Key[Array, ""]) -> Array:
-        """Projected gradient descent with and without the penalty."""
+        """Compute the codes by projected gradient descent with and without the penalty."""
         dictionary = problem.dictionary
 
         def code(penalty: Array | float) -> Array:
@@ -84,7 +84,7 @@ class Shrinkage(Claim[PenalisedCode]):
         return code(0.0) - code(problem.penalty)
 
     def condition(self, problem: PenalisedCode) -> Array:
-        """Products with d roundings of activations, which may be far above the shrinkage."""
+        """Allow for d rounding errors in products with activations, which may be far larger than the shrinkage."""
         return 16.0 * len(problem.x) * (1 + jnp.max(jnp.abs(problem.x)) / problem.penalty)
 
 
@@ -129,7 +129,7 @@ class WhySparse(Claim[TurnedDictionary]):
         return 2 * problem.p * (1 - problem.p) * jnp.sqrt(2 / jnp.pi) * turned
 
     def measure(self, problem: TurnedDictionary, key: Key[Array, ""]) -> Array:
-        """The growth for sparse codes minus the growth for the same codes with all features active."""
+        """Return the growth for sparse codes minus the growth for the same codes with all features active."""
         value_key, active_key = jax.random.split(key)
         dense = jax.random.normal(value_key, (_DRAWS, 2))
         sparse = dense * jax.random.bernoulli(active_key, problem.p, dense.shape)
@@ -154,7 +154,7 @@ class ParentAndChild(eqx.Module):
 
 
 def _code_cost(dictionary: Float[Array, "2 2"], x: Float[Array, " 2"], penalty: Array) -> Array:
-    """The least |x - z D|² + penalty |z|_1 over z >= 0: the least over all sets of active latents."""
+    """Return the least |x - z D|² + penalty |z|_1 over z >= 0, found as the least over all sets of active latents."""
     reach = dictionary @ x - penalty / 2
     cosine = dictionary[0] @ dictionary[1]
     alone = jnp.maximum(reach, 0.0) ** 2  # what one latent saves
@@ -164,7 +164,7 @@ def _code_cost(dictionary: Float[Array, "2 2"], x: Float[Array, " 2"], penalty: 
 
 
 def _dictionary_cost(angles: Float[Array, " 2"], problem: ParentAndChild) -> Array:
-    """The mean cost of the latents at two angles, where the parent is at 0 and the child at a right angle."""
+    """Return the mean cost of latents at two angles. The parent is at angle 0 and the child at a right angle."""
     dictionary = jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)
     cost = lambda x: _code_cost(dictionary, jnp.asarray(x), problem.penalty)
     return problem.parent * ((1 - problem.share) * cost([1.0, 0.0]) + problem.share * cost([1.0, 1.0]))
@@ -185,18 +185,18 @@ class Absorption(Claim[ParentAndChild]):
     """
 
     title = "The best sparse autoencoder absorbs a parent feature into its child"
-    source = Source("chanin2024absorption", note="its example of two features, with the exact gain")
+    source = Source("chanin2024absorption", note="the example of two features, with the exact gain")
     stated = Kind.OWN
     population = Drawn(
         ParentAndChild,
-        positive("share", "without the child nothing is absorbed"),
+        positive("share", "nothing is absorbed, as without the child"),
         positive("penalty"),
         parent=uniform(0.2, 0.8),
         share=uniform(0.1, 0.9),
         penalty=log_uniform(0.05, 1.0),
     )
     relation = Equal()
-    control = Control("the honest dictionary is the best one", lambda gain, problem: 0 * gain)
+    control = Control("the dictionary with one latent for each feature is the best", lambda gain, problem: 0 * gain)
     controls = "by how much the loss of an autoencoder prefers a wrong dictionary"
     unexplained = "encoders that cannot compute the best codes"
 
@@ -205,8 +205,8 @@ class Absorption(Claim[ParentAndChild]):
         return problem.parent * problem.share * (2 * h(1.0) - h(jnp.sqrt(2.0)))
 
     def measure(self, problem: ParentAndChild, key: Key[Array, ""]) -> Array:
-        """The loss at 0 and 90 degrees, minus the least loss over all angles. It is found by grids that shrink around
-        the best point.
+        """Return the loss at 0 and 90 degrees, minus the least loss over all angles. The latter is found by grids that
+        shrink around the best point.
         """
         loss = jax.vmap(lambda angles: _dictionary_cost(angles, problem))
         side = jnp.linspace(-1.0, 1.0, _SIDE)
@@ -221,5 +221,5 @@ class Absorption(Claim[ParentAndChild]):
         return honest - least
 
     def condition(self, problem: ParentAndChild) -> Array:
-        """Differences of numbers of up to 2 p_P from the gain."""
+        """Allow for rounding in differences of numbers of up to 2 p_P, which are larger than the gain."""
         return 64.0 / (problem.share * problem.penalty)

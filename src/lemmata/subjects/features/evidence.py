@@ -1,4 +1,4 @@
-"""Evidence for a label of a feature: how well the best of many unrelated features separates a concept.
+"""Evidence for a label of a feature. The claim says how well the best of many unrelated features separates a concept.
 
 The theory gives the mean of the largest AUC among features that are unrelated to the concept. It assumes that
 the features are independent. It does not explain features that are related to each other.
@@ -18,7 +18,9 @@ _EULER = 0.5772156649015329
 
 
 class UnrelatedFeatures(eqx.Module):
-    """m independent features, and a concept with positive and negative examples that none of them depends on."""
+    """A number m of independent features, and a concept with positive and negative examples, unrelated to the
+    features.
+    """
 
     features: int = eqx.field(static=True)
     positives: int = eqx.field(static=True)
@@ -26,7 +28,7 @@ class UnrelatedFeatures(eqx.Module):
 
     @property
     def deviation(self) -> float:
-        """The standard deviation of the AUC of one feature."""
+        """The standard deviation s of the AUC of one feature."""
         return ((self.positives + self.negatives + 1) / (12 * self.positives * self.negatives)) ** 0.5
 
 
@@ -40,9 +42,9 @@ class BestOfMany(Claim[UnrelatedFeatures]):
     unrelated feature is 1/2. So compare a large AUC of the best feature with the mean of the largest AUC, and not with
     1/2.
 
-    Derivation: the AUC is a Mann-Whitney statistic, which is nearly normal with the mean 1/2 and the variance s². For
-    the largest of m, m times the probability to exceed it is nearly exponential, so its logarithm has the mean -c. The
-    formula is the AUC with this logarithm.
+    Derivation: the AUC is a Mann-Whitney statistic, which is nearly normal with the mean 1/2 and the variance s². Take
+        m times the probability that a feature's AUC exceeds the largest of m. This number has nearly an exponential
+        distribution, so its logarithm has the mean -c. The formula is the AUC at which the logarithm has this value.
     """
 
     title = "The mean of the largest AUC among unrelated features"
@@ -58,19 +60,19 @@ class BestOfMany(Claim[UnrelatedFeatures]):
     )
     relation = EqualInMean(margin=0.01, resolution=0.01, relative=False)
     control = Control(
-        "that of a quarter of the features",
+        "the mean is that of a quarter of the features",
         lambda gain, problem: problem.deviation * jax.scipy.special.ndtri(1 - 4 * jnp.exp(-_EULER) / problem.features),
     )
     controls = "how good the best of many features looks by chance"
-    unexplained = "features that are correlated, of which fewer count"
+    unexplained = "correlated features, which act like fewer independent features"
     trials = 64
 
     def predict(self, problem: UnrelatedFeatures) -> Array:
-        """The largest AUC minus the mean AUC."""
+        """Return the predicted largest AUC minus the mean AUC."""
         return problem.deviation * jax.scipy.special.ndtri(1 - jnp.exp(-_EULER) / problem.features)
 
     def measure(self, problem: UnrelatedFeatures, key: Key[Array, ""]) -> Array:
-        """Computed by ranks of independent activations."""
+        """Compute the AUCs from ranks of independent activations."""
         rows = problem.positives + problem.negatives
         values = jax.random.uniform(key, (problem.features, rows))
         ranks = jnp.argsort(jnp.argsort(values, axis=1), axis=1)[:, : problem.positives]

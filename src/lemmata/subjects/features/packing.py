@@ -1,4 +1,4 @@
-"""Packing: how close to each other the directions of many features must be.
+"""Packing: bounds on how close to each other the directions of many features must be.
 
 The theory bounds the largest inner product of n unit vectors in d dimensions from below, and shows that random vectors
 are nearly orthogonal even if n is exponential in d. It does not explain which features a model puts next to each other.
@@ -26,19 +26,19 @@ _STEPS, _SHARP = 60, 12.0
 
 
 class Directions(eqx.Module):
-    """Unit vectors u_i, one in each row."""
+    """The unit vectors u_i, one in each row."""
 
     u: Float[Array, "n d"]
 
 
 def _simplex(d: int) -> np.ndarray:
-    """d + 1 unit vectors in d dimensions whose inner products are all -1/d."""
+    """Return d + 1 unit vectors in d dimensions whose inner products are all -1/d."""
     centred = np.eye(d + 1) - 1 / (d + 1)
     return np.linalg.svd(centred)[0][:, :d] * np.sqrt((d + 1) / d)
 
 
 def _apart(rng: np.random.Generator, n: int, d: int) -> np.ndarray:
-    """Random unit vectors after descent on the sum of exp(12 <u_i, u_j>)."""
+    """Draw random unit vectors and move them apart by descent on the sum of exp(12 <u_i, u_j>)."""
     u = rng.normal(size=(n, d))
     for step in range(_STEPS):
         u /= np.linalg.norm(u, axis=1, keepdims=True)
@@ -48,8 +48,8 @@ def _apart(rng: np.random.Generator, n: int, d: int) -> np.ndarray:
 
 
 class Configurations(Population[Directions]):
-    """In half of the problems, simplices, cross-polytopes and pentagons, turned at random. In the others, vectors in
-    descent.
+    """Sets of unit vectors. In half of the problems these are randomly rotated simplices, cross-polytopes and
+    pentagons. In the others, random vectors are moved apart by descent.
     """
 
     settings = Space(d=dimension(6, 2, 16, corners=(4, 9)))
@@ -72,8 +72,10 @@ class Configurations(Population[Directions]):
         n, d = problem.u.shape
         length = np.abs(np.sum(np.asarray(problem.u) ** 2, axis=1) - 1).max()
         return [
-            Hypothesis("the largest distance of |u_i|² from 1", length, "<=", 1e-9, "the vectors are unit vectors"),
-            Hypothesis("n is above d", float(n), ">", float(d), "d vectors can be orthogonal"),
+            Hypothesis(
+                "the largest difference between |u_i|² and 1", length, "<=", 1e-9, "the vectors must be unit vectors"
+            ),
+            Hypothesis("n is above d", float(n), ">", float(d), "up to d vectors can be orthogonal"),
             Hypothesis("d is at least 2", float(d), ">=", 2.0, "on a line all vectors are parallel"),
         ]
 
@@ -98,7 +100,7 @@ class Floors(Claim[Directions]):
     source = Source("emergence2026", "Figure 18.7", note="with the bounds of Welch, Rankin and Levenshtein")
     population = Configurations()
     relation = AtMost()
-    control = Control("0.95 of both angles", lambda angle, problem: 0.95 * angle)
+    control = Control("both angles are at most 0.95 times as large", lambda angle, problem: 0.95 * angle)
     controls = "the least interference between features"
     unexplained = "configurations that attain the bounds, which exist only for some n and d"
     trivial = (jnp.pi / 2, jnp.pi)  # two lines, and two vectors
@@ -116,7 +118,7 @@ class Floors(Claim[Directions]):
         return jnp.arccos(jnp.asarray([lines, rays]))
 
     def measure(self, problem: Directions, key: Key[Array, ""]) -> Array:
-        """The smallest angles, by the lengths of sums and differences."""
+        """Compute the smallest angles from the lengths of sums and differences."""
         u = np.asarray(problem.u)
         first, second = np.triu_indices(len(u), 1)
         apart, together = (np.linalg.norm(u[first] + sign * u[second], axis=1) for sign in (-1, 1))
@@ -124,12 +126,12 @@ class Floors(Claim[Directions]):
         return jnp.asarray([np.minimum(angles, np.pi - angles).min(), angles.min()])
 
     def condition(self, problem: Directions) -> Array:
-        """Inner products have d roundings, and an angle t multiplies them by 1/sin t."""
+        """Allow for d rounding errors in inner products, which are multiplied by 1/sin t at an angle t."""
         return jnp.asarray(4.0 * problem.u.shape[1])
 
 
 class RandomDirections(eqx.Module):
-    """n independent directions in d dimensions, uniform on the sphere."""
+    """A number n of independent directions in d dimensions, uniform on the sphere."""
 
     n: int = eqx.field(static=True)
     d: int = eqx.field(static=True)

@@ -37,11 +37,11 @@ class ToyModel(eqx.Module):
     p: Float[Array, ""]
 
     def gain(self, key: Key[Array, ""], ratio: float | int, p: Array | float) -> Array:
-        """The trained model's |W|²/m, minus its value without the ReLU on the same rows.
+        """Return the trained model's |W|²/m, minus its value for a model without the ReLU on the same rows.
 
         Args:
-            key: randomness of the start and the rows.
-            ratio: n/m.
+            key: the random key for the start and the rows.
+            ratio: n/m, the number of features per dimension.
             p: the probability that a feature is active.
         """
         size = lambda relu: jnp.sum(stored(key, round(ratio * self.m), self.m, p, steps=_ADAM, relu=relu) ** 2) / self.m
@@ -74,7 +74,7 @@ class FewerFeaturesIfDense(AbstractStoredFeatures):
     title = "The number of stored features falls with the frequency of the features"
     source = Source("elhage2022superposition", note="the feature count |W|² against the frequency")
     relation = Order("p", (0.02, 0.1, 0.4))
-    control = Control("it rises", lambda sign, problem: -sign)
+    control = Control("the number rises", lambda sign, problem: -sign)
     unexplained = "the values of p at which it falls"
     predict = -1.0
 
@@ -91,7 +91,7 @@ class MoreFeaturesUnderPressure(AbstractStoredFeatures):
     title = "The number of stored features per dimension rises with the number of features"
     source = Source("elhage2022superposition", note="features per dimension |W|²/m against n/m")
     relation = Order("n/m", (4 / 3, 2.0, 4.0))
-    control = Control("it falls", lambda sign, problem: -sign)
+    control = Control("the number falls", lambda sign, problem: -sign)
     unexplained = "where it stops rising"
     predict = 1.0
 
@@ -121,13 +121,13 @@ class PairBeatsOneFeature(Claim[Importance]):
     """
 
     title = "Two sparse features in one dimension are better stored as an antipodal pair"
-    source = Source("elhage2022superposition", note="its phases for two features, with a bound on the boundary")
+    source = Source("elhage2022superposition", note="the phases for two features, with a bound on the boundary")
     stated = Kind.OWN
     population = Drawn(Importance, positive("r"), r=uniform(0.1, 0.5))
     relation = AtLeast()
-    control = Control("up to 5/4 of this p", lambda bound, problem: 1.25 * bound)
+    control = Control("the pair is better up to 5/4 times this p", lambda bound, problem: 1.25 * bound)
     controls = "where superposition begins"
-    unexplained = "the exact boundary, and importances above 1/2, for which a third phase lies between"
+    unexplained = "the exact boundary, and importances above 1/2, for which there is a third phase in between"
     trivial = 0.0  # a frequency is at least 0
     traced = False
 
@@ -135,21 +135,21 @@ class PairBeatsOneFeature(Claim[Importance]):
         return 4 * problem.r / (2 + 5 * problem.r)
 
     def measure(self, problem: Importance, key: Key[Array, ""]) -> Array:
-        """Found by bisection over p. BFGS minimises the exact loss, starting from w = (1, -1)."""
+        """Find the boundary by bisection over p. BFGS minimises the exact loss, starting from w = (1, -1)."""
         return jnp.asarray(pair_boundary(float(problem.r), 1e-4))
 
     def condition(self, problem: Importance) -> Array:
-        """The bisection is accurate to 1e-4, for frequencies of 0.15 and more."""
+        """Allow for the bisection, which is accurate to 1e-4 for frequencies of at least 0.15."""
         return jnp.asarray(1e11)
 
 
 class ActiveFeatures(eqx.Module):
-    """Some active ones among n random directions in d dimensions.
+    """Active features among n features with random directions in d dimensions.
 
     Args:
         load: the number of active features, as a multiple of d/(8 ln n).
-        n: directions.
-        d: dimensions.
+        n: the number of directions.
+        d: the dimension.
     """
 
     load: Float[Array, ""]
@@ -163,18 +163,19 @@ class ActiveFeatures(eqx.Module):
 
 
 def _cap(c: Array, d: int) -> Array:
-    """The probability that the first coordinate of a uniform unit vector in R^d is above c in (0, 1)."""
+    """Return the probability that the first coordinate of a uniform unit vector in R^d is above c in (0, 1)."""
     return jax.scipy.special.betainc((d - 1) / 2, 0.5, jnp.clip(1 - c**2, 0.0, 1.0)) / 2
 
 
 def readout_failure(k: Array, n: int, d: int, threshold: float = 0.5) -> Array:
-    """The approximate probability that a threshold misreads a feature, for k active ones of n random directions.
+    """Return the approximate probability that a threshold misreads some feature, if k of n random directions are
+    active.
 
     Args:
-        k: active features.
-        n: directions.
-        d: dimensions.
-        threshold: the threshold of the inner product.
+        k: the number of active features.
+        n: the number of directions.
+        d: the dimension.
+        threshold: the threshold on the inner product.
     """
     silent = (n - k) * _cap(threshold / jnp.sqrt(k), d)
     active = jnp.where(k > 1, k * _cap(threshold / jnp.sqrt(jnp.maximum(k - 1, 1)), d), 0.0)
@@ -200,14 +201,16 @@ class LinearReadout(Claim[ActiveFeatures]):
     stated = Kind.OWN
     population = Drawn(
         ActiveFeatures,
-        lambda problem: Hypothesis("active features", problem.k, ">=", 3.0, "the approximation needs several"),
+        lambda problem: Hypothesis(
+            "active features", problem.k, ">=", 3.0, "the approximation needs several active features"
+        ),
         load=uniform(0.85, 1.4),
         n=Integer(384, 256, 1024, "directions", corners=(300, 500)),
         d=Integer(256, 192, 512, "dimension", corners=(200, 300)),
     )
     relation = EqualInMean(margin=0.08, resolution=0.05, relative=False)
     control = Control(
-        "a capacity of d/(2 ln n)",
+        "the capacity is d/(2 ln n), not d/(8 ln n)",
         lambda failure, problem: readout_failure(problem.k, problem.n, problem.d, threshold=1.0),
     )
     controls = "how many active features can be read at once by inner products"
@@ -218,7 +221,7 @@ class LinearReadout(Claim[ActiveFeatures]):
         return readout_failure(problem.k, problem.n, problem.d)
 
     def measure(self, problem: ActiveFeatures, key: Key[Array, ""]) -> Array:
-        """The share of 8 dictionaries that are misread, minus the share for d orthonormal directions."""
+        """Return the share of 8 random dictionaries that are misread, minus that for d orthonormal directions."""
         active = jnp.arange(max(problem.n, problem.d)) < problem.k
 
         def misread(u: Array) -> Array:
@@ -234,7 +237,7 @@ class LinearReadout(Claim[ActiveFeatures]):
 
 
 class SparseCodes(eqx.Module):
-    """n codes, about a share `sparsity` of which are active."""
+    """A number n of codes, of which about the share `sparsity` is active."""
 
     sparsity: Float[Array, ""]
     n: int = eqx.field(static=True)
@@ -246,7 +249,7 @@ class SparseCodes(eqx.Module):
 
 
 def decoding_share(rho: float, sides: int = 1) -> float:
-    """psi(rho): the number of random equations per unknown at which l_1 decoding begins to succeed.
+    """Return psi(rho), the number of random equations per unknown at which l_1 decoding begins to succeed.
 
     Args:
         rho: the share of active entries.
@@ -260,12 +263,13 @@ def decoding_share(rho: float, sides: int = 1) -> float:
 
 
 def fewest_equations(u: np.ndarray, z: np.ndarray, decode) -> int:
-    """The least m for which decode(u[:m], u[:m] @ z) is z. Bisection finds it, because more equations never do harm.
+    """Find the least m for which decode(u[:m], u[:m] @ z) is z, by bisection. This is valid because more equations
+    never do harm.
 
     Args:
-        u: equations, one in each row; all of them are enough.
+        u: equations, one in each row. All of them together must be enough.
         z: the true codes.
-        decode: a function of the equations and of their right sides.
+        decode: a function of the equations and their right-hand sides.
     """
     fails, works = 0, len(u)
     while works - fails > 1:
@@ -276,7 +280,7 @@ def fewest_equations(u: np.ndarray, z: np.ndarray, decode) -> int:
 
 
 def least_sum(a: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """The z >= 0 of least sum with a z = x, by linear programming."""
+    """Return the z >= 0 of least sum with a z = x, by linear programming."""
     found = optimize.linprog(np.ones(a.shape[1]), A_eq=a, b_eq=x, method="highs")
     return found.x if found.x is not None else np.full(a.shape[1], np.inf)
 
@@ -314,7 +318,7 @@ class SparseDecoding(Claim[SparseCodes]):
         return jnp.asarray(decoding_share(problem.active / problem.n))
 
     def measure(self, problem: SparseCodes, key: Key[Array, ""]) -> Array:
-        """The fewest equations for the least l_1 norm, as a share of the fewest for the least l_2 norm."""
+        """Return the fewest equations for the least l_1 norm, divided by the fewest for the least l_2 norm."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         u, z = rng.normal(size=(problem.n, problem.n)), np.zeros(problem.n)
         z[: problem.active] = 1 + rng.random(problem.active)

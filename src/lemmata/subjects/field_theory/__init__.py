@@ -1,4 +1,4 @@
-"""Field theory: criticality, universality classes, and what finite width adds."""
+"""Field theory: criticality, universality classes, and corrections for finite width."""
 
 from lemmata.core import read_arguments as _read_arguments
 

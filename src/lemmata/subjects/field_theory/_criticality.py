@@ -30,13 +30,13 @@ class Universality(enum.StrEnum):
 
 
 class Criticality(NamedTuple):
-    """Where both susceptibilities are 1.
+    """A critical point, where both susceptibilities are 1.
 
     Attributes:
         bias_variance: C_b, the variance of biases; NaN if there is no critical point.
-        weight_variance: C_W, of which weights have the variance C_W / fan-in.
-        kernel: K*, the fixed point; NaN if there is none, and if every kernel is fixed.
-        universality: the class.
+        weight_variance: C_W, where weights have the variance C_W / fan-in; NaN if there is no critical point.
+        kernel: K*, the fixed point; NaN if there is no critical point, or if every kernel is fixed.
+        universality: the universality class.
     """
 
     bias_variance: float
@@ -46,23 +46,26 @@ class Criticality(NamedTuple):
 
 
 def critical_initialisation(activation: AbstractLayer) -> Criticality:
-    """The critical variances of biases and weights of a network, its fixed point and its class.
+    """Find the critical variances of biases and weights of a network, its fixed point and its universality class.
 
-    Let g(K) = C_b + C_W E[s(z)²] with z ~ N(0, K). A critical point has g(K*) = K* and both susceptibilities equal to
+    Let s be the activation, and let g(K) = C_b + C_W E[s(z)²] with z ~ N(0, K) be the kernel of the next layer. A
+    critical point has g(K*) = K* and both susceptibilities equal to
     1. So E[s s''] = 0, C_W = 1/E[s'²] and C_b = K* - C_W E[s²] at K*.
 
-    * Activations of two lines have E[s s''] = 0 for every K: *scale invariant*, C_b = 0, every kernel is fixed.
-    * If s(0) = 0, s'(0) != 0 and a = s'''/s' + 3/4 (s''/s')² < 0 at 0, K* = 0 is stable: C_b = 0, C_W = 1/s'(0)².
+    * An activation of two lines has E[s s''] = 0 for every K. It is *scale invariant*: C_b = 0, and every kernel is
+        fixed.
+    * If s(0) = 0, s'(0) != 0 and a = s'''/s' + 3/4 (s''/s')² < 0 at 0, then K* = 0 is stable, C_b = 0 and C_W =
+        1/s'(0)².
     * Otherwise, K* is the smallest root of E[s s''] between 1/100 and 40 with C_b >= 0. It is *half-stable*: g(K) - K
       does not change its sign at K*. So kernels flow to K* on one side and away from K* on the other.
-    * If there is none of these (softplus, sigmoid), the class is *none*.
+    * If none of these cases applies (softplus, sigmoid), the class is *none*.
 
     Args:
         activation: a layer of `lemmata.architectures` that acts on every coordinate by itself.
 
     Raises:
-        SettingError: for an activation that is not a layer, for kernels whose moments `gaussian_moments` does not
-            resolve, or if no critical point exists.
+        SettingError: if the activation is not a layer, or if `gaussian_moments` cannot resolve the moments at some
+            kernel.
         PrecisionError: if JAX computes in float32.
 
     >>> import jax
@@ -88,7 +91,7 @@ def critical_initialisation(activation: AbstractLayer) -> Criticality:
 
 @eqx.filter_jit
 def _taylor(activation: AbstractLayer) -> list[Array]:
-    """The activation and its first three derivatives at 0."""
+    """Return the activation and its first three derivatives at 0."""
     derivatives = [lambda u: activation.apply((), u[None])[0]]
     for _ in range(3):
         derivatives.append(jax.grad(derivatives[-1]))
@@ -96,7 +99,7 @@ def _taylor(activation: AbstractLayer) -> list[Array]:
 
 
 def _half_stable(activation: AbstractLayer, ratio: np.ndarray) -> Criticality:
-    """The smallest root of E[s s''] that a bias of variance C_b >= 0 keeps fixed."""
+    """Find the smallest root of E[s s''] that is a fixed point for a bias variance C_b >= 0."""
     bend = lambda log_kernel: float(gaussian_moments(activation, float(np.exp(log_kernel))).bend)
     for at in np.flatnonzero(ratio[:-1] * ratio[1:] < 0.0):
         root = float(brentq(bend, np.log(_GRID[at]), np.log(_GRID[at + 1]), xtol=1e-14))  # pyright: ignore

@@ -1,4 +1,4 @@
-"""Representation flow: kernel, four-point vertex and tangent kernel of one input from layer to layer."""
+"""Representation flow: how kernel, four-point vertex and tangent kernel of one input change from layer to layer."""
 
 from typing import NamedTuple
 
@@ -14,12 +14,12 @@ from ._moments import gaussian_moments, susceptibilities
 
 
 class RepresentationFlow(NamedTuple):
-    """The effect of a network of random weights on one input, layer 1 first.
+    """The statistics of one input in each layer of a network with random weights, layer 1 first.
 
     Attributes:
-        kernel: K, the variance of a preactivation at infinite width.
-        vertex: V. At width n, the variance of the preactivations of a layer, given the previous layer, fluctuates with
-            variance V/n. Outputs have the excess kurtosis 3 V / (n K²). Both hold to first order in 1/n.
+        kernel: K, the variance of a preactivation at infinite width, for each layer.
+        vertex: V, to first order in 1/n at width n. The variance of a layer's preactivations, given the previous
+            layer, is random with variance V/n. Outputs have the excess kurtosis 3 V / (n K²).
         tangent: Theta, the tangent kernel of the input with itself.
         parallel: chi_parallel of the layer.
         perpendicular: chi_perpendicular of the layer.
@@ -42,9 +42,10 @@ def representation_flow(
     weight_rate: float = 1.0,
     bias_rate: float = 1.0,
 ) -> RepresentationFlow:
-    """Kernel K, four-point vertex V and tangent kernel Theta of layers 1 to `depth`, for one input.
+    """Compute kernel K, four-point vertex V and tangent kernel Theta of layers 1 to `depth`, for one input.
 
-    Take expectations over z ~ N(0, K), and let biases and weights have variances C_b and C_W / fan-in. Then
+    Let s = s(z) be the activation, take expectations over z ~ N(0, K), and let biases and weights have variances C_b
+    and C_W / fan-in. Then
 
         K'     = C_b + C_W E[s²],
         V'     = C_W² (E[s⁴] - E[s²]²) + chi_parallel² V,
@@ -56,20 +57,19 @@ def representation_flow(
     Args:
         activation: a layer of `lemmata.architectures` that acts on every coordinate by itself.
         kernel: K of the first layer, C_b + C_W |x|²/d for an input x of d coordinates.
-        depth: how many layers.
+        depth: the number of layers.
         weight_variance: C_W.
         bias_variance: C_b, at least 0 and at most the kernel.
         weight_rate: l_W.
         bias_rate: l_b.
 
     Returns:
-        Five arrays of shape (depth,). They are NaN from the first layer on whose moments the quadrature does not
-        resolve.
+        Five arrays of shape (depth,). They are NaN from the first layer whose moments the quadrature does not resolve.
 
     Raises:
-        SettingError: for a depth below 1; for a kernel or variance of weights that is known and not positive; for a
-            variance of biases that is not between 0 and the kernel; for negative rates.
-        ShapeError: for more than one kernel, variance or rate.
+        SettingError: if the depth is below 1, a known kernel or variance of weights is not positive, the variance of
+            biases is not between 0 and the kernel, or a rate is negative.
+        ShapeError: if there is more than one kernel, variance or rate.
         PrecisionError: if JAX computes in float32.
 
     >>> import jax
@@ -79,15 +79,15 @@ def representation_flow(
     >>> flow.kernel.tolist(), flow.vertex.tolist()
     ([1.0, 1.0, 1.0, 1.0], [0.0, 5.0, 10.0, 15.0])
     """
-    require_float64("the flow of a representation")
+    require_float64("the representation flow")
     check_whole("depth", depth, 1, "layers")
     for name, value in (("kernel", kernel), ("weight_variance", weight_variance)):
         check_real(name, value, "finite, above 0", lambda found: found > 0)
     most = known(kernel)
     check_real(
-        "bias_variance", bias_variance, "at least 0" if most is None else f"at least 0, at most the kernel {most:g}",
+        "bias_variance", bias_variance, "at least 0" if most is None else f"at least 0 and at most the kernel {most:g}",
         lambda found: (found >= 0) & (most is None or found <= most),
-        remedy="the kernel of the first layer is bias_variance + weight_variance |x|²/d",
+        remedy="set the kernel of the first layer to bias_variance + weight_variance |x|²/d",
     )  # fmt: skip
     for name, value in (("weight_rate", weight_rate), ("bias_rate", bias_rate)):
         check_real(name, value, "finite, at least 0", lambda found: found >= 0)

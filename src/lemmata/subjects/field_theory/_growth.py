@@ -1,4 +1,4 @@
-"""How fast the four-point vertex grows with depth, and the aspect ratio that is estimated from it."""
+"""The growth of the four-point vertex with depth, and an estimate of the best aspect ratio from it."""
 
 import math
 
@@ -11,27 +11,28 @@ from ._moments import gaussian_moments, slopes_of
 
 
 def vertex_growth(activation: AbstractLayer, skip: float = 0.0) -> float:
-    """The number nu with V/K² ~ nu (depth) in a critically initialised network.
+    """Return nu, where V/K² ~ nu * depth for the vertex V and the kernel K of a critically initialised network.
 
-    * scale invariant, slopes a and b: nu = 6 (a⁴ + b⁴)/(a² + b²)² - 1, which is 2 for the identity and 5 for ReLU;
+    * scale invariant with slopes a and b: nu = 6 (a⁴ + b⁴)/(a² + b²)² - 1, which is 2 for the identity and 5 for ReLU;
     * K* = 0: nu = 2/3, for any activation;
-    * half-stable: nu = C_W² (E[s⁴] - E[s²]²)/K*² at the fixed point.
+    * half-stable: nu = C_W² (E[s⁴] - E[s²]²)/K*², with the activation s at the fixed point.
 
     Consider residual connections z' = skip z + W s(z), where C_W E[s²] = (1 - skip²) K keeps the kernel fixed. After
     about 1/(1 - skip) layers, scale invariant activations reach
 
         (1 - skip²) (nu + (4 - nu) skip² + (16/pi) ((a² - b²)/(a² + b²))² skip (1 + skip)).
 
-    The last term comes from E[z_i z_j²]/n, i != j. A skip passes it on if the activation is neither odd nor even. The
-    formula is derived here. For ReLU, for example, the vertex grows faster with a skip of 1/4 than without a skip.
+    The last term comes from E[z_i z_j²]/n with i != j. A skip passes this moment on if the activation is neither odd
+    nor even. The formula is derived in lemmata. For ReLU, for example, the vertex grows faster with a skip of 1/4 than
+    without a skip.
 
     Args:
         activation: a layer of `lemmata.architectures` that acts on every coordinate by itself.
-        skip: the factor of the residual connection, at least 0 and below 1; 0 for none.
+        skip: the factor of the residual connection, at least 0 and below 1. Use 0 for no residual connection.
 
     Raises:
-        SettingError: for an activation without a critical point, for a skip outside [0, 1), or for a skip with an
-            activation that is not scale invariant.
+        SettingError: if the activation has no critical point, if the skip is outside [0, 1), or if the skip is above 0
+            and the activation is not scale invariant.
 
     >>> from lemmata.architectures import LeakyRelu, Relu
     >>> vertex_growth(Relu()), vertex_growth(LeakyRelu(1.0)), round(vertex_growth(Relu(), skip=0.5), 3)
@@ -59,19 +60,19 @@ def vertex_growth(activation: AbstractLayer, skip: float = 0.0) -> float:
 
 
 def optimal_aspect_ratio(growth: float, outputs: int) -> float:
-    """The ratio depth/width 4 / ((20 + 3 k) nu) at which a cubic in nu (depth/width) has its maximum.
+    """Return the ratio depth/width 4 / ((20 + 3 k) nu), at which a cubic in nu * depth/width has its maximum.
 
     The cubic is the information that two groups among k outputs share, expanded in the relative variance v of their
-    common scale. It is k1 k2/8 (v² - (20 + 3 k) v³/6), where k = k1 + k2 and v is replaced by nu (depth/width). As v is
-    e^(nu depth/width) - 1, the expansion in nu (depth/width) itself has 14 instead of 20. The information,
-    `shared_information`, has no maximum at either (`field_theory.aspect_ratios`).
+    common scale. It is k1 k2/8 (v² - (20 + 3 k) v³/6), where k = k1 + k2 and v is replaced by nu (depth/width). As v
+    is in fact e^(nu depth/width) - 1, the expansion in nu (depth/width) itself has 14 instead of 20. The true
+    information, `shared_information`, has its maximum at neither ratio (`field_theory.aspect_ratios`).
 
     Args:
-        growth: nu, as from `vertex_growth`.
-        outputs: k, at least 2.
+        growth: nu, for example from `vertex_growth`.
+        outputs: k, the number of outputs, at least 2.
 
     Raises:
-        SettingError: for a growth that is not finite and positive, or fewer than 2 outputs.
+        SettingError: if the growth is not finite and positive, or there are fewer than 2 outputs.
 
     >>> round(optimal_aspect_ratio(5.0, 10), 3)
     0.016

@@ -9,34 +9,36 @@ _REACH = 8.5  # deviations of log G
 
 
 def shared_information(log_variance: float, first: int, second: int) -> float:
-    """The mutual information in nats of two groups of outputs of a deep and wide network, scale invariant and critical.
+    """Return the mutual information, in nats, of two groups of outputs of a deep, wide, critical and scale invariant
+    network.
 
-    Let the depth L and the width n both be large with L/n = r. The outputs of one input are z = sqrt(G) u, where u is
-    standard normal. log G is normal of variance nu r with nu = `vertex_growth`, because G is a product of L independent
-    factors. Let S(m) be the entropy of m outputs, by quadrature. The information is S(k1) + S(k2) - S(k1 + k2).
+    Let the depth L and the width n both be large with L/n = r. The outputs for one input are z = sqrt(G) u, where u is
+    standard normal. log G is normal with variance nu r, because G is a product of L independent factors; nu is given
+    by `vertex_growth`. The information is S(k1) + S(k2) - S(k1 + k2), where S(m) is the entropy of m outputs, computed
+    by quadrature.
 
     Args:
         log_variance: nu r, positive and at most 20.
-        first: k1, the outputs of one group.
+        first: k1, the number of outputs in one group.
         second: k2, the number of outputs in the other group.
 
     Raises:
-        SettingError: for a variance outside its range, and an empty group.
+        SettingError: if the variance is outside its range, or a group is empty.
 
     >>> shared_information(0.2, 1, 1) < shared_information(2.0, 1, 1)
     True
     """
-    check_real("log_variance", log_variance, "above 0, at most 20", lambda found: (found > 0) & (found <= 20))
+    check_real("log_variance", log_variance, "above 0 and at most 20", lambda found: (found > 0) & (found <= 20))
     for name, size in (("first", first), ("second", second)):
         check_whole(name, size, 1, "outputs")
     return _entropy(first, log_variance) + _entropy(second, log_variance) - _entropy(first + second, log_variance)
 
 
 def _entropy(m: int, log_variance: float) -> float:
-    """Two trapezoidal rules, in the logarithms of the scale and of the length |z|.
+    """Compute the entropy of m outputs by trapezoidal rules in the logarithms of the scale G and of the length |z|.
 
     Given |z|, the likelihood of log G has the width sqrt(2/m). Given G, the likelihood of log |z| has half of this
-    width. Steps are shares of these widths and of the deviation of log G.
+    width. The steps are fractions of these widths and of the standard deviation of log G.
     """
     deviation = np.sqrt(log_variance)
     step = min(deviation / 3.0, 0.5 / np.sqrt(m))

@@ -1,4 +1,4 @@
-"""Moments of an activation under one Gaussian preactivation, and how a layer answers to small changes."""
+"""Moments of an activation of one Gaussian preactivation, and the response of a layer to small changes."""
 
 from typing import NamedTuple
 
@@ -37,9 +37,9 @@ class Susceptibilities(NamedTuple):
     """By how much a layer multiplies small changes of its input.
 
     Attributes:
-        parallel: of the kernel, C_W (E[s'²] + E[s s'']) = C_W E[s² (z² - K)] / (2 K²).
-        perpendicular: C_W E[s'²], the factor of the squared distance of two near inputs of one length, and of squared
-            gradients.
+        parallel: the factor of small changes of the kernel, C_W (E[s'²] + E[s s'']) = C_W E[s² (z² - K)] / (2 K²).
+        perpendicular: C_W E[s'²], the factor of the squared distance of two close inputs of equal length, and of
+            squared gradients.
     """
 
     parallel: Float[Array, "*batch"]
@@ -47,7 +47,7 @@ class Susceptibilities(NamedTuple):
 
 
 def slopes_of(activation: AbstractLayer) -> tuple[float, float] | None:
-    """The slopes below and above 0 of an activation of two lines; None for any other layer.
+    """Return the slopes below and above 0 of an activation of two lines, or None for any other layer.
 
     Args:
         activation: a layer of `lemmata.architectures`.
@@ -70,14 +70,14 @@ def slopes_of(activation: AbstractLayer) -> tuple[float, float] | None:
 
 
 def gaussian_moments(activation: AbstractLayer, kernel: float | Float[Array, "*batch"]) -> GaussianMoments:
-    """E[s²], E[s⁴], E[s'²] and E[s s''] over z ~ N(0, K).
+    """Return E[s²], E[s⁴], E[s'²] and E[s s''] over z ~ N(0, K), where s = s(z) is the activation.
 
-    For activations of two lines, E[s²] = K (a² + b²)/2, E[s⁴] = 3 K² (a⁴ + b⁴)/2, E[s'²] = (a² + b²)/2 and E[s s''] =
-    0. Any other activation uses the trapezoidal rule in z/sqrt(K) of step 1/16. Its error is exp(-32 pi d) for a
-    function that is analytic to the distance d sqrt(K) from the real line. The error of the same number of
-    Gauss-Hermite nodes falls only like the exponential of the square root of this number. Moments are NaN if the step
-    1/11 changes them by more than one part in a million. This happens at a kink that is not announced as one, or for
-    too large a kernel.
+    For activations of two lines with slopes a and b, E[s²] = K (a² + b²)/2, E[s⁴] = 3 K² (a⁴ + b⁴)/2, E[s'²] = (a² +
+    b²)/2 and E[s s''] = 0. Any other activation uses the trapezoidal rule in z/sqrt(K) with step 1/16. Its error is
+    exp(-32 pi d) if the function is analytic up to the distance d sqrt(K) from the real line. With N Gauss-Hermite
+    nodes, the error would fall only like the exponential of -sqrt(N), up to a factor in the exponent. Moments are NaN
+    if the step 1/11 changes them by more than one part in a million. This happens if the layer has an undeclared kink,
+    or if the kernel is too large.
 
     Args:
         activation: a layer of `lemmata.architectures` that acts on every coordinate by itself.
@@ -87,8 +87,8 @@ def gaussian_moments(activation: AbstractLayer, kernel: float | Float[Array, "*b
         Moments of the shape of `kernel`.
 
     Raises:
-        SettingError: for an activation that is not a layer, and for known kernels that are not finite and positive.
-        ShapeError: without kernels.
+        SettingError: if the activation is not a layer, or a known kernel is not finite and positive.
+        ShapeError: if there is no kernel.
         PrecisionError: if JAX computes in float32.
 
     >>> import jax
@@ -127,7 +127,7 @@ def _moments(activation: AbstractLayer, kernel: Float[Array, "*batch"]) -> Gauss
 
 
 def _trapezoid(step: float) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights for the standard normal law."""
+    """Return nodes and weights for the standard normal distribution."""
     z = step * np.arange(-int(_REACH / step), int(_REACH / step) + 1)
     return z, step * np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
 
@@ -135,17 +135,18 @@ def _trapezoid(step: float) -> tuple[np.ndarray, np.ndarray]:
 def susceptibilities(
     activation: AbstractLayer, kernel: float | Float[Array, "*batch"], weight_variance: float | Float[Array, ""]
 ) -> Susceptibilities:
-    """chi_parallel and chi_perpendicular of a layer of weight variance C_W / fan-in at the kernel K.
+    """Return chi_parallel and chi_perpendicular of a layer with weight variance C_W / fan-in at the kernel K.
 
-    Off criticality kernels and gradients grow or vanish like powers of these numbers; both are 1 at a critical point.
+    Away from criticality, kernels and gradients grow or vanish like powers of these numbers. Both are 1 at a critical
+    point.
 
     Args:
-        activation: as for `gaussian_moments`, whose errors this raises.
+        activation: as for `gaussian_moments`, whose errors this function also raises.
         kernel: K.
         weight_variance: C_W.
 
     Raises:
-        SettingError: for a known variance of weights that is not finite and positive.
+        SettingError: if a known variance of weights is not finite and positive.
 
     >>> import jax
     >>> from lemmata.architectures import Relu

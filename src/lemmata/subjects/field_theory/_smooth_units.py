@@ -1,4 +1,6 @@
-"""Smooth activations as plain functions: odd ones, gated ones, and networks of them, followed layer by layer."""
+"""Smooth activations as plain functions (odd and gated activations), and networks of them that are followed layer by
+layer.
+"""
 
 import functools
 from typing import Any, NamedTuple
@@ -20,7 +22,7 @@ _NODES = 200
 
 @functools.lru_cache(maxsize=1)
 def _half_rule() -> tuple[np.ndarray, np.ndarray]:
-    """The positive nodes of the Gauss-Hermite rule of 200 nodes, for even functions."""
+    """Return the positive nodes and weights of the Gauss-Hermite rule of 200 nodes, for even functions."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
     positive = nodes > 0
     return nodes[positive], 2.0 * weights[positive] / weights.sum()
@@ -35,10 +37,10 @@ class FollowedUnit(NamedTuple):
 
 
 class OddLayer(AbstractLayer):
-    """The layer s(u) = share sin(a u)/a + (1 - share) tanh(b u)/b, whose numbers may be traced.
+    """The layer s(u) = share sin(a u)/a + (1 - share) tanh(b u)/b. JAX may trace its numbers share, a and b.
 
     Args:
-        share: of the sine.
+        share: the share of the sine.
         sine: a.
         tangent: b.
     """
@@ -48,20 +50,20 @@ class OddLayer(AbstractLayer):
     tangent: Float[Array, ""] = eqx.field(converter=jnp.asarray)
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
-        """Of every coordinate."""
+        """Apply s to every coordinate."""
         bent, bounded = jnp.sin(self.sine * x) / self.sine, jnp.tanh(self.tangent * x) / self.tangent
         return self.share * bent + (1.0 - self.share) * bounded
 
     def push(self, state: State) -> State:
-        """By the quadrature of `Elementwise`."""
+        """Push the state through the layer by the quadrature of `Elementwise`."""
         return Elementwise(lambda u: self.apply((), u)).push(state)
 
 
 class OddUnit(eqx.Module):
-    """s(u) = share sin(a u)/a + (1 - share) tanh(b u)/b, of slope 1 at 0.
+    """The activation s(u) = share sin(a u)/a + (1 - share) tanh(b u)/b, which has slope 1 at 0.
 
     Args:
-        share: of the sine.
+        share: the share of the sine.
         sine: a.
         tangent: b.
         kernel: the variance of the first preactivations.
@@ -74,11 +76,11 @@ class OddUnit(eqx.Module):
 
     @property
     def layer(self) -> OddLayer:
-        """As `lemmata.architectures` has layers."""
+        """The activation as a layer of `lemmata.architectures`."""
         return OddLayer(self.share, self.sine, self.tangent)
 
     def followed(self, depth: int) -> FollowedUnit:
-        """At C_b = 0 and C_W = 1, by a Gauss-Hermite rule."""
+        """Follow the unit through `depth` layers at C_b = 0 and C_W = 1, by a Gauss-Hermite rule."""
         z, weights = _half_rule()
         k, vertex, found = self.kernel, 0.0, np.empty((depth, 3))
         for layer in range(depth):
@@ -97,7 +99,11 @@ class OddUnit(eqx.Module):
 def _bent(problem: OddUnit) -> Hypothesis:
     third = -problem.share * problem.sine**2 - 2.0 * (1.0 - problem.share) * problem.tangent**2
     return Hypothesis(
-        "third derivative at 0 divided by the first", third, "<", 0.0, "otherwise kernels grow with depth"
+        "third derivative at 0, divided by the first derivative at 0",
+        third,
+        "<",
+        0.0,
+        "otherwise kernels grow with depth",
     )
 
 
@@ -115,28 +121,28 @@ GATES = {"normal": lambda u: 0.5 * (1.0 + erf(u / np.sqrt(2.0))), "logistic": ex
 """The factor of u in GELU and in SWISH."""
 
 LAYERS = {"normal": Gelu, "logistic": silu, "tanh": tanh}
-"""Their names in the library, and the hyperbolic tangent."""
+"""The layers of these gates in lemmata, and the hyperbolic tangent."""
 
 
 @functools.cache
 def critical_point_of(name: str) -> Criticality:
-    """The critical point of a layer of `LAYERS`."""
+    """Return the critical point of a layer of `LAYERS`."""
     return critical_initialisation(LAYERS[name]())
 
 
 class GatedUnit(eqx.Module):
-    """s(u) = u gate(beta u)."""
+    """The activation s(u) = u gate(beta u)."""
 
     beta: float = eqx.field(converter=float)
     gate: str = eqx.field(static=True)
 
     @property
     def layer(self) -> AbstractLayer:
-        """The same at beta = 1."""
+        """The activation at beta = 1, as a layer."""
         return LAYERS[self.gate]()
 
     def parts(self, u: Float[np.ndarray, " n"]) -> tuple[np.ndarray, np.ndarray]:
-        """The unit and its derivative."""
+        """Return the activation and its derivative at u."""
         v = self.beta * u
         gate = GATES[self.gate](v)
         density = np.exp(-0.5 * v**2) / np.sqrt(2.0 * np.pi) if self.gate == "normal" else gate * (1.0 - gate)
@@ -156,15 +162,15 @@ UNITS = {"tanh": np.tanh, "normal": lambda u: u * GATES["normal"](u)}
 
 
 class SmoothNetwork(eqx.Module):
-    """A network of n units a layer, tanh or GELU.
+    """A network with n tanh or GELU units in each layer.
 
     Args:
-        kernel: of the first layer.
+        kernel: the kernel of the first layer.
         weights: C_W.
         biases: C_b.
         unit: a name of `UNITS`.
         width: n.
-        depth: preactivations.
+        depth: the number of layers of preactivations.
     """
 
     kernel: float
@@ -176,15 +182,16 @@ class SmoothNetwork(eqx.Module):
 
     @property
     def layer(self) -> AbstractLayer:
-        """Of `lemmata.architectures`."""
+        """The activation as a layer of `lemmata.architectures`."""
         return LAYERS[self.unit]()
 
     def drawn(self, networks: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """For each network, the variance of the last preactivations given the layer before, and its squared gradient.
+        """Draw networks, and return the variance of each one's last preactivations given the layer before, and its
+        squared gradient.
 
-        Given a layer, the next preactivations and their derivatives along a direction of the first ones are pairs of
-        normal variables, independent between units. This is exact and needs no weights. The gradient is computed only
-        for tanh. It is NaN for other units.
+        Given a layer, take the next preactivations and their derivatives along a direction of the first
+        preactivations. They are pairs of normal variables that are independent between units. So drawing these pairs
+        is exact and needs no weights. The gradient is computed only for tanh. It is NaN for other units.
         """
         fn = UNITS[self.unit]
         z = np.sqrt(self.kernel) * rng.standard_normal((networks, self.width))
@@ -223,7 +230,7 @@ class SmoothNetworks(Population[SmoothNetwork]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SmoothNetwork:
-        """A first kernel of 1/2 to 3/2. Away from criticality, C_W is 3/5 to 9/5."""
+        """Draw a first kernel from 1/2 to 3/2 and, away from criticality, C_W from 3/5 to 9/5."""
         kernel, weights = (float(value) for value in jax.random.uniform(key, (2,)))
         shape = setting["unit"], setting["n"], setting["depth"]
         if not self.critical:

@@ -1,12 +1,12 @@
-"""Aspect ratios: the information between outputs for one input, and the maximum of an estimate of it.
+"""Aspect ratios: the information that outputs for one input share, and the maximum of an estimate of this information.
 
 Outputs of a deep and wide critical network share a random scale, so one output has information about another.
 Take k1 and k2 outputs, with k = k1 + k2, and let v be the relative variance of the scale. Expanded in v, the
 information is k1 k2/8 (v² - (20 + 3 k) v³/6). This is a cubic with its maximum at v = 4/(20 + 3 k). Replace v by nu r,
 where r is depth over width and nu is the growth of the vertex. The maximum is then the estimate of an optimal ratio.
-But v is e^(nu r) - 1. So the first two terms in s = nu r are k1 k2/8 (s² - (14 + 3 k) s³/6), which has its maximum at
-4/(14 + 3 k). Neither maximum is a maximum of the information. This theory controls the information at random weights.
-It leaves open how the information is related to the predictions of a trained network.
+But v is in fact e^(nu r) - 1. So the first two terms in s = nu r are k1 k2/8 (s² - (14 + 3 k) s³/6), which has its
+maximum at s = 4/(14 + 3 k). The information itself has its maximum at neither place. This theory gives the information
+at random weights. It does not say how the information is related to the predictions of a trained network.
 """
 
 import equinox as eqx
@@ -23,13 +23,14 @@ ABOUT = {"tool": "information theory", "architecture": "dense network", "object"
 
 
 class AspectRatio(eqx.Module):
-    """Two groups of outputs of a deep and wide critical network of slope `slope` below 0 and 1 above.
+    """Two groups of outputs of a deep and wide critical network, whose activation has slope `slope` below 0 and 1
+    above.
 
     Args:
-        slope: below 0.
-        factor: how many times the estimated optimum a larger ratio of depth to width is.
-        first: outputs of one group.
-        second: outputs of the other.
+        slope: the slope of the activation below 0.
+        factor: a larger ratio of depth to width, divided by the estimated optimal ratio.
+        first: the number of outputs in one group.
+        second: the number of outputs in the other group.
     """
 
     slope: float = eqx.field(converter=float)
@@ -39,24 +40,28 @@ class AspectRatio(eqx.Module):
 
     @property
     def growth(self) -> float:
-        """The vertex a layer."""
+        """The growth nu of the vertex per layer."""
         return vertex_growth(LeakyRelu(self.slope))
 
     @property
     def estimate(self) -> float:
-        """Where the cubic has its maximum."""
+        """The ratio of depth to width at which the cubic has its maximum."""
         return optimal_aspect_ratio(self.growth, self.first + self.second)
 
 
 _RATIOS = Drawn(
     AspectRatio,
     lambda own: Hypothesis(
-        "the factor over the estimate", own.factor, ">", 1.0, "the statement is about larger ratios"
+        "the ratio of depth to width, divided by the estimate",
+        own.factor,
+        ">",
+        1.0,
+        "the statement is about larger ratios",
     ),
     slope=uniform(0.0, 1.0),
     factor=log_uniform(1.1, 4.0),
     first=Integer(2, 1, 100, "outputs of one group", corners=(1, 6)),
-    second=Integer(3, 1, 100, "outputs of the other", corners=(1, 6)),
+    second=Integer(3, 1, 100, "outputs of the other group", corners=(1, 6)),
 )
 
 
@@ -64,7 +69,7 @@ _KEY = "roberts2022principles"
 
 
 def radial_information(log_variance: float, first: int, second: int) -> float:
-    """The same information by the scale: E log of the densities of both lengths given the scale, mixed by hand.
+    """Compute the same information from the densities of both lengths given the scale, summed over the scale.
 
     The information is E[log p(x, y)/(p(x) p(y))], where x and y are the logarithms of the squared lengths of the
     groups, which contain all information about the scale. The densities p are sums over a grid of the scale's
@@ -111,12 +116,12 @@ class InformationRises(Claim[AspectRatio]):
     """
 
     title = "The information keeps rising beyond the estimated optimal aspect ratio"
-    source = Source(_KEY, "Abstract, optimal aspect ratio", note="by the whole information")
+    source = Source(_KEY, "Abstract, optimal aspect ratio", note="for the whole information")
     population = _RATIOS
     relation = AtLeast()
     traced = False
-    trivial = "it is known that the information is not negative, but the claim is about its growth"
-    control = Control("it is at least 5/2 times as large", lambda found, problem: 2.5 * found)
+    trivial = "the information is known to be at least 0, but the claim is about its growth"
+    control = Control("the information is at least 5/2 times as large", lambda found, problem: 2.5 * found)
     controls = "how much information outputs carry about each other"
     unexplained = "which aspect ratio is best for a trained network"
 

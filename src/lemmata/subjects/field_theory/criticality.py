@@ -1,11 +1,11 @@
-"""Criticality, where signals and gradients neither explode nor vanish, and how they change there.
+"""Criticality, where signals and gradients neither explode nor vanish, and their change from layer to layer there.
 
 Consider a network with weights of variance C_W / fan-in and biases of variance C_b. Let K be the kernel of one input in
 a layer, which is the variance of its preactivations at infinite width. The next layer has the kernel C_b + C_W
 E[s(z)²], z ~ N(0, K), where s is the activation. A layer multiplies small changes of K by chi_parallel = C_W E[s² (z² -
-K)]/(2 K²), and squared gradients by chi_perpendicular = C_W E[s'²]. This theory controls both at random weights, layer
-by layer. It leaves open how training changes them. It also leaves open how fast networks learn whose gradients have one
-size in all layers.
+K)]/(2 K²), and squared gradients by chi_perpendicular = C_W E[s'²]. This theory gives both at random weights, layer by
+layer. It does not say how training changes them, or how fast networks learn whose gradients have the same size in all
+layers.
 """
 
 from typing import Any
@@ -35,12 +35,12 @@ _LOOKED_AT = (1e-3, 1e5)  # beta² K
 
 
 def generator(key: Key[Array, ""]) -> np.random.Generator:
-    """A NumPy generator from a key."""
+    """Return a NumPy generator that is seeded by a key."""
     return np.random.default_rng(np.asarray(jax.random.key_data(key)))
 
 
 def _panels(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights for N(0, 1), a Gauss-Legendre rule in each panel."""
+    """Return nodes and weights for N(0, 1), from a Gauss-Legendre rule in each panel."""
     nodes, weights = np.polynomial.legendre.leggauss(8)
     half = np.diff(edges)[:, None] / 2.0
     z = (edges[:-1, None] + half * (nodes + 1.0)).reshape(-1)
@@ -48,14 +48,14 @@ def _panels(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _moments(problem: GatedUnit, kernel: float, rule: tuple[np.ndarray, np.ndarray]) -> tuple[Any, Any, Any]:
-    """E[s²], E[s'²] and E[s² (z² - K)]/(2 K²)."""
+    """Return E[s²], E[s'²] and E[s² (z² - K)]/(2 K²) over z ~ N(0, K)."""
     z, weights = rule
     value, slope = problem.parts(np.sqrt(kernel) * z)
     return weights @ value**2, weights @ slope**2, weights @ (value**2 * (z**2 - 1.0)) / (2.0 * kernel)
 
 
 def critical_point(problem: GatedUnit) -> np.ndarray:
-    """C_b, C_W and K* at which chi_parallel = chi_perpendicular, by quadrature panels of one width."""
+    """Return C_b, C_W and K* at which chi_parallel = chi_perpendicular, by quadrature on panels of equal width."""
     rule = _panels(np.linspace(-12.0, 12.0, 97))
 
     def gap(log_kernel: float) -> float:
@@ -69,9 +69,9 @@ def critical_point(problem: GatedUnit) -> np.ndarray:
 
 
 def critical_points_seen(problem: GatedUnit) -> int:
-    """How often chi_parallel - chi_perpendicular changes its sign on a grid of K, twenty to a power of ten.
+    """Count the sign changes of chi_parallel - chi_perpendicular on a grid of kernels K, twenty per power of ten.
 
-    The panels are narrow near 0, where a large K makes the unit bend.
+    The quadrature panels are narrow near 0, because the unit bends there if K is large.
     """
     half = np.geomspace(1e-4, 12.0, 48)
     rule = _panels(np.concatenate([-half[::-1], [0.0], half]))
@@ -81,7 +81,7 @@ def critical_points_seen(problem: GatedUnit) -> int:
 
 
 def _scaled(problem: GatedUnit, share: float) -> np.ndarray:
-    """C_b, C_W and K that preserve a kernel, a share of K*, with chi_perpendicular = 1."""
+    """Return C_b, C_W and K for which K is a share of K*, K is preserved, and chi_perpendicular = 1."""
     kernel = share * critical_point_of(problem.gate).kernel
     found = gaussian_moments(problem.layer, kernel)
     second, slope = float(found.second), float(found.slope)
@@ -107,7 +107,7 @@ class CriticalPointOfGates(Claim[GatedUnit]):
     relation = Equal()
     traced = False
     control = Control(
-        "nine tenths of the kernel, and two critical points",
+        "the kernel is 9/10 of K*, and there are two critical points",
         lambda found, problem: np.append(_scaled(problem, 0.9), 2.0),
     )
     controls = "the variances of weights and biases at which signals neither explode nor vanish"
@@ -142,7 +142,7 @@ class GradientsOffCriticality(Claim[SmoothNetwork]):
     relation = EqualInMean(margin=0.1, resolution=0.1)
     traced = False
     trials = 48
-    control = Control("the product is a quarter larger", lambda product, problem: 1.25 * product)
+    control = Control("the expected square is a quarter larger", lambda product, problem: 1.25 * product)
     controls = "how signals and gradients propagate from layer to layer"
     unexplained = "the fluctuations between networks, which grow with L/n"
 
@@ -165,12 +165,12 @@ class CriticalGradientsFallSlowly(Claim[OddUnit]):
     """
 
     title = "Squared gradients at criticality fall like 1/depth"
-    source = Source(_KEY, "Abstract, criticality", note="with the power that is left")
+    source = Source(_KEY, "Abstract, criticality", note="with the remaining power of the depth")
     population = ODD_UNITS
     relation = Rate("l", (64.0, 256.0, 1024.0))
     traced = False
     trials = 16
-    control = Control("it falls like l^(-1/2)", lambda exponent, problem: exponent + 0.5)
+    control = Control("the product falls like l^(-1/2)", lambda exponent, problem: exponent + 0.5)
     controls = "squared gradients at criticality"
     unexplained = "the constant in front of the power"
     predict = -1.0

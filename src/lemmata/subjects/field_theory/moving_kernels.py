@@ -1,9 +1,10 @@
-"""Moving kernels: how much one step of training changes the tangent kernel, by width and depth.
+"""Moving kernels: the change of the tangent kernel in one step of training, by width and depth.
 
-At infinite width the tangent kernel does not move, and a network learns no representation. This theory controls the
-size of the first change at finite width n and depth L: like 1/n for tanh and like L for linear networks. It leaves open
-whether a network whose kernel has moved predicts better. At a kink the expansion fails: units that a step pushes over
-the kink change the kernel by n^(-1/2). Both activations are tested at the same rate and the same widths.
+At infinite width the tangent kernel does not move, and a network learns no representation. This theory gives the size
+of the first change at finite width n and depth L. The change goes like 1/n for tanh, and like L for linear networks.
+The theory does not say whether a network whose kernel has moved predicts better. If activations have a kink, the
+expansion fails: units that a step pushes over the kink change the kernel by n^(-1/2). Tanh and ReLU are tested at the
+same rate and the same widths.
 """
 
 import equinox as eqx
@@ -21,17 +22,17 @@ UNITS = {
     "tanh": (1.0, np.tanh, lambda z: 1.0 - np.tanh(z) ** 2),
     "identity": (1.0, lambda z: z, np.ones_like),
 }
-"""The critical C_W, the activation, its derivative."""
+"""The critical C_W, the activation and its derivative."""
 
 
 class SteppedNetwork(eqx.Module):
-    """A critical network f(x) = W h_L, h_l = s(W_l h_(l-1)), each W sqrt(C_W/fan-in) times its parameters.
+    """A critical network f(x) = W h_L, h_l = s(W_l h_(l-1)). Each W is sqrt(C_W/fan-in) times its parameters.
 
     Args:
-        x: the input of d coordinates, of length sqrt(d).
+        x: the input, with d coordinates and length sqrt(d).
         target: the target of f(x), for every network.
         unit: a name of `UNITS`.
-        width: of hidden layers, if a claim lets the depth vary.
+        width: the width of hidden layers, for claims that vary the depth.
     """
 
     x: Float[np.ndarray, " d"]
@@ -42,7 +43,9 @@ class SteppedNetwork(eqx.Module):
     def change(
         self, width: int, depth: int, rate: float, networks: int, rng: np.random.Generator
     ) -> Float[np.ndarray, " m"]:
-        """|Theta' - Theta|/Theta of each network, Theta' the tangent kernel at x after a step of rate `rate`/Theta."""
+        """Return |Theta' - Theta|/Theta for each network, where Theta' is the tangent kernel after a step of rate
+        `rate`/Theta.
+        """
         critical = UNITS[self.unit][0]
         sizes = [len(self.x), *[width] * depth]
         weights = [
@@ -59,7 +62,7 @@ class SteppedNetwork(eqx.Module):
         return np.abs(self._tangent(*self._passes(moved)[:2]) / start - 1.0)
 
     def _passes(self, weights: list[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
-        """The inputs of each layer, the derivative in its outputs, and the output."""
+        """Return the inputs of each layer, the derivatives in its outputs, and the network's output."""
         _, fn, slope = UNITS[self.unit]
         ahead, gates = [np.broadcast_to(self.x, (len(weights[0]), len(self.x)))], []
         for w in weights[:-1]:
@@ -73,7 +76,7 @@ class SteppedNetwork(eqx.Module):
         return ahead, back[::-1], output
 
     def _tangent(self, ahead: list[np.ndarray], back: list[np.ndarray]) -> np.ndarray:
-        """Sum over layers of C_W/fan-in times both squared lengths."""
+        """Return the tangent kernel: the sum over layers of C_W/fan-in times both squared lengths."""
         squares = lambda v: np.sum(v**2, axis=1)
         parts = [squares(a) / a.shape[1] * squares(b) for a, b in zip(ahead, back, strict=True)]
         return UNITS[self.unit][0] * np.sum(parts, axis=0)
@@ -93,7 +96,7 @@ class SteppedNetworks(Population[SteppedNetwork]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SteppedNetwork:
-        """A direction, and a target between 1.4 and 2.8."""
+        """Draw an input of random direction, and a target between 1.4 and 2.8."""
         drawn = np.asarray(jax.random.normal(key, (setting["d"] + 1,)))
         x = drawn[:-1] * np.sqrt(setting["d"]) / np.linalg.norm(drawn[:-1])
         target = float(np.sqrt(2.0) * (1.0 + 1.0 / (1.0 + drawn[-1] ** 2)))
@@ -101,7 +104,9 @@ class SteppedNetworks(Population[SteppedNetwork]):
 
     def hypotheses(self, problem: SteppedNetwork) -> list[Hypothesis]:
         return [
-            Hypothesis("the squared length of x", float(problem.x @ problem.x), ">", 0.0, "at 0 there is no gradient")
+            Hypothesis(
+                "the squared length of x", float(problem.x @ problem.x), ">", 0.0, "the gradient at the input 0 is 0"
+            )
         ]
 
 
@@ -113,7 +118,7 @@ _NETWORKS, _MANY = 8, 64
 def typical_change(
     problem: SteppedNetwork, width: int, depth: int, rate: float, networks: int, key: Key[Array, ""]
 ) -> np.ndarray:
-    """The geometric mean over networks, whose changes have heavy tails, of |Theta' - Theta|/Theta."""
+    """Return the geometric mean of |Theta' - Theta|/Theta over networks, because these changes have heavy tails."""
     changes = problem.change(width, depth, rate, networks, generator(key))
     return np.asarray(np.exp(np.mean(np.log(np.maximum(changes, 1e-300)))))
 
@@ -136,7 +141,7 @@ class SmoothKernelMovesByWidth(Claim[SteppedNetwork]):
     relation = Rate("n", _WIDTHS, margin=0.05, resolution=0.05)
     traced = False
     trials = 80
-    control = Control("it changes like n^(-4/5)", lambda exponent, problem: exponent + 0.2)
+    control = Control("the kernel changes like n^(-4/5)", lambda exponent, problem: exponent + 0.2)
     controls = "how far a network of finite width is from a kernel machine"
     unexplained = "the constant C, and whether the change is useful"
     predict = -1.0
@@ -152,8 +157,8 @@ class KernelMovesByDepth(Claim[SteppedNetwork]):
 
         C L,
 
-    where C does not depend on L, as long as L is small beside the width. The typical change is the geometric mean over
-    networks.
+    where C does not depend on L, as long as L is small compared with the width. The typical change is the geometric
+    mean over networks.
     """
 
     title = "In one step, the tangent kernel of a linear network changes in proportion to the depth"
@@ -162,7 +167,7 @@ class KernelMovesByDepth(Claim[SteppedNetwork]):
     relation = Rate("L", (2.0, 4.0, 8.0), margin=0.12, resolution=0.2)
     traced = False
     trials = 96
-    control = Control("it changes like L^(1/2)", lambda exponent, problem: exponent - 0.5)
+    control = Control("the kernel changes like L^(1/2)", lambda exponent, problem: exponent - 0.5)
     controls = "how far a network of finite width is from a kernel machine"
     unexplained = "the constant C, and activations with kinks"
     predict = 1.0
@@ -189,7 +194,7 @@ class KinkedKernelMovesByRoot(Claim[SteppedNetwork]):
     relation = Rate("n", _WIDTHS, margin=0.1, resolution=0.15)
     traced = False
     trials = 80
-    control = Control("it changes like n^-1", lambda exponent, problem: exponent - 0.5)
+    control = Control("the kernel changes like n^-1", lambda exponent, problem: exponent - 0.5)
     controls = "how far a network of finite width is from a kernel machine"
     unexplained = "the constant C, and batches whose examples push a unit in different directions"
     predict = -0.5

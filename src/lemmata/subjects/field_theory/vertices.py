@@ -1,9 +1,9 @@
-"""Four-point vertices: how far outputs of wide networks are from Gaussian, by depth and width.
+"""Four-point vertices: the deviation of wide networks' outputs from Gaussian, by depth and width.
 
-Given a layer, the preactivations of the next layer are independent and Gaussian with one variance G, which varies from
-network to network. So outputs are Gaussian with a random scale, and their excess kurtosis is 3 Var G/(E G)². To first
-order in 1/n, where n is the width, Var G = V/n with the four-point vertex V. This theory controls this variance at
-random weights. It leaves open training, and outputs for several inputs.
+Given a layer, the preactivations of the next layer are independent and Gaussian with the same variance G. This
+variance varies from network to network. So outputs are Gaussian with a random scale, and their excess kurtosis is 3
+Var G/(E G)². To first order in 1/n, where n is the width, Var G = V/n with the four-point vertex V. This theory gives
+the variance of G at random weights. It does not cover training, or outputs for several inputs.
 """
 
 import equinox as eqx
@@ -33,14 +33,14 @@ ABOUT = {"tool": "Gaussian processes", "architecture": "dense network", "object"
 class TwoLineNetwork(eqx.Module):
     """Layers z' = skip z + W s(z) of n units, with s(u) = u above 0 and slope u below.
 
-    Kernel 1 in all layers at any width.
+    The kernel is 1 in all layers at any width.
 
     Args:
-        slope: below 0; 0 is ReLU and 1 the identity.
-        skip: the factor of residual connections, 0 for none.
-        ratio: of depth to width, if a claim chooses the width.
+        slope: the slope below 0; 0 gives ReLU and 1 the identity.
+        skip: the factor of residual connections, or 0 if there are none.
+        ratio: the ratio of depth to width, for claims that choose the width.
         width: n.
-        depth: preactivations that there are, the first of them exactly normal.
+        depth: the number of layers of preactivations. The first layer is exactly normal.
     """
 
     slope: float
@@ -60,18 +60,21 @@ class TwoLineNetwork(eqx.Module):
         return 6.0 * (1.0 + self.slope**4) / (1.0 + self.slope**2) ** 2 - 1.0
 
     def scales(self, width: int, layers: int, networks: int, rng: np.random.Generator) -> Float[np.ndarray, " m"]:
-        """The variance of preactivations given the layer before, after `layers` layers without residual connections.
+        """Draw the variance of preactivations given the layer before, after `layers` layers without residual
+        connections.
 
         Given a layer's variance G, its preactivations are independent. So the next variance is G times 2/(1 + slope²)
         times a mean of n squares. The sums of squares are chi-squared variables whose degrees of freedom are the
-        numbers of units on each side of 0. This is exact and needs no weights.
+        numbers of units on each side of 0. So drawing these variables is exact and needs no weights.
         """
         above = rng.binomial(width, 0.5, (networks, layers))
         squares = 2.0 * rng.standard_gamma(above / 2) + self.slope**2 * 2.0 * rng.standard_gamma((width - above) / 2)
         return np.prod(squares / (self.second * width), axis=1)
 
     def preactivations(self, networks: int, rng: np.random.Generator) -> Float[np.ndarray, "m n"]:
-        """The last layer, with residual connections: given a layer, the term of W is normal and independent."""
+        """Draw the last layer of networks with residual connections. Given a layer, the term with W is independent and
+        normal.
+        """
         z = rng.standard_normal((networks, self.width))
         for _ in range(self.depth - 1):
             squares = np.where(z > 0, 1.0, self.slope**2) * z**2
@@ -84,7 +87,7 @@ class TwoLineNetworks(Population[TwoLineNetwork]):
     """Networks whose activations have slopes from 0 to 1/2 below 0, so that slope 0 is ReLU.
 
     Args:
-        skips: whether there are residual connections, of factors 1/2 to 4/5; slopes are then at most 1/4.
+        skips: whether there are residual connections, with factors from 1/2 to 4/5. Slopes are then at most 1/4.
     """
 
     skips: bool = eqx.field(default=False, static=True)
@@ -103,7 +106,7 @@ class TwoLineNetworks(Population[TwoLineNetwork]):
         return TwoLineNetwork(*drawn, setting["ratio"], setting["n"], setting["depth"])
 
     def hypotheses(self, problem: TwoLineNetwork) -> list[Hypothesis]:
-        """Few layers for the width, if a statement is about the first order."""
+        """Check that there are few layers compared with the width."""
         return [
             Hypothesis(
                 "the factor of residual connections", abs(problem.skip), "<", 1.0, "at 1 the critical weights are 0"
@@ -141,13 +144,13 @@ class VertexOfTwoLines(Claim[TwoLineNetwork]):
     trials = 64
     control = Control("the square of the mean is not subtracted", lambda found, problem: _grown(problem, 1.0))
     controls = "the excess kurtosis of outputs of a network with random weights"
-    unexplained = "the mean of outputs after training; several inputs"
+    unexplained = "the mean of outputs after training, and several inputs"
 
     def predict(self, problem: TwoLineNetwork) -> np.ndarray:
         return _grown(problem, 0.0)
 
     def measure(self, problem: TwoLineNetwork, key: Key[Array, ""]) -> np.ndarray:
-        """Networks are drawn through the squared lengths of their layers."""
+        """Draw networks through the squared lengths of their layers."""
         scales = problem.scales(problem.width, problem.depth - 1, 2000, generator(key))
         return np.asarray(problem.width * np.mean((scales - 1.0) ** 2))
 
@@ -189,7 +192,7 @@ class VertexOfSmoothUnits(Claim[SmoothNetwork]):
 
 
 def _kurtosis(problem: TwoLineNetwork, width: float, key: Key[Array, ""]) -> np.ndarray:
-    """Of outputs, by their variances: E[z⁴] = 3 E[G²] and E[G] = 1."""
+    """Return the excess kurtosis of outputs z from their variances G: E[z⁴] = 3 E[G²] and E[G] = 1."""
     layers = round(problem.ratio * width)
     return np.asarray(3.0 * np.mean((problem.scales(int(width), layers, 1500, generator(key)) - 1.0) ** 2))
 
@@ -210,7 +213,7 @@ class RatioTimesGrowth(Claim[TwoLineNetwork]):
     """
 
     title = "The excess kurtosis depends on the aspect ratio times a constant of the activation"
-    source = Source(_KEY, "Abstract, aspect ratio", note="with the number of the activation")
+    source = Source(_KEY, "Abstract, aspect ratio", note="with the number v for each activation")
     population = TwoLineNetworks()
     relation = Limit("n", _WIDTHS, margin=0.05, resolution=0.08)
     traced = False
@@ -227,10 +230,12 @@ class RatioTimesGrowth(Claim[TwoLineNetwork]):
 
 
 def vertex_with_skip(problem: TwoLineNetwork) -> tuple[float, float]:
-    """V in the last layer of a residual network of kernel 1: the term that grows evenly, and the term of E[z_i z_j²].
+    """Return two parts of V in the last layer of a residual network of kernel 1: the part that grows evenly, and the
+    part due to E[z_i z_j²].
 
-    Let c = C_W E[s²] = 1 - skip², and let o = (1 - a²) sqrt(2/pi) be the derivative of E[s²] in a mean of z and also
-    E[z s²]. Then T = n E[z_i z_j²] has T' = skip T + skip C_W o, and V' = V + c (v c + 4 skip²) + 2 C_W o T.
+    Let a be the slope below 0 and c = C_W E[s²] = 1 - skip². Let o = (1 - a²) sqrt(2/pi), which is the derivative of
+    E[s²] in a mean of z and also E[z s²]. Then T = n E[z_i z_j²] has T' = skip T + skip C_W o, and V' = V + c (v c + 4
+    skip²) + 2 C_W o T.
     """
     skip, keep = problem.skip, 1.0 - problem.skip**2
     weights, tilt = keep / problem.second, (1.0 - problem.slope**2) * np.sqrt(2.0 / np.pi)
@@ -243,7 +248,7 @@ def vertex_with_skip(problem: TwoLineNetwork) -> tuple[float, float]:
 
 
 def _vertex_drawn(problem: TwoLineNetwork, networks: int, key: Key[Array, ""]) -> np.ndarray:
-    """The mean of n squares of variance 2 has the variance (V + 2)/n."""
+    """Estimate V from the mean of n squared preactivations, whose variance is (V + 2)/n."""
     lengths = np.mean(problem.preactivations(networks, generator(key)) ** 2, axis=1)
     return np.asarray(problem.width * np.var(lengths, ddof=1) - 2.0)
 
@@ -261,12 +266,12 @@ class VertexWithSkips(Claim[TwoLineNetwork]):
     """
 
     title = "The four-point vertex of residual networks follows a recursion over layers"
-    source = Source(_KEY, "Abstract, residual connections", note="with what units tell about each other's signs")
+    source = Source(_KEY, "Abstract, residual connections", note="with the correlation E[z_i z_j²] between units")
     population = TwoLineNetworks(skips=True)
     relation = EqualInMean(margin=0.1, resolution=0.08)
     traced = False
     trials = 60
-    control = Control("the recursion without T", lambda vertex, problem: np.asarray(vertex_with_skip(problem)[0]))
+    control = Control("the recursion holds without T", lambda vertex, problem: np.asarray(vertex_with_skip(problem)[0]))
     controls = "the growth of the vertex with depth"
     unexplained = "the depth at which such a network is best"
 

@@ -1,4 +1,4 @@
-"""A measured learning curve in numbers, and its possible continuations, in batches."""
+"""Features of measured learning curves, and their possible continuations, for batches of curves."""
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -6,22 +6,23 @@ from jaxtyping import Bool, Float
 from ._curve_smoothing import Smoothed
 
 BACK = (0.35, 0.7, 1.05, 1.4, 2.1, 2.8, 3.5, 4.2)
-"""Distances in ln n before the last size at which the smoothed curve is looked at."""
+"""Distances in ln n from the last size back to the sizes at which the smoothed curve is evaluated."""
 EXPONENTS = np.concatenate([np.linspace(0.02, 1.5, 38), np.linspace(1.6, 4.0, 13)])
 FINER = np.linspace(-0.12, 0.12, 13)
-"""Steps of ln(exponent) about the best of these exponents."""
+"""Steps of ln(exponent) around the best of these exponents."""
 MISFIT = 0.02
 RECENT = 2.0
-"""Distance in ln n over which a measurement loses weight, for the power law of the recent sizes."""
+"""Distance in ln n over which measurements lose weight in the power law that is fitted to recent sizes."""
 DECAY = 0.7
 
 
 def look(smoothed: Smoothed, baseline: Float[np.ndarray, " b"]) -> tuple[Float[np.ndarray, "b f"], dict]:
-    """Features of each curve, and the inputs of its continuations: level at the end, slopes, fitted power laws.
+    """Return features of each curve, and the inputs of its continuations: the level at the end, slopes and fitted
+    power laws.
 
     Args:
         smoothed: the curves.
-        baseline: the loss of predicting the mean or the class shares, nan if unknown.
+        baseline: the loss of predicting the mean or the class shares, or nan if unknown.
     """
     logs, last = smoothed.logs, smoothed.logs[:, -1:]
     back = np.concatenate([np.zeros(1), np.array(BACK)])
@@ -65,12 +66,12 @@ def look(smoothed: Smoothed, baseline: Float[np.ndarray, " b"]) -> tuple[Float[n
 
 
 def power_law(smoothed: Smoothed, padding: Bool[np.ndarray, "b s"], recent: float) -> dict[str, np.ndarray]:
-    """Weighted least squares of a (n / last)^-b + c with a, c >= 0, relative to the values; scaled to a + c = 1.
+    """Fit a (n / last)^-b + c with a, c >= 0 by weighted least squares of relative errors, and scale it to a + c = 1.
 
     Args:
         smoothed: the curves.
-        padding: which entries are none.
-        recent: deviation in ln n of the weights about the last size; inf gives all the same weight.
+        padding: which entries are not measurements.
+        recent: the distance in ln n from the last size over which weights fall; inf gives all sizes the same weight.
     """
     distance = smoothed.logs - smoothed.logs[:, -1:]
     values = np.exp(np.clip(smoothed.values - smoothed.values[:, -1:], -60, 60))
@@ -91,9 +92,9 @@ def _at_exponents(
     values: Float[np.ndarray, "b s"],
     weight: Float[np.ndarray, "b s"],
 ) -> list[Float[np.ndarray, " b"]]:
-    """The best of the given exponents, with its scale, its floor and the weighted sum of squares.
+    """Return the best of the given exponents, with its scale, its floor and the weighted sum of squares.
 
-    Given the exponent, the problem is linear. If its solution violates scale, floor >= 0, the better edge is used.
+    Given the exponent, the problem is linear. If its solution has a negative scale or floor, this number is set to 0.
     """
     basis = weight[:, None, :] * np.exp(np.minimum(-exponents[:, :, None] * distance[:, None, :], 60.0))
     target, one = (weight * values)[:, None, :], weight[:, None, :]
@@ -110,11 +111,12 @@ def _at_exponents(
 
 
 def continuations(smoothed: Smoothed, ends: dict, horizons: Float[np.ndarray, "b q"]) -> Float[np.ndarray, "b q e"]:
-    """Change of ln(error) from the last size to exp(horizon) times it, by each of several ways of going on.
+    """Return the change of ln(error) from the last size to exp(horizon) times this size, for each of seven
+    continuations.
 
-    In order, they are: the last value; the straight line of the last octave, and of the last three; the Gaussian
-    process; the last octave's slope decaying as exp(-0.7 horizon); the power law with a floor, fitted to all sizes, and
-    to the recent ones.
+    In order, they are: the last value; the straight line through the last octave, and through the last three octaves;
+    the Gaussian process; the last octave's slope decaying as exp(-0.7 horizon); and the power law with a floor, fitted
+    to all sizes, and to the recent sizes.
     """
     process = smoothed.at(ends["last"][:, None] + horizons)[0] - ends["level"][:, None]
     recent, long = ends["recent"][:, None], ends["long"][:, None]
@@ -138,15 +140,16 @@ def outlook(weights: dict, features, ways, variance, horizons, xp=np):
 
     The network turns the features of a curve into shares of the continuations, into a correction
     c1 (1 - exp(-h)) + c2 h and into the scales. The square of a scale is the sum of the squares of four numbers: a0
-    times the deviation of the last level, a1 h / (h + 1/2), a2 h, and a3 times the disagreement of the continuations.
+    times the deviation of the last level, a1 h / (h + 1/2), a2 h, and a3 times the disagreement of the continuations,
+    where h is the horizon.
 
     Args:
-        weights: of the network.
-        features: of curves, one row each, as `look` gives them.
-        ways: their continuations, as `continuations` gives them.
-        variance: of the level at the last size.
-        horizons: the ln of how many times the last size.
-        xp: the module of arrays, NumPy or one that differentiates.
+        weights: the weights of the network.
+        features: the features of curves that `look` returns, one row for each curve.
+        ways: the continuations of the curves that `continuations` returns.
+        variance: the variance of the level at the last size.
+        horizons: ln of the size divided by the last size.
+        xp: the array module, NumPy or a module that differentiates.
     """
     hidden = xp.clip((features - weights["centre"]) / weights["spread"], -5.0, 5.0)
     for matrix, bias in zip(weights["matrices"][:-1], weights["biases"][:-1], strict=True):

@@ -1,5 +1,5 @@
-"""Smoothing of measured learning curves. In the logarithms of size and error, they are a Gaussian process on a straight
-line.
+"""Smoothing of measured learning curves. In the logarithms of size and error, a curve is a straight line plus a
+Gaussian process.
 """
 
 import dataclasses
@@ -9,26 +9,28 @@ import numpy as np
 from jaxtyping import Float
 
 AMPLITUDES, LENGTHS, NOISES = (0.02, 0.1, 0.4), (1.0, 3.0), (0.25, 0.5, 1.0, 2.0, 4.0)
-"""The candidates for the deviation from the line (in ln error), its length (in ln n), and the factor of the noise."""
+"""The candidates for the amplitude (in ln error) and the length (in ln n) of the deviation from the line, and for the
+noise factor."""
 TRUST = 0.7
-"""The logarithm of the noise factor is normal with this deviation a priori: standard errors are estimates."""
+"""The prior standard deviation of the logarithm of the noise factor, which is normal. It reflects that standard errors
+are estimates."""
 UNKNOWN, UNKNOWN_TRUST = 0.03, 1.5
-"""Relative noise, and the deviation of its factor's logarithm, if no standard error is given."""
+"""The relative noise, and the deviation of the logarithm of its factor, if no standard error is given."""
 LEVEL_DEVIATION, SLOPE_DEVIATION = 5.0, 1.0
 LEAST_NOISE = 1e-3
-"""Relative noise below which no measurement is believed to be."""
+"""The smallest relative noise that a measurement is assumed to have."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Smoothed:
-    """Posterior of ln(error + offset) of a batch of curves; rows are curves.
+    """The posterior of ln(error + offset) for a batch of curves, one curve in each row.
 
     Args:
         logs: ln n of the measured sizes.
         offset: the amount that is added to an error before its logarithm is taken, so that zeros have a logarithm.
         values: the measured ln(error + offset).
-        noise: relative standard deviation of each measurement, after its factor was chosen. amplitude, length: the
-            chosen amplitude and length of the deviation from the line. factor, weights: the Cholesky factor of the
+        noise: the relative standard deviation of each measurement, times the chosen noise factor. amplitude, length:
+            the chosen amplitude and length of the deviation from the line. factor, weights: the Cholesky factor of the
             covariance of the measurements, and its inverse times the measurements.
     """
 
@@ -42,7 +44,7 @@ class Smoothed:
     weights: Float[np.ndarray, "b s"]
 
     def at(self, logs: Float[np.ndarray, "b q"]) -> tuple[Float[np.ndarray, "b q"], Float[np.ndarray, "b q"]]:
-        """Mean and variance of ln(error + offset) at the given ln n."""
+        """Return mean and variance of ln(error + offset) at the given ln n."""
         last = self.logs[:, -1:]
         cross = _covariance(logs, self.logs, last, self.amplitude, self.length)
         mean = self.values[:, -1:] + (cross @ self.weights[:, :, None])[:, :, 0]
@@ -54,15 +56,16 @@ class Smoothed:
 def smooth(
     sizes: Float[np.ndarray, "b s"], measured: Float[np.ndarray, "b s"], se: Float[np.ndarray, "b s"]
 ) -> Smoothed:
-    """Fit ln(error + offset) = level + slope ln n + wiggle + noise to each row; level and slope are integrated out.
+    """Fit ln(error + offset) = level + slope ln n + wiggle + noise to each row. Level and slope are integrated out.
 
     The wiggle is a Matern 3/2 process in ln n. A small grid is searched for the amplitude, the length and a factor of
     the noise. They maximise the marginal likelihood times the prior of the factor.
 
     Args:
-        sizes: increasing to the last one. If a row is shorter than others, it repeats its first size with infinite se.
+        sizes: the sizes of each curve in increasing order. A row that is shorter than others repeats its first size
+            with infinite se.
         measured: mean errors, at least 0.
-        se: their standard errors; nan if unknown, inf if the entry is padding.
+        se: standard errors of the measurements, nan if unknown, and inf if the entry is padding.
     """
     padded = np.isinf(se)
     offset = _offset(measured, se, padded)
@@ -92,7 +95,9 @@ def smooth(
 
 
 def _offset(measured: np.ndarray, se: np.ndarray, padded: np.ndarray) -> np.ndarray:
-    """A third of the standard error at the end; with zeros, at least half the smallest error that is not zero."""
+    """Return about a third of the standard error at the end. If there are errors of 0, return at least half of the
+    smallest positive error.
+    """
     known = np.where(np.isfinite(se), se, 0.0)
     largest = np.where(padded, 0.0, measured).max(1)
     largest = np.where(largest > 0, largest, 1.0)
@@ -105,14 +110,16 @@ def _offset(measured: np.ndarray, se: np.ndarray, padded: np.ndarray) -> np.ndar
 def _covariance(
     a: np.ndarray, b: np.ndarray, last: np.ndarray, amplitude: np.ndarray, length: np.ndarray
 ) -> Float[np.ndarray, "b q s"]:
-    """Prior covariance of ln(error) at ln n in a and in b, relative to the level at ln n = last."""
+    """Return the prior covariance of ln(error) between ln n in a and ln n in b, relative to the level at ln n =
+    last.
+    """
     distance = np.abs(a[:, :, None] - b[:, None, :]) * (math.sqrt(3) / length)[:, None, None]
     wiggle = (amplitude**2)[:, None, None] * (1 + distance) * np.exp(-distance)
     return LEVEL_DEVIATION**2 + SLOPE_DEVIATION**2 * (a - last)[:, :, None] * (b - last)[:, None, :] + wiggle
 
 
 def _posterior(prior: np.ndarray, noise: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The Cholesky factor, covariance^-1 values, and the logarithm of the marginal likelihood up to a constant."""
+    """Return the Cholesky factor, covariance^-1 values, and the log marginal likelihood up to a constant."""
     covariance = prior + np.eye(noise.shape[1]) * (noise**2)[:, :, None]
     factor = np.linalg.cholesky(covariance)
     weights = np.linalg.solve(covariance, values[:, :, None])[:, :, 0]
@@ -123,7 +130,7 @@ def _posterior(prior: np.ndarray, noise: np.ndarray, values: np.ndarray) -> tupl
 
 
 def _better(best: tuple | None, found: tuple) -> tuple:
-    """Row by row, the entry with the larger evidence, which is the first field."""
+    """Return, row by row, the entry with the larger evidence. The evidence is the first field."""
     if best is None:
         return found
     wins = found[0] > best[0]

@@ -7,8 +7,8 @@ correction and two scales, downwards and upwards, that grow with the distance.
 
 The network is a prior learned from real curves and from synthetic curves of known form. The real curves are those of
 the tables with odd OpenML numbers in the Learning Curve Database (Mohr et al., 2022). They were cut at random sizes,
-thinned, and averaged over few splits. Then the scales were stretched, for each horizon. After this, they cover curves
-of tables that were not used in the fit at the nominal rate. The numbers are in learning_curve_prior.json.
+thinned, and averaged over few splits. Then the scales were stretched, for each horizon, so that intervals have the
+nominal coverage on curves of tables that were not used in the fit. The numbers are in learning_curve_prior.json.
 `benchmarks/learning_curves.py` writes that file and reports coverage and error on the tables with even numbers.
 
 The forecast gives no guarantee for a single curve. An unusual curve (a phase transition beyond the last size, a change
@@ -35,10 +35,11 @@ from ._curve_prior import continuations, look, outlook
 from ._curve_smoothing import Smoothed, smooth
 
 FARTHEST = 1e4
-"""Sizes beyond this many times the last measured one are not looked at: an error not reached there is out of reach."""
+"""The curve is followed up to this many times the last measured size. An error that it does not reach by then counts
+as unreachable."""
 LEAST = 3
 LEAST_OWN = 0.25
-"""The share of a standard error that a measurement has to itself, at the least."""
+"""The least share of a standard error that measurements do not have in common."""
 STEP = 0.03
 
 
@@ -47,9 +48,10 @@ class Prior:
     """A prior that was learned from many curves.
 
     Args:
-        members: networks, averaged.
-        horizons: ln of the factors at which the stretches are given. down, up: factors of the scales below and above
-            the median, at those horizons. The first factor also applies inside the measured range.
+        members: the networks, whose outputs are averaged.
+        horizons: the horizons (ln of size over last size) at which the stretches are given. down, up: the stretch
+            factors of the scales below and above the median, at these horizons. The first factor also applies inside
+            the measured range.
     """
 
     members: tuple[dict, ...]
@@ -58,7 +60,9 @@ class Prior:
     up: Float[np.ndarray, " k"]
 
     def spread(self, features, ways, variance, horizons) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-        """Median, scales down and up of the change of ln(error), stretched, and the weight of their tails."""
+        """Return the median and the stretched scales (down and up) of the change of ln(error), and the weight of the
+        tails.
+        """
         found = [outlook(member, features, ways, variance, horizons) for member in self.members]
         median, down, up = (np.mean(part, axis=0) for part in zip(*found, strict=True))
         apart = np.var([part[0] for part in found], axis=0)
@@ -70,13 +74,13 @@ class Prior:
 
 @functools.cache
 def prior() -> Prior:
-    """The prior that comes with the package."""
+    """Return the prior that comes with the package."""
     text = importlib.resources.files("lemmata.subjects.forecasts").joinpath("learning_curve_prior.json").read_text()
     return prior_from(json.loads(text))
 
 
 def prior_from(stored: dict) -> Prior:
-    """The prior from the content of its file."""
+    """Return the prior from the content of its file."""
     members = tuple(
         {
             "matrices": [np.array(matrix, float) for matrix in member["matrices"]],
@@ -91,12 +95,12 @@ def prior_from(stored: dict) -> Prior:
 
 @dataclasses.dataclass(frozen=True)
 class Forecast:
-    """A distribution of the true mean error at every number of rows; `forecast` makes it.
+    """A distribution of the true mean error at every number of rows, returned by `forecast`.
 
     Args:
         smoothed: the measured curve, a batch of one.
         sizes: the measured sizes.
-        measured: the smoothed losses. features, ends: of this curve.
+        measured: the smoothed losses. features, ends: the results of `look` for this curve.
         prior: the prior that was learned from other curves.
         shared: relative standard error that all measurements have in common.
     """
@@ -110,7 +114,7 @@ class Forecast:
     shared: float = 0.0
 
     def quantiles(self, sizes, levels) -> Float[np.ndarray, "s q"]:
-        """Quantiles of the true error, with one row for each size and one column for each level.
+        """Return quantiles of the true error, with one row for each size and one column for each level.
 
         The quantiles increase with the level.
 
@@ -129,12 +133,14 @@ class Forecast:
         return np.maximum(np.exp(np.clip(values, -700.0, 700.0)) - self.smoothed.offset[0], 0.0)
 
     def error(self, n: float | int, level: float = 0.9) -> Interval:
-        """The true error at n rows: its median and the central interval that holds `level` of the distribution."""
+        """Return the median of the true error at n rows, and the central interval that holds `level` of its
+        distribution.
+        """
         lower, value, upper = self.quantiles([n], _levels(level))[0].tolist()
         return Interval(value, lower, upper)
 
     def samples(self, error: float | int, level: float = 0.9) -> Interval:
-        """The smallest number of rows at which the curve is at or below `error`.
+        """Return the smallest number of rows at which the curve is at or below `error`, with an interval.
 
         The value is the number of rows at which the median first reaches `error`. The lower and upper ends are the
         sizes at which the lower and upper quantiles first reach it. A number is math.inf if this does not happen up to
@@ -153,7 +159,7 @@ class Forecast:
         return Interval(value, min(lower, value), max(upper, value))
 
     def floor(self, level: float = 0.9) -> Interval:
-        """The error with unlimited rows: the minimum of each quantile's curve from the first size on.
+        """Return the error with unlimited rows: the minimum of each quantile's curve from the first size on.
 
         The curves are followed up to 10,000 times the last size. `samples(error)` has a finite value exactly if `error`
         is at least the value returned here. The same holds for the lower ends and for the upper ends.
@@ -164,14 +170,16 @@ class Forecast:
         return Interval(value, min(lower, value), upper)
 
     def _curves(self, level: float) -> tuple[np.ndarray, np.ndarray, int]:
-        """A fine grid of ln n with the measured sizes in it, the three quantiles, and the index of the first size."""
+        """Return a fine grid of ln n that contains the measured sizes, the three quantiles, and the index of the first
+        size.
+        """
         measured = self.smoothed.logs[0]
         grid = np.arange(0.0, float(measured[-1]) + math.log(FARTHEST) + STEP, STEP)
         logs = np.unique(np.concatenate([grid, measured]))
         return logs, self.quantiles(np.exp(logs), _levels(level)), int(np.searchsorted(logs, measured[0]))
 
     def _distribution(self, logs: Float[np.ndarray, " s"]) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-        """Median of ln(error + offset), scales down and up, and the weight of the tails."""
+        """Return the median of ln(error + offset), its scales down and up, and the weight of the tails."""
         last = self.ends["last"][0]
         horizons = np.maximum(logs - last, 0.0)[None]
         ways = continuations(self.smoothed, self.ends, horizons)
@@ -202,7 +210,7 @@ def forecast(
     Args:
         sizes: at least 3 increasing numbers of training rows.
         measured: the mean held-out loss at each size. Losses are at least 0, and smaller is better.
-        se: the standard errors of the means; nan if unknown, 0 if exact.
+        se: the standard errors of the means, nan if unknown and 0 if exact.
         baseline: the loss of predicting the mean or the class shares, if known.
         shared: the relative standard error that the means at all sizes share, because they use the same rows. Averaging
             over sizes does not lower it. It is a part of `se`.
@@ -251,8 +259,8 @@ def _levels(level: float) -> Sequence[float]:
 def _first_below(
     logs: Float[np.ndarray, " s"], errors: Float[np.ndarray, " s"], error: float | int, first: int
 ) -> float:
-    """The n at which the curve first reaches the error, from index `first` on. The curve is linear between points of
-    the grid.
+    """Return the n at which the curve first reaches the error, from index `first` on. Between points of the grid, the
+    curve is linear in ln n.
     """
     later = np.flatnonzero(errors[first:] <= error)
     if not len(later):

@@ -1,1 +1,1 @@
-"""Why the error on new data is close to the measured error: stability, complexity, deviation, the Lasso."""
+"""Why the error on new data is close to the measured error: stability, complexity, deviation bounds and the Lasso."""

@@ -1,4 +1,4 @@
-"""Examples drawn from finitely many inputs, on which every expectation over the next input is exact."""
+"""Examples that are drawn from finitely many inputs, so every expectation over the next input is exact."""
 
 import dataclasses
 import math
@@ -18,17 +18,18 @@ DELTA = 0.1
 
 
 class FinitePopulation(eqx.Module):
-    """Features and values of one function on all M inputs, N of them drawn with replacement as examples, and estimates.
+    """Features and values of one function f on all M inputs, N examples that are drawn from these inputs with
+    replacement, and estimates of the coefficients.
 
     Args:
-        features: phi at each input of the population.
-        values: f there.
-        chosen: which inputs the examples have.
-        noise: z.
+        features: the features phi at each input of the population.
+        values: f at each input of the population.
+        chosen: the index of the input of each example.
+        noise: z, the noise of each example.
         sigma: the standard deviation of the noise.
-        reference: rho*.
-        penalty: lambda.
-        cost: C_F.
+        reference: the coefficients rho* that represent f.
+        penalty: lambda, the penalty of the Lasso.
+        cost: C_F, the Barron parameter of the class.
         estimates: any coefficients, which may depend on the examples.
     """
 
@@ -44,60 +45,60 @@ class FinitePopulation(eqx.Module):
 
     @property
     def examples(self) -> int:
-        """N."""
+        """The number N of examples."""
         return len(self.noise)
 
     @property
     def misfit(self) -> Float[Array, " M"]:
-        """F - phi rho* at each input of the population."""
+        """The misfit f - phi rho* at each input of the population."""
         return self.values - self.features @ self.reference
 
     @property
     def discretisation(self) -> Float[Array, ""]:
-        """epsilon_dis: the largest misfit."""
+        """The largest absolute misfit, epsilon_dis."""
         return jnp.abs(self.misfit).max()
 
     @property
     def y(self) -> Float[Array, " N"]:
-        """f(x_i) + z_i."""
+        """The targets f(x_i) + z_i."""
         return self.values[self.chosen] + self.noise
 
     @property
     def prompt(self) -> Float[Array, "N p"]:
-        """Features of the examples."""
+        """The features of the examples."""
         return self.features[self.chosen]
 
     @property
     def distances(self) -> Float[Array, " c"]:
-        """|rho - rho*|_1 of each estimate."""
+        """The distance |rho - rho*|_1 of each estimate rho."""
         return jnp.abs(self.estimates - self.reference).sum(axis=1)
 
     @property
     def excess(self) -> Float[Array, " c"]:
-        """epsilon_opt: by how much the objective at each estimate is above that at rho*, at least 0."""
+        """The excess epsilon_opt: the objective at each estimate minus that at rho*, or 0 if this is negative."""
         objective = lambda rho: lasso_objective(self.prompt, self.y, self.penalty, rho)
         return jnp.maximum(objective(self.estimates) - objective(self.reference), 0.0)
 
     def risks(self) -> Float[Array, " c"]:
-        """E (f(x) - phi rho)² over the next input, for each estimate."""
+        """Return E (f(x) - phi rho)² over the next input x, for each estimate rho."""
         return jnp.mean((self.values - self.estimates @ self.features.T) ** 2, axis=1)
 
     def fits(self) -> Float[Array, " c"]:
-        """Mean of (y_i - phi_i rho)² over the examples, for each estimate."""
+        """Return the mean of (y_i - phi_i rho)² over the examples, for each estimate rho."""
         return jnp.mean((self.y - self.estimates @ self.prompt.T) ** 2, axis=1)
 
 
 def sampled_population(setting: dict, key: Key[Array, ""], inputs: int = 64, level: float = 0.1) -> FinitePopulation:
-    """A population of inputs in the unit ball of 2 dimensions and five estimates.
+    """Draw a population of inputs in the unit ball of 2 dimensions, examples and five estimates.
 
-    The estimates are these: the Lasso by 100 accelerated steps; least squares with a very small penalty, also by 100
-    steps; rho* moved by 3 along the feature that correlates most with the noise; rho* moved by 100 along the feature
-    whose second moment is estimated worst; and rho* moved by 100 to the largest feature and back by the constant.
+    The estimates are: the Lasso by 100 accelerated steps; least squares with a very small penalty, also by 100 steps;
+    rho* moved by 3 along the feature that correlates most with the noise; rho* moved by 100 along the feature whose
+    second moment is estimated worst; and rho* moved by 100 along the largest feature, which the constant compensates.
 
     Args:
-        setting: n, N, family and sigma.
-        key: randomness.
-        inputs: M.
+        setting: the settings n, N, family and sigma.
+        key: the random key.
+        inputs: the number M of inputs.
         level: the penalty, relative to sigma.
     """
     family, n, examples = setting["family"], setting["n"], setting["N"]
@@ -123,12 +124,12 @@ def sampled_population(setting: dict, key: Key[Array, ""], inputs: int = 64, lev
 
 
 def deviation(number: int, examples: int, delta: float) -> float:
-    """sqrt(u/N) with u = log(((n+1)(n+6) + 4)/delta).
+    """Return sqrt(u/N) with u = log(((n+1)(n+6) + 4)/delta).
 
     Args:
-        number: n.
-        examples: N.
-        delta: the probability that one of the means deviates further.
+        number: n, the number of features without the constant.
+        examples: N, the number of examples.
+        delta: the probability that one of the means deviates by more.
     """
     return math.sqrt(math.log(((number + 1) * (number + 6) + 4) / delta) / examples)
 
@@ -136,20 +137,20 @@ def deviation(number: int, examples: int, delta: float) -> float:
 def least_penalty(
     misfit: Float[Array, ""] | float, correlation: Float[Array, ""] | float, cost: Float[Array, ""] | float
 ) -> Float[Array, ""]:
-    """4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf: the penalty above which coefficients are short.
+    """Return 4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf, the penalty from which on coefficients are short.
 
-    This is li2025incontext, condition (87), with the constants of (84).
+    This is condition (87) of li2025incontext, with the constants of (84).
 
     Args:
         misfit: mean (f - phi rho*)² over the examples, or epsilon_dis².
-        correlation: |mean z phi|_inf, or a bound of it.
-        cost: C_F.
+        correlation: |mean z phi|_inf, or an upper bound on it.
+        cost: C_F, the Barron parameter.
     """
     return 4 * jnp.asarray(misfit) / cost + 16 * jnp.asarray(correlation)
 
 
 def sufficient_penalty(problem: FinitePopulation) -> Float[Array, ""]:
-    """The least penalty for the misfit and the noise of the examples.
+    """Return the least sufficient penalty for the actual misfit and noise of the examples.
 
     Args:
         problem: examples of a finite population.
@@ -159,7 +160,7 @@ def sufficient_penalty(problem: FinitePopulation) -> Float[Array, ""]:
 
 
 def likely_penalty(problem: FinitePopulation) -> Float[Array, ""]:
-    """The least penalty that is enough with probability 0.9.
+    """Return the least penalty that is sufficient with probability 0.9.
 
     Args:
         problem: examples of a finite population.
@@ -173,7 +174,8 @@ class FinitePopulations(Population[FinitePopulation]):
     """Examples of a population of 64 inputs, and five estimates that depend on them.
 
     Attributes:
-        least: the penalty is this function of the problem, and must be at least that; None is a tenth of sigma.
+        least: the function of the problem that gives the penalty and its lower bound. With None, the penalty is
+            sigma/10.
     """
 
     free = ("estimates",)
@@ -184,18 +186,18 @@ class FinitePopulations(Population[FinitePopulation]):
         return Space(**sizes, family=FAMILY, sigma=Real(0.3, 0.01, 10.0, "standard deviation of the noise"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FinitePopulation:
-        """A function of a random class, examples drawn with replacement, normal noise."""
+        """Draw a function of a random class, examples with replacement, and normal noise."""
         drawn = sampled_population(setting, key)
         return drawn if self.least is None else dataclasses.replace(drawn, penalty=self.least(drawn))
 
     def hypotheses(self, problem: FinitePopulation) -> list[Hypothesis]:
-        why = "examples are drawn with replacement, the noise is normal and independent of them"
+        why = "examples are drawn with replacement, and the noise is normal and independent of them"
         found = [
             bounded(problem.features),
             Hypothesis.unchecked("examples are independent draws from the population", why),
         ]
         if self.least is not None:
-            why = "then misfit and noise do not make coefficients long"
+            why = "so that misfit and noise do not make coefficients long"
             least = self.least(problem)
             found.append(Hypothesis("the penalty is large enough", problem.penalty, ">=", least, why))
         return found

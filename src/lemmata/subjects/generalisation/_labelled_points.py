@@ -1,4 +1,4 @@
-"""Points that get labels: by halfspaces, by sines, by chance."""
+"""Points to be labelled by halfspaces, by sines, or at random."""
 
 import equinox as eqx
 import jax
@@ -10,19 +10,20 @@ from lemmata.engine.problems.generators import generator_of
 
 
 class GeneralPoints(eqx.Module):
-    """Points of which every d are linearly independent."""
+    """Points in d dimensions of which every d are linearly independent."""
 
     points: Float[Array, "n d"]
 
 
 class GeneralPositions(Population[GeneralPoints]):
-    """Normal points around a normal centre, `extra` more than dimensions by default.
+    """Normal points around a normal centre. By default, there are `extra` more points than dimensions.
 
     Args:
         dimension: the default d.
-        extra: n - d by default.
-        most: the most points in a corner.
-        spread: how far dimensions in an extra setting are from the default; 0 for statements about one dimension.
+        extra: the default of n - d, where n is the number of points.
+        most: the largest number of points in an extra setting.
+        spread: the distance of the dimension from its default in an extra setting. Use 0 for statements about one
+            dimension.
     """
 
     dimension: int = eqx.field(static=True, default=3)
@@ -42,19 +43,19 @@ class GeneralPositions(Population[GeneralPoints]):
         return GeneralPoints(drawn[:-1] + drawn[-1])
 
     def hypotheses(self, problem: GeneralPoints) -> list[Hypothesis]:
-        """The number of points equals the dimension.
+        """Check that there are at least as many points as dimensions.
 
-        For a distribution with a density, general position cannot fail.
+        For a distribution with a density, points are almost surely in general position.
         """
         n, d = problem.points.shape
         return [
             Hypothesis("number of points", n, ">=", d, "fewer points do not span the space"),
-            Hypothesis.unchecked("every d points are independent", "this would need a check of all subsets"),
+            Hypothesis.unchecked("every d points are linearly independent", "this would need a check of all subsets"),
         ]
 
 
 class DrawnPositions(Population[GeneralPoints]):
-    """Normal points around a normal centre; their number and dimension are drawn for each problem."""
+    """Normal points around a normal centre. Their number and dimension are drawn for each problem."""
 
     settings = Space(
         d=Integer(4, 2, 6, "largest dimension", corners=(3, 5)),
@@ -62,7 +63,7 @@ class DrawnPositions(Population[GeneralPoints]):
     ).where("there are at least as many points as dimensions", lambda s: s["n"] >= s["d"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> GeneralPoints:
-        """Points in at least 2 dimensions. There are at least as many points as dimensions."""
+        """Draw points in at least 2 dimensions, and at least as many points as dimensions."""
         rng = generator_of(key)
         d = int(rng.integers(2, setting["d"] + 1))
         drawn = rng.normal(size=(int(rng.integers(d, setting["n"] + 1)) + 1, d))
@@ -87,7 +88,7 @@ class PointsOnLine(eqx.Module):
 
 
 class Memorised(eqx.Module):
-    """Rows with targets, and a direction on which they have different projections."""
+    """Rows with targets, and a direction along which all rows have different projections."""
 
     x: Float[Array, "n d"]
     y: Float[Array, " n"]
@@ -95,7 +96,7 @@ class Memorised(eqx.Module):
 
 
 def gap_of_projections(problem: Memorised) -> Hypothesis:
-    """That rows differ along the direction."""
+    """Check that rows differ along the direction."""
     gap = jnp.diff(jnp.sort(problem.x @ problem.direction)).min()
     return Hypothesis(
         "the smallest gap between projections", gap, ">", 1e-12, "rows with equal projections cannot be separated"

@@ -1,4 +1,4 @@
-"""Labellings of points as whole numbers (bit i is the label of point i), counted one by one."""
+"""Count labellings of points one by one. A labelling is a whole number whose bit i is the label of point i."""
 
 import itertools
 import math
@@ -8,15 +8,16 @@ from jaxtyping import Float, Int
 
 
 def cover_count(points: int, dimension: int) -> int:
-    """Cover's number C(N, d) = 2 sum_{i<d} binom(N - 1, i)."""
+    """Return Cover's number C(N, d) = 2 sum_{i<d} binom(N - 1, i)."""
     return 2 * sum(math.comb(points - 1, i) for i in range(dimension))
 
 
 def halfspace_labellings(points: Float[np.ndarray, "n d"]) -> Int[np.ndarray, " labellings"]:
-    """All labellings of n >= d points in general position by halfspaces through the origin.
+    """Return all labellings of n >= d points in general position by halfspaces through the origin.
 
-    The weights that give one labelling form a cone without lines. It has a ray where d - 1 of the points have product
-    0. Next to that ray, these points have every combination of signs. So every labelling is next to some ray.
+    The weights that give one labelling form a cone without lines. Such a cone has a ray along which d - 1 of the
+    points have inner product 0 with the weights. Next to the ray, these points take every combination of signs. So
+    every labelling is found next to some ray.
     """
     n, d = points.shape
     subsets = np.array(list(itertools.combinations(range(n), d - 1)))
@@ -31,7 +32,7 @@ def halfspace_labellings(points: Float[np.ndarray, "n d"]) -> Int[np.ndarray, " 
 
 
 def shattered_points(labellings: Int[np.ndarray, " labellings"], points: int) -> int:
-    """The size of the largest set of points on which every labelling occurs, by trying all sets."""
+    """Return the size of the largest set of points on which every labelling occurs, by trying all sets."""
     for size in range(1, points + 1):
         masks = [sum(1 << i for i in chosen) for chosen in itertools.combinations(range(points), size)]
         if not any(len(np.unique(labellings & mask)) == 2**size for mask in masks):

@@ -1,4 +1,6 @@
-"""Learning when labels are random, and deviations of empirical means: distributions small enough for exact sums."""
+"""Learning from random labels, and deviations of empirical means, for distributions that are small enough for exact
+sums.
+"""
 
 import equinox as eqx
 import jax
@@ -9,7 +11,7 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Space
 
 
 class PowerDraws(eqx.Module):
-    """Rows from the distribution function x^power on [0, 1]."""
+    """A number of rows from the distribution with distribution function x^power on [0, 1]."""
 
     power: Float[Array, ""]
     rows: int = eqx.field(static=True)
@@ -24,7 +26,9 @@ class FiniteLaw(eqx.Module):
 
 
 class RareKinds(Population[FiniteLaw]):
-    """One frequent kind and two rare ones; in half of the problems, functions vanish on the frequent one."""
+    """One frequent kind of row and two rare kinds. In half of the problems, all functions are 0 on the frequent
+    kind.
+    """
 
     free = ("probabilities", "values")
     settings = Space(rows=Integer(4, 1, 6, "rows", corners=(3, 5)), functions=Integer(6, 1, 50, "functions"))
@@ -40,10 +44,10 @@ class RareKinds(Population[FiniteLaw]):
     def hypotheses(self, problem: FiniteLaw) -> list[Hypothesis]:
         return [
             Hypothesis(
-                "the smallest probability", problem.probabilities.min(), ">=", 0.0, "probabilities of a distribution"
+                "the smallest probability", problem.probabilities.min(), ">=", 0.0, "probabilities must not be negative"
             ),
             Hypothesis(
-                "the sum of probabilities", problem.probabilities.sum(), "==", 1.0, "probabilities of a distribution"
+                "the sum of probabilities", problem.probabilities.sum(), "==", 1.0, "probabilities must sum to 1"
             ),
         ]
 
@@ -55,7 +59,7 @@ class SignClass(eqx.Module):
 
 
 class SignClasses(Population[SignClass]):
-    """Random signs in half of the problems, thresholds on a line in the other half."""
+    """Classes of random signs in half of the problems, and of thresholds on a line in the other half."""
 
     settings = Space(rows=Integer(9, 1, 12, "rows", corners=(6, 11)), classifiers=Integer(12, 1, 500, "classifiers"))
 
@@ -76,14 +80,14 @@ class SignClasses(Population[SignClass]):
 
 
 class Lunch(eqx.Module):
-    """2 m points, m draws with replacement for training, and a learner that answers with a weighted vote.
+    """A learner that answers with a weighted vote, on 2 m points. It trains on m draws with replacement.
 
     At point j, its prediction is the sign of sum_i c_i votes_ji y_i + bias_j, where c_i counts how often the point i
     was drawn.
 
     Args:
-        votes: the information of the label of each point about each other label.
-        bias: the answer if nothing was observed.
+        votes: entry (j, i) is the weight of the label of point i in the vote at point j.
+        bias: the constant term of the vote at each point.
     """
 
     votes: Float[Array, "points points"]
@@ -91,12 +95,13 @@ class Lunch(eqx.Module):
 
 
 class Learners(Population[Lunch]):
-    """Random votes. In half of the problems, or in all, a label that was seen outweighs everything else.
+    """Learners with random votes. With probability `consistent`, a label that was seen outweighs everything else at
+    its point.
 
     Args:
-        half: m by default.
+        half: the default m.
         most: the largest m.
-        consistent: how often a seen label outvotes everything else.
+        consistent: the probability that a seen label outvotes everything else.
     """
 
     half: int = eqx.field(static=True, default=3)

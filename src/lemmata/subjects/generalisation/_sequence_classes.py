@@ -1,4 +1,6 @@
-"""Classes of functions of sequences with bounded readouts: sums of attention heads, and stable linear recurrences."""
+"""Classes of functions of sequences with bounded readouts. They are sums of attention heads, or stable linear
+recurrences.
+"""
 
 import equinox as eqx
 import jax
@@ -12,11 +14,11 @@ STEPS = 6  # a recurrence is run for this many times its memory; older inputs ha
 
 
 class HeadOutputs(eqx.Module):
-    """Outputs of attention heads on n sequences, at the last token.
+    """Outputs of attention heads at the last token of each of n sequences.
 
     Args:
-        outputs: A_h(x_i), for each head one row per sequence.
-        radius: B, which bounds the readout of a head, or of all together.
+        outputs: A_h(x_i), with one row for each sequence i and head h.
+        radius: B, the bound on the norm of the readout of each head, or of all heads together.
     """
 
     outputs: Float[Array, "h n p"]
@@ -33,7 +35,7 @@ class RandomHeads(Population[HeadOutputs]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HeadOutputs:
-        """Normal tokens. Queries, keys and values have normal weights, and the radius is uniform."""
+        """Draw normal tokens, normal weights of queries, keys and values, and a uniform radius."""
         token_key, weight_key, radius_key = jax.random.split(key, 3)
         p = setting["p"]
         tokens = jax.random.normal(token_key, (setting["n"], setting["tokens"], p))
@@ -51,15 +53,16 @@ class RandomHeads(Population[HeadOutputs]):
 
 
 class Recurrence(eqx.Module):
-    """x(t) = a x(t-1) + b u(t) in each of several complex states, read out as Re <c, x(T)> with |c| <= B.
+    """The recurrence x(t) = a x(t-1) + b u(t) in each of several complex states. The readout is Re <c, x(T)> with |c|
+    <= B.
 
     Args:
-        speeds: (1 - |a|) times the memory, from 1 upwards.
-        angles: of the poles a.
-        inputs: b.
+        speeds: (1 - |a|) times the memory, at least 1, for each state.
+        angles: the angles of the poles a.
+        inputs: the input weights b.
         radius: B.
-        n: sequences of white inputs.
-        memory: 1/(1 - |a|) of the slowest state; sequences of sizes replace this state.
+        n: the number of sequences of white inputs.
+        memory: 1/(1 - |a|) of the slowest state. Claims with several sizes use other memories instead.
     """
 
     speeds: Float[Array, " N"]
@@ -70,18 +73,21 @@ class Recurrence(eqx.Module):
     memory: int = eqx.field(static=True)
 
     def poles(self, memory: int) -> Complex[Array, " N"]:
-        """The poles for that memory."""
+        """Return the poles a for the given memory."""
         return (1 - self.speeds / memory) * jnp.exp(1j * self.angles)
 
     def suprema(self, key: Key[Array, ""], memories: tuple[int, ...], draws: int) -> Float[Array, "r m"]:
-        """The largest correlation of the class with signs, (1/n) sum_i s_i f(u_i), for each draw of signs and inputs.
+        """Return the largest correlation (1/n) sum_i s_i f(u_i) of the class with signs s_i, for each draw of signs
+        and inputs u_i.
 
-        It is (B/n) |sum_i s_i x_i(T)|, the states by running the recurrence for 6 times the longest memory.
+        The value is (B/n) |sum_i s_i x_i(T)|. The states x_i are computed by running the recurrence for 6 times the
+        longest memory.
 
         Args:
-            key: randomness.
-            memories: in the place of the problem's, one row each; they share inputs and signs.
-            draws: how many.
+            key: the random key.
+            memories: the memories to use instead of the problem's memory. Each gives one row of the result; they share
+                inputs and signs.
+            draws: the number of draws.
         """
         sign_key, input_key = jax.random.split(key)
         poles = jnp.stack([self.poles(memory) for memory in memories])[:, None, None, :]
@@ -107,7 +113,7 @@ class StableRecurrences(Population[Recurrence]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Recurrence:
-        """Speeds from 1 to 2, any angles, normal inputs and a uniform radius. The readout is that of a filter of real
+        """Draw speeds from 1 to 2, any angles, normal input weights and a uniform radius. The recurrence filters real
         inputs.
         """
         speed_key, angle_key, input_key, radius_key = jax.random.split(key, 4)

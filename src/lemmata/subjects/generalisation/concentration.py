@@ -1,4 +1,4 @@
-"""Concentration: how far the error on a held-out sample is from the error on all data.
+"""Concentration: the distance between the error on a held-out sample and the error on all data.
 
 This theory is about one predictor that is fixed before the held-out rows are seen. It assumes independent rows and a
 bounded loss. It does not explain why the predictor is good.
@@ -16,14 +16,14 @@ ABOUT = {"tool": "concentration", "architecture": "any", "object": "generalisati
 
 
 class HeldOutLosses(eqx.Module):
-    """Losses of a fixed predictor: on held-out rows, and on the whole population.
+    """The losses of a fixed predictor on held-out rows and on the whole population.
 
     Args:
         population: the loss on every member of the population, in [0, bound].
-        size: how many rows are held out.
+        size: the number of held-out rows.
         bound: the largest possible loss.
         delta: the failure probability.
-        baseline: the mean loss on the population of predicting a constant, if it is known.
+        baseline: the mean loss on the population if a constant is predicted; None if it is not known.
     """
 
     population: Float[Array, " p"]
@@ -34,7 +34,7 @@ class HeldOutLosses(eqx.Module):
 
 
 class ZeroOneLosses(Population[HeldOutLosses]):
-    """A predictor with zero-one losses, wrong on a random part of 4096 members."""
+    """A predictor with zero-one losses that is wrong on a random part of a population of 4096 members."""
 
     settings = Space(m=Integer(100, 5, 100_000, "held-out rows"), p=Real(0.3, 0.0, 1.0, "probability of loss 1"))
 
@@ -43,12 +43,12 @@ class ZeroOneLosses(Population[HeldOutLosses]):
         return HeldOutLosses(losses, setting["m"], jnp.asarray(1.0), 0.05)
 
     def pose(self, problem: object) -> HeldOutLosses | None:
-        """Squared losses, summed over outputs, of kernel ridge regression on the held-out rows of a regression.
+        """Return the squared losses, summed over outputs, of kernel ridge regression on the user's held-out rows.
 
         Predictions are clipped to the range of the training targets, so the loss is at most the sum over outputs of the
-        squared range of all targets. The held-out rows represent the population. The same number of rows is drawn from
-        these rows with replacement. So m is the number of rows behind the user's own held-out error, and the radius
-        fits this error. The baseline predicts the mean of the training targets.
+        squared range of all targets. The held-out rows play the role of the population, and the same number of rows is
+        drawn from them with replacement. So m is the number of rows behind the user's own held-out error, and the
+        radius applies to this error. The baseline predicts the mean of the training targets.
         """
         if not isinstance(problem, Regression):
             return None
@@ -67,15 +67,16 @@ class ZeroOneLosses(Population[HeldOutLosses]):
             Hypothesis("losses are not negative", problem.population.min(), ">=", 0.0, "the loss is bounded"),
             Hypothesis.unchecked(
                 "the predictor was fixed before the held-out rows were drawn",
-                "losses do not show how the predictor was chosen; a fit to other rows only is fixed by construction",
+                "losses do not show how the predictor was chosen; a predictor that was fitted only "
+                "to other rows is fixed",
             ),
         ]
 
 
 def hoeffding_radius(size: int, bound: Float[Array, ""] | float, delta: float) -> Float[Array, ""]:
-    """The radius bound sqrt(log(2/delta) / (2 size)).
+    """Return the radius bound * sqrt(log(2/delta) / (2 size)).
 
-    The mean of `size` independent values in [0, bound] is further from its expectation with probability <= delta.
+    The mean of `size` independent values in [0, bound] is farther from its expectation with probability at most delta.
     """
     return bound * jnp.sqrt(jnp.log(2 / delta) / (2 * size))
 
@@ -102,15 +103,15 @@ class HoeffdingHeldOut(Claim[HeldOutLosses]):
         return hoeffding_radius(problem.size, problem.bound, problem.delta)
 
     def measure(self, problem: HeldOutLosses, key: Key[Array, ""]) -> Array:
-        """|held-out mean - population mean| for m independent draws."""
+        """Return |held-out mean - population mean| for m independent draws."""
         drawn = jax.random.choice(key, problem.population, (problem.size,))
         return jnp.abs(drawn.mean() - problem.population.mean())
 
     def trivial(self, problem: HeldOutLosses) -> Array:
-        """The smaller of two numbers: b, the largest difference of two means of values in [0, b], and the error of a
-        constant.
+        """Return the smaller of two numbers: b, the largest difference of two means of values in [0, b], and the error
+        of predicting a constant.
 
-        If a radius exceeds the error of predicting a constant, it does not distinguish the predictor from that
+        If the radius exceeds the error of predicting a constant, the bound cannot tell the predictor from this
         constant.
         """
         return problem.bound if problem.baseline is None else jnp.minimum(problem.bound, problem.baseline)

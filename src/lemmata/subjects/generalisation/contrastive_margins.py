@@ -1,4 +1,4 @@
-"""Margins and their guarantees: only labelled rows count, and a margin has a scale.
+"""Margins and their guarantees. Only labelled rows count, and a margin has a scale.
 
 This theory bounds the error on new rows of a linear classifier that separates its labelled rows with a margin. It
 assumes independent rows. It does not explain why features learned without labels are often good ones.
@@ -15,14 +15,15 @@ ABOUT = {"tool": "empirical processes", "architecture": "linear model", "object"
 
 
 class LabelledMargins(eqx.Module):
-    """n labelled rows of length r in d dimensions, to be classified with a margin fixed beforehand.
+    """A number n of labelled rows of length r in d dimensions, to be classified with a margin that is fixed
+    beforehand.
 
     Args:
-        direction: a unit vector, of which the labels are the noisy sign.
-        flips: the probability that a label is turned over.
-        radius: r.
-        margin: gamma.
-        n: rows.
+        direction: a unit vector. The label of a row is the sign of its product with this vector, with noise.
+        flips: the probability that a label is flipped.
+        radius: r, the length of a row.
+        margin: gamma, the margin.
+        n: the number of rows.
         delta: the failure probability.
     """
 
@@ -34,7 +35,7 @@ class LabelledMargins(eqx.Module):
     delta: float = eqx.field(static=True, default=0.05)
 
     def draw(self, key: Key[Array, ""], rows: int) -> tuple[Float[Array, "m d"], Float[Array, " m"]]:
-        """Rows uniform on the sphere of radius r, and their labels."""
+        """Draw rows uniformly from the sphere of radius r, and their labels."""
         row_key, flip_key = jax.random.split(key)
         normal = jax.random.normal(row_key, (rows, len(self.direction)))
         x = self.radius * normal / jnp.linalg.norm(normal, axis=1, keepdims=True)
@@ -43,7 +44,7 @@ class LabelledMargins(eqx.Module):
 
 
 class NoisyMargins(Population[LabelledMargins]):
-    """Mostly random labels in more dimensions than rows, so that a classifier fits noise."""
+    """Rows with almost random labels, in more dimensions than rows by default, so that a classifier fits noise."""
 
     settings = Space(
         n=Integer(256, 100, 1000, "labelled rows", corners=(200, 400)),
@@ -52,7 +53,7 @@ class NoisyMargins(Population[LabelledMargins]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledMargins:
-        """Labels flipped with probability 0.45 to 0.5, and a margin of 3 to 4 times r/sqrt(n)."""
+        """Draw labels that are flipped with probability 0.45 to 0.5, and a margin of 3 to 4 times r/sqrt(n)."""
         direction_key, rest_key = jax.random.split(key)
         direction = jax.random.normal(direction_key, (setting["d"],))
         flips, margin = jax.random.uniform(rest_key, (2,))
@@ -66,7 +67,7 @@ class NoisyMargins(Population[LabelledMargins]):
                 "the margin is positive", problem.margin, ">", 0.0, "the losses are min(1, max(0, 1 - t/gamma))"
             ),
             Hypothesis.unchecked(
-                "the margin was fixed before the rows were drawn", "the numbers do not show how it was chosen"
+                "the margin was fixed before the rows were drawn", "the numbers do not show how the margin was chosen"
             ),
         ]
 
@@ -79,7 +80,7 @@ def _chance(problem: LabelledMargins) -> Float[Array, ""]:
 
 
 def _ramp(values: Float[Array, " n"], margin: Float[Array, ""]) -> Float[Array, ""]:
-    """The mean of min(1, max(0, 1 - t/gamma)), at least the share of errors."""
+    """Return the mean of min(1, max(0, 1 - t/gamma)) over the values t. It is at least the share of errors."""
     return jnp.clip(1 - values / margin, 0.0, 1.0).mean()
 
 
@@ -109,11 +110,11 @@ class LabelledMarginError(Claim[LabelledMargins]):
     trivial = 1.0  # the largest loss
 
     def predict(self, problem: LabelledMargins) -> Array:
-        """By how much the loss on new rows may exceed the loss on the n rows."""
+        """Return by how much the loss on new rows may exceed the loss on the n rows."""
         return 2 * problem.radius / (problem.margin * jnp.sqrt(problem.n)) + _chance(problem)
 
     def measure(self, problem: LabelledMargins, key: Key[Array, ""]) -> Array:
-        """The excess, with 192 new rows."""
+        """Return the loss on 192 new rows minus the loss on the n rows."""
         train_key, test_key = jax.random.split(key)
         x, y = problem.draw(train_key, problem.n)
         weights = y @ x / jnp.linalg.norm(y @ x)

@@ -1,4 +1,4 @@
-"""The error of random features in the proof of Theorem 1, and with which power of log|N_epsilon|/n it falls.
+"""The error of random features in the proof of Theorem 1, and the power of log|N_epsilon|/n with which it falls.
 
 This theory is about epsilon_dis = C_F (sqrt(epsilon) + sqrt(log|N_epsilon|/n)). This is the error with which n random
 features represent a class with Barron parameter C_F and a cover of |N_epsilon| pairs at radius epsilon. The theory
@@ -19,14 +19,16 @@ ABOUT = {"tool": "approximation theory", "architecture": "random features", "obj
 
 
 class ErrorParts(eqx.Module):
-    """Parts of the error epsilon_dis of n random features: the radius epsilon of a cover, and log|N_epsilon| / n."""
+    """The two parts of the error epsilon_dis of n random features: the radius epsilon of a cover, and log|N_epsilon| /
+    n.
+    """
 
     cover: Float[Array, ""]
     share: Float[Array, ""]
 
 
 def _parts(least: float) -> Drawn:
-    """Both parts log-uniform, from `least` on."""
+    """Return a population in which both parts are log-uniform from `least` to 1."""
     return Drawn(
         ErrorParts,
         lambda parts: Hypothesis("epsilon is at most 1", parts.cover, "<=", 1.0, "the cover is finer than the class"),
@@ -52,13 +54,13 @@ class SquareOfTheError(Claim[ErrorParts]):
     """
 
     title = "A bound on the squared error of random features"
-    source = Source("li2025incontext", _PLACE, note="with the power 1/2 of (30)")
+    source = Source("li2025incontext", _PLACE, note="with the power 1/2 as in (30)")
     population = _parts(1e-6)
     relation = AtMost()
-    control = Control("the constant 1 in place of 2 is enough", lambda bound, problem: bound / 2)
+    control = Control("the constant is 1 instead of 2", lambda bound, problem: bound / 2)
     controls = _ERROR
     unexplained = _CONSTANTS
-    trivial = "the square of a sum has no bound that does not use its terms"
+    trivial = "without its terms, the square of a sum is unbounded"
 
     def predict(self, problem: ErrorParts) -> Array:
         return 2 * (problem.cover + problem.share)
@@ -78,10 +80,10 @@ class ErrorIsOfTheOrderOfTheClass(Claim[ErrorParts]):
     """
 
     title = "The error of random features is at most of the order of C_F"
-    source = Source("li2025incontext", _PLACE, note="what is used of it")
+    source = Source("li2025incontext", _PLACE, note="the part of it that the proof uses")
     population = _parts(0.01)
     relation = AtMost()
-    control = Control("the constant 1 in place of 2 is enough", lambda bound, problem: bound / 2)
+    control = Control("the constant is 1 instead of 2", lambda bound, problem: bound / 2)
     controls = _ERROR
     unexplained = _CONSTANTS
     trivial = "the error is compared with the size of the class"

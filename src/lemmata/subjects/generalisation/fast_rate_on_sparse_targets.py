@@ -1,4 +1,4 @@
-"""The Lasso on targets that few random features represent: an error of the order 1/N, with constants.
+"""The Lasso on targets that few random features represent. Its error is of the order 1/N, with explicit constants.
 
 This theory bounds the error, at the N examples, of the Lasso over p features if the target uses s of them. It assumes a
 penalty above the noise and a finite stretch V_k of these s features. It does not explain targets that need many
@@ -8,8 +8,9 @@ Let G = Phi^T Phi/N be the Gram matrix of the features. The stretch of a set S o
 
     V_k = max over delta of (|delta_S|_1 - |delta_off|_1/k)_+² / (delta^T G delta).
 
-It says how much l_1 norm on S, minus a share 1/k of the norm outside S, fits into a function of mean square 1. This is
-s divided by a squared compatibility constant.
+Here delta_S and delta_off are the entries of delta in S and outside S. V_k is the largest square of (l_1 norm on S
+minus 1/k times l_1 norm outside S) for a function of mean square 1. V_k is s divided by a squared compatibility
+constant.
 """
 
 import itertools
@@ -27,19 +28,19 @@ ABOUT = {"tool": "statistics", "architecture": "random features", "object": "gen
 
 _DELTA, _RATIO, _STEPS, _STILL = 0.1, 4.0, 1000, 1e-10
 _EXAMPLES = (128.0, 256.0, 512.0, 1024.0)
-_LASSO = Source("li2025incontext", "Lemma 2", "(36)", note="on sparse targets, at the examples; not in the source")
+_LASSO = Source("li2025incontext", "Lemma 2", "(36)", note="on sparse targets, at the examples (not in the source)")
 _ERROR, _DENSE = "the error of the Lasso on sparse targets", "targets that need many features"
 
 
 def least_quadratic(
     curvature: Float[Array, "p p"], slope: Float[Array, " p"], level: Float[Array, " p"] | Array | float
 ) -> Float[Array, " p"]:
-    """The minimiser of rho^T H rho/2 - b^T rho + sum_j level_j |rho_j|, by accelerated steps with adaptive restarts.
+    """Minimise rho^T H rho/2 - b^T rho + sum_j level_j |rho_j| over rho by accelerated steps with adaptive restarts.
 
     Args:
         curvature: H.
         slope: b.
-        level: the penalties, one for all entries or one for each.
+        level: the penalty of all entries, or one penalty for each entry.
     """
     step = 1 / jnp.linalg.eigvalsh(curvature)[-1]
 
@@ -57,11 +58,11 @@ def least_quadratic(
 
 
 def stretch(gram: Float[Array, "p p"], size: int, share: Float[Array, ""] | float) -> Float[Array, ""]:
-    """V_k of the first features: the largest over the signs of delta on them.
+    """Return the stretch V_k of the first features, as the largest value over all signs of delta on them.
 
     Args:
         gram: G.
-        size: how many features S has.
+        size: the number of features in S.
         share: k.
     """
     level = jnp.where(jnp.arange(len(gram)) < size, 0.0, 2 / share)
@@ -75,12 +76,13 @@ def stretch(gram: Float[Array, "p p"], size: int, share: Float[Array, ""] | floa
 
 
 def _signs(size: int) -> Float[Array, "m s"]:
-    """All patterns of signs. Two patterns that differ only by the sign of all entries count once."""
+    """Return all patterns of signs. Of two opposite patterns, only one is returned."""
     return jnp.asarray([(1.0, *rest) for rest in itertools.product((1.0, -1.0), repeat=size - 1)])
 
 
 def likely_noise(problem: SparseExamples) -> Float[Array, ""]:
-    """2 sigma sqrt(2 log(2 p/delta) / N), at least nu = 2 |Phi^T z|_inf / N with probability 1 - delta.
+    """Return 2 sigma sqrt(2 log(2 p/delta) / N), which with probability at least 1 - delta is at least nu = 2 |Phi^T
+    z|_inf / N.
 
     Args:
         problem: examples.
@@ -90,7 +92,7 @@ def likely_noise(problem: SparseExamples) -> Float[Array, ""]:
 
 
 def largest_noise(problem: SparseExamples) -> Float[Array, ""]:
-    """The noise nu = 2 |Phi^T z|_inf / N.
+    """Return the noise nu = 2 |Phi^T z|_inf / N.
 
     Args:
         problem: examples.
@@ -103,7 +105,7 @@ def _gram(problem: SparseExamples) -> Array:
 
 
 def lasso(problem: SparseExamples) -> Float[Array, " p"]:
-    """The minimiser rho^ of mean (y - Phi rho)² + lambda |rho|_1 at lambda = 4 times `likely_noise`.
+    """Return the minimiser rho^ of mean (y - Phi rho)² + lambda |rho|_1 for lambda = 4 times `likely_noise`.
 
     Args:
         problem: examples.
@@ -113,28 +115,30 @@ def lasso(problem: SparseExamples) -> Float[Array, " p"]:
 
 
 def solved(problem: SparseExamples) -> Hypothesis:
-    """That a further step does not move rho^."""
+    """Check that a further step does not move rho^."""
     rho, gram = lasso(problem), _gram(problem)
     step = 1 / (2 * jnp.linalg.eigvalsh(gram)[-1])
     slope = 2 * problem.y @ problem.features / len(problem.y) - 2 * gram @ rho
     moved = soft_threshold(rho + step * slope, step * _RATIO * likely_noise(problem)) - rho
     return Hypothesis(
-        "rho^ is the minimum", jnp.abs(moved).max(), "<=", _STILL, "it is found by 1000 accelerated steps"
+        "rho^ is the minimum", jnp.abs(moved).max(), "<=", _STILL, "rho^ is computed by 1000 accelerated steps"
     )
 
 
 def outweighed(problem: SparseExamples) -> Hypothesis:
-    """Nu < lambda."""
+    """Check that nu < lambda."""
     penalty = _RATIO * likely_noise(problem)
-    return Hypothesis("the penalty is above the noise", largest_noise(problem), "<", penalty, "then k is positive")
+    return Hypothesis(
+        "the penalty is above the noise", largest_noise(problem), "<", penalty, "otherwise k is not positive"
+    )
 
 
 def error_bound(problem: SparseExamples, noise: Array) -> Array:
-    """(lambda + nu)² V_k / 4 with k = (lambda + nu)/(lambda - nu).
+    """Return (lambda + nu)² V_k / 4 with k = (lambda + nu)/(lambda - nu).
 
     Args:
         problem: examples.
-        noise: nu.
+        noise: the noise nu.
     """
     penalty = _RATIO * likely_noise(problem)
     share = (penalty + noise) / (penalty - noise)
@@ -142,12 +146,12 @@ def error_bound(problem: SparseExamples, noise: Array) -> Array:
 
 
 def error_of(problem: SparseExamples, rho: Array) -> Array:
-    """Mean of (Phi (rho - rho*))² at the examples."""
+    """Return the mean of (Phi (rho - rho*))² at the examples."""
     return jnp.mean((problem.features @ (rho - problem.reference)) ** 2)
 
 
 def variance(problem: SparseExamples) -> Array:
-    """The error of the best constant on Phi rho*."""
+    """Return the error of the best constant as a prediction of Phi rho*."""
     return (problem.features @ problem.reference).var()
 
 
@@ -171,7 +175,7 @@ class ErrorByTheStretch(Claim[SparseExamples]):
     stated = Kind.OWN
     population = SparseTargets()
     relation = AtMost()
-    control = Control("half of the bound is enough", lambda bound, problem: bound / 2)
+    control = Control("the error is at most half of the bound", lambda bound, problem: bound / 2)
     controls = _ERROR
     unexplained = _DENSE
 
@@ -207,7 +211,7 @@ class FastRateWithProbability(Claim[SparseExamples]):
     stated = Kind.OWN
     population = SparseTargets()
     relation = AtMost(delta=_DELTA)
-    control = Control("a quarter of the bound is enough", lambda bound, problem: bound / 4)
+    control = Control("the error is at most a quarter of the bound", lambda bound, problem: bound / 4)
     controls = _ERROR
     unexplained = _DENSE
 
@@ -245,7 +249,7 @@ class ErrorNearTheMinimum(Claim[SparseExamples]):
     stated = Kind.OWN
     population = SparseTargets()
     relation = AtMost()
-    control = Control("a quarter of the bound is enough", lambda bound, problem: bound / 4)
+    control = Control("the error is at most a quarter of the bound", lambda bound, problem: bound / 4)
     controls = _ERROR
     unexplained = _DENSE
 
@@ -288,7 +292,7 @@ class StretchIsAtLeastTheBias(Claim[SparseExamples]):
     stated = Kind.OWN
     population = SparseTargets(s=2)
     relation = AtLeast()
-    control = Control("twice the bound holds, too", lambda bound, problem: 2 * bound)
+    control = Control("the stretch is at least twice the bound", lambda bound, problem: 2 * bound)
     controls = "the stretch of the features of a sparse target"
     unexplained = "the value of the stretch if features correlate"
     trivial = 1.0  # at delta = 1 on one feature, because features are at most 1
@@ -303,7 +307,7 @@ class StretchIsAtLeastTheBias(Claim[SparseExamples]):
         return stretch(_gram(problem), problem.size, 5 / 3)
 
     def condition(self, problem: SparseExamples) -> Array:
-        """Of G, by its inverse on S and by the steps that find delta."""
+        """Allow for the condition number of G, in its inverse on S and in the steps that find delta."""
         values = jnp.linalg.eigvalsh(_gram(problem))
         return (values[-1] / values[0]) ** 2
 
@@ -327,7 +331,7 @@ class RateOnSparseTargets(Claim[SparseExamples]):
     predict = -1.0
 
     def measure(self, problem: SparseExamples, key: Key[Array, ""]) -> Array:
-        """At the inputs of the second half; the examples are the first half."""
+        """Measure the error at the inputs of the second half. The examples are the first half."""
         new = problem.features[len(problem.noise) // 2 :]
         found = jnp.stack([lasso(problem.first(int(count))) for count in _EXAMPLES])
         return jnp.mean(((found - problem.reference) @ new.T) ** 2, axis=1)

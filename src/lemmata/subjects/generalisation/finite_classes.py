@@ -1,4 +1,4 @@
-"""Finite classes and codes: how the number of classifiers, or the length of their description, enters the error.
+"""Finite classes and codes: how the number of classifiers, or the length of their description, enters error bounds.
 
 This theory bounds the gap between empirical and true error for all members of a class at once. It uses Hoeffding's
 inequality for one member and a union bound over all members. The union bound costs the logarithm of their number, or
@@ -27,8 +27,8 @@ class FiniteClass(eqx.Module):
     probability p_j. The j-th classifier answers the j-th bit, and the label is always 0.
 
     Args:
-        errors: p_j, one a classifier.
-        rows: N.
+        errors: p_j for each classifier.
+        rows: the number N of rows.
     """
 
     errors: Float[Array, " classifiers"]
@@ -48,7 +48,9 @@ def _probabilities(problem: FiniteClass) -> Hypothesis:
 
 
 class RealisableClasses(Population[FiniteClass]):
-    """One classifier without error; the others have 0.65 to 1.05 times the error that the theorem allows."""
+    """Classes with one classifier without error. The others all have the same error, 0.65 to 1.05 times what the
+    theorem allows.
+    """
 
     settings = Space(classifiers=_CLASSIFIERS, rows=rows(200, 100))
 
@@ -62,24 +64,24 @@ class RealisableClasses(Population[FiniteClass]):
         return [
             _probabilities(problem),
             Hypothesis(
-                "the smallest error", problem.errors.min(), "==", 0.0, "a member of the class realises the labels"
+                "the smallest error", problem.errors.min(), "==", 0.0, "some member of the class must never err"
             ),
             _fixed(problem),
         ]
 
 
 class CodedNetworks(eqx.Module):
-    """Networks x -> [v' relu(W x) > 0] with weights in {-1, 0, 1}, and labelled rows by which one of them is chosen.
+    """Networks x -> [v' relu(W x) > 0] with weights in {-1, 0, 1}, and labelled rows from which a network is chosen.
 
     An input is uniform on the cube {-1, 1}^d. Its label is the answer of the first network, flipped with a probability.
-    A weight is written as 0 if it is zero, and as 10 or 11 if it is 1 or -1, so pruned networks are short.
+    The code writes a weight as 0 if it is zero, and as 10 or 11 if it is 1 or -1. So pruned networks have short codes.
 
     Args:
         hidden: W of each network.
         readout: v of each network.
         flips: the probability of a flipped label; 1/2 makes labels pure noise.
-        rows: which corner of the cube each row is.
-        labels: of the rows.
+        rows: the corner of the cube that is the input of each row.
+        labels: the label of each row.
     """
 
     hidden: Float[Array, "networks k d"]
@@ -95,7 +97,7 @@ class CodedNetworks(eqx.Module):
 
     @property
     def bits(self) -> Float[Array, " networks"]:
-        """The length of each network's code. It has one bit for each weight, and one more bit if the weight is not
+        """The length of each network's code: one bit for each weight, and one more bit for each weight that is not
         zero.
         """
         zero = jnp.concatenate([self.hidden.reshape(len(self.hidden), -1), self.readout], axis=1) == 0
@@ -110,7 +112,7 @@ class CodedNetworks(eqx.Module):
 def network_answers(
     hidden: Float[Array, "networks k d"], readout: Float[Array, "networks k"]
 ) -> Bool[Array, "networks corners"]:
-    """[v' relu(W x) > 0] at all x of {-1, 1}^d."""
+    """Return [v' relu(W x) > 0] at all x in {-1, 1}^d."""
     d = hidden.shape[-1]
     corners = 2.0 * ((jnp.arange(2**d)[:, None] >> jnp.arange(d)) & 1) - 1.0
     units = jnp.maximum(jnp.einsum("nkd,cd->nkc", hidden, corners), 0.0)
@@ -118,9 +120,9 @@ def network_answers(
 
 
 class PrunedNetworks(Population[CodedNetworks]):
-    """600 sparse networks; labels are noise in half of the problems.
+    """Problems with 600 sparse networks. In half of the problems, labels are pure noise.
 
-    In the others, one in ten to one in three is flipped.
+    In the other half, a label is flipped with probability 0.1 to 0.3.
     """
 
     settings = Space(
@@ -130,7 +132,7 @@ class PrunedNetworks(Population[CodedNetworks]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CodedNetworks:
-        """Each network has its own share of weights that are not zero, 0.1 to 0.6."""
+        """Draw networks. Each has its own share of weights that are not zero, from 0.1 to 0.6."""
         d, k, rows = setting["inputs"], setting["units"], setting["rows"]
         share_key, weight_key, noise_key, row_key, flip_key = jax.random.split(key, 5)
         share = jax.random.uniform(share_key, (600, 1, 1), minval=0.1, maxval=0.6)
@@ -148,14 +150,20 @@ class PrunedNetworks(Population[CodedNetworks]):
         other = jnp.max(jnp.minimum(weights, jnp.abs(weights - 1)))
         return [
             Hypothesis(
-                "weights are -1, 0 or 1 (largest distance)", other, "==", 0.0, "the code has no word for other weights"
+                "weights are -1, 0 or 1 (largest distance)",
+                other,
+                "==",
+                0.0,
+                "the code has no code word for other weights",
             ),
-            Hypothesis.unchecked("the code was fixed before the rows", "otherwise the code is part of the description"),
+            Hypothesis.unchecked(
+                "the code was fixed before the rows", "otherwise the code itself is part of the description"
+            ),
         ]
 
 
 def _wrong(problem: FiniteClass, key: Key[Array, ""]) -> Array:
-    """A table that says which classifier errs on which of N rows."""
+    """Draw a table that says which classifier errs on which of the N rows."""
     return jax.random.bernoulli(key, problem.errors, (problem.rows, len(problem.errors)))
 
 
@@ -182,9 +190,9 @@ class FiniteClassDeviation(Claim[FiniteClass]):
         rows=rows(100),
     )
     relation = AtMost(DELTA)
-    control = Control("three quarters of the radius are enough", lambda radius, problem: 0.75 * radius)
+    control = Control("the gap is at most three quarters of the radius", lambda radius, problem: 0.75 * radius)
     controls = "the largest gap between empirical and true error in a class"
-    unexplained = "classes in which many members err on the same rows, so that the gap is smaller; infinite classes"
+    unexplained = "infinite classes, and classes whose members err on the same rows, so that the gap is smaller"
 
     def predict(self, problem: FiniteClass) -> Array:
         return jnp.sqrt(jnp.log(2 * len(problem.errors) / DELTA) / (2 * problem.rows))
@@ -193,7 +201,7 @@ class FiniteClassDeviation(Claim[FiniteClass]):
         return jnp.abs(_wrong(problem, key).mean(axis=0) - problem.errors).max()
 
     def trivial(self, problem: FiniteClass) -> Array:
-        """Empirical errors are in [0, 1]."""
+        """Empirical and true errors are in [0, 1], so the gap is at most 1."""
         return jnp.maximum(problem.errors, 1 - problem.errors).max()
 
 
@@ -208,20 +216,20 @@ class ConsistentClassifiers(Claim[FiniteClass]):
     """
 
     title = "Classifiers that fit all N rows of a realisable problem have an error of order 1/N"
-    source = Source("emergence2026", "Figure 7.3", note="the faster dependence on N under realisability")
+    source = Source("emergence2026", "Figure 7.3", note="the faster dependence on N if a member never errs")
     stated = Kind.THEOREM
     population = RealisableClasses()
     relation = AtMost(DELTA)
-    control = Control("two thirds of the bound are enough", lambda bound, problem: bound * 2 / 3)
+    control = Control("the error is at most two thirds of the bound", lambda bound, problem: bound * 2 / 3)
     controls = "the error of a classifier that fits all rows"
-    unexplained = "labels with noise; infinite classes"
+    unexplained = "labels with noise, and infinite classes"
     trivial = 1.0  # a classifier may err everywhere else
 
     def predict(self, problem: FiniteClass) -> Array:
         return (jnp.log(len(problem.errors)) + jnp.log(1 / DELTA)) / problem.rows
 
     def measure(self, problem: FiniteClass, key: Key[Array, ""]) -> Array:
-        """The largest error of those that err on no row."""
+        """Return the largest true error of the classifiers that err on no row."""
         fits = ~_wrong(problem, key).any(axis=0)
         return jnp.where(fits, problem.errors, 0.0).max()
 
@@ -231,7 +239,7 @@ def _gap_allowed(bits: Array, rows: int) -> Array:
 
 
 def _chosen(problem: CodedNetworks) -> Int[Array, "2"]:
-    """The network that errs on the fewest rows, and the one whose bound on the true error is the least."""
+    """Return the network that errs on the fewest rows, and the network with the least bound on the true error."""
     errors = problem.empirical_errors
     return jnp.stack([jnp.argmin(errors), jnp.argmin(errors + _gap_allowed(problem.bits, len(problem.rows)))])
 
@@ -258,13 +266,15 @@ class DescriptionLength(Claim[CodedNetworks]):
         lambda gap, problem: jnp.full(2, _gap_allowed(jnp.zeros(()), len(problem.rows))),
     )
     controls = "the true error of networks that were chosen by their errors on the rows"
-    unexplained = "codes that are much shorter than the number of weights; why training finds such networks"
+    unexplained = "codes that are much shorter than the number of weights, and why training finds such networks"
 
     def predict(self, problem: CodedNetworks) -> Float[Array, "2"]:
         return _gap_allowed(problem.bits[_chosen(problem)], len(problem.rows))
 
     def measure(self, problem: CodedNetworks, key: Key[Array, ""]) -> Float[Array, "2"]:
-        """From the whole cube: a network that differs from the first errs if the label is not flipped."""
+        """Compute true errors on the whole cube. A network that differs from the first network errs if the label is
+        not flipped.
+        """
         chosen = _chosen(problem)
         answers = problem.answers
         differs = jnp.mean(answers[chosen] != answers[0], axis=1)

@@ -1,8 +1,8 @@
-"""How the number of labellings grows with the points: Sauer's lemma, products of classes, sign networks.
+"""How the number of labellings grows with the number of points: Sauer's lemma, products of classes and sign networks.
 
 This theory bounds how many labellings of N points a class can produce, by the VC dimension or unit by unit through a
-network. It does not explain networks that generalise from fewer rows than they have weights. For them the count gives
-no bound.
+network. It does not explain networks that generalise from fewer rows than they have weights, because the count then
+gives no bound.
 """
 
 import itertools
@@ -50,7 +50,7 @@ class SauerShelah(Claim[SetSystem]):
     population = SetSystems()
     relation = AtMost()
     control = Control(
-        "k - 1 in place of k is enough",
+        "the bound holds with k - 1 instead of k",
         lambda count, problem: _sauer(problem.points, shattered_points(_members(problem), problem.points) - 1),
     )
     controls = "how many labellings a class of known dimension can produce"
@@ -64,7 +64,7 @@ class SauerShelah(Claim[SetSystem]):
         return problem.member.sum().astype(float)
 
     def trivial(self, problem: SetSystem) -> Array:
-        """There are no further labellings."""
+        """N points have 2^N labellings."""
         return jnp.asarray(2.0**problem.points)
 
 
@@ -84,26 +84,26 @@ class SauerPolynomial(Claim[BinomialSum]):
     source = Source("emergence2026", "Lemma 7.9", note="the polynomial form")
     population = BinomialSums()
     relation = AtMost()
-    control = Control("a quarter of the bound is enough", lambda bound, problem: bound / 4)
+    control = Control("the sum is at most a quarter of the bound", lambda bound, problem: bound / 4)
     controls = "the order at which labellings grow"
-    unexplained = "nothing: the bound exceeds the sum by a factor of about sqrt(2 pi k)"
+    unexplained = "the factor of about sqrt(2 pi k) by which the bound exceeds the sum"
 
     def predict(self, problem: BinomialSum) -> Array:
         return (math.e * problem.points / problem.chosen) ** problem.chosen
 
     def measure(self, problem: BinomialSum, key: Key[Array, ""]) -> Array:
-        """Term by term: binom(N, i) = binom(N, i - 1) (N - i + 1)/i."""
+        """Sum term by term, with binom(N, i) = binom(N, i - 1) (N - i + 1)/i."""
         i = jnp.arange(1.0, 101.0)
         factors = jnp.where(i <= problem.chosen, (problem.points - i + 1) / i, 0.0)
         return 1 + jnp.sum(jnp.cumprod(factors))
 
     def trivial(self, problem: BinomialSum) -> Array:
-        """All labellings; at N = k the bound is beyond it."""
+        """N points have 2^N labellings. At N = k the bound is larger."""
         return 2.0**problem.points
 
 
 def majority_labellings(points: Float[np.ndarray, "n d"]) -> Int[np.ndarray, " labellings"]:
-    """All labellings by a sign unit on three sign units of halfspaces; one of the three is also such a majority."""
+    """Return all labellings by a sign unit on three halfspace units. A single unit also arises as such a majority."""
     units = halfspace_labellings(points)
     first, second = (units[i] for i in np.triu_indices(len(units)))
     both, either = first & second, first | second
@@ -111,7 +111,7 @@ def majority_labellings(points: Float[np.ndarray, "n d"]) -> Int[np.ndarray, " l
 
 
 def _growth(values: np.ndarray, rows: int) -> int:
-    """The most patterns that functions, one in each row of values, have on a set of so many points."""
+    """Return the largest number of patterns that the functions, one in each row of values, have on `rows` points."""
     subsets = itertools.combinations(range(values.shape[1]), rows)
     return max(len({tuple(row) for row in values[:, chosen].tolist()}) for chosen in subsets)
 
@@ -129,7 +129,7 @@ class ProductGrowth(Claim[ClassPair]):
     source = Source("emergence2026", "Lemma 7.12")
     population = ClassPairs()
     relation = AtMost()
-    control = Control("three quarters of the product are enough", lambda product, problem: 0.75 * product)
+    control = Control("the growth function is at most 3/4 of the product", lambda product, problem: 0.75 * product)
     controls = "how many patterns a layer of units produces"
     unexplained = "units that share weights, which produce fewer"
     traced = False
@@ -139,7 +139,9 @@ class ProductGrowth(Claim[ClassPair]):
         return jnp.asarray(float(_growth(first, problem.rows) * _growth(second, problem.rows)))
 
     def measure(self, problem: ClassPair, key: Key[Array, ""]) -> Array:
-        """All pairs of functions, each a number whose digits are its pairs of values on the set."""
+        """Count the pairs of functions with different values on a set. A pair is coded as a number with its values as
+        digits.
+        """
         pairs = 3 * np.asarray(problem.first)[:, None] + np.asarray(problem.second)[None]
         seen = [
             len(np.unique(pairs[..., chosen] @ 6 ** np.arange(problem.rows)))
@@ -148,7 +150,7 @@ class ProductGrowth(Claim[ClassPair]):
         return jnp.asarray(float(max(seen)))
 
     def trivial(self, problem: ClassPair) -> Array:
-        """There are 6^N patterns of pairs of values, and no more patterns than pairs of functions."""
+        """There are at most 6^N patterns, and at most as many patterns as pairs of functions."""
         return jnp.asarray(min(6.0**problem.rows, len(problem.first) * len(problem.second)))
 
 
@@ -167,13 +169,13 @@ class SignNetworkGrowth(Claim[GeneralPoints]):
     population = GeneralPositions(2, 28, 32, 0)
     relation = AtMost()
     control = Control(
-        "the count of the last unit is enough: C(N, k)",
+        "the number is at most C(N, k), the count of the last unit",
         lambda count, problem: float(cover_count(len(problem.points), _UNITS)),
-        loose="most combinations of a first and a last layer label the points alike, so the product is far above "
-        "the count",
+        loose="many combinations of first and last layers label the points alike, so the product is far above the "
+        "count",
     )
     controls = "how many labellings a network can produce"
-    unexplained = "how far the product is above the true number; other activations"
+    unexplained = "how far the product is above the true number, and other activations"
     traced = False
 
     def hypotheses(self, problem: GeneralPoints) -> list[Hypothesis]:
@@ -185,11 +187,13 @@ class SignNetworkGrowth(Claim[GeneralPoints]):
         return jnp.asarray(float(cover_count(n, d) ** _UNITS * cover_count(n, _UNITS)))
 
     def measure(self, problem: GeneralPoints, key: Key[Array, ""]) -> Array:
-        """A unit without threshold on three signs repeats one of them, or its opposite, or takes their majority."""
+        """Count majorities: a unit without threshold on three signs repeats one of them or its opposite, or takes a
+        majority.
+        """
         return jnp.asarray(float(len(majority_labellings(np.asarray(problem.points)))))
 
     def trivial(self, problem: GeneralPoints) -> Array:
-        """All labellings."""
+        """N points have 2^N labellings."""
         return jnp.asarray(2.0 ** len(problem.points))
 
 
@@ -205,13 +209,15 @@ class SignNetworkInThePlane(Claim[GeneralPoints]):
     """
 
     title = "The exact number of labellings of a small sign network in the plane"
-    source = Source("emergence2026", "Figure 7.9", note="an exact count beside the product")
+    source = Source("emergence2026", "Figure 7.9", note="an exact count in addition to the product")
     stated = Kind.OWN
     population = GeneralPositions(2, 10, 14, 0)
     relation = Equal()
-    control = Control("the label changes at most once: 2 N", lambda count, problem: 2.0 * len(problem.points))
+    control = Control(
+        "the number is 2 N, as if the label changed at most once", lambda count, problem: 2.0 * len(problem.points)
+    )
     controls = "how many labellings a network can produce"
-    unexplained = "more units, more inputs"
+    unexplained = "more units, and more inputs"
     traced = False
 
     def predict(self, problem: GeneralPoints) -> Array:
@@ -219,7 +225,7 @@ class SignNetworkInThePlane(Claim[GeneralPoints]):
         return jnp.asarray(2.0 * (n + math.comb(n, 3)))
 
     def measure(self, problem: GeneralPoints, key: Key[Array, ""]) -> Array:
-        """All combinations of three units."""
+        """Count the labellings of all combinations of three units."""
         return jnp.asarray(float(len(majority_labellings(np.asarray(problem.points)))))
 
 
@@ -234,11 +240,11 @@ class CountBelowParameters(Claim[SignArchitecture]):
     """
 
     title = "Counting labellings gives no bound unless there are more rows than weights"
-    source = Source("emergence2026", "Figure 7.10", note="the logarithm of the count, in bits")
+    source = Source("emergence2026", "Figure 7.10", note="for the logarithm of the count, in bits")
     stated = Kind.OWN
     population = SignArchitectures()
     relation = AtLeast()
-    control = Control("min(N, W) + 1 in place of min(N, W)", lambda bits, problem: bits + 1)
+    control = Control("the exponent is min(N, W) + 1", lambda bits, problem: bits + 1)
     controls = "from how many rows a count of labellings can bound an error"
     unexplained = "why networks with more weights than rows generalise"
     traced = False

@@ -1,8 +1,8 @@
-"""The Rademacher complexity of a layer of attention heads, and how it grows with their number.
+"""The Rademacher complexity of a layer of attention heads, and its growth with the number of heads.
 
-This theory is about linear readouts of fixed heads. Their complexity is the mean length of signed sums of their
-outputs. How it grows depends on the norm that is bounded. The theory assumes heads that do not depend on the sample,
-and readouts in a ball. It does not explain heads that are trained.
+This theory is about linear readouts of fixed heads. Their complexity is the mean length of signed sums of the heads'
+outputs. Its growth depends on which norm is bounded. The theory assumes heads that do not depend on the sample, and
+readouts of bounded norm. It does not explain heads that are trained.
 """
 
 import jax
@@ -19,14 +19,16 @@ _HEADS = (1.0, 2.0, 4.0, 8.0, 16.0)
 
 
 def _signed_lengths(problem: HeadOutputs, key: Key[Array, ""]) -> Float[Array, "m h"]:
-    """(B/n) |sum_i s_i A_h(x_i)| of every head, one row per draw of signs."""
+    """Return (B/n) |sum_i s_i A_h(x_i)| for every head h, with one row for each draw of signs s."""
     n = problem.outputs.shape[1]
     signs = jax.random.rademacher(key, (_SIGNS, n), float)
     return problem.radius / n * jnp.linalg.norm(jnp.einsum("mi,hip->mhp", signs, problem.outputs), axis=2)
 
 
 def _of_first_heads(lengths: Float[Array, "m h"], power: int = 1) -> Float[Array, " r"]:
-    """The mean over draws of (sum over the first heads of length^power)^(1/power), for each number of heads."""
+    """Return, for each number of heads, the mean over draws of (sum over the first heads of
+    length^power)^(1/power).
+    """
     sums = jnp.cumsum(lengths**power, axis=1) ** (1 / power)
     return sums.mean(axis=0)[jnp.asarray(_HEADS, int) - 1]
 
@@ -51,12 +53,12 @@ class HeadComplexity(Claim[HeadOutputs]):
         "the complexity grows like the root of the number of heads", lambda exponent, problem: exponent - 0.5
     )
     controls = "the Rademacher complexity of a layer of attention heads"
-    unexplained = "heads that learn the same thing; the dependence on depth"
+    unexplained = "heads that learn the same thing, and the dependence on depth"
     trials = 96
     predict = 1.0
 
     def measure(self, problem: HeadOutputs, key: Key[Array, ""]) -> Array:
-        """As the mean over signs of the supremum."""
+        """Return the mean over signs of the supremum over the functions."""
         return _of_first_heads(_signed_lengths(problem, key))
 
 
@@ -72,7 +74,7 @@ class JointHeadComplexity(Claim[HeadOutputs]):
     """
 
     title = "The complexity of jointly bounded heads grows as the root of their number"
-    source = Source("foundation2025", "(16)", note="the order in h, with a joint norm")
+    source = Source("foundation2025", "(16)", note="the order in the number of heads, with a joint norm")
     population = RandomHeads()
     # the mean length of one head is up to 0.8 of its root mean square, but that of many heads is not; this changes the
     # slope by 0.05 between 1 and 16
@@ -86,5 +88,5 @@ class JointHeadComplexity(Claim[HeadOutputs]):
     predict = 0.5
 
     def measure(self, problem: HeadOutputs, key: Key[Array, ""]) -> Array:
-        """As the mean over signs of the supremum."""
+        """Return the mean over signs of the supremum over the functions."""
         return _of_first_heads(_signed_lengths(problem, key), power=2)

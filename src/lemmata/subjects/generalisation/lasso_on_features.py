@@ -31,19 +31,19 @@ def length_bound(
     penalty: Float[Array, ""] | float,
     excess: Float[Array, "*c"] | float,
 ) -> Float[Array, "*c"]:
-    """4 |rho*|_1 + C_F + 4 epsilon_opt/lambda (li2025incontext, inequality 88).
+    """Return 4 |rho*|_1 + C_F + 4 epsilon_opt/lambda, the bound on |rho|_1 (li2025incontext, inequality 88).
 
     Args:
         reference: |rho*|_1.
-        cost: C_F.
-        penalty: lambda.
-        excess: epsilon_opt.
+        cost: C_F, the Barron parameter.
+        penalty: lambda, the penalty of the Lasso.
+        excess: epsilon_opt, the objective at rho minus the objective at rho*.
     """
     return 4 * reference + cost + 4 * jnp.asarray(excess) / penalty
 
 
 class AbstractEstimateClaim(Claim[FinitePopulation]):
-    """Statements about five estimates, each with its own epsilon_opt."""
+    """Shared parts of the claims about five estimates, each of which has its own epsilon_opt."""
 
     population = FinitePopulations(least=sufficient_penalty)
     relation = AtMost()
@@ -63,11 +63,14 @@ class LengthOfEstimates(AbstractEstimateClaim):
     """
 
     title = "Coefficients with a nearly minimal Lasso objective are short"
-    source = Source("li2025incontext", "Lemma 2", "(37)", note="with the constants of (88)")
+    source = Source("li2025incontext", "Lemma 2", "(37)", note="with the constants in (88)")
     control = Control(
-        "epsilon_opt/(2 lambda) is enough",
+        "|rho|_1 is at most epsilon_opt/(2 lambda)",
         lambda bound, problem: bound - 7 / 2 * problem.excess / problem.penalty,
-        loose="the bound is loose by a factor of at least 4: epsilon_opt/lambda would be enough on these estimates",
+        loose=(
+            "the bound is at least 4 times too large, because these estimates have |rho|_1 of at most "
+            "epsilon_opt/lambda"
+        ),
     )
     expected = Status.VACUOUS
 
@@ -78,7 +81,7 @@ class LengthOfEstimates(AbstractEstimateClaim):
         return jnp.abs(problem.estimates).sum(axis=1)
 
     def trivial(self, problem: FinitePopulation) -> Array:
-        """(l(rho*) + epsilon_opt)/lambda: the penalty is a part of the objective."""
+        """The penalty is a part of the objective, so |rho|_1 is at most (l(rho*) + epsilon_opt)/lambda."""
         residual = problem.y - problem.prompt @ problem.reference
         return jnp.abs(problem.reference).sum() + (jnp.mean(residual**2) + problem.excess) / problem.penalty
 
@@ -96,9 +99,9 @@ class FitOfEstimates(AbstractEstimateClaim):
     title = "The empirical risk of coefficients with a nearly minimal Lasso objective"
     source = Source("li2025incontext", "(90)", note="proof of Lemma 2")
     control = Control(
-        "half of the bound is enough",
+        "the empirical risk is at most half of the bound",
         lambda bound, problem: bound / 2,
-        loose="estimates with a good objective fit better than rho* does: the first estimate never needs half of "
+        loose="estimates with a good objective fit better than rho*, so the first estimate is always below half of "
         "the bound",
     )
     trivial = "coefficients of any length can fit arbitrarily badly"
@@ -133,7 +136,7 @@ class RiskOfEstimates(AbstractEstimateClaim):
     control = Control(
         "the risk is at most epsilon²/N + epsilon_opt",
         lambda bound, problem: problem.discretisation**2 / problem.examples + problem.excess,
-        loose="the bound is thousands of times the risk, so no near control can be refuted",
+        loose="the bound is thousands of times the risk, so no similar statement can be refuted",
     )
     expected = Status.VACUOUS
 
@@ -149,6 +152,6 @@ class RiskOfEstimates(AbstractEstimateClaim):
         return problem.risks()
 
     def trivial(self, problem: FinitePopulation) -> Array:
-        """The risk of the better of 0 and the best constant."""
+        """Use the better of the predictions 0 and the best constant."""
         best = jnp.minimum(jnp.mean(problem.values**2), jnp.var(problem.values))
         return jnp.full(len(problem.estimates), best)

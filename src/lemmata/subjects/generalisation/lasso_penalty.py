@@ -1,4 +1,4 @@
-"""The penalty of the theory, and the purpose of its terms in the proof of Theorem 1.
+"""The penalty that the theory sets, and the purpose of its terms in the proof of Theorem 1.
 
 This theory is about the penalty of the Lasso, lambda = h^(1/3) C_F^(-1/3) e^(2/3) + h (C_F + sigma) + epsilon²/C_F.
 Here h = sqrt(log N/N) and e = h C_F (C_F + sigma) + epsilon² + n C_F²/L. The penalty is large enough to give short
@@ -33,15 +33,15 @@ ABOUT = {"tool": "statistics", "architecture": "random features", "object": "est
 
 
 class Scales(eqx.Module):
-    """The sizes that the penalty depends on.
+    """The numbers that the penalty depends on.
 
     Args:
-        cost: C_F.
-        noise: sigma.
-        discretisation: epsilon_dis.
-        examples: N.
-        layers: L.
-        number: n.
+        cost: C_F, the Barron parameter.
+        noise: sigma, the standard deviation of the noise.
+        discretisation: epsilon_dis, the misfit of the features.
+        examples: N, the number of examples.
+        layers: L, the number of layers.
+        number: n, the number of features.
     """
 
     cost: Float[Array, ""]
@@ -53,23 +53,23 @@ class Scales(eqx.Module):
 
     @property
     def order(self) -> Float[Array, ""]:
-        """H = sqrt(log N/N)."""
+        """The order h = sqrt(log N/N)."""
         return jnp.sqrt(jnp.log(self.examples) / self.examples)
 
     @property
     def accuracy(self) -> Float[Array, ""]:
-        """E = h C_F (C_F + sigma) + epsilon_dis² + n C_F²/L (li2025incontext, equation 58c)."""
+        """The accuracy e = h C_F (C_F + sigma) + epsilon_dis² + n C_F²/L (li2025incontext, equation 58c)."""
         product = self.order * self.cost * (self.cost + self.noise)
         return product + self.discretisation**2 + self.number * self.cost**2 / self.layers
 
     def penalty(self) -> Float[Array, ""]:
-        """Lambda with the constant 1."""
+        """Return lambda with the constant 1."""
         sizes = {"examples": self.examples, "layers": self.layers, "number": self.number}
         return penalty_of_theory(self.cost, self.noise, self.discretisation, **sizes)
 
 
 class LognormalScales(Population[Scales]):
-    """Lognormal C_F. The medians of sigma and epsilon_dis are a hundredth of it."""
+    """Problems with lognormal C_F. The medians of sigma and epsilon_dis are a hundredth of C_F."""
 
     free = ("cost",)
 
@@ -82,7 +82,9 @@ class LognormalScales(Population[Scales]):
         return Scales(cost, cost * noise / 100, cost * misfit / 100, setting["N"], setting["L"], setting["n"])
 
     def hypotheses(self, problem: Scales) -> list[Hypothesis]:
-        return [Hypothesis("C_F is positive", problem.cost, ">", 0.0, "the bound has negative powers of it")]
+        return [
+            Hypothesis("C_F is positive", problem.cost, ">", 0.0, "the bound contains negative powers of this number")
+        ]
 
 
 _INVERSE_SCALES = (1.0, 8.0, 64.0, 512.0)
@@ -104,12 +106,12 @@ class PenaltyIsAffordable(Claim[Scales]):
     population = LognormalScales()
     relation = AtMost()
     control = Control(
-        "h C_F²/4 in place of h C_F²/3 is enough",
+        "the bound holds with h C_F²/4 instead of h C_F²/3",
         lambda bound, problem: bound - problem.order * problem.cost**2 / 12,
     )
     controls = "the penalty of the Lasso"
     unexplained = "its constants"
-    trivial = "a penalty has no bound of its own"
+    trivial = "without the theory, a penalty can be arbitrarily large"
 
     def predict(self, problem: Scales) -> Array:
         product = problem.order * problem.cost * (problem.cost + problem.noise)
@@ -121,7 +123,7 @@ class PenaltyIsAffordable(Claim[Scales]):
 
 
 class AbstractSquareClaim(Claim[Scales]):
-    """Statements of the form bound <= C lambda², judged as all outputs are measured in a smaller and smaller unit."""
+    """Shared parts of claims of the form bound <= C lambda², which are tested as the unit of all outputs shrinks."""
 
     population = LognormalScales()
     relation = Rate("1/unit", _INVERSE_SCALES, upper=True)
@@ -137,7 +139,7 @@ class AbstractSquareClaim(Claim[Scales]):
         """The power of e in the bound."""
 
     def measure_at(self, problem: Scales, key: Key[Array, ""], rung: float) -> Array:
-        """h^(2/3) C_F^(-2/3) e^power over lambda² in this unit."""
+        """Return h^(2/3) C_F^(-2/3) e^power / lambda² in this unit."""
         sizes = {name: getattr(problem, name) / rung for name in ("cost", "noise", "discretisation")}
         scaled = dataclasses.replace(problem, **sizes)
         return jnp.cbrt(scaled.order / scaled.cost) ** 2 * scaled.accuracy**self.power / scaled.penalty() ** 2
@@ -162,7 +164,7 @@ class SquareOfThePenaltyAsPrinted(AbstractSquareClaim):
         62335,
         "ccd471889d8bdabe",
         says="lambda² is at least of the order of the square of its first term; the power 2/3 is a misprint",
-        right_if="the power of e is 4/3, as in the line (65) that this is a reason for",
+        right_if="the power of e is 4/3, as in line (65), which this line should justify",
         formula="lambda² >~ (log N/N)^(1/3) C_F^(-2/3) e^(2/3)",
     )
     expected = Status.REFUTED

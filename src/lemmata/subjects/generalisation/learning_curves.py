@@ -26,7 +26,7 @@ RESAMPLES = 4
 
 @eqx.filter_jit
 def pooled(problem: Regression) -> tuple[Float[Array, "N N"], Float[Array, "N k"]]:
-    """The Gram matrix and the targets of training and held-out rows together."""
+    """Return the Gram matrix and the targets of training and held-out rows together."""
     points = jnp.concatenate([problem.x, problem.x_test])
     return gram(problem.kernel, points), jnp.concatenate([problem.y, problem.y_test])
 
@@ -34,7 +34,9 @@ def pooled(problem: Regression) -> tuple[Float[Array, "N N"], Float[Array, "N k"
 def held_out_error(
     matrix: Float[np.ndarray, "N N"], y: Float[np.ndarray, "N k"], ridge: float, train: np.ndarray
 ) -> float:
-    """Squared error (summed over outputs) on the rows that do not train, by solving for the coefficients."""
+    """Return the squared error, summed over outputs, on the rows that are not trained on, by solving for the
+    coefficients.
+    """
     test = np.setdiff1d(np.arange(len(y)), train)
     coefficients = np.linalg.solve(matrix[np.ix_(train, train)] + ridge * np.eye(len(train)), y[train])
     return float(np.mean(np.sum((y[test] - matrix[np.ix_(test, train)] @ coefficients) ** 2, axis=1)))
@@ -67,7 +69,7 @@ class LearningCurveEstimate(Claim[Regression]):
     """
 
     title = "The learning curve of kernel ridge regression from eigenvalues and targets"
-    source = Source("simon2023eigenlearning", "Section 4", note="in the form for a finite set of rows")
+    source = Source("simon2023eigenlearning", "Section 4", note="in its form for a finite set of rows")
     population = KernelRegressions(
         Integer(60, 60, 300, "training rows, as many as held-out rows"),
         held_out=1,
@@ -80,10 +82,10 @@ class LearningCurveEstimate(Claim[Regression]):
     # 4.5 % at n = 40, 2.8 % at 80, 1.7 % at 160. On other problems (other kernels, ridges, targets), the mean is above
     # the estimate by the same amount or more. So the allowance is two-sided.
     relation = EqualInMean(margin=4 / 60, resolution=0.03)
-    control = Control("no correction is needed for the finite number of rows", _infinite_population)
+    control = Control("the estimate needs no correction for the finite number of rows", _infinite_population)
     controls = "the mean held-out squared error of kernel ridge regression"
     unexplained = (
-        "fits of smooth kernels that nearly interpolate; rows of very large leverage; rows from another distribution"
+        "nearly interpolating fits of smooth kernels, rows of very large leverage, and rows from another distribution"
     )
     trials = 100
     traced = False
@@ -92,7 +94,7 @@ class LearningCurveEstimate(Claim[Regression]):
         matrix, _ = pooled(problem)
         values, diagonal = jnp.linalg.eigvalsh(matrix), jnp.diagonal(matrix)
         share = diagonal.max() / diagonal.sum()
-        alone = "a row that carries a mode alone is not independent of the eigenvectors"
+        alone = "if one row makes up a mode, the training rows are not independent of the eigenvectors"
         return [
             Hypothesis("training rows", len(values) // 2, ">=", 10, "the estimate has an error of O(1/n)"),
             Hypothesis(
@@ -100,20 +102,22 @@ class LearningCurveEstimate(Claim[Regression]):
                 problem.ridge,
                 ">",
                 rounding_floor(values),
-                "then the fit is unique",
+                "so that the fit is unique",
             ),
             Hypothesis("no row dominates (largest share of the trace)", share, "<=", 0.25, alone),
-            Hypothesis.unchecked("the fit is not near interpolation", "no threshold for ridge and noise is known"),
+            Hypothesis.unchecked(
+                "the fit is not near interpolation", "no threshold for the ridge and the noise is known"
+            ),
             Hypothesis.unchecked("rows are exchangeable", "pooled rows do not show a shift between them"),
         ]
 
     def predict(self, problem: Regression) -> Array:
-        """From the eigensystem of all rows."""
+        """Compute the estimate from the eigensystem of all rows."""
         matrix, y = pooled(problem)
         return deterministic_equivalent(spectrum(matrix), y, [len(y) // 2], problem.ridge).error[0]
 
     def measure(self, problem: Regression, key: Key[Array, ""]) -> Array:
-        """Mean over four random halves that train."""
+        """Average over four random training halves."""
         matrix, y = (np.asarray(array) for array in pooled(problem))
         orders = [jax.random.permutation(part, len(y)) for part in jax.random.split(key, RESAMPLES)]
         halves = [np.sort(np.asarray(order)[: len(y) // 2]) for order in orders]

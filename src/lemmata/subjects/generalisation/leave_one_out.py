@@ -1,4 +1,4 @@
-"""Leave-one-out: n refits at the cost of one.
+"""Leave-one-out: the errors of n refits at the cost of one fit.
 
 This theory gives the exact error of kernel ridge regression on a row that was left out. It assumes squared loss and the
 same ridge in every refit. It does not explain how far the leave-one-out error is from the error on new data.
@@ -17,11 +17,11 @@ from lemmata.solvers import leave_one_out_residuals
 ABOUT = {"tool": "linear algebra", "architecture": "kernel method", "object": "generalisation"}
 
 REFITS = 20
-"""On many rows, only the first ones are refitted."""
+"""If there are more rows than this, only the first rows are left out."""
 
 
 def naive_leave_one_out_residuals(problem: Regression, refits: int) -> np.ndarray:
-    """y_i minus the prediction at x_i of a fit to the other rows, for the first rows, one refit each."""
+    """Return y_i minus the prediction at x_i of a fit to the other rows, with one refit for each of the first rows."""
     matrix, y = np.asarray(problem.gram), np.asarray(problem.y)
     residuals = []
     for row in range(min(refits, len(y))):
@@ -43,7 +43,7 @@ class LeaveOneOutIdentity(Claim[Regression]):
 
         y_i - f_(-i)(x_i) = [(K + ridge I)^-1 y]_i / [(K + ridge I)^-1]_ii
 
-    if every fit has the same ridge on the diagonal. On large problems the first 20 rows are left out in turn.
+    if every fit has the same ridge on the diagonal. On large problems only the first 20 rows are left out in turn.
     """
 
     title = "The leave-one-out residuals of kernel ridge regression in closed form"
@@ -54,7 +54,7 @@ class LeaveOneOutIdentity(Claim[Regression]):
     # a residual is a sum over all rows that cancels; a residual that is small by accident has the error of the largest
     # one
     relation = Equal(block=2)
-    control = Control("the mean of the diagonal can replace each of its entries", _averaged)
+    control = Control("each entry of the diagonal can be replaced by the mean of the diagonal", _averaged)
     controls = "the error on each row when it is left out of the fit"
     unexplained = "how far leave-one-out is from the error on new data"
     traced = False
@@ -65,14 +65,16 @@ class LeaveOneOutIdentity(Claim[Regression]):
         return [Hypothesis(name, values[0], ">", rounding_floor(values), why)]
 
     def predict(self, problem: Regression) -> Array:
-        """From one factorisation."""
+        """Compute all residuals from one factorisation."""
         return leave_one_out_residuals(problem.gram, problem.y, problem.ridge)[:REFITS]
 
     def measure(self, problem: Regression, key: Key[Array, ""]) -> Array:
         return jnp.asarray(naive_leave_one_out_residuals(problem, REFITS))
 
     def condition(self, problem: Regression) -> Array:
-        """kappa of K + ridge I, times how much larger |coefficients| / [(K + ridge I)^-1]_ii is than the residuals."""
+        """Return the condition number of K + ridge I, times |coefficients| / [(K + ridge I)^-1]_ii over the
+        residuals.
+        """
         regularised = problem.gram + problem.ridge * jnp.eye(len(problem.y))
         values, inverse = jnp.linalg.eigvalsh(regularised), jnp.linalg.inv(regularised)
         coefficients, weights = inverse @ problem.y, jnp.diagonal(inverse)

@@ -1,4 +1,5 @@
-"""Margins of linear rules: how many rows can be labelled in every way with a margin, and what follows for new rows.
+"""Margins of linear rules: how many rows can be labelled in every way with a margin, and which bound follows for new
+rows.
 
 This theory bounds the error of linear rules by their length, the length of the rows and a margin, without the
 dimension. It assumes that the margin is fixed before the rows. It does not explain rules without a margin, for which
@@ -17,7 +18,7 @@ from lemmata.engine.problems.margin_rows import LabelledPoints, MarginRows, Orth
 
 ABOUT = {"tool": "empirical processes", "architecture": "linear model", "object": "generalisation"}
 
-_SHATTERING = Source("bartlett1999", note="main result, with the points that attain it")
+_SHATTERING = Source("bartlett1999", note="main result, with points that attain the bound")
 
 
 def _complexity(problem: MarginRows) -> Array:
@@ -41,11 +42,11 @@ class LinearMarginBound(Claim[MarginRows]):
     """
 
     title = "The margin bound for linear rules of bounded length"
-    source = Source("mohri2018", "Corollary 5.11", note="for the margin loss itself")
+    source = Source("mohri2018", "Corollary 5.11", note="for the margin loss instead of the error")
     population = SphericalMarginRows()
     relation = AtMost(delta=0.05)
     control = Control(
-        "a quarter of the complexity is enough", lambda value, problem: _complexity(problem) / 4 + _chance(problem)
+        "a quarter of the first term is enough", lambda value, problem: _complexity(problem) / 4 + _chance(problem)
     )
     controls = "the error of linear rules of bounded length on new rows, in any dimension"
     unexplained = "margins below 2 L R/sqrt(n), for which the bound is vacuous"
@@ -61,9 +62,10 @@ class LinearMarginBound(Claim[MarginRows]):
 
 
 def margins_of_labellings(x: np.ndarray) -> np.ndarray:
-    """max over |w| = 1 of min_i s_i <w, x_i> for all signs s with s_1 = 1. The other signs are the negatives of these.
+    """Return max over |w| = 1 of min_i s_i <w, x_i> for all sign vectors s with s_1 = 1. The other sign vectors are
+    their negatives.
 
-    The shortest v with s_i <v, x_i> >= 1 for all i is found by non-negative least squares (Lawson and Hanson); the
+    The shortest v with s_i <v, x_i> >= 1 for all i is found by non-negative least squares (Lawson and Hanson). The
     margin is 1/|v|.
     """
     found = []
@@ -81,7 +83,7 @@ class FatShattering(Claim[LabelledPoints]):
 
         n^(-1/2)
 
-    and at no larger one. For every labelling s, the linear function w = n^(-1/2) sum_i s_i x_i has this margin. No
+    and at no larger margin. For every labelling s, the linear function w = n^(-1/2) sum_i s_i x_i has this margin. No
     labelling has a larger margin.
     """
 
@@ -102,7 +104,7 @@ class FatShattering(Claim[LabelledPoints]):
         return jnp.asarray([margins.min(), margins.max()])
 
     def condition(self, problem: LabelledPoints) -> Array:
-        """Sums over points."""
+        """Allow for the rounding error of sums over points."""
         return jnp.asarray(float(len(problem.x)))
 
 
@@ -132,10 +134,10 @@ class FatShatteringRadius(Claim[LabelledPoints]):
         return jnp.asarray(margins_of_labellings(np.asarray(problem.x)).min())
 
     def trivial(self, problem: LabelledPoints) -> Array:
-        """The length of the shortest point."""
+        """A margin is at most the length of the shortest point."""
         return jnp.asarray(np.linalg.norm(np.asarray(problem.x), axis=1).min())
 
     def condition(self, problem: LabelledPoints) -> Array:
-        """The condition number for orthonormal points, times the condition number of the points."""
+        """Multiply the condition for orthonormal points by the condition number of the points."""
         values = np.linalg.svd(np.asarray(problem.x), compute_uv=False)
         return jnp.asarray(len(problem.x) * values[0] / values[-1])

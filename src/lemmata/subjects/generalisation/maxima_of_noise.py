@@ -1,7 +1,7 @@
 """Maxima and sums of noise in the proof of Lemma 6, as functions of the numbers of features and examples.
 
-This theory is about the correlation of noise with the worst of n features, and with the misfit of rho*. It assumes
-independent noise with normal tails. It does not explain where the growth of the maximum stops.
+This theory is about the correlation of noise with the worst of n features, and with the misfit of the coefficients
+rho*. It assumes independent noise with normal tails. It does not explain where the growth of the maximum stops.
 
 The source bounds the maximum over n features by sqrt(log N/N). The maximum grows like sqrt(log n/N), until n features
 exhaust the patterns that ramps in d dimensions have on N points. So the hidden constant depends on d, or n is at most a
@@ -32,7 +32,7 @@ class MaximumOverFeatures(Claim[NoiseOnFeatures]):
     """
 
     title = "The correlation of noise with the worst of n features grows at most like sqrt(log n)"
-    source = Source("li2025incontext", "(96)", note="proof of Lemma 6, the maximum over features")
+    source = Source("li2025incontext", "(96)", note="proof of Lemma 6, for the maximum over features")
     population = SpherePoints()
     relation = Rate("n", _FEATURES, upper=True, margin=0.03, resolution=0.03)
     control = Control(
@@ -45,14 +45,16 @@ class MaximumOverFeatures(Claim[NoiseOnFeatures]):
     predict = 0.0
 
     def measure(self, problem: NoiseOnFeatures, key: Key[Array, ""]) -> Array:
-        """The largest correlation with one of the first n features, over the square root of the logarithm."""
+        """Return the largest correlation with one of the first n features, divided by sqrt(log(2(n+1)))."""
         found = jnp.abs(problem.noise[0] @ problem.features) / problem.noise.shape[1]
         largest = jnp.stack([found[: int(number)].max() for number in _FEATURES])
         return largest / jnp.sqrt(jnp.log(2 * (jnp.asarray(_FEATURES) + 1)))
 
 
 class AbstractNoiseSumClaim(Claim[NoiseOnMisfit]):
-    """Statements about the third term of the decomposition at rho = rho*, along numbers of examples."""
+    """Shared parts of the claims about the third term of the decomposition at rho = rho*, for several numbers of
+    examples.
+    """
 
     population = BoundedMisfits()
     relation = Rate("N", _EXAMPLES, margin=0.1)
@@ -64,7 +66,7 @@ class AbstractNoiseSumClaim(Claim[NoiseOnMisfit]):
 
 
 def _mean_sum(problem: NoiseOnMisfit, rung: float) -> Array:
-    """Mean size of 2 sum z_i (f(x_i) - phi_i rho*) over the first N examples."""
+    """Return the mean of |2 sum_i z_i (f(x_i) - phi_i rho*)|, where the sum is over the first N examples."""
     products = problem.noise * problem.misfit
     return 2 * jnp.abs(products[:, : int(rung)].sum(axis=1)).mean()
 
@@ -84,7 +86,7 @@ class NoiseSumAsPrinted(AbstractNoiseSumClaim):
         101807,
         "15c518e5f3aecfbf",
         says="the third term, the noise in the fit, is of the order sqrt(log N/N); that (91) lacks 1/N is a misprint",
-        right_if="E_3 is defined with the factor 1/N, which the first line of (96) puts in",
+        right_if="E_3 is defined with the factor 1/N, as the first line of (96) includes it",
         formula="2 |sum_i z_i (f(x_i) - phi_i' rho)| <~ sqrt(log N/N) sigma (eps_dis + |rho - rho*|_1)",
     )
     expected = Status.REFUTED

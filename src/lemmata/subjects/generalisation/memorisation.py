@@ -1,4 +1,4 @@
-"""Random labels: no learner can predict them, and fitting them measures the complexity of a class.
+"""Random labels. No learner can predict them, and how well a class fits them measures its complexity.
 
 This theory is about errors on random labels. No learner predicts labels that it has not seen. The best fit to random
 labels gives the Rademacher complexity. A network with twice as many weights as rows fits any labels. The theory does
@@ -31,7 +31,7 @@ def _signs(n: int) -> Float[np.ndarray, "labellings n"]:
 
 
 def _expected_error(problem: Lunch) -> Array:
-    """Over all labellings of the 2 m points and all samples of m of them with replacement."""
+    """Average the error over all labellings of the 2 m points and all samples of m points with replacement."""
     points = len(problem.bias)
     m = points // 2
     kinds = list(itertools.combinations_with_replacement(range(points), m))
@@ -58,13 +58,11 @@ class NoFreeLunch(Claim[Lunch]):
     """
 
     title = "The expected error of every consistent learner on random labels"
-    source = Source("emergence2026", "Figure 7.11", note="the mean over labellings of a shattered set, exactly")
+    source = Source("emergence2026", "Figure 7.11", note="the exact mean over labellings of a shattered set")
     stated = Kind.OWN
     population = Learners(consistent=1.0)
     relation = Equal()
-    control = Control(
-        "the error is that after 2 m draws: (1/2)(1 - 1/(2 m))^(2 m)", lambda error, problem: 2 * error**2
-    )
+    control = Control("the error is (1/2)(1 - 1/(2 m))^(2 m), as after 2 m draws", lambda error, problem: 2 * error**2)
     controls = "the error of consistent learners if every labelling is possible"
     unexplained = "labellings that are not equally likely"
 
@@ -110,12 +108,12 @@ class RandomLabelIdentity(Claim[SignClass]):
     """
 
     title = "The least training error on random labels gives the Rademacher complexity"
-    source = Source("emergence2026", "Figure 7.12", note="as a training error")
+    source = Source("emergence2026", "Figure 7.12", note="written with the training error")
     population = SignClasses()
     relation = Equal()
-    control = Control("the factor 2 can be left out: 1 - E min err", lambda value, problem: (1 + value) / 2)
+    control = Control("the complexity is 1 - E min err, without the factor 2", lambda value, problem: (1 + value) / 2)
     controls = "the Rademacher complexity of a class of classifiers"
-    unexplained = "training that does not find the least error, which bounds the complexity only from below"
+    unexplained = "training that does not find the least error, and so gives only a lower bound on the complexity"
 
     def predict(self, problem: SignClass) -> Array:
         labels = _signs(problem.answers.shape[1])
@@ -127,12 +125,14 @@ class RandomLabelIdentity(Claim[SignClass]):
         return jnp.mean(jnp.max(signs @ problem.answers.T, axis=1)) / signs.shape[1]
 
     def condition(self, problem: SignClass) -> Array:
-        """The complexity of few classifiers is a small difference of 1 and an error near 1/2."""
+        """Allow for cancellation: the complexity of few classifiers is a small difference of 1 and twice an error near
+        1/2.
+        """
         return 1 / jnp.maximum(self.predict(problem), 1e-15)
 
 
 def _memorising(projections: Array, y: Array) -> tuple[Array, Array]:
-    """Thresholds b and weights w with y_i = sum_j w_j max(p_i - b_j, 0) at sorted projections p_i.
+    """Return thresholds b and weights w with y_i = sum_j w_j max(p_i - b_j, 0) at sorted projections p_i.
 
     With b_1 < p_1 < b_2 < p_2 < ... the matrix max(p_i - b_j, 0) is lower triangular with a positive diagonal.
     """
@@ -143,7 +143,7 @@ def _memorising(projections: Array, y: Array) -> tuple[Array, Array]:
 
 
 def _fitted(problem: Memorised, every: int = 1) -> tuple[Array, Array]:
-    """The network that memorises every such row in the order of the projections."""
+    """Return the network that memorises every `every`-th row, in the order of the projections."""
     projections = problem.x @ problem.direction
     order = jnp.argsort(projections)[::every]
     return _memorising(projections[order], problem.y[order])
@@ -177,11 +177,11 @@ class MemorisingNetwork(Claim[Memorised]):
     )
     relation = Equal(block=1)
     control = Control(
-        "half as many units are enough, built from every second row",
+        "half as many units, built from every second row, fit all targets",
         lambda targets, problem: _answers(problem, _fitted(problem, 2)),
     )
     controls = "whether a network can fit random targets"
-    unexplained = "whether training finds the network; what it predicts on other rows"
+    unexplained = "whether training finds the network, and what the network predicts on other rows"
 
     def predict(self, problem: Memorised) -> Float[Array, " n"]:
         return problem.y
@@ -190,7 +190,7 @@ class MemorisingNetwork(Claim[Memorised]):
         return _answers(problem, _fitted(problem))
 
     def condition(self, problem: Memorised) -> Array:
-        """The solution and each answer round N terms of the size |w_j| max |<a, x>|."""
+        """Allow for rounding of N terms of the size |w_j| max |<a, x>|, in the solution and in each answer."""
         thresholds, weights = _fitted(problem)
         size = jnp.abs(problem.x @ problem.direction).max() + jnp.abs(thresholds).max()
         return jnp.abs(weights).sum() * size / jnp.abs(problem.y).max()
@@ -210,14 +210,14 @@ class ChanceOnRandomLabels(Claim[Rows]):
     source = Source("emergence2026", "Figure 7.13", note="for a wide hidden layer and gradient descent with Adam")
     population = Drawn(Rows, finite, n=rows(10, corners=(8, 12)), d=dimension(5, corners=(5, 10)), x=normal("n", "d"))
     relation = EqualInMean(margin=0.01, resolution=0.09)
-    control = Control("the gap is a quarter: memory helps half of the time", lambda gap, problem: gap / 2)
+    control = Control("the gap is a quarter, as if memory helped half of the time", lambda gap, problem: gap / 2)
     controls = "the gap between training and test error of networks that memorise"
     unexplained = "why the same network generalises if the labels depend on the rows"
     trials = 64
     predict = 0.5
 
     def measure(self, problem: Rows, key: Key[Array, ""]) -> Array:
-        """Training on all rows at once, and then an evaluation on fresh rows."""
+        """Train on all rows at once, and evaluate on fresh rows."""
         n, d = problem.x.shape
         label_key, first_key, last_key, fresh_key = jax.random.split(key, 4)
         labels = jax.random.rademacher(label_key, (n + _FRESH,), float)

@@ -1,7 +1,7 @@
-"""Networks of bounded norms: a complexity that grows with the root of the depth and not with the width.
+"""Networks with layers of bounded norm. Their complexity grows with the root of the depth and not with the width.
 
-This theory bounds how well networks agree with random signs, by the product of the Frobenius norms of their layers. It
-does not explain networks whose product of norms is large, as it is for trained networks.
+This theory bounds how well networks can fit random signs, by the product of the Frobenius norms of their layers. It
+does not explain networks with a large product of norms, such as trained networks.
 """
 
 import equinox as eqx
@@ -15,14 +15,18 @@ ABOUT = {"tool": "empirical processes", "architecture": "dense network", "object
 
 
 class NormBall(eqx.Module):
-    """Networks W_L relu(... relu(W_1 x)) of one output without intercepts, |W_l|_F at most norms[l], on points."""
+    """Networks W_L relu(... relu(W_1 x)) with one output and no intercepts, where |W_l|_F is at most norms[l], on
+    points x.
+    """
 
     x: Float[Array, "n d"]
     norms: Float[Array, " L"]
 
 
 class NormBalls(Population[NormBall]):
-    """Norms between 1.5 and 2.5. Half of the problems have normal points, the others have points on one line."""
+    """Networks with norms between 1.5 and 2.5. Points are normal in half of the problems, and on one line in the
+    others.
+    """
 
     free = ("x", "norms")
     settings = Space(
@@ -39,17 +43,21 @@ class NormBalls(Population[NormBall]):
         return NormBall(x, jax.random.uniform(norm_key, (setting["layers"],), minval=1.5, maxval=2.5))
 
     def hypotheses(self, problem: NormBall) -> list[Hypothesis]:
-        return [Hypothesis("the norms are positive", problem.norms.min(), ">", 0.0, "each layer lies in a ball")]
+        return [
+            Hypothesis(
+                "the norms are positive", problem.norms.min(), ">", 0.0, "each layer lies in a ball of this radius"
+            )
+        ]
 
 
 _SIGNS, _STARTS, _MOVES = 128, 3, 6
 
 
 def attained_by_one_path(x: Float[Array, "n d"], signs: Float[Array, "m n"], key: Key[Array, ""]) -> Float[Array, " m"]:
-    """The largest sum_i s_i relu(<v, x_i>) that is found over unit vectors v, for each row of signs.
+    """Search for the largest sum_i s_i relu(<v, x_i>) over unit vectors v, for each row of signs s.
 
-    The sum is linear if the same points are positive. v moves to the gradient there, from several starts, and the best
-    observed place counts.
+    The sum is linear in v as long as the same points have positive products. In each step, v moves to the direction of
+    the gradient. The search has several starts, and the best value that it meets counts.
     """
     starts = jax.random.normal(key, (_STARTS, x.shape[1]))
     starts = jnp.concatenate([starts, jnp.sign(starts[:1]) * x[:1], -x[:1]])
@@ -84,12 +92,15 @@ class NormBasedDepth(Claim[NormBall]):
     population = NormBalls()
     relation = AtMost()
     control = Control(
-        "the norms of the layers can be left out",
+        "the bound holds without the norms of the layers",
         lambda value, problem: value / jnp.prod(problem.norms),
-        loose="the theorem's constant, 2.7 to 4, is that many times what is attained, and no nearer statement fails",
+        loose=(
+            "the bound is 2.7 to 4 times what these networks attain, which is the theorem's constant, so "
+            "no similar statement fails"
+        ),
     )
     controls = "how well networks of any width agree with random signs"
-    unexplained = "by how much the factor of the depth can be improved; networks of several units may attain more"
+    unexplained = "by how much the factor of the depth can be improved, as networks with more units may attain more"
 
     def predict(self, problem: NormBall) -> Array:
         layers, n = len(problem.norms), len(problem.x)
@@ -97,7 +108,7 @@ class NormBasedDepth(Claim[NormBall]):
         return constant * jnp.prod(problem.norms) * jnp.linalg.norm(problem.x) / n
 
     def measure(self, problem: NormBall, key: Key[Array, ""]) -> Array:
-        """The mean over random signs, less four of its standard errors."""
+        """Return the mean over random signs, minus four standard errors of this mean."""
         sign_key, start_key = jax.random.split(key)
         signs = jax.random.rademacher(sign_key, (_SIGNS, len(problem.x)), float)
         found = attained_by_one_path(problem.x, signs, start_key)

@@ -24,14 +24,14 @@ _DRAWS = 8000
 
 
 class ErrorCounts(eqx.Module):
-    """k of n rows are wrong, k binomial, for several probabilities p."""
+    """The number k of wrong rows among n, which is binomial, for several error probabilities p."""
 
     p: Float[Array, " c"]
     n: int = eqx.field(static=True)
 
 
 class BinomialErrors(Population[ErrorCounts]):
-    """Two probabilities. One is below 1/2 and the other above."""
+    """Counts for two error probabilities, one below 1/2 and one above."""
 
     free = ("p",)
     settings = Space(n=Integer(60, 1, 150, "rows", corners=(2, 120)))
@@ -46,14 +46,15 @@ class BinomialErrors(Population[ErrorCounts]):
 
 
 class BestRule(eqx.Module):
-    """Many rules that err independently with one probability. The rule with the fewest errors on the rows is chosen.
+    """Many rules that err independently with the same probability. The rule with the fewest errors on the rows is
+    chosen.
 
     Args:
-        error: the probability.
-        least: errors of the chosen one.
-        rules: how many.
-        n: rows.
-        delta: of the bound.
+        error: the error probability of each rule.
+        least: the number of errors of the chosen rule.
+        rules: the number of rules.
+        n: the number of rows.
+        delta: the failure probability of the bound.
     """
 
     error: Float[Array, ""]
@@ -64,7 +65,7 @@ class BestRule(eqx.Module):
 
 
 class BestOfManyRules(Population[BestRule]):
-    """Independent labellers that err with a probability between 0.1 and 0.3."""
+    """Independent rules that err with a probability between 0.1 and 0.3."""
 
     settings = Space(
         rules=Integer(5000, 1, 100_000, "rules", corners=(4000, 8000)),
@@ -80,23 +81,23 @@ class BestOfManyRules(Population[BestRule]):
     def hypotheses(self, problem: BestRule) -> list[Hypothesis]:
         return [
             Hypothesis.unchecked(
-                "rules and prior were fixed before the rows", "the numbers do not show how they were chosen"
+                "rules and prior were fixed before the rows", "the numbers do not show how rules and prior were chosen"
             )
         ]
 
 
 class NoisyLinearRule(eqx.Module):
-    """A linear rule learned from rows, with standard normal noise on its weights.
+    """A linear rule that is learned from rows, with standard normal noise on its weights.
 
-    Rows are standard normal; the class is the sign of <teacher, x>, wrong with probability `flips`. The weights are
-    sum_i y_i x_i, scaled to a length that was fixed beforehand.
+    Rows x are standard normal. Their class is the sign of <teacher, x>, which is flipped with probability `flips`. The
+    weights are sum_i y_i x_i, scaled to a length that was fixed beforehand.
 
     Args:
-        x, y: rows and classes -1, 1.
+        x, y: rows, and their classes -1 or 1.
         teacher: a unit vector.
-        flips: probability of a wrong class.
-        length: of the weights.
-        delta: of the bound.
+        flips: the probability of a wrong class.
+        length: the length of the weights.
+        delta: the failure probability of the bound.
     """
 
     x: Float[Array, "n d"]
@@ -113,7 +114,7 @@ class NoisyLinearRule(eqx.Module):
         return jnp.asarray(float(self.length) * total / np.linalg.norm(total))
 
     def true_error(self, key: Key[Array, ""]) -> float:
-        """The error of the noisy rule on new rows: exact in each of many directions of a row."""
+        """Return the error of the noisy rule on new rows. It is exact for each of many random directions of a row."""
         towards, beside = sphere_shadows(generator_of(key), len(self.teacher), _DRAWS)
         weights, length = np.asarray(self.weights), float(self.length)
         cosine = float(weights @ np.asarray(self.teacher)) / length
@@ -123,7 +124,7 @@ class NoisyLinearRule(eqx.Module):
 
 
 class NoisyLinearRules(Population[NoisyLinearRule]):
-    """Teachers in a few dimensions, a few wrong labels, weights of length 3 to 5."""
+    """Linear rules from teachers in a few dimensions, with a few wrong labels and weights of length 3 to 5."""
 
     settings = Space(
         n=Integer(200, 50, 2000, "rows", corners=(120, 400)),
@@ -142,7 +143,8 @@ class NoisyLinearRules(Population[NoisyLinearRule]):
     def hypotheses(self, problem: NoisyLinearRule) -> list[Hypothesis]:
         return [
             Hypothesis.unchecked(
-                "length and noise were fixed before the rows", "the numbers do not show how they were chosen"
+                "length and noise were fixed before the rows",
+                "the numbers do not show how length and noise were chosen",
             )
         ]
 
@@ -151,7 +153,7 @@ _MAURER = "maurer2004"
 
 
 def _moments(problem: ErrorCounts) -> np.ndarray:
-    """E exp(n kl(k/n || p)), the sum over all counts."""
+    """Return E exp(n kl(k/n || p)) as a sum over all counts k."""
     counts = np.arange(problem.n + 1)
     share, p = counts / problem.n, np.asarray(problem.p)[:, None]
     divergence = rel_entr(share, p) + rel_entr(1 - share, 1 - p)
@@ -159,7 +161,7 @@ def _moments(problem: ErrorCounts) -> np.ndarray:
 
 
 def _rounding(problem: ErrorCounts) -> Array:
-    """An exponential of z has the relative error eps z, and here z is at most n log(1/p)."""
+    """Allow for exponentials of z, which have the relative error eps z. Here z is at most n log(1/p)."""
     return 1.0 - problem.n * jnp.log(jnp.minimum(problem.p, 1 - problem.p)).min()
 
 
@@ -173,7 +175,7 @@ class DivergenceMoment(Claim[ErrorCounts]):
     """
 
     title = "The exponential moment of the divergence does not depend on the error probability"
-    source = Source(_MAURER, note="the quantity that the main result bounds; its second form is an identity of Abel's")
+    source = Source(_MAURER, note="the quantity that the main result bounds; the second form is an identity of Abel's")
     population = BinomialErrors()
     relation = Equal()
     control = Control("the moment is 2 sqrt(n)", lambda value, problem: 2 * jnp.sqrt(problem.n * jnp.ones(2)))
@@ -201,7 +203,7 @@ class DivergenceMomentBound(Claim[ErrorCounts]):
     population = BinomialErrors()
     relation = AtMost()
     control = Control(
-        "the moment is at most sqrt(pi n/2), its order",
+        "the moment is at most sqrt(pi n/2), its leading order",
         lambda value, problem: jnp.sqrt(jnp.pi * problem.n / 2) * jnp.ones(2),
     )
     controls = DivergenceMoment.controls
@@ -215,7 +217,7 @@ class DivergenceMomentBound(Claim[ErrorCounts]):
         return jnp.asarray(_moments(problem))
 
     def trivial(self, problem: ErrorCounts) -> Array:
-        """Each of the n + 1 terms is a probability."""
+        """The sum has n + 1 terms, and each is a probability."""
         return jnp.full(problem.p.shape, problem.n + 1.0)
 
     def condition(self, problem: ErrorCounts) -> Array:
@@ -223,7 +225,9 @@ class DivergenceMomentBound(Claim[ErrorCounts]):
 
 
 def _bound(error: float, divergence: float, n: int, delta: float) -> Array:
-    """The largest error with kl(error on the rows || error) <= (KL + ln(2 sqrt(n)/delta)) / n."""
+    """Return the largest p with kl(error || p) <= (divergence + ln(2 sqrt(n)/delta)) / n, where `error` is that on the
+    rows.
+    """
     return jnp.asarray(kl_upper(error, (divergence + np.log(2 * np.sqrt(n) / delta)) / n))
 
 
@@ -242,11 +246,11 @@ class PacBayesOfTheBest(Claim[BestRule]):
     population = BestOfManyRules()
     relation = AtMost(delta=0.05)
     control = Control(
-        "the divergence ln |H| can be left out",
+        "the bound holds without the divergence ln |H|",
         lambda value, problem: _bound(int(problem.least) / problem.n, 0.0, problem.n, problem.delta),
     )
     controls = "the error of a rule that was selected on the rows"
-    unexplained = "rules that resemble each other, which count as fewer rules"
+    unexplained = "similar rules, which count as fewer rules"
     traced = False  # the inverse of kl is NumPy's
     trivial = 0.5  # guessing
 
@@ -269,14 +273,15 @@ class PacBayesOfGaussianRules(Claim[NoisyLinearRule]):
     """
 
     title = "A PAC-Bayes bound on the error of a linear rule with Gaussian weights"
-    source = Source(_MAURER, note="main result, with the divergence of two normal laws")
+    source = Source(_MAURER, note="main result, with the divergence of two normal distributions")
     population = NoisyLinearRules()
     relation = AtMost(delta=0.05)
     control = Control(
-        "the error on the rows is already a bound", lambda value, problem: jnp.asarray(_row_error(problem))
+        "the error on new rows is at most the error on the rows",
+        lambda value, problem: jnp.asarray(_row_error(problem)),
     )
     controls = "the error of a randomised linear rule on new rows"
-    unexplained = "the rule without noise, whose error is at most twice as large and mostly smaller"
+    unexplained = "the rule without noise, whose error is mostly smaller and at most twice as large"
     traced = False  # the inverse of kl is NumPy's
     trivial = 0.5  # guessing
 

@@ -1,4 +1,4 @@
-"""Rademacher complexity: how well a class of functions could fit pure noise, and what follows for new data.
+"""Rademacher complexity: how well a class of functions could fit pure noise, and which bound follows for new data.
 
 This theory bounds the difference between training and true error for every function of a kernel ball at once. It
 assumes independent rows, a bounded Lipschitz loss and a radius fixed beforehand. It does not explain predictors that
@@ -33,23 +33,26 @@ ABOUT = {"tool": "empirical processes", "architecture": "kernel method", "object
 
 
 class KernelBall(eqx.Module):
-    """The functions of norm at most B, the radius, in a kernel's Hilbert space, by the Gram matrix of n points."""
+    """The functions of norm at most B (the radius) in a kernel's Hilbert space, given by the Gram matrix of n
+    points.
+    """
 
     matrix: Float[Array, "n n"]
     radius: Float[Array, ""]
 
 
 class BallLearning(eqx.Module):
-    """A learner in a kernel ball: n rows are drawn with replacement from a population, which defines the true error.
+    """A learner in a kernel ball. Its n rows are drawn with replacement from a population, which defines the true
+    error.
 
     Args:
         x: the points of the population.
         y: their targets.
         kernel: the kernel.
-        ridge: of the fit, which is scaled back to the ball where it is outside.
+        ridge: the ridge of the fit. A fit outside the ball is scaled back to it.
         radius: B, fixed before the rows are drawn.
-        bound: b; the loss is min(|f(x) - y|, b).
-        size: n.
+        bound: b, where the loss is min(|f(x) - y|, b).
+        size: n, the number of rows.
         delta: the failure probability.
     """
 
@@ -66,14 +69,14 @@ class BallLearning(eqx.Module):
 def ball_coefficients(
     matrix: Float[Array, "n n"], y: Float[Array, " n"], ridge: Float[Array, ""], radius: Float[Array, ""]
 ) -> Float[Array, " n"]:
-    """Coefficients (K + ridge I)^-1 y of kernel ridge regression, scaled back so that the norm is at most B."""
+    """Return the coefficients (K + ridge I)^-1 y of kernel ridge regression, scaled back to a norm of at most B."""
     coefficients = jnp.linalg.solve(matrix + ridge * jnp.eye(len(y)), y)
     norm = jnp.sqrt(jnp.maximum(coefficients @ matrix @ coefficients, 0.0))
     return coefficients * jnp.minimum(1.0, radius / jnp.where(norm > 0, norm, 1.0))
 
 
 class KernelBalls(Population[KernelBall]):
-    """Normal points in five dimensions and an exponential radius."""
+    """Balls for normal points in five dimensions, with an exponentially distributed radius."""
 
     settings = Space(n=Integer(30, 2, 400, "points"), kernel=KERNEL)
 
@@ -83,7 +86,7 @@ class KernelBalls(Population[KernelBall]):
         return KernelBall(gram(sampled_kernel(setting["kernel"], 5), points), jax.random.exponential(radius_key))
 
     def pose(self, problem: object) -> KernelBall | None:
-        """The ball that holds the kernel ridge fit to the first output."""
+        """Return the smallest ball that contains the kernel ridge fit to the first output of the user's regression."""
         if not isinstance(problem, Regression):
             return None
         matrix = problem.gram
@@ -95,16 +98,16 @@ class KernelBalls(Population[KernelBall]):
 
 
 class NoisySigns(Population[BallLearning]):
-    """Signs under noise at 1024 points in 8 dimensions, and a lengthscale so short that the ball fits noise."""
+    """Noisy signs at 1024 points in 8 dimensions, and a lengthscale that is so short that the ball fits noise."""
 
     settings = Space(
         n=Integer(100, 50, 400, "training rows"),
-        radius=Real(0.5, 0.4, 5.0, "radius of the ball over sqrt(n)"),
+        radius=Real(0.5, 0.4, 5.0, "radius of the ball, divided by sqrt(n)"),
         kernel=DEFINITE_KERNEL,
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> BallLearning:
-        """The sign of the first coordinate, blurred by normal noise."""
+        """Draw points, and label them by the sign of the first coordinate plus normal noise."""
         x_key, noise_key = jax.random.split(key)
         x = jax.random.normal(x_key, (1024, 8))
         y = jnp.sign(x[:, 0] + jax.random.normal(noise_key, (1024,)))
@@ -113,12 +116,12 @@ class NoisySigns(Population[BallLearning]):
         return BallLearning(x, y, kernel, jnp.asarray(1e-3), radius, jnp.asarray(2.0), setting["n"])
 
     def pose(self, problem: object) -> BallLearning | None:
-        """All rows of a regression are the population, and as many are drawn as it has training rows.
+        """Use all rows of the user's regression as the population, and draw as many rows as there are training rows.
 
-        Only the first output.
+        Only the first output is used.
 
-        The radius is half the norm of the kernel ridge fit to the training rows, the largest loss the range of the
-        targets.
+        The radius is half of the norm of the kernel ridge fit to the training rows. The largest loss is the range of
+        the targets.
         """
         if not isinstance(problem, Regression):
             return None
@@ -131,7 +134,9 @@ class NoisySigns(Population[BallLearning]):
     def hypotheses(self, problem: BallLearning) -> list[Hypothesis]:
         return [
             Hypothesis("the largest loss b is positive", problem.bound, ">", 0.0, "the loss is min(|f(x) - y|, b)"),
-            Hypothesis("the radius is positive", problem.radius, ">", 0.0, "the functions lie in a ball"),
+            Hypothesis(
+                "the radius is positive", problem.radius, ">", 0.0, "the functions lie in a ball of this radius"
+            ),
             Hypothesis(
                 "rows are drawn from a larger population",
                 problem.size,
@@ -140,7 +145,8 @@ class NoisySigns(Population[BallLearning]):
                 "the population defines the true error",
             ),
             Hypothesis.unchecked(
-                "radius and loss were fixed before the rows were drawn", "the numbers do not show how they were chosen"
+                "radius and loss were fixed before the rows were drawn",
+                "the numbers do not show how radius and loss were chosen",
             ),
         ]
 
@@ -149,18 +155,18 @@ DRAWS = 1024
 
 
 def rademacher_bound(trace: Float[Array, ""], radius: Float[Array, ""] | float, size: int) -> Float[Array, ""]:
-    """B sqrt(tr K) / n, a bound on the Rademacher complexity of {f: |f|_H <= B} on n points."""
+    """Return B sqrt(tr K) / n, a bound on the Rademacher complexity of {f: |f|_H <= B} on n points."""
     return radius * jnp.sqrt(trace) / size
 
 
 def signed_suprema(problem: KernelBall, signs: Float[Array, "m n"]) -> Float[Array, " m"]:
-    """sup over the ball of (1/n) sum_i s_i f(x_i), which is (B/n) sqrt(s' K s), for each row of signs."""
+    """Return the supremum over the ball of (1/n) sum_i s_i f(x_i), (B/n) sqrt(s' K s), for each row s of signs."""
     quadratic = jnp.sum((signs @ problem.matrix) * signs, axis=1)
     return problem.radius / len(problem.matrix) * jnp.sqrt(jnp.maximum(quadratic, 0.0))
 
 
 def generalisation_gap(problem: BallLearning, key: Key[Array, ""]) -> Float[Array, ""]:
-    """True minus training error of the learner, on rows drawn with replacement."""
+    """Train the learner on rows drawn with replacement, and return its true error minus its training error."""
     rows = jax.random.choice(key, len(problem.x), (problem.size,))
     cross = gram(problem.kernel, problem.x, problem.x[rows])
     coefficients = ball_coefficients(cross[rows], problem.y[rows], problem.ridge, problem.radius)
@@ -182,7 +188,7 @@ class KernelBallRademacher(Claim[KernelBall]):
     population = KernelBalls()
     relation = AtMost()
     # Khintchine's inequality with Szarek's constant, E sqrt(s' K s) >= sqrt(tr K / 2), makes this false
-    control = Control("half of the trace is enough: B sqrt(tr K / 2) / n", lambda bound, problem: bound / jnp.sqrt(2.0))
+    control = Control("half of the trace is enough, B sqrt(tr K / 2) / n", lambda bound, problem: bound / jnp.sqrt(2.0))
     controls = "how well the ball correlates with random signs on the given points"
     unexplained = "how large the norm of a learned function is"
 
@@ -190,7 +196,9 @@ class KernelBallRademacher(Claim[KernelBall]):
         return rademacher_bound(jnp.trace(problem.matrix), problem.radius, len(problem.matrix))
 
     def measure(self, problem: KernelBall, key: Key[Array, ""]) -> Array:
-        """The mean over random signs, less four of its standard errors: sampling must not be held against the bound."""
+        """Return the mean over random signs, minus four standard errors, so that sampling noise does not count against
+        the bound.
+        """
         signs = jax.random.rademacher(key, (DRAWS, len(problem.matrix)), float)
         suprema = signed_suprema(problem, signs)
         return suprema.mean() - 4 * suprema.std(ddof=1) / jnp.sqrt(DRAWS)
@@ -245,14 +253,14 @@ class PrintedGeneralisationInequality(Claim[BallLearning]):
         formula="exp(-n eps²/(2 R²))",
     )
     readings = (
-        Reading("R is the mean over n rows, of the functions", "refuted"),
-        Reading("R is that of the losses, which contraction makes no larger", "refuted"),
+        Reading("R is the mean over n rows, for the functions", "refuted"),
+        Reading("R is the complexity of the losses, which is at most that of the functions by contraction", "refuted"),
         Reading("R is twice the mean over n rows", "refuted"),
     )
     expected = Status.REFUTED
 
     def predict(self, problem: BallLearning) -> Array:
-        """The eps at which the printed probability is delta."""
+        """Return the eps at which the printed probability is delta."""
         mean = problem.kernel.diagonal(problem.x).mean()
         return problem.radius * jnp.sqrt(mean) / problem.size * jnp.sqrt(2 * jnp.log(1 / problem.delta))
 
@@ -260,7 +268,7 @@ class PrintedGeneralisationInequality(Claim[BallLearning]):
         return generalisation_gap(problem, key)
 
     def trivial(self, problem: BallLearning) -> Array:
-        """The largest loss."""
+        """The gap is at most the largest loss."""
         return problem.bound
 
 
@@ -279,7 +287,7 @@ class RademacherGeneralisation(Claim[BallLearning]):
     population = NoisySigns()
     relation = AtMost(delta=0.05)
     control = Control(
-        "an eighth of the complexity is enough: B sqrt(E K / n) / 4",
+        "an eighth of the complexity is enough, B sqrt(E K / n) / 4",
         lambda bound, problem: _complexity(problem) / 4 + _chance(problem),
     )
     controls = "true error minus training error of every function in the ball"
@@ -290,9 +298,9 @@ class RademacherGeneralisation(Claim[BallLearning]):
         return 2 * _complexity(problem) + _chance(problem)
 
     def measure(self, problem: BallLearning, key: Key[Array, ""]) -> Array:
-        """True minus training error of the learner."""
+        """Return the true error minus the training error of the learner."""
         return generalisation_gap(problem, key)
 
     def trivial(self, problem: BallLearning) -> Array:
-        """The largest loss."""
+        """The gap is at most the largest loss."""
         return problem.bound

@@ -1,8 +1,8 @@
-"""The Rademacher complexity of stable linear recurrences, and how it grows with memory.
+"""The Rademacher complexity of stable linear recurrences, and its growth with the memory.
 
-This theory is about bounded linear readouts of a fixed recurrence with white inputs. Their complexity is the mean
-length of a signed sum of states, whose mean square is that of the stationary state. The theory assumes poles that do
-not depend on the sample. It does not explain recurrences that are trained.
+This theory is about bounded linear readouts of a fixed recurrence with white inputs. The complexity of the readouts is
+the mean length of a signed sum of states. The mean square of such a sum follows from the stationary state. The theory
+assumes poles that do not depend on the sample. It does not explain recurrences that are trained.
 """
 
 import jax.numpy as jnp
@@ -25,24 +25,24 @@ class RecurrenceMemory(Claim[Recurrence]):
     """
 
     title = "The complexity of a linear recurrence grows as the root of its memory"
-    source = Source("foundation2025", "(17)", note="what the constant knows of the poles")
+    source = Source("foundation2025", "(17)", note="the dependence of the constant on the poles")
     stated = Kind.OWN
     population = StableRecurrences()
     # 1 - |a|² is (1 - |a|)(1 + |a|): with 1 + |a| between 1.5 and 2 the slope from 4 to 16 is 0.05 off
     relation = Rate("memory", _MEMORIES, margin=0.07)
-    control = Control("the complexity does not grow", lambda exponent, problem: exponent - 0.5)
+    control = Control("the complexity does not grow with the memory", lambda exponent, problem: exponent - 0.5)
     controls = "the Rademacher complexity of a linear recurrence"
-    unexplained = "recurrences that are trained; inputs that are not white"
+    unexplained = "recurrences that are trained, and inputs that are not white"
     trials = 48
     predict = 0.5
 
     def measure(self, problem: Recurrence, key: Key[Array, ""]) -> Array:
-        """The mean over signs and inputs of the supremum, the recurrence run."""
+        """Run the recurrence, and return the mean over signs and inputs of the supremum."""
         return problem.suprema(key, tuple(map(int, _MEMORIES)), 64).mean(axis=1)
 
 
 def _from_power(problem: Recurrence) -> Float[Array, ""]:
-    """B sqrt(tr P / n), where P is the stationary covariance of the state."""
+    """Return B sqrt(tr P / n), where P is the stationary covariance of the state."""
     power = jnp.sum(problem.inputs**2 / (1 - jnp.abs(problem.poles(problem.memory)) ** 2))
     return problem.radius * jnp.sqrt(power / problem.n)
 
@@ -70,12 +70,12 @@ class RecurrenceComplexityAbove(Claim[Recurrence]):
         return _from_power(problem)
 
     def measure(self, problem: Recurrence, key: Key[Array, ""]) -> Array:
-        """The mean over signs and inputs, less four of its standard errors."""
+        """Return the mean over signs and inputs, minus four standard errors of this mean."""
         suprema = problem.suprema(key, (problem.memory,), _DRAWS)[0]
         return suprema.mean() - 4 * suprema.std(ddof=1) / jnp.sqrt(_DRAWS)
 
     def trivial(self, problem: Recurrence) -> Array:
-        """The mean length of the state: that of n = 1."""
+        """The complexity is at most its bound for n = 1."""
         return _from_power(problem) * jnp.sqrt(problem.n)
 
 
@@ -96,7 +96,9 @@ class RecurrenceComplexityBelow(Claim[Recurrence]):
     stated = Kind.OWN
     population = StableRecurrences()
     relation = AtLeast()
-    control = Control("the factor sqrt(2/pi) can be left out", lambda bound, problem: bound * jnp.sqrt(jnp.pi / 2))
+    control = Control(
+        "the bound holds without the factor sqrt(2/pi)", lambda bound, problem: bound * jnp.sqrt(jnp.pi / 2)
+    )
     controls = "the Rademacher complexity of a linear recurrence"
     unexplained = "inputs with heavy tails, for which the constant is smaller"
     trivial = "a complexity is at least 0"
@@ -105,6 +107,6 @@ class RecurrenceComplexityBelow(Claim[Recurrence]):
         return jnp.sqrt(2 / jnp.pi) * _from_power(problem)
 
     def measure(self, problem: Recurrence, key: Key[Array, ""]) -> Array:
-        """The mean over signs and inputs, and four of its standard errors more."""
+        """Return the mean over signs and inputs, plus four standard errors of this mean."""
         suprema = problem.suprema(key, (problem.memory,), _DRAWS)[0]
         return suprema.mean() + 4 * suprema.std(ddof=1) / jnp.sqrt(_DRAWS)

@@ -1,4 +1,4 @@
-"""Which labellings halfspaces realise: Cover's count, the VC dimension, capacity.
+"""The labellings that halfspaces realise: Cover's count, the VC dimension, and capacity.
 
 This theory gives the exact number of labellings of points in general position that a linear rule can produce. So it
 gives the probability that random labels are separable. It assumes general position. It does not explain labels that are
@@ -22,7 +22,9 @@ _DRAWS = 32
 
 
 def separable(signed: Float[np.ndarray, "n d"]) -> bool:
-    """Whether some w has <w, y_i x_i> > 0 for all i: if 0 is not a convex combination of the rows y_i x_i."""
+    """Return whether some w has <w, y_i x_i> > 0 for all i. This is so if 0 is not a convex combination of the rows
+    y_i x_i.
+    """
     rows = signed / np.linalg.norm(signed, axis=1, keepdims=True)
     system = np.concatenate([rows.T, np.ones((1, len(rows)))])
     target = np.zeros(len(system))
@@ -44,7 +46,7 @@ class SeparableLabellings(Claim[GeneralPoints]):
     population = DrawnPositions()
     relation = Equal()
     control = Control(
-        "there are as many as Sauer's lemma allows: sum_{i<=d} binom(N, i)",
+        "the number is what Sauer's lemma allows, sum_{i<=d} binom(N, i)",
         lambda count, problem: cover_count(len(problem.points) + 1, problem.points.shape[1] + 1) / 2,
     )
     controls = "how many labellings a linear rule can produce"
@@ -55,7 +57,7 @@ class SeparableLabellings(Claim[GeneralPoints]):
         return jnp.asarray(float(cover_count(*problem.points.shape)))
 
     def measure(self, problem: GeneralPoints, key: Key[Array, ""]) -> Array:
-        """From the rays on which d - 1 points have product 0."""
+        """Count the labellings from the rays on which d - 1 points have product 0."""
         return jnp.asarray(float(len(halfspace_labellings(np.asarray(problem.points)))))
 
 
@@ -74,7 +76,7 @@ class SeparableByChance(Claim[GeneralPoints]):
     population = GeneralPositions(6, 6, 14)
     relation = EqualInMean()
     control = Control(
-        "the probability is that for two points more",
+        "the probability is that for N + 2 points",
         lambda share, problem: (
             cover_count(len(problem.points) + 2, problem.points.shape[1]) / 2.0 ** (len(problem.points) + 2)
         ),
@@ -89,7 +91,7 @@ class SeparableByChance(Claim[GeneralPoints]):
         return jnp.asarray(cover_count(n, d) / 2.0**n)
 
     def measure(self, problem: GeneralPoints, key: Key[Array, ""]) -> Array:
-        """The share of 32 labellings for which 0 is not a convex combination of the signed points."""
+        """Return the share of 32 random labellings for which 0 is not a convex combination of the signed points."""
         points = np.asarray(problem.points)
         signs = generator_of(key).choice([-1.0, 1.0], size=(_DRAWS, len(points), 1))
         return jnp.asarray(np.mean([separable(points * own) for own in signs]))
@@ -107,11 +109,11 @@ class DimensionOfHalfspaces(Claim[GeneralPoints]):
     population = GeneralPositions(3, 3, 8)
     relation = Equal()
     control = Control(
-        "the dimension is d, and all labellings of d + 1 points but two occur",
+        "the dimension is d, and all but two labellings of d + 1 points occur",
         lambda found, problem: jnp.stack([found[0] - 1, (found[1] + 2) / 2 - 2]),
     )
     controls = "the largest set of points on which halfspaces realise every labelling"
-    unexplained = "what is gained if the labels of large sets follow a rule"
+    unexplained = "the gain if the labels of large sets follow a rule"
     traced = False
 
     def predict(self, problem: GeneralPoints) -> Float[Array, "2"]:
@@ -119,7 +121,7 @@ class DimensionOfHalfspaces(Claim[GeneralPoints]):
         return jnp.asarray([d + 1.0, 2.0 ** (d + 2) - 2])
 
     def measure(self, problem: GeneralPoints, key: Key[Array, ""]) -> Float[Array, "2"]:
-        """All sets of points are tried; the labellings of the first d + 2 are counted."""
+        """Try all sets of points for the dimension, and count the labellings of the first d + 2 points."""
         points = np.asarray(problem.points)
         lifted = np.concatenate([points, np.ones((len(points), 1))], axis=1)
         dimension = shattered_points(halfspace_labellings(lifted), len(points))

@@ -1,8 +1,8 @@
 """One parameter with many labellings: the sign of a sine.
 
 This theory is about the labels that x -> sgn sin(a x) gives to points on the line. At suitable points all labellings
-occur, and at any points the frequency limits their number. The theory does not explain what measures complexity if the
-number of parameters does not.
+occur, and at any points the frequency limits their number. The theory does not say which other number measures
+complexity, since the number of parameters does not.
 """
 
 import jax.numpy as jnp
@@ -36,7 +36,7 @@ class SinesShatter(Claim[SineNodes]):
         n=rows(8, 2, 14, corners=(5, 10)),
     )
     relation = Witness()
-    control = Control("twice the margin is attained", lambda margin, problem: 2 * margin)
+    control = Control("the margin is twice as large", lambda margin, problem: 2 * margin)
     controls = "how many labellings one parameter can produce"
     unexplained = "points that are given in advance, and frequencies that are bounded"
     trivial = "no frequency is known in advance to give every point its label"
@@ -45,7 +45,7 @@ class SinesShatter(Claim[SineNodes]):
         return jnp.sin(jnp.pi / 2**problem.n)
 
     def measure(self, problem: SineNodes, key: Key[Array, ""]) -> Array:
-        """The least sin(a x_i) with the sign of the label, over all points and all 2^N labellings."""
+        """Return the least value of sin(a x_i) times the sign of the label, over all points and all 2^N labellings."""
         place = jnp.arange(problem.n)
         labels = ((jnp.arange(2**problem.n)[:, None] >> place) & 1).astype(float)
         powers = 2.0 ** (place + 1)
@@ -54,7 +54,7 @@ class SinesShatter(Claim[SineNodes]):
         return jnp.min((2 * labels - 1) * sines)
 
     def condition(self, problem: SineNodes) -> Array:
-        """Arguments up to pi 2^N are rounded, and the least sine is about pi / 2^N."""
+        """Allow for the rounding of arguments up to pi 2^N. The least sine is about pi / 2^N."""
         return jnp.asarray(4.0**problem.n)
 
 
@@ -68,7 +68,7 @@ class SinesOfBoundedFrequency(Claim[PointsOnLine]):
     """
 
     title = "An upper bound on the number of labellings by sines of bounded frequency"
-    source = Source("emergence2026", "Figure 7.7", note="the count that a bound on the frequency leaves")
+    source = Source("emergence2026", "Figure 7.7", note="the number of labellings if the frequency is bounded")
     stated = Kind.OWN
     population = Drawn(
         PointsOnLine,
@@ -79,7 +79,7 @@ class SinesOfBoundedFrequency(Claim[PointsOnLine]):
         frequency=log_uniform(3.0, 60.0),
     )
     relation = AtMost()
-    control = Control("the 1 for the first labelling can be left out", lambda count, problem: count - 1)
+    control = Control("the bound holds without the 1 for the first labelling", lambda count, problem: count - 1)
     controls = "how many labellings one bounded parameter can produce"
     unexplained = "labellings that occur more than once, which make the number smaller"
     traced = False
@@ -88,7 +88,7 @@ class SinesOfBoundedFrequency(Claim[PointsOnLine]):
         return 1 + jnp.sum(jnp.floor(problem.frequency * problem.points / jnp.pi))
 
     def measure(self, problem: PointsOnLine, key: Key[Array, ""]) -> Array:
-        """One frequency between any two at which a label changes."""
+        """Count labellings at one frequency between any two consecutive frequencies at which a label changes."""
         points, most = np.asarray(problem.points), float(problem.frequency)
         turns = np.concatenate([np.pi / x * np.arange(1, int(most * x / np.pi) + 1) for x in points])
         ends = np.concatenate([[0.0], np.sort(turns), [most]])
@@ -96,5 +96,5 @@ class SinesOfBoundedFrequency(Claim[PointsOnLine]):
         return jnp.asarray(float(len(np.unique(signs, axis=0))))
 
     def trivial(self, problem: PointsOnLine) -> Array:
-        """All labellings."""
+        """N points have 2^N labellings."""
         return jnp.asarray(2.0 ** len(problem.points))

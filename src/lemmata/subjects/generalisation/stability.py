@@ -18,20 +18,20 @@ from lemmata.engine.problems.sampled import KERNEL, sampled_regression
 ABOUT = {"tool": "convex optimisation", "architecture": "kernel method", "object": "generalisation"}
 
 REMOVED = 16
-"""On many rows, only the first ones are removed."""
+"""If there are more rows than this, only the first rows are removed."""
 
 
 class Removal(eqx.Module):
-    """Kernel ridge regression, of which one training row at a time is removed.
+    """Kernel ridge regression from which one training row at a time is removed.
 
     Args:
-        matrix: Gram matrix of the training points.
-        cross: K(held-out, training).
+        matrix: the Gram matrix of the training points.
+        cross: the kernel between held-out and training points.
         held_out_diagonal: K(x, x) at the held-out points.
         y: training targets.
         y_test: held-out targets.
-        ridge: the ridge on the diagonal; lambda m of Bousquet and Elisseeff, for m rows.
-        bound: M, the largest Euclidean norm of a residual that is allowed for.
+        ridge: the ridge on the diagonal. For m rows, it is lambda m in the notation of Bousquet and Elisseeff.
+        bound: M, the largest Euclidean norm that a residual may have.
     """
 
     matrix: Float[Array, "n n"]
@@ -44,7 +44,7 @@ class Removal(eqx.Module):
 
 
 def fit_without(problem: Removal, row: Array | int) -> tuple[Float[Array, "n k"], Float[Array, "t k"]]:
-    """Predictions at all training points and at the held-out points of a fit without that row."""
+    """Return the predictions of a fit without one row, at all training points and at the held-out points."""
     others = jnp.arange(len(problem.y) - 1)
     others = others + (others >= row)
     matrix = problem.matrix[others][:, others] + problem.ridge * jnp.eye(len(others))
@@ -53,7 +53,7 @@ def fit_without(problem: Removal, row: Array | int) -> tuple[Float[Array, "n k"]
 
 
 def fit(problem: Removal) -> tuple[Float[Array, "n k"], Float[Array, "t k"]]:
-    """Predictions at the training and at the held-out points of the fit to all rows."""
+    """Return the predictions of the fit to all rows, at the training points and at the held-out points."""
     coefficients = solve(problem.matrix + problem.ridge * jnp.eye(len(problem.y)), problem.y, assume_a="pos")
     return problem.matrix @ coefficients, problem.cross @ coefficients
 
@@ -66,7 +66,7 @@ def _removal(problem: Regression) -> Removal:
 
 
 def _largest_residual(problem: Removal) -> Float[Array, ""]:
-    """Largest norm of a residual at any row, in the fit to all rows and in the fits without one row."""
+    """Return the largest norm of a residual at any row, in the fit to all rows and in the fits without one row."""
 
     def largest(predictions):
         train, test = predictions
@@ -91,25 +91,25 @@ class Removals(Population[Removal]):
         return _removal(sampled_regression(key, t=40, d=5, **setting))
 
     def pose(self, problem: object) -> Removal | None:
-        """Training and held-out rows without change."""
+        """Use the user's training and held-out rows without change."""
         return _removal(problem) if isinstance(problem, Regression) else None
 
     def hypotheses(self, problem: Removal) -> list[Hypothesis]:
         largest, why = _largest_residual(problem), "squared loss is Lipschitz only on a bounded range"
         return [
             positive_ridge(problem.ridge, "the fit is strongly convex"),
-            Hypothesis("residuals are at most M, in every fit", largest, "<=", problem.bound, why),
+            Hypothesis("residuals are at most M in every fit", largest, "<=", problem.bound, why),
         ]
 
 
 def stability_bound(
     largest: Float[Array, ""], residual: Float[Array, ""] | float, ridge: Float[Array, ""] | float
 ) -> Float[Array, ""]:
-    """2 M² kappa² / ridge for kappa² = max K(x, x) and residuals of at most M.
+    """Return 2 M² kappa² / ridge, where kappa² = max K(x, x) and residuals are at most M.
 
     It is sigma² kappa² / (2 lambda m), where sigma = 2M is the Lipschitz constant of squared loss on residuals up to M,
-    and lambda m = ridge. The reason: (1/m) sum |f(x_i) - y_i|² + lambda |f|² is sum |f(x_i) - y_i|² + ridge |f|² over
-    m.
+    and lambda m = ridge. The reason is that (1/m) sum |f(x_i) - y_i|² + lambda |f|² equals (sum |f(x_i) - y_i|² +
+    ridge |f|²) / m.
     """
     return 2 * residual**2 * largest / ridge
 
@@ -120,8 +120,8 @@ class UniformStability(Claim[Removal]):
 
         2 M² kappa² / ridge,   kappa² = max K(x, x).
 
-    In the notation of the source this is sigma² kappa² / (2 lambda m) with sigma = 2M and ridge = lambda m. Take the
-    range of each target; the trials set M to the length of the vector of these ranges. On large problems the first 16
+    In the notation of the source this is sigma² kappa² / (2 lambda m) with sigma = 2M and ridge = lambda m. The trials
+    set M to the length of the vector that consists of the range of each target. On large problems only the first 16
     rows are removed in turn.
     """
 
@@ -132,23 +132,23 @@ class UniformStability(Claim[Removal]):
     control = Control(
         "the change is at most 2 M² kappa² / (ridge m)",
         lambda bound, problem: bound / len(problem.y),
-        loose="M is the range of the targets, which is several times a residual and enters squared: factors of 15 "
-        "to 50",
+        loose="M is the range of the targets, which is several times a residual and enters squared, so the bound is "
+        "15 to 50 times too large",
     )
     controls = "the change of the loss at any point when one training row is removed"
-    unexplained = "learners without a ridge; rows that agree with each other, whose removal changes far less"
+    unexplained = "learners without a ridge, and rows that agree with each other, whose removal changes far less"
 
     def predict(self, problem: Removal) -> Array:
         largest = jnp.maximum(jnp.diagonal(problem.matrix).max(), problem.held_out_diagonal.max())
         return stability_bound(largest, problem.bound, problem.ridge)
 
     def measure(self, problem: Removal, key: Key[Array, ""]) -> Array:
-        """The largest change of a loss over the held-out points and the removed rows, by refitting."""
+        """Return the largest change of a loss at a held-out point or removed row, by refitting."""
         _, all_rows = fit(problem)
         loss = lambda prediction: jnp.sum((prediction - problem.y_test) ** 2, axis=1)
         change = lambda row: jnp.abs(loss(fit_without(problem, row)[1]) - loss(all_rows)).max()
         return jax.lax.map(change, jnp.arange(min(len(problem.y), REMOVED))).max()
 
     def trivial(self, problem: Removal) -> Array:
-        """Losses lie between 0 and M²."""
+        """Losses lie between 0 and M², so the change is at most M²."""
         return problem.bound**2

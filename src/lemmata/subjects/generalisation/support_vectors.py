@@ -1,7 +1,7 @@
 """Support vectors: all other rows can be removed without changing the separating plane.
 
 This theory bounds the expected error of the separator of largest margin by a number that can be counted after training.
-It assumes separable rows. It is about the mean over training sets and not about a single one.
+It assumes separable rows. It is about the mean over training sets and not about a single training set.
 """
 
 import jax.numpy as jnp
@@ -16,12 +16,12 @@ from lemmata.engine.problems.margin_rows import LinearlySeparableSets, Separable
 
 ABOUT = {"tool": "convex optimisation", "architecture": "linear model", "object": "generalisation"}
 
-_VAPNIK = Source("vapnik1998", note="main result, the bound by support vectors")
+_VAPNIK = Source("vapnik1998", note="main result, for the bound by support vectors")
 _SETS = 8
 
 
 def separator(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The shortest w with y_i <w, x_i> >= 1, by non-negative least squares."""
+    """Return the shortest w with y_i <w, x_i> >= 1 for all i, by non-negative least squares."""
     signed = y[:, None] * x
     system, target = np.concatenate([signed.T, np.ones((1, len(x)))]), np.zeros(x.shape[1] + 1)
     target[-1] = 1.0
@@ -30,7 +30,7 @@ def separator(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def support_vectors(x: np.ndarray, y: np.ndarray) -> int:
-    """How many rows have a positive multiplier, by libsvm. With the mirrored rows, its intercept is 0."""
+    """Count the rows with a positive multiplier in libsvm. Mirrored rows are added so that its intercept is 0."""
     machine = SVC(kernel="linear", C=1e8, tol=1e-8).fit(np.concatenate([x, -x]), np.concatenate([y, -y]))
     return len(np.unique(machine.support_ % len(x)))
 
@@ -49,7 +49,7 @@ class LeaveOneOutErrorsAreSupportVectors(Claim[SeparableSets]):
     source = _VAPNIK
     population = LinearlySeparableSets()
     relation = AtMost()
-    control = Control("a third of the bound is enough", lambda value, problem: value / 3)
+    control = Control("the error is at most a third of the bound", lambda value, problem: value / 3)
     controls = "the leave-one-out error of the separator of largest margin"
     unexplained = "soft margins, for which rows inside the margin count as well"
     traced = False  # the quadratic programmes are SciPy's and libsvm's
@@ -60,7 +60,7 @@ class LeaveOneOutErrorsAreSupportVectors(Claim[SeparableSets]):
         return jnp.asarray(support_vectors(x, y) / len(x))
 
     def measure(self, problem: SeparableSets, key: Key[Array, ""]) -> Array:
-        """By training n times."""
+        """Train n times, without one row each time."""
         x, y = np.asarray(problem.x[0]), problem.y[0]
         rows = np.arange(len(x))
         wrong = [y[row] * (separator(x[rows != row], y[rows != row]) @ x[row]) <= 0 for row in rows]
@@ -81,9 +81,9 @@ class ErrorFromSupportVectors(Claim[SeparableSets]):
     source = _VAPNIK
     population = LinearlySeparableSets(sets=_SETS)
     relation = AtMost()
-    control = Control("a third of the bound is enough", lambda value, problem: value / 3)
+    control = Control("the error is at most a third of the bound", lambda value, problem: value / 3)
     controls = "the expected error of the separator of largest margin"
-    unexplained = "a single training set; why the error is often far smaller"
+    unexplained = "a single training set, and why the error is often far smaller"
     traced = False  # the quadratic programmes are SciPy's and libsvm's
     trivial = 0.5  # guessing
 
@@ -92,7 +92,7 @@ class ErrorFromSupportVectors(Claim[SeparableSets]):
         return jnp.asarray(np.mean([support_vectors(x, y) / len(x) for x, y in sets]))
 
     def measure(self, problem: SeparableSets, key: Key[Array, ""]) -> Array:
-        """On fresh sets of n - 1 rows: two directions answer a share angle/pi of normal rows differently."""
+        """Train on fresh sets of n - 1 rows. Two directions answer the share angle/pi of normal rows differently."""
         sets, n, d = problem.x.shape
         fresh = generator_of(key).standard_normal((6 * sets, n - 1, d))
         teacher = np.asarray(problem.teacher)

@@ -1,4 +1,4 @@
-"""Two tail bounds: sums of bounded variables, and quadratic forms in them.
+"""Two tail bounds: for sums of bounded variables, and for quadratic forms in bounded variables.
 
 This theory bounds the distance from the expectation. It assumes independent bounded variables and nothing about their
 distributions. It does not explain the constants, because it replaces variances by squared ranges.
@@ -18,7 +18,7 @@ ABOUT = {"tool": "concentration", "architecture": "any", "object": "inequality"}
 
 
 class BoundedVariables(eqx.Module):
-    """Independent variables with two values, alpha_i and the higher beta_i, and the probability of beta_i."""
+    """Independent variables x_i with two values, alpha_i and the larger beta_i, and the probability of beta_i."""
 
     low: Float[Array, " n"]
     high: Float[Array, " n"]
@@ -26,7 +26,7 @@ class BoundedVariables(eqx.Module):
 
 
 class TwoValues(Population[BoundedVariables]):
-    """Ranges of lognormal length anywhere, the larger value with probability between 0.3 and 0.7."""
+    """Variables whose ranges have lognormal length. The larger value has a probability between 0.3 and 0.7."""
 
     settings = Space(n=Integer(64, 1, 1000, "variables"))
 
@@ -37,18 +37,20 @@ class TwoValues(Population[BoundedVariables]):
 
     def hypotheses(self, problem: BoundedVariables) -> list[Hypothesis]:
         shortest = (problem.high - problem.low).min()
-        return [Hypothesis("beta_i is at least alpha_i", shortest, ">=", 0.0, "x_i lies between them")]
+        return [Hypothesis("beta_i is at least alpha_i", shortest, ">=", 0.0, "x_i lies between alpha_i and beta_i")]
 
 
 class QuadraticForm(eqx.Module):
-    """x'Ax for the matrix A and independent x_i that are the bound K times a sign times 1/2 (one time in four) or 1."""
+    """The form x'Ax of a matrix A and independent x_i. Each x_i is a random sign times K/2 (one time in four) or times
+    K.
+    """
 
     matrix: Float[Array, "n n"]
     bound: float
 
 
 class SemicircleForms(Population[QuadraticForm]):
-    """A symmetric normal matrix, whose eigenvalues are spread over a semicircle."""
+    """Forms with a symmetric normal matrix, whose eigenvalues have a semicircle distribution."""
 
     settings = Space(n=Integer(256, 2, 1000, "variables"), K=Real(1.0, 1e-3, 1e3, "bound of the variables"))
 
@@ -57,7 +59,7 @@ class SemicircleForms(Population[QuadraticForm]):
         return QuadraticForm((normal + normal.T) / math.sqrt(2), setting["K"])
 
     def hypotheses(self, problem: QuadraticForm) -> list[Hypothesis]:
-        """Bounded variables; independent, with mean 0, by construction."""
+        """Check the bound. The variables are independent and have mean 0 by construction."""
         return [Hypothesis("K is positive", problem.bound, ">", 0.0, "the bound of the variables")]
 
 
@@ -67,28 +69,29 @@ HANSON_WRIGHT = 1 / 37
 
 
 def hoeffding_distance(ranges: Float[Array, " n"], delta: float) -> Float[Array, ""]:
-    """t = sqrt(log(2/delta) sum_i (beta_i - alpha_i)² / 2), at which Lemma A.9's probability is delta.
+    """Return t = sqrt(log(2/delta) sum_i (beta_i - alpha_i)² / 2), at which the probability in Lemma A.9 is delta.
 
     Args:
-        ranges: beta_i - alpha_i.
+        ranges: the lengths beta_i - alpha_i of the ranges.
         delta: the failure probability.
     """
     return jnp.sqrt(math.log(2 / delta) / 2 * jnp.sum(ranges**2))
 
 
 def operator_norm(matrix: Float[Array, "n n"]) -> float:
-    """|A|, the root of the largest eigenvalue of A'A, computed outside any trace."""
+    """Return |A|, the root of the largest eigenvalue of A'A, computed outside of JAX's tracing."""
     dense = np.asarray(matrix, float)
     return math.sqrt(max(np.linalg.eigvalsh(dense.T @ dense)[-1], 0.0))
 
 
 def hanson_wright_radius(frobenius: float, norm: float, bound: float, delta: float) -> float:
-    """t = K² max(|A|_F sqrt(s), |A| s) with s = log(2/delta) / c, at which Lemma A.10's probability is delta.
+    """Return t = K² max(|A|_F sqrt(s), |A| s) with s = log(2/delta) / c, at which the probability in Lemma A.10 is
+    delta.
 
     Args:
         frobenius: the Frobenius norm of A.
         norm: the operator norm of A.
-        bound: K.
+        bound: K, the bound on the variables.
         delta: the failure probability.
     """
     # The constant c, for K = 1. Write x'Ax - E x'Ax = P + Q, where P = sum_i a_ii (x_i² - E x_i²) and Q contains the
@@ -121,7 +124,7 @@ class HoeffdingSum(Claim[BoundedVariables]):
     population = TwoValues()
     relation = AtMost(delta=_DELTA)
     # Half of it is about 1.2 standard deviations.
-    control = Control("half of the distance is enough", lambda distance, problem: distance / 2)
+    control = Control("the distance is at most half of the bound", lambda distance, problem: distance / 2)
     controls = "the distance of a sum of bounded variables from its expectation"
     unexplained = "sums of variables whose variance is far below their squared range"
     trials = 512
@@ -130,7 +133,7 @@ class HoeffdingSum(Claim[BoundedVariables]):
         return hoeffding_distance(problem.high - problem.low, _DELTA)
 
     def measure(self, problem: BoundedVariables, key: Key[Array, ""]) -> Array:
-        """The distance of one draw."""
+        """Return the distance of one drawn sum from its expectation."""
         drawn = jnp.where(jax.random.bernoulli(key, problem.chance), problem.high, problem.low)
         return jnp.abs(jnp.sum(drawn - problem.low - problem.chance * (problem.high - problem.low)))
 
@@ -153,12 +156,12 @@ class HansonWright(Claim[QuadraticForm]):
     population = SemicircleForms()
     relation = AtMost(delta=_DELTA)
     control = Control(
-        "a twelfth of the radius is enough",
+        "the distance is at most a twelfth of the radius",
         lambda radius, problem: radius / 12,
-        loose="the radius is about ten standard deviations, so there is no near control",
+        loose="the radius is about ten standard deviations, so no similar statement can be refuted",
     )
     controls = "the distance of a quadratic form in bounded variables from its expectation"
-    unexplained = "the best constant: a normal limit would allow 1/4 for t small against |A|_F²/|A|"
+    unexplained = "the best constant, which a normal limit would put at 1/4 for t small compared with |A|_F²/|A|"
     reading = "the trials take c = 1/37 for the unnamed constant c of the source"
     traced = False
 
@@ -167,7 +170,7 @@ class HansonWright(Claim[QuadraticForm]):
         return jnp.asarray(hanson_wright_radius(frobenius, operator_norm(problem.matrix), problem.bound, _DELTA))
 
     def measure(self, problem: QuadraticForm, key: Key[Array, ""]) -> Array:
-        """The distance of one draw; E x_i² = K² (3/4 + 1/4 1/4)."""
+        """Return the distance of one drawn form from its expectation. Here E x_i² = K² (3/4 + 1/4 1/4)."""
         sign_key, size_key = jax.random.split(key)
         n = len(problem.matrix)
         size = jnp.where(jax.random.bernoulli(size_key, 0.75, (n,)), 1.0, 0.5)
@@ -175,5 +178,5 @@ class HansonWright(Claim[QuadraticForm]):
         return jnp.abs(x @ problem.matrix @ x - problem.bound**2 * 13 / 16 * jnp.trace(problem.matrix))
 
     def trivial(self, problem: QuadraticForm) -> Array:
-        """|x'Ax| <= |A| |x|² <= n K² |A|, the expectation too."""
+        """Both |x'Ax| and |E x'Ax| are at most n K² |A|."""
         return jnp.asarray(2 * len(problem.matrix) * problem.bound**2 * operator_norm(problem.matrix))

@@ -1,4 +1,4 @@
-"""How many labels a threshold needs: 1/error for random rows, and log(1/error) for chosen rows.
+"""The number of labels that a threshold needs: of order 1/error for random rows, and log(1/error) for chosen rows.
 
 This theory gives the mean error of the best rule for the simplest class, thresholds on a line without noise. It assumes
 a uniform threshold. It does not explain which structure lets a model learn from fewer rows.
@@ -29,19 +29,21 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"
 
 
 class Thresholds(eqx.Module):
-    """n labels, which say whether x in [0, 1] is above a threshold that is uniform between `low` and `high`."""
+    """A number n of labels, which say whether x in [0, 1] is above a threshold that is uniform between `low` and
+    `high`.
+    """
 
     low: Float[Array, ""]
     high: Float[Array, ""]
     n: int = eqx.field(static=True)
 
     def draw(self, key: Key[Array, ""], repeats: int) -> Float[Array, " r"]:
-        """Independent thresholds."""
+        """Draw independent thresholds."""
         return jax.random.uniform(key, (repeats,), minval=self.low, maxval=self.high)
 
 
 class UniformThresholds(Population[Thresholds]):
-    """Thresholds uniform on intervals of random ends, on which the draws are uniform too."""
+    """Thresholds that are uniform on intervals with random ends. The rows are uniform on the same interval."""
 
     settings = Space(n=Integer(8, 1, 40, "labels", corners=(4, 16)))
 
@@ -54,7 +56,11 @@ class UniformThresholds(Population[Thresholds]):
     def hypotheses(self, problem: Thresholds) -> list[Hypothesis]:
         return [
             Hypothesis(
-                "the interval has a length", problem.high - problem.low, ">", 0.0, "otherwise there is nothing to learn"
+                "the interval has positive length",
+                problem.high - problem.low,
+                ">",
+                0.0,
+                "otherwise the threshold is already known",
             )
         ]
 
@@ -63,7 +69,7 @@ _REPEATS = 256
 
 
 def _midpoint_error(problem: Thresholds, key: Key[Array, ""], n: int) -> Float[Array, ""]:
-    """The mean error of the midpoint between the last row below and the first above, over 256 thresholds."""
+    """Return the mean error over 256 thresholds of the midpoint between the last row below and the first row above."""
     threshold_key, row_key = jax.random.split(key)
     thresholds = problem.draw(threshold_key, _REPEATS)[:, None]
     rows = jax.random.uniform(row_key, (_REPEATS, n), minval=problem.low, maxval=problem.high)
@@ -90,7 +96,7 @@ class PrintedLogarithmicSamples(Claim[Thresholds]):
     control = Control("the error falls like n^(-5/2)", lambda exponent, problem: exponent - 0.5)
     controls = "the error after a number of labelled rows"
     unexplained = "which class and which distribution of the rows the source means"
-    reading = "rows are independent draws; an error that falls exponentially would fall faster than n^-2"
+    reading = "rows are independent draws, and an error that falls exponentially would fall faster than n^-2"
     passage = Passage(
         "000_643c1008a95be5dc.txt",
         16413,
@@ -104,9 +110,12 @@ class PrintedLogarithmicSamples(Claim[Thresholds]):
     readings = (
         Reading("epsilon is the error on new rows, and labels have no noise", "refuted"),
         Reading(
-            "epsilon is by how much the test loss exceeds the training loss, as in (15): 1/epsilon at least", "refuted"
+            "epsilon is the test loss minus the training loss, as in (15); n is then still at least of order 1/epsilon",
+            "refuted",
         ),
-        Reading("the logarithms that are left out may be of 1/epsilon: still faster than any power", "refuted"),
+        Reading(
+            "the omitted logarithms may be of 1/epsilon; the error then still falls faster than any power", "refuted"
+        ),
     )
     expected = Status.REFUTED
     trials = 32
@@ -133,7 +142,7 @@ class ThresholdSamples(Claim[Thresholds]):
     relation = EqualInMean(margin=0.0, resolution=0.05)
     control = Control("the error is b/(2n)", lambda error, problem: error * (problem.n + 2) / problem.n)
     controls = "the error after a number of labelled rows"
-    unexplained = "noisy labels; classes of larger dimension"
+    unexplained = "noisy labels, and classes of larger dimension"
     corrects = PrintedLogarithmicSamples
     trials = 80
 
@@ -141,7 +150,7 @@ class ThresholdSamples(Claim[Thresholds]):
         return (problem.high - problem.low) / (2 * (problem.n + 2))
 
     def measure(self, problem: Thresholds, key: Key[Array, ""]) -> Array:
-        """Over 256 thresholds, with new rows for each."""
+        """Average over 256 thresholds, with new rows for each."""
         return _midpoint_error(problem, key, problem.n)
 
 
@@ -161,17 +170,17 @@ class ThresholdQuestions(Claim[Thresholds]):
     population = UniformThresholds()
     relation = EqualInMean(margin=0.0, resolution=0.05)
     control = Control(
-        "the error is twice as large: one end of the remaining interval", lambda error, problem: 2 * error
+        "the error is twice as large, as for one end of the remaining interval", lambda error, problem: 2 * error
     )
     controls = "the error after a number of labels"
-    unexplained = "noisy labels; classes in which no query halves the remaining possibilities"
+    unexplained = "noisy labels, and classes in which no query halves the remaining possibilities"
     trials = 80
 
     def predict(self, problem: Thresholds) -> Array:
         return (problem.high - problem.low) * 2.0 ** -(problem.n + 2)
 
     def measure(self, problem: Thresholds, key: Key[Array, ""]) -> Array:
-        """By bisection, over 256 thresholds."""
+        """Bisect, and average over 256 thresholds."""
         thresholds = problem.draw(key, _REPEATS)
         ends = (jnp.full(_REPEATS, problem.low), jnp.full(_REPEATS, problem.high))
 

@@ -2,8 +2,8 @@
 random signs.
 
 This theory bounds the largest deviation over a class. For an empirical distribution function it has the best constant.
-For any class it uses the Rademacher complexity, which a second sample and random signs bring in. It assumes independent
-rows. It does not explain classes of large complexity whose chosen members generalise.
+For any class it uses the Rademacher complexity, which enters the proof through a second sample and random signs. It
+assumes independent rows. It does not explain classes of large complexity whose chosen members generalise.
 """
 
 import itertools
@@ -29,7 +29,7 @@ class ThresholdDeviation(Claim[PowerDraws]):
 
         sup_x |F_N(x) - F(x)| <= sqrt( ln(2/delta) / (2 N) ),   delta = 1/20.
 
-    So this bound for all thresholds on the line at once equals the bound for one threshold by Hoeffding's inequality.
+    So the bound for all thresholds on the line at once equals Hoeffding's bound for a single threshold.
     """
 
     title = "The Dvoretzky-Kiefer-Wolfowitz inequality with Massart's constant"
@@ -39,9 +39,9 @@ class ThresholdDeviation(Claim[PowerDraws]):
         PowerDraws, positive("power", "x^power is a distribution function"), power=log_uniform(0.2, 5.0), rows=rows(10)
     )
     relation = AtMost(_DELTA)
-    control = Control("three quarters of the radius are enough", lambda radius, problem: 0.75 * radius)
+    control = Control("the deviation is at most three quarters of the radius", lambda radius, problem: 0.75 * radius)
     controls = "the errors of all thresholds on the line at once"
-    unexplained = "classes that are not ordered; a bound by dimension alone is several times larger here"
+    unexplained = "classes that are not ordered; a bound from the VC dimension alone is several times larger here"
     trials = 4000
     trivial = 1.0  # shares are in [0, 1]
 
@@ -49,7 +49,7 @@ class ThresholdDeviation(Claim[PowerDraws]):
         return jnp.sqrt(jnp.log(2 / _DELTA) / (2 * problem.rows))
 
     def measure(self, problem: PowerDraws, key: Key[Array, ""]) -> Array:
-        """Beside each row, where the difference is largest."""
+        """Compare at and just below each row, where the difference is largest."""
         rows = jnp.sort(jax.random.uniform(key, (problem.rows,)) ** (1 / problem.power))
         steps = jnp.arange(problem.rows + 1) / problem.rows
         level = rows**problem.power
@@ -66,7 +66,7 @@ class Symmetrisation(Claim[FiniteLaw]):
         E sup_f (E f - mean_i f(z_i)) <= 2 E sup_f mean_i s_i f(z_i).
 
     In the proof, a second sample replaces the expectation, and the signs decide which row of a pair belongs to which
-    sample. The factor 2 cannot be improved: functions that vanish except on rare rows approach it.
+    sample. The factor 2 cannot be improved: functions that are 0 except on rare rows approach it.
     """
 
     title = "Random signs bound the expected largest deviation over a class"
@@ -74,7 +74,7 @@ class Symmetrisation(Claim[FiniteLaw]):
     stated = Kind.LEMMA
     population = RareKinds()
     relation = AtMost()
-    control = Control("the factor 2 can be left out", lambda bound, problem: bound / 2)
+    control = Control("the bound holds without the factor 2", lambda bound, problem: bound / 2)
     controls = "the expected largest gap between mean and expectation in a class"
     unexplained = "how large the complexity of a class of networks is"
 
@@ -83,22 +83,22 @@ class Symmetrisation(Claim[FiniteLaw]):
         return weights @ over_samples
 
     def predict(self, problem: FiniteLaw) -> Array:
-        """Over all samples and all signs."""
+        """Average exactly over all samples and all signs."""
         values = problem.values[:, _samples(3, problem.rows)]
         signs = 2.0 * _samples(2, problem.rows) - 1
         means = jnp.einsum("fsn,rn->fsr", values, signs) / problem.rows
         return 2 * self._expectation(problem, means.max(axis=0).mean(axis=1))
 
     def measure(self, problem: FiniteLaw, key: Key[Array, ""]) -> Array:
-        """Over all samples."""
+        """Average exactly over all samples."""
         means = problem.values[:, _samples(3, problem.rows)].mean(axis=2)
         gaps = (problem.values @ problem.probabilities)[:, None] - means
         return self._expectation(problem, gaps.max(axis=0))
 
     def trivial(self, problem: FiniteLaw) -> Array:
-        """The range of the functions."""
+        """The deviation is at most the range of the functions."""
         return jnp.max(problem.values.max(axis=1) - problem.values.min(axis=1))
 
     def condition(self, problem: FiniteLaw) -> Array:
-        """Expectations of rare rows are small differences of values near 1."""
+        """Allow for cancellation: expectations over rare rows are small differences of values near 1."""
         return 1 / problem.probabilities.min()

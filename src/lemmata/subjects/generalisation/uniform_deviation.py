@@ -1,4 +1,5 @@
-"""How far the fit to the examples is from the risk, for all coefficients at once. This is Lemma 6, term by term.
+"""Bounds on the difference between the fit to the examples and the risk, for all coefficients at once (Lemma 6, term
+by term).
 
 This theory bounds the difference of fit and risk at coefficients that may depend on the examples. It uses their l_1
 distance from rho* and deviations of means of bounded variables. It assumes independent examples and noise with normal
@@ -29,7 +30,8 @@ def deviation_bound(
     examples: int,
     delta: float,
 ) -> Float[Array, "*c"]:
-    """The largest difference of fit and risk, with probability 1 - delta (li2025incontext, inequality 83).
+    """Return a bound on the difference of fit and risk that holds with probability 1 - delta (li2025incontext,
+    inequality 83).
 
     sqrt(u/N) (epsilon²/sqrt 2 + |rho - rho*|_1²/sqrt 2 + 2 sqrt 2 (epsilon |rho - rho*|_1 + sigma epsilon
     + sigma |rho - rho*|_1)) with u = log(((n+1)(n+6) + 4)/delta), by Hoeffding's inequality for each mean.
@@ -37,10 +39,10 @@ def deviation_bound(
     Args:
         distance: |rho - rho*|_1.
         discretisation: epsilon_dis, the largest |f - phi rho*|.
-        sigma: standard deviation of the noise.
-        number: n.
-        examples: N.
-        delta: the probability that it fails.
+        sigma: the standard deviation of the noise.
+        number: n, the number of features without the constant.
+        examples: N, the number of examples.
+        delta: the probability that the bound fails.
     """
     squares = (discretisation**2 + distance**2) / math.sqrt(2)
     products = 2 * math.sqrt(2) * (discretisation * distance + sigma * discretisation + sigma * distance)
@@ -48,7 +50,7 @@ def deviation_bound(
 
 
 def _moments(problem: FinitePopulation) -> tuple[Array, Array]:
-    """|mean phi r - E phi r|_inf with r = f - phi rho*, and |mean phi phi^T - E phi phi^T|_inf."""
+    """Return |mean phi r - E phi r|_inf with r = f - phi rho*, and |mean phi phi^T - E phi phi^T|_inf."""
     features, prompt, misfit = problem.features, problem.prompt, problem.misfit
     first = misfit[problem.chosen] @ prompt / problem.examples - misfit @ features / len(features)
     second = prompt.T @ prompt / problem.examples - features.T @ features / len(features)
@@ -56,7 +58,7 @@ def _moments(problem: FinitePopulation) -> tuple[Array, Array]:
 
 
 class AbstractDeviationClaim(Claim[FinitePopulation]):
-    """Statements about fit and risk at five estimates that depend on the examples."""
+    """Shared parts of the claims about fit and risk at five estimates that depend on the examples."""
 
     population = FinitePopulations()
     relation = AtMost()
@@ -76,7 +78,7 @@ class QuadraticDeviation(AbstractDeviationClaim):
 
     title = "The difference of empirical risk and risk is bounded by moments of the features"
     source = Source("li2025incontext", "(92)", note="proof of Lemma 6")
-    control = Control("half of the bound is enough", lambda bound, problem: bound / 2)
+    control = Control("the difference is at most half of the bound", lambda bound, problem: bound / 2)
     expected = Status.VACUOUS
 
     def predict(self, problem: FinitePopulation) -> Array:
@@ -88,7 +90,7 @@ class QuadraticDeviation(AbstractDeviationClaim):
         return jnp.abs(squares[:, problem.chosen].mean(axis=1) - squares.mean(axis=1))
 
     def trivial(self, problem: FinitePopulation) -> Array:
-        """Two means of numbers in an interval differ by at most its length."""
+        """Two means of numbers in an interval differ by at most the length of the interval."""
         squares = self._squares(problem)
         return squares.max(axis=1) - squares.min(axis=1)
 
@@ -108,7 +110,7 @@ class NoiseDeviation(AbstractDeviationClaim):
 
     title = "A bound on the contribution of the noise to the empirical risk"
     source = Source("li2025incontext", "(96)", note="proof of Lemma 6")
-    control = Control("half of the bound is enough", lambda bound, problem: bound / 2)
+    control = Control("the contribution is at most half of the bound", lambda bound, problem: bound / 2)
     expected = Status.VACUOUS
 
     def predict(self, problem: FinitePopulation) -> Array:
@@ -117,20 +119,20 @@ class NoiseDeviation(AbstractDeviationClaim):
         return 2 * (known + along * problem.distances) / problem.examples
 
     def measure(self, problem: FinitePopulation, key: Key[Array, ""]) -> Array:
-        """The effect of noise on the fit: the fit minus that without noise, minus the mean square of the noise."""
+        """Return the fit minus the fit without noise, minus the mean square of the noise."""
         return jnp.abs(problem.fits() - _clean(problem) - jnp.mean(problem.noise**2))
 
     def trivial(self, problem: FinitePopulation) -> Array:
-        """2 |z| |f - phi rho| over N: Cauchy-Schwarz."""
+        """By Cauchy-Schwarz, the contribution is at most 2 |z| |f - phi rho| / N."""
         return 2 * jnp.sqrt(jnp.mean(problem.noise**2) * _clean(problem))
 
     def condition(self, problem: FinitePopulation) -> Array:
-        """The measurement is a small difference of large numbers."""
+        """Allow for cancellation, because the measured value is a small difference of large numbers."""
         return 1 + problem.fits().max() / self.predict(problem).max()
 
 
 def _clean(problem: FinitePopulation) -> Array:
-    """Mean (f - phi rho)² over the examples, for each estimate."""
+    """Return the mean of (f - phi rho)² over the examples, for each estimate rho."""
     return jnp.mean((problem.values[problem.chosen] - problem.estimates @ problem.prompt.T) ** 2, axis=1)
 
 
@@ -148,7 +150,7 @@ class UniformDeviation(AbstractDeviationClaim):
     title = "A bound on the difference of empirical risk and risk for all coefficients at once"
     source = Source("li2025incontext", "Lemma 6", "(83)", note="with constants")
     relation = AtMost(DELTA)
-    control = Control("a quarter of the bound is enough", lambda bound, problem: bound / 4)
+    control = Control("the difference is at most a quarter of the bound", lambda bound, problem: bound / 4)
     expected = Status.VACUOUS
 
     def predict(self, problem: FinitePopulation) -> Array:
@@ -160,7 +162,7 @@ class UniformDeviation(AbstractDeviationClaim):
         return jnp.abs(problem.fits() - jnp.mean(problem.noise**2) - problem.risks())
 
     def trivial(self, problem: FinitePopulation) -> Array:
-        """The range of (f - phi rho)² for its two means, and Cauchy-Schwarz for the noise."""
+        """Use the range of (f - phi rho)² for its two means, and Cauchy-Schwarz for the noise."""
         squares = (problem.values - problem.estimates @ problem.features.T) ** 2
         noise = 2 * jnp.sqrt(jnp.mean(problem.noise**2) * _clean(problem))
         return squares.max(axis=1) - squares.min(axis=1) + noise
@@ -179,7 +181,7 @@ class NoBargain(AbstractDeviationClaim):
     title = "A bound on how much better than rho* other coefficients fit the examples"
     source = Source("li2025incontext", "Lemma 6", "(84)", note="with constants")
     control = Control(
-        "half of the misfit is enough",
+        "the bound holds with half of the misfit term",
         lambda bound, problem: bound - jnp.mean(problem.misfit[problem.chosen] ** 2) / 2,
     )
     expected = Status.VACUOUS
@@ -189,9 +191,9 @@ class NoBargain(AbstractDeviationClaim):
         return jnp.mean(problem.misfit[problem.chosen] ** 2) + 2 * noise * problem.distances
 
     def measure(self, problem: FinitePopulation, key: Key[Array, ""]) -> Array:
-        """The fit of rho* minus the fit."""
+        """Return the fit of rho* minus the fit of each estimate."""
         return jnp.mean((problem.y - problem.prompt @ problem.reference) ** 2) - problem.fits()
 
     def trivial(self, problem: FinitePopulation) -> Array:
-        """No fit is below 0."""
+        """No fit is below 0, so the difference is at most the fit of rho*."""
         return jnp.full(5, jnp.mean((problem.y - problem.prompt @ problem.reference) ** 2))

@@ -1,4 +1,4 @@
-"""Generative models: what critics, couplings and denoisers measure."""
+"""Generative models: critics, couplings and denoisers, and what they measure."""
 
 from lemmata.core import read_arguments as _read_arguments
 

@@ -1,4 +1,4 @@
-"""The code length that a denoiser gives to data, from its error at each level of noise."""
+"""Compute the code length that a denoiser gives to data, from its error at each level of noise."""
 
 import dataclasses
 from typing import Any
@@ -22,20 +22,20 @@ _FINE = 16.0  # the least noise on a grid is this part of a step, where rounding
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Bits:
-    """A code length in bits, an upper bound of the entropy of the distribution of the rows.
+    """A code length in bits. It is an upper bound on the entropy of the distribution of the rows.
 
     Args:
-        value: bits for each entry of a row.
-        interval: over new rows and noise.
-        per_row: bits for each row.
-        linear: bits for each entry by the best linear denoiser of rows with this covariance.
-        sigmas: levels of noise, falling.
+        value: the number of bits for each entry of a row.
+        interval: a confidence interval of `value`, over new rows and new noise.
+        per_row: the number of bits for each row.
+        linear: the bits for each entry that the best linear denoiser gives to rows with this covariance.
+        sigmas: the levels of noise, from the largest to the smallest.
         errors: the mean squared error of the denoiser for each entry, at each level.
-        shares: bits for each entry that each level adds. On a grid, if rounding or the mean row is a better denoiser,
-            they are the bits of this denoiser.
-        spacing: the spacing of the grid, None without.
-        noise: the noise that is added to rows which are not on a grid; None without noise.
-        rows: number of rows.
+        shares: the bits for each entry that each level adds. If rounding to the grid, or the mean row, is a better
+            denoiser at a level, the bits are those of the better denoiser.
+        spacing: the step of the grid, or None without a grid.
+        noise: the noise that is added to rows that are not on a grid, or None.
+        rows: the number of rows.
         level: the confidence level of the interval.
         conditions: the conditions for the results.
         claims: names of the claims that state them.
@@ -68,7 +68,7 @@ class Bits:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The bits that each level of noise adds, as an Altair chart."""
+        """Plot the bits that each level of noise adds, as an Altair chart."""
         import altair as alt
 
         pairs = zip(self.sigmas.tolist(), self.shares.tolist(), strict=True)
@@ -83,11 +83,11 @@ def bits(
     denoiser: Any, x: Any, *, spacing: Any = None, noise: Any = None, nodes: int | float = 64,
     level: float | int = 0.95, seed: int = 0,
 ) -> Bits:  # fmt: skip
-    """The code length that a denoiser gives to rows, by the integral of its error over the signal-to-noise ratio.
+    """Compute the code length that a denoiser gives to rows, by integrating its error over the signal-to-noise ratio.
 
-    Half the integral of the least mean squared error over the ratio 1/sigma² is the information in a noisy row, in nats
-    (Guo, Shamai and Verdú). The error of your denoiser is at least the least error. So its integral is an upper bound
-    of the entropy of rows on a grid, and of the differential entropy of rows with noise.
+    Half the integral of the least mean squared error over the ratio 1/sigma² is the information, in nats, that a noisy
+    row has about the row (Guo, Shamai and Verdú). The error of your denoiser is at least the least error. So its
+    integral is an upper bound on the entropy of rows on a grid, and on the differential entropy of rows with noise.
 
     Args:
         denoiser: a function of noisy rows (n, d) and the standard deviation sigma of the noise that returns an estimate
@@ -96,13 +96,13 @@ def bits(
         spacing: the step of the grid on which all entries lie, for example 1 for pixels from 0 to 255.
         noise: the standard deviation of noise that is added to rows without a grid. The result is the differential
             entropy of rows with this noise. Pass either `noise` or `spacing`.
-        nodes: levels of noise, at least 16.
+        nodes: the number of levels of noise, at least 16.
         level: the confidence level of the interval.
         seed: the random seed of the noise.
 
     Raises:
-        SettingError: for a denoiser that is not a function or fails, or invalid settings.
-        ShapeError, DataError: for invalid rows or estimates, or entries that do not lie on the grid.
+        SettingError: if the denoiser is not a function or fails, or if a setting is invalid.
+        ShapeError, DataError: if rows or estimates are invalid, or if entries do not lie on the grid.
 
     Example:
         >>> import numpy as np
@@ -117,7 +117,7 @@ def bits(
         raise SettingError(
             "spacing and noise",
             found=found,
-            rule="exactly one of the two: spacing for data on a grid, noise for other data",
+            rule="exactly one of the two, spacing for data on a grid or noise for other data",
         )
     rows = rows_of("x", x)
     step = None if spacing is None else positive("spacing", spacing)
@@ -161,10 +161,12 @@ def bits(
 
 
 def _shorter(high: float, value: float, linear: float, equal: float) -> Condition:
-    """Without a denoiser, the covariance gives a code, and so do equally likely values between the ends of a column."""
+    """Check that the code is shorter than two codes without a denoiser: by the covariance, and by equally likely
+    values between the ends of a column.
+    """
     least = min(linear, equal)
     return Condition(
-        "the code is shorter than one without a denoiser (bits saved for each entry)",
+        "the code is shorter than a code without a denoiser (bits saved for each entry)",
         least - value,
         bool(high < least),
         ("otherwise the denoiser gives no more information than the covariance or the range of the grid"),
@@ -172,7 +174,9 @@ def _shorter(high: float, value: float, linear: float, equal: float) -> Conditio
 
 
 def _errors(denoiser: Any, rows: np.ndarray, sigmas: np.ndarray, scale: float, seed: int) -> np.ndarray:
-    """The mean squared error of each row at each level of noise, over all its draws, in squares of the scale."""
+    """Return the mean squared error of each row at each level of noise, averaged over its draws, in units of
+    scale².
+    """
     rng = np.random.default_rng(seed)
     errors, draws = np.zeros((len(rows), len(sigmas))), -(-_DRAWS // len(rows))
     for place, sigma in enumerate((sigmas * scale).tolist()):
@@ -187,9 +191,11 @@ def _errors(denoiser: Any, rows: np.ndarray, sigmas: np.ndarray, scale: float, s
 
 
 def _interval(each: np.ndarray, level: float) -> tuple[float, float]:
-    """Each end is the farther one of Student's and Hall's: the first is too low for skewed rows, the second misses low.
+    """Return the wider of Student's and Hall's limits at each end, because the former are too low for skewed rows, and
+    the latter miss low values.
 
-    Few draws of noise make up the error of a row at low noise, so rows have heavy tails unless each has many draws.
+    At low noise, few draws of noise dominate the error of a row. So errors have heavy tails unless each row has many
+    draws.
     """
     mean, (low, high) = float(each.mean()), mean_interval(each, level)
     half = float(stats.t.ppf((1 + level) / 2, len(each) - 1) * each.std(ddof=1) / np.sqrt(len(each)))
@@ -197,7 +203,9 @@ def _interval(each: np.ndarray, level: float) -> tuple[float, float]:
 
 
 def _rounding(sigmas: np.ndarray, step: float | None) -> np.ndarray:
-    """The mean squared error of rounding to a grid; infinite without a grid, and if it is worse than the noisy row."""
+    """Return the mean squared error of rounding to the grid. It is infinite without a grid, and at noise of 2 steps or
+    more.
+    """
     if step is None:
         return np.full(len(sigmas), np.inf)
     odd = 2 * np.arange(1, 40) - 1
@@ -206,7 +214,9 @@ def _rounding(sigmas: np.ndarray, step: float | None) -> np.ndarray:
 
 
 def _chosen(errors: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Errors of the denoiser, or known errors of a simpler denoiser if it is better on the other half of the rows."""
+    """Return the errors of the denoiser, or the known error of a simpler denoiser if that is better on the other half
+    of the rows.
+    """
     used = errors.copy()
     for own, other in ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2))):
         used[own] = np.where(errors[other].mean(axis=0) > known, known, used[own])
@@ -223,7 +233,9 @@ def _on_grid(rows: np.ndarray, step: float) -> None:
 
 
 def _conditions(parts: np.ndarray, nodes: np.ndarray, half: float) -> tuple[Condition, ...]:
-    """The last coefficients of Legendre's expansion show whether more levels of noise would change the integral."""
+    """Check by the last coefficients of Legendre's expansion whether more levels of noise would change the
+    integral.
+    """
     count = len(nodes)
     basis = np.polynomial.legendre.legvander(nodes, count - 1)[:, -4:]
     last = float(np.abs(parts @ basis).max())

@@ -1,4 +1,4 @@
-"""Noise and data paired by optimal transport inside batches, for training a flow."""
+"""Pair noise and data by optimal transport inside batches, to train a flow."""
 
 import dataclasses
 from typing import Any
@@ -24,14 +24,14 @@ class Coupling:
     """A pairing of noise and data.
 
     Args:
-        order: row i of x0 is paired with row order[i] of x1; each row is in one pair.
-        cost: the mean squared distance of a pair.
-        interval: a confidence interval of the mean over new batches; NaN for a single batch.
+        order: row i of x0 is paired with row order[i] of x1. Each row is in exactly one pair.
+        cost: the mean squared distance of the two rows of a pair.
+        interval: a confidence interval of the mean cost of new batches. NaN if there is a single batch.
         independent: the mean squared distance of a row of x0 and a row of x1 that are drawn independently.
         batches: sizes of smaller batches.
-        costs: the mean squared distance of a pair for each.
+        costs: the mean squared distance of a pair for each of these sizes.
         batch: the size of a batch.
-        rows: number of pairs.
+        rows: the number of pairs.
         level: the confidence level of the interval.
         conditions: the conditions for the results.
         claims: names of the claims that state them.
@@ -64,7 +64,7 @@ class Coupling:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The mean squared distance of a pair against the size of the batch, as an Altair chart."""
+        """Plot the mean squared distance of a pair against the size of the batch, as an Altair chart."""
         import altair as alt
 
         pairs = zip(self.batches.tolist(), self.costs.tolist(), strict=True)
@@ -76,21 +76,21 @@ class Coupling:
 
 
 def couple(x0: Any, x1: Any, batch: int | float, *, level: float | int = 0.95, seed: int = 0) -> Coupling:
-    """Pairs of noise and data that are near each other, by optimal transport inside random batches.
+    """Pair noise with data that are near, by optimal transport inside random batches.
 
-    Flow matching on these pairs has the same marginal distributions as on independent pairs, and its paths are
-    straighter. Train on x0 and x1[order].
+    Flow matching on these pairs has the same distributions of noise and data as on independent pairs, and straighter
+    paths. Train on x0 and x1[order].
 
     Args:
         x0: noise, (n, d).
         x1: data, (n, d).
-        batch: the size of a batch, at most 4,000; a last batch may be smaller.
+        batch: the size of a batch, at most 4,000. The last batch may be smaller.
         level: the confidence level of the interval.
         seed: the random seed of the batches.
 
     Raises:
-        SettingError: for invalid settings.
-        ShapeError, DataError: for invalid rows, fewer than 20 of them, or tables of different shapes.
+        SettingError: if a setting is invalid.
+        ShapeError, DataError: if rows are invalid or fewer than 20, or if the tables differ in shape.
 
     Example:
         >>> import numpy as np
@@ -105,7 +105,7 @@ def couple(x0: Any, x1: Any, batch: int | float, *, level: float | int = 0.95, s
     if len(first) != len(second):
         raise DataError(
             "x1", found=f"{len(second)} rows", rule=f"{len(first)} rows, one for each row of x0",
-            remedy="draw as much noise as there are data",
+            remedy="draw as many rows of noise as there are data rows",
         )  # fmt: skip
     size, n = whole("batch", batch, 1), len(first)
     if size > min(n, _MOST):
@@ -129,8 +129,8 @@ def couple(x0: Any, x1: Any, batch: int | float, *, level: float | int = 0.95, s
         (
             Condition("rows of x0 and of x1 are independent draws"),
             Condition("batches of one size (rows in a smaller last batch)", float(n % size), n % size == 0,
-                      "pairs in a smaller batch are farther apart"),
-            Condition("pairs are nearer than independent ones (share of the squared distance that they save)",
+                      "pairs in the smaller batch are farther apart"),
+            Condition("pairs are nearer than independent pairs (share of the squared distance that they save)",
                       saved, False if saved < 0.01 or size == 1 else shown,
                       "otherwise the pairing changes nothing; pass a larger batch"),
         ),
@@ -140,7 +140,9 @@ def couple(x0: Any, x1: Any, batch: int | float, *, level: float | int = 0.95, s
 def _paired(
     x0: np.ndarray, x1: np.ndarray, left: np.ndarray, right: np.ndarray, size: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The pairing by batches of both orders, and the squared distance of each pair, one batch after another."""
+    """Pair the rows batch by batch in the two given orders. Return the pairing and the squared distance of each
+    pair.
+    """
     order, costs = np.empty(len(x0), dtype=int), []
     for start in range(0, len(x0), size):
         rows, others = left[start : start + size], right[start : start + size]
@@ -152,7 +154,7 @@ def _paired(
 
 
 def _limits(costs: np.ndarray, size: int, level: float, square: float) -> tuple[float, float]:
-    """The interval for the mean over new batches: Student's interval of the means of whole batches."""
+    """Return the interval for the mean over new batches, as Student's interval from the means of full batches."""
     count = len(costs) // size
     if count < 2:
         return float("nan"), float("nan")

@@ -1,4 +1,4 @@
-"""Couplings of two centred normal distributions, and their interpolation, velocity and flow as matrices."""
+"""Couplings of two centred normal distributions. Their interpolation, velocity and flow are matrices."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ BY_SOLVER = 1e-9 / (32 * float(np.finfo(float).eps))
 
 
 def carried(slope: Callable[..., Array], start: Array, first: float = 0.0, last: float | Array = 1.0, times=None):
-    """The solution of dy/dt = slope(t, y) at `last`, or at all `times`."""
+    """Solve dy/dt = slope(t, y), and return y at `last` or at all `times`."""
     path = diffrax.diffeqsolve(
         diffrax.ODETerm(lambda t, y, args: slope(t, y)), diffrax.Dopri8(), first, last, None, start,
         saveat=diffrax.SaveAt(t1=True) if times is None else diffrax.SaveAt(ts=times),
@@ -33,13 +33,13 @@ def carried(slope: Callable[..., Array], start: Array, first: float = 0.0, last:
 
 
 def root(matrix: Float[Array, "d d"], power: float = 0.5) -> Float[Array, "d d"]:
-    """A power of a symmetric positive definite matrix."""
+    """Return a power of a symmetric positive definite matrix, by default the square root."""
     values, vectors = jnp.linalg.eigh(matrix)
     return (vectors * values**power) @ vectors.T
 
 
 class GaussianPair(eqx.Module):
-    """X_0 ~ N(0, S_0) and X_1 ~ N(0, S_1) with E X_0 X_1' = C, and X_t = (1 - t) X_0 + t X_1.
+    """Jointly normal X_0 ~ N(0, S_0) and X_1 ~ N(0, S_1) with E X_0 X_1' = C, and X_t = (1 - t) X_0 + t X_1.
 
     Args:
         base: S_0.
@@ -52,7 +52,7 @@ class GaussianPair(eqx.Module):
     cross: Float[Array, "d d"]
 
     def covariance(self, t: Float[Array, ""]) -> Float[Array, "d d"]:
-        """That of X_t."""
+        """Return the covariance of X_t."""
         return (1 - t) ** 2 * self.base + t**2 * self.target + t * (1 - t) * (self.cross + self.cross.T)
 
     @property
@@ -61,12 +61,12 @@ class GaussianPair(eqx.Module):
         return self.base + self.target - self.cross - self.cross.T
 
     def velocity(self, t: Float[Array, ""]) -> Float[Array, "d d"]:
-        """The matrix V_t of v_t(x) = E[X_1 - X_0 | X_t = x]."""
+        """Return the matrix V_t of the velocity v_t(x) = E[X_1 - X_0 | X_t = x]."""
         mixed = (1 - t) * (self.cross.T - self.base) + t * (self.target - self.cross)
         return jnp.linalg.solve(self.covariance(t), mixed.T).T
 
     def flow(self, times: Array | None = None) -> Float[Array, "*t d d"]:
-        """The matrices of the flow dx/dt = v_t(x) from time 0, by a solver."""
+        """Return the matrices of the flow dx/dt = v_t(x) from time 0, by a solver."""
         return carried(lambda t, m: self.velocity(t) @ m, jnp.eye(len(self.base)), times=times)
 
     @property
@@ -89,13 +89,13 @@ class GaussianPair(eqx.Module):
 
     @property
     def squared_distance(self) -> Float[Array, ""]:
-        """W_2² of the two distributions."""
+        """The squared Wasserstein distance W_2² of the two distributions."""
         return jnp.trace(self.base) + jnp.trace(self.target) - 2 * jnp.trace(self.transport @ self.base)
 
 
 def definite(problem: GaussianPair) -> Hypothesis:
     least = jnp.minimum(*(jnp.linalg.eigvalsh(m)[0] for m in (problem.base, problem.target)))
-    return Hypothesis("covariances are positive definite", least, ">", 0.0, "then the velocity is defined")
+    return Hypothesis("covariances are positive definite", least, ">", 0.0, "otherwise the velocity may be undefined")
 
 
 def _covariance(key: Key[Array, ""], d: int) -> Float[Array, "d d"]:
@@ -104,7 +104,7 @@ def _covariance(key: Key[Array, ""], d: int) -> Float[Array, "d d"]:
 
 
 class IndependentPairs(Population[GaussianPair]):
-    """Two random covariances and C = 0."""
+    """Pairs with two random covariances and C = 0."""
 
     settings = Space(d=dimension(3, 2, 16, corners=(2, 6)))
 
@@ -118,8 +118,8 @@ class IndependentPairs(Population[GaussianPair]):
 
 
 class CoupledPairs(Population[GaussianPair]):
-    """In half of the problems, X_1 = T X_0 with a symmetric T > 0 without eigenvalues near 1. In the others, any
-    coupling.
+    """Coupled pairs. In half of the problems, X_1 = T X_0 with a symmetric positive definite T without eigenvalues
+    near 1. In the others, the coupling is arbitrary.
     """
 
     settings = Space(d=dimension(3, 1, 16, corners=(2, 6)))

@@ -1,4 +1,4 @@
-"""What classifier-free guidance samples."""
+"""The distributions that classifier-free guidance samples."""
 
 import dataclasses
 from typing import Any
@@ -29,18 +29,18 @@ class Guidance:
     """The distributions that guidance with one weight samples, and the distribution that it is often said to sample.
 
     Args:
-        w: the weight: the score is (1 + w) times the conditional score minus w times the unconditional score.
-        means: the means by name: "conditional"; "flow" for the probability flow; "noise" for the reverse diffusion;
-            "tilted" for the density proportional to p_c^(1+w) p_u^(-w). The numbers are NaN if there is no such
-            distribution.
-        deviations: for each, the root of the trace of its covariance.
-        covariances: the covariance of each.
-        shares: for each, the mean posterior share of each component of the conditional mixture.
-        closed: whether these are formulas for normal distributions; otherwise they are simulated.
-        errors: the standard error of each deviation from the simulation; 0 for formulas.
-        draws: of the simulation.
-        samples: the samples of the flow, of the diffusion and of the conditional distribution, by name; empty for
-            formulas.
+        w: the weight. The guided score is (1 + w) times the conditional score minus w times the unconditional score.
+        means: the mean of each distribution, by name. "conditional" is the conditional distribution p_c, "flow" the
+            end of the probability flow, and "noise" the end of the reverse diffusion. "tilted" is the density
+            proportional to p_c^(1+w) p_u^(-w), where p_u is the unconditional distribution. Its numbers are NaN if it
+            does not exist.
+        deviations: the root of the trace of each distribution's covariance.
+        covariances: the covariance of each distribution.
+        shares: for each distribution, the mean posterior share of each component of the conditional mixture.
+        closed: whether the numbers come from formulas for normal distributions. Otherwise they are simulated.
+        errors: the standard error of each simulated deviation, or 0 for formulas.
+        draws: the number of simulated paths.
+        samples: the samples of the flow, the diffusion and the conditional distribution, by name. Empty for formulas.
         conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
@@ -74,7 +74,7 @@ class Guidance:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The density of the first coordinate of each distribution, or a histogram, as an Altair chart."""
+        """Plot the density of each distribution's first coordinate, or a histogram, as an Altair chart."""
         import altair as alt
 
         wide = max(np.sqrt(cov[0, 0]) for cov in self.covariances.values() if np.isfinite(cov[0, 0]))
@@ -101,27 +101,27 @@ class Guidance:
 def guided(
     conditional: Any, unconditional: Any, w: Any, *, draws: int | float = 4000, steps: int | float = 200, seed: int = 0
 ) -> Guidance:
-    """The samples of a diffusion model with classifier-free guidance, for distributions whose scores are known.
+    """Compute what a diffusion model with classifier-free guidance samples, for distributions whose scores are known.
 
     Guidance replaces the conditional score by (1 + w) times the conditional score minus w times the unconditional
-    score, at each level of noise. This is not the score of any noisy version of the tilted density p_c^(1+w) p_u^(-w).
-    For normal distributions with deviations s_c and s_0, the probability flow ends with the deviation s_c^(1+w)
-    s_0^(-w). The reverse diffusion ends with a third distribution.
+    score, at each level of noise. In general, this is not the score of a noisy version of the tilted density p_c^(1+w)
+    p_u^(-w). If the conditional and the unconditional distribution are normal with deviations s_c and s_0, the
+    probability flow ends with the deviation s_c^(1+w) s_0^(-w). The reverse diffusion ends with a third distribution.
 
     Two normal distributions with commuting covariances are computed by formula. Other mixtures are simulated.
 
     Args:
         conditional: a `Mixture`, the distribution of the class.
-        unconditional: a `Mixture`, of all classes.
-        w: the weight, at least 0; at 0, the conditional distribution is sampled.
-        draws: simulated paths.
+        unconditional: a `Mixture`, the distribution of all classes together.
+        w: the weight, at least 0. With 0, the conditional distribution is sampled.
+        draws: the number of simulated paths.
         steps: the number of steps of each path.
         seed: the random seed of the simulation.
 
     Raises:
-        SettingError: for invalid settings.
-        ShapeError: for mixtures of different dimensions.
-        DataError: if paths leave every bound.
+        SettingError: if a setting is invalid.
+        ShapeError: if the mixtures have different dimensions.
+        DataError: if paths diverge.
 
     Example:
         >>> print(guided(Mixture([1.0], 0.25), Mixture([0.0], 1.0), 1))
@@ -159,7 +159,7 @@ def _weight(w: Any) -> float:
 
 
 def _common(first: np.ndarray, second: np.ndarray) -> np.ndarray | None:
-    """Eigenvectors of both matrices, or None if they do not commute."""
+    """Return common eigenvectors of both matrices, or None if the matrices do not commute."""
     scale = np.abs(first).max() * np.abs(second).max()
     if np.abs(first @ second - second @ first).max() > 1e-10 * scale * len(first):
         return None
@@ -173,7 +173,7 @@ def _common(first: np.ndarray, second: np.ndarray) -> np.ndarray | None:
 
 
 def _by_formula(conditional: Mixture, unconditional: Mixture, w: float, basis: np.ndarray) -> Guidance:
-    """Both guided distributions along common eigenvectors.
+    """Compute both guided distributions along common eigenvectors.
 
     Let a = e^-t and V = a² s² + 1 - a² for each distribution. The flow is linear with the factor e^H, where H = ((1 +
     w) log V_c - w log V_0)/2. The reverse diffusion has the factor e^(2H) a^(-1).
@@ -211,7 +211,7 @@ def _by_formula(conditional: Mixture, unconditional: Mixture, w: float, basis: n
         {name: (basis * own) @ basis.T for name, own in variances.items()},
         {name: np.ones(1) for name in _LAWS}, True, dict.fromkeys(_LAWS, 0.0), 0, {},
         (
-            Condition("the sampler starts from noise alone and solves its equation exactly"),
+            Condition("the sampler starts from pure noise and solves its equation exactly"),
             Condition("the integrals are exact (relative error without guidance)", check, check < 1e-6,
                       "variances far from 1 need more nodes"),
         ),
@@ -256,14 +256,14 @@ def _simulated(conditional: Mixture, unconditional: Mixture, w: float, count: in
             Condition("steps are short for this weight (relative change of the noise, times 1 + w)", stiff, stiff < 1.0,
                       "pass more steps"),
             Condition("effective number of draws for the tilted distribution", effective, effective >= 100,
-                      "its numbers depend on few draws; pass more draws"),
+                      "the numbers of the tilted density depend on few draws; pass more draws"),
             Condition("the tilted density has a finite integral", None, exists),
         ),
     )  # fmt: skip
 
 
 def _integrable(conditional: Mixture, unconditional: Mixture, w: float) -> bool | None:
-    """Whether the tilted density is integrable: for single normal distributions exactly, else where it is sure."""
+    """Return whether the tilted density is integrable. For mixtures, return None if this is not certain."""
     if w == 0:
         return True
     if len(conditional.means) == len(unconditional.means) == 1:
@@ -278,7 +278,9 @@ def _integrable(conditional: Mixture, unconditional: Mixture, w: float) -> bool 
 
 
 def _times(conditional: Mixture, unconditional: Mixture, steps: int) -> np.ndarray:
-    """Times from the start to 0, equally far in the log of the noise until it is small against all deviations."""
+    """Return times from the start to 0. They are equally spaced in the log noise until it is small against all
+    deviations.
+    """
     both = conditional, unconditional
     least = min(own.values.min() for own in both)
     most = max(1.0, *(float(np.abs(own.means).max()) for own in both), *(own.values.max() ** 0.5 for own in both))
@@ -293,7 +295,7 @@ def _score(conditional: Mixture, unconditional: Mixture, w: float, x: np.ndarray
 
 
 def _flow(conditional: Mixture, unconditional: Mixture, w: float, x: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """The probability flow of y = e^t x as a function of sigma = (e^2t - 1)^(1/2), by Heun's method."""
+    """Integrate the probability flow of y = e^t x over sigma = (e^2t - 1)^(1/2) by Heun's method."""
     score = lambda x, t: _score(conditional, unconditional, w, x, t)
     sigmas = np.sqrt(np.expm1(2 * times))
     y = x * np.exp(times[0])
@@ -310,7 +312,9 @@ def _flow(conditional: Mixture, unconditional: Mixture, w: float, x: np.ndarray,
 def _diffusion(
     conditional: Mixture, unconditional: Mixture, w: float, x: np.ndarray, times: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """The reverse diffusion of y = e^t x against sigma², by Heun's method, which has order 2 for additive noise."""
+    """Integrate the reverse diffusion of y = e^t x over sigma² by Heun's method, which has order 2 for additive
+    noise.
+    """
     sigmas = np.sqrt(np.expm1(2 * times))
     y = x * np.exp(times[0])
     score = lambda y, t: np.exp(-t) * _score(conditional, unconditional, w, y * np.exp(-t), t)
@@ -327,6 +331,6 @@ def _weighted_shares(mixture: Mixture, x: np.ndarray, weights: np.ndarray) -> np
 
 
 def _error(x: np.ndarray) -> float:
-    """The standard error of the root of the trace of the covariance."""
+    """Return the standard error of the root of the trace of the covariance."""
     squares = np.sum((x - x.mean(axis=0)) ** 2, axis=1)
     return float(squares.std(ddof=1) / np.sqrt(len(x)) / (2 * np.sqrt(squares.mean())))

@@ -1,4 +1,4 @@
-"""Below which noise a diffusion model that is trained on some rows must copy them."""
+"""The noise below which a diffusion model that is trained on some rows must copy them."""
 
 import dataclasses
 from collections.abc import Callable
@@ -30,20 +30,20 @@ class Memorisation:
         sigma: the standard deviation of the noise at which the mean posterior weight of the true row is 1/2, in the
             unit of the rows.
         sigma_interval: a confidence interval of `sigma`, for the error from probes and noise.
-        time: the same as a time of x_t = e^-t x + sqrt(1 - e^-2t) z for rows scaled to mean variance 1.
+        time: this noise as a time of x_t = e^-t x + sqrt(1 - e^-2t) z for rows scaled to mean variance 1.
         time_interval: a confidence interval of the time.
-        dimension: the number k of which the noise falls like n^(-1/k) with n rows, at this noise.
+        dimension: the number k for which `sigma` falls like n^(-1/k) as the number n of rows grows.
         dimension_interval: a confidence interval of `dimension`, for the error from probes.
         asked: the requested time, or None.
         rows_needed: the number of rows at which `time` falls to the requested time, if the dimension stays constant.
             None without a requested time.
-        rows_interval: by the error of the dimension; None without.
-        rows_normal: the number for normal rows of this covariance, which carry the most information. None without a
-            requested time.
-        sigmas: a ladder of noise, in the unit of the rows.
-        weights: the mean posterior weight of the true row at each of these noises.
+        rows_interval: the interval of `rows_needed` from that of the dimension. None without a requested time.
+        rows_normal: the same number for normal rows of this covariance, whose noisy versions carry the most
+            information. None without a requested time.
+        sigmas: several levels of noise, in the unit of the rows.
+        weights: the mean posterior weight of the true row at each of these levels.
         scale: the standard deviation by which the rows are divided for the times.
-        rows: number of rows.
+        rows: the number of rows.
         level: the confidence level of the intervals.
         conditions: the conditions for the results.
         claims: names of the claims that state them.
@@ -92,7 +92,7 @@ class Memorisation:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The mean posterior weight of the true row against the noise, as an Altair chart."""
+        """Plot the mean posterior weight of the true row against the noise, as an Altair chart."""
         import altair as alt
 
         pairs = zip(self.sigmas.tolist(), self.weights.tolist(), strict=True)
@@ -106,7 +106,7 @@ class Memorisation:
 def memorisation(
     x: Any, t: Any = None, *, probes: int | float = 256, level: float | int = 0.95, seed: int = 0
 ) -> Memorisation:
-    """The noise below which a diffusion model that fits its rows exactly must copy them.
+    """Compute the noise below which a diffusion model that fits its rows exactly must copy them.
 
     The best denoiser of a finite sample is a mean of its rows, weighted by Bayes' rule. Noise is added to a row, and
     the posterior weight of this row among all rows is computed. If the mean of this weight is above 1/2, the denoiser
@@ -116,14 +116,15 @@ def memorisation(
     Args:
         x: rows, (n, d), for example images as the model sees them, one image per row.
         t: the last time of your sampler, for x_t = e^-t x + sqrt(1 - e^-2t) z with rows of mean variance 1. The result
-            then says with how many rows copying starts only below this time. None: do not compute a number of rows.
-        probes: rows to which noise is added.
+            then says how many rows are needed so that copying starts only below this time. With None, this number is
+            not computed.
+        probes: the number of rows to which noise is added.
         level: the confidence level of the intervals.
         seed: the random seed of the choice of probes and of the noise.
 
     Raises:
-        SettingError: for invalid settings.
-        ShapeError, DataError: for invalid rows, fewer than 20 of them, or if more than half of them are equal.
+        SettingError: if a setting is invalid.
+        ShapeError, DataError: if rows are invalid or fewer than 20, or if more than half of them are equal.
 
     Example:
         >>> import numpy as np
@@ -163,7 +164,7 @@ def memorisation(
 
 
 def _copied(found: Probes, n: int) -> None:
-    """Refuse rows that repeat so often that the weight of the true row is above 1/2 with any noise."""
+    """Raise DataError if rows repeat so often that the weight of the true row is above 1/2 at any noise."""
     limit = float(found.counts[found.which].mean()) / n  # limit of the mean weight as the noise grows
     if limit >= 0.5 - 1e-9:
         raise DataError("x", found=f"{len(found.rows)} different rows of {n}, repeated",
@@ -172,7 +173,7 @@ def _copied(found: Probes, n: int) -> None:
 
 
 def _own_weights(found: Probes, seed: int) -> Callable[[float], np.ndarray]:
-    """Posterior weights of the true row in quarters, halves and all of the rows: (3, p, k) at log sigma."""
+    """Return the posterior weights (3, p, k) of the true row in quarters, halves and all of the rows, at log sigma."""
     n, counts = len(found.rows), found.counts
     part = np.random.default_rng(seed).permutation(n) % _PARTS
     groups = counts[:, None] * (part[:, None] == np.arange(_PARTS))
@@ -189,7 +190,7 @@ def _own_weights(found: Probes, seed: int) -> Callable[[float], np.ndarray]:
 
 
 def _root(mean: Callable[[float], float], start: float) -> float:
-    """The log sigma at which the mean weight, which falls with sigma, is 1/2."""
+    """Return the log sigma at which the mean weight, which falls with sigma, is 1/2."""
     low = high = start
     while mean(low) < 0.5:
         low -= 0.5
@@ -199,7 +200,7 @@ def _root(mean: Callable[[float], float], start: float) -> float:
 
 
 def _influence(own: Callable[[float], np.ndarray], root: float, part: int) -> np.ndarray:
-    """How much each probe and noise moves the root."""
+    """Return by how much each probe and noise moves the root."""
     slope = (own(root + _STEP)[part].mean() - own(root - _STEP)[part].mean()) / (2 * _STEP)
     weights = own(root)[part]
     half = weights.shape[1] // 2
@@ -208,7 +209,7 @@ def _influence(own: Callable[[float], np.ndarray], root: float, part: int) -> np
 
 
 def _error(influence: np.ndarray, share: float) -> float:
-    """The standard error of a root: of the noise, and of the choice of probes among the rows."""
+    """Return the standard error of a root, due to the noise and to the choice of probes among the rows."""
     noises = influence.shape[1]
     noise = float(influence.var(axis=1, ddof=1).mean()) / noises
     rows = max(float(influence.mean(axis=1).var(ddof=1)) - noise, 0.0)
@@ -216,7 +217,9 @@ def _error(influence: np.ndarray, share: float) -> float:
 
 
 def _dimension(roots: list[float], influences: np.ndarray, z: float) -> tuple[float, tuple[float, float]]:
-    """The dimension k and its limits. -1/k is the slope of log sigma against the log of the share of rows."""
+    """Return the dimension k and its limits, where -1/k is the slope of log sigma against the log of the share of
+    rows.
+    """
     logs = np.log([0.25, 0.5, 1.0])
     weights = (logs - logs.mean()) / np.sum((logs - logs.mean()) ** 2)
     slope = float(weights @ roots)
@@ -232,7 +235,9 @@ def _needed(n: int, sigma: float, target: float, dimensions: tuple[float, ...]) 
 
 
 def _normal_rows(found: Probes, target: float) -> float:
-    """exp of the information in a noisy row, for normal rows of this covariance, which have the most of it."""
+    """Return exp of the information in a noisy row, for normal rows of this covariance. Such rows have the most
+    information.
+    """
     root = found.rows * np.sqrt(found.counts / found.counts.sum())[:, None]
     values = principal(root)[0] * len(root)
     with np.errstate(over="ignore"):
@@ -243,15 +248,15 @@ def _conditions(found: Probes, n: int, sigma: float, asked: float | None, eighth
     repeated = 1 - len(found.rows) / n
     conditions = [
         Condition("rows are independent draws"),
-        Condition("rows are different (share that repeats an earlier row)", repeated, repeated == 0.0,
-                  "repeated rows are copied at larger noise, and count as one row with more weight"),
+        Condition("rows are different (share of rows that repeat an earlier row)", repeated, repeated == 0.0,
+                  "repeated rows are copied already at larger noise, and count as one row with more weight"),
         Condition("rows are not in close pairs (mean weight of the true row at an eighth of this noise)", eighth,
                   eighth >= 0.75, "close pairs share their weight, and can be distinguished only far below this noise"),
     ]  # fmt: skip
     if asked is not None:
         factor = sigma / float(noise_at(asked))
         conditions.append(
-            Condition("the dimension is the same at the noise asked for (factor between the two noises)", factor,
+            Condition("the dimension is the same at the requested noise (factor between both)", factor,
                       None if factor <= _FAR else False, "the number of rows is extrapolated by this factor")
         )  # fmt: skip
     return tuple(conditions)

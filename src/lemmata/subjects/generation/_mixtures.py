@@ -1,4 +1,4 @@
-"""Mixtures of normal distributions: their scores under noise, draws, and densities."""
+"""Mixtures of normal distributions, with their scores under noise, their draws and their densities."""
 
 import dataclasses
 from typing import Any
@@ -18,11 +18,11 @@ class Mixture:
     """A mixture of normal distributions.
 
     Args:
-        means: (k, d), one row for each component; a single row (d,) is one component.
-        covariances: a variance for all, one for each component (k,), or matrices (k, d, d).
-        weights: (k,), positive, in any unit; None for equal ones.
+        means: an array (k, d), one row for each component, or a single row (d,) for one component.
+        covariances: one variance for all components, a variance for each component (k,), or matrices (k, d, d).
+        weights: positive weights (k,), which need not sum to 1, or None for equal weights.
 
-    Raises: ShapeError, DataError: for numbers that are not a mixture.
+    Raises: ShapeError, DataError: if the numbers do not define a mixture.
 
     >>> Mixture([[0.0, 0.0], [3.0, 0.0]], 1.0).weights.tolist()
     [0.5, 0.5]
@@ -57,7 +57,7 @@ class Mixture:
         if largest > _LARGEST:
             raise DataError("means and covariances", found=f"a scale of {largest:.3g}",
                             rule=f"means and deviations between {1 / _LARGEST:g} and {_LARGEST:g}",
-                            remedy="change the unit: the noise of the sampler has variance 1")  # fmt: skip
+                            remedy="change the unit, because the noise of the sampler has variance 1")  # fmt: skip
         shares = shares / shares.max()
         fields = {"means": centres, "values": values, "vectors": vectors, "weights": shares / shares.sum()}
         for name, own in fields.items():
@@ -84,11 +84,12 @@ class Mixture:
         return self.weights @ self.means
 
     def noisy(self, x: Float[np.ndarray, "n d"], a: float) -> tuple[np.ndarray, np.ndarray]:
-        """The log density of a x + (1 - a²)^(1/2) z, with normal z, and its gradient.
+        """Return the log density of a x + (1 - a²)^(1/2) z, where x is from the mixture and z is normal, and its
+        gradient.
 
         Args:
-            x: places.
-            a: the factor of the mixture, 1 without noise.
+            x: the points at which they are evaluated.
+            a: the factor of the mixture, which is 1 without noise.
         """
         logs, slopes = [], []
         for mean, values, vectors, weight in zip(self.means, self.values, self.vectors, self.weights, strict=True):
@@ -101,7 +102,7 @@ class Mixture:
         return total, np.einsum("kn,knd->nd", np.exp(stacked - total), np.stack(slopes))
 
     def components(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " k"]:
-        """The mean posterior share of each component."""
+        """Return the mean posterior share of each component."""
         logs = np.stack([
             np.log(weight) - 0.5 * (np.log(values) + ((x - mean) @ vectors) ** 2 / values).sum(axis=1)
             for mean, values, vectors, weight in zip(self.means, self.values, self.vectors, self.weights, strict=True)
@@ -109,7 +110,7 @@ class Mixture:
         return special.softmax(logs, axis=0).mean(axis=1)
 
     def draw(self, count: int, rng: np.random.Generator) -> Float[np.ndarray, "n d"]:
-        """Independent draws.
+        """Draw independent rows.
 
         Args:
             count: the number of draws.

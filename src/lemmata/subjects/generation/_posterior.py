@@ -1,4 +1,6 @@
-"""The exact score of a sample: which of its rows a noisy row came from, by Bayes' rule."""
+"""The exact score of a sample, from the posterior probability, by Bayes' rule, that a noisy row came from each of its
+rows.
+"""
 
 import dataclasses
 from typing import Any
@@ -20,12 +22,12 @@ class Probes:
 
     Args:
         rows: different rows, scaled to mean variance 1.
-        counts: how often each is in the sample.
-        scale: the unit of the rows, in which their mean variance is 1.
-        which: the place of each probe among the different rows.
-        squares: squared distances from each probe to all rows.
+        counts: how often each row is in the sample.
+        scale: the number by which the rows were divided, so that their mean variance is 1.
+        which: the index of each probe among the different rows.
+        squares: the squared distances from each probe to all different rows.
         products: the products of the noise with the differences of rows and probes.
-        names: the place of each given row among the different ones.
+        names: the index of each given row among the different rows.
     """
 
     rows: Float[np.ndarray, "n d"]
@@ -37,7 +39,8 @@ class Probes:
     names: Int[np.ndarray, " all"]
 
     def sums(self, sigma: float, groups: Float[np.ndarray, "n g"]) -> Float[np.ndarray, "p k g"]:
-        """Sums over groups of rows of the posterior weight, relative to one copy of the probe; noise of both signs.
+        """Return sums of posterior weights over groups of rows, relative to the weight of one copy of the probe. Each
+        noise is used with both signs.
 
         Args:
             sigma: the standard deviation of the noise.
@@ -52,15 +55,15 @@ class Probes:
 
 
 def probes_of(given: Float[np.ndarray, "n d"], probes: int, seed: int) -> Probes:
-    """Probes among the rows of a sample.
+    """Choose probes among the rows of a sample, and draw noise for them.
 
     Args:
-        given: rows, in a unit in which squares do not overflow.
-        probes: how many, at most.
+        given: the rows, in a unit in which squares do not overflow.
+        probes: the largest number of probes.
         seed: the random seed of the choice and of the noise.
 
     Raises:
-        DataError: for too many rows, or if more than half of them are equal.
+        DataError: if there are too many rows, or if more than half of them are equal.
     """
     rows, names, counts = np.unique(given, axis=0, return_inverse=True, return_counts=True)
     names = names.ravel()
@@ -91,11 +94,11 @@ def probes_of(given: Float[np.ndarray, "n d"], probes: int, seed: int) -> Probes
 
 
 def time_of(sigma: Any) -> Any:
-    """The time t at which x_t = e^-t (x + sigma z) has noise of variance 1 - e^-2t, for rows of variance 1."""
+    """Return the time t at which e^-t sigma is sqrt(1 - e^-2t), so that x_t = e^-t (x + sigma z) has its noise."""
     return 0.5 * np.log1p(np.square(sigma))
 
 
 def noise_at(t: Any) -> Any:
-    """The noise sigma at which x_t = e^-t (x + sigma z) at time t."""
+    """Return the noise sigma for which x_t = e^-t (x + sigma z) at time t."""
     with np.errstate(over="ignore"):  # all noise
         return np.sqrt(np.expm1(2 * np.asarray(t)))

@@ -1,4 +1,4 @@
-"""A signal in the range of a generator, from a few linear measurements, and its expected error."""
+"""Recover a signal in the range of a generator from a few linear measurements, and predict its error."""
 
 import dataclasses
 from collections.abc import Callable
@@ -28,23 +28,24 @@ class Recovery:
     """A signal that was recovered from measurements.
 
     Args:
-        signal: generator(latent), of the best restart.
-        latent: its latent variables.
-        residual: the distance of its measurements from b.
+        signal: the recovered signal generator(latent), from the best restart.
+        latent: the latent variables of this signal.
+        residual: the distance between the signal's measurements and b.
         error: the expected distance from the nearest signal of the generator, if the residual is noise of equal
-            variance in all measurements and the generator is linear near it. It is infinite if there is not a bound:
-            without more measurements than latent variables, the noise cannot be estimated.
-        interval: a confidence interval of this distance, by the quantiles of the noise's variance and of the distance.
-        factor: by linearisation of the generator with these measurements, the factor of the signal outside the range in
-            the squared error, averaged over directions. The least factor is 1.
+            variance in all measurements and the generator is linear near it. It is infinite if no bound is known. If
+            there are no more measurements than latent variables, the noise cannot be estimated.
+        interval: a confidence interval of this distance. It allows for the sampling error of the noise's variance and
+            the spread of the distance.
+        factor: the factor with which the part of the signal outside the range enters the squared error, averaged over
+            directions. It is for these measurements and the linearised generator. The least factor is 1.
         predicted: the mean of this factor for normal measurements, 1 + k/(m - k - 1). It is infinite if m is at most k
             + 1.
-        noise: the standard deviation of the residual for each measurement that the latent variables leave free;
-            infinite if none.
-        deviations: the standard deviation of each entry of the signal by this noise.
+        noise: the standard deviation of the noise, from the residual and the m - k measurements that the latent
+            variables leave free. It is infinite if there are none.
+        deviations: the standard deviation that this noise causes in each entry of the signal.
         agreeing: the share of restarts that end with nearly the least residual.
-        residuals: the residuals of all restarts, rising.
-        measurements: their number m.
+        residuals: the residuals of all restarts in ascending order.
+        measurements: the number m of measurements.
         dimension: the number k of latent variables.
         level: the confidence level of the interval.
         conditions: the conditions for the results.
@@ -88,7 +89,7 @@ class Recovery:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The residuals of all restarts, as an Altair chart."""
+        """Plot the residuals of all restarts as an Altair chart."""
         import altair as alt
 
         rows = [{"restart": place + 1, "residual": value} for place, value in enumerate(self.residuals.tolist())]
@@ -101,24 +102,25 @@ def recover(
     generator: Any, a: Any, b: Any, latent: int | float, *, restarts: int | float = 10, level: float | int = 0.95,
     seed: int = 0,
 ) -> Recovery:  # fmt: skip
-    """The signal of a generator that explains linear measurements best, and how far it may be from the truth.
+    """Find the signal of a generator that explains linear measurements best, and how far it may be from the true
+    signal.
 
     The squared residual |A G(z) - b|² is minimised over z from several random starts. To predict the error, the
-    generator is replaced by its derivative J at the best z. Noise is multiplied by J (AJ)^+. A part of the signal
-    outside the range enters with the squared norm of this matrix times A.
+    generator is replaced by its derivative J at the best z. Noise in b is multiplied by J (AJ)^+. The part of the
+    signal outside the range is multiplied by J (AJ)^+ A.
 
     Args:
         generator: a function of latent variables (k,) that returns a signal (n,), written with jax.numpy.
         a: the measurements, (m, n).
-        b: their values, (m,).
+        b: the measured values, (m,).
         latent: the number k of latent variables.
-        restarts: random starts from normal latent variables.
+        restarts: the number of random starts, from normal latent variables.
         level: the confidence level of the interval.
         seed: the random seed of the starts.
 
     Raises:
-        SettingError: for a generator that cannot be differentiated, or invalid settings.
-        ShapeError, DataError: for arrays that do not fit each other.
+        SettingError: if the generator cannot be differentiated, or a setting is invalid.
+        ShapeError, DataError: if the arrays are invalid or do not fit each other.
 
     Example:
         >>> import numpy as np
@@ -167,7 +169,7 @@ def _recovered(
             ends.append(_polished(numbers, lambda z: slopes_of(jnp.asarray(z)), a, b, found))
     if not ends:
         raise DataError(
-            "generator", found="signals that are not finite, whatever the starting point", rule="finite signals"
+            "generator", found="signals that are not finite from every starting point", rule="finite signals"
         )
     ends.sort(key=lambda end: end[0])
     residuals = size * np.sqrt([value for value, _ in ends])
@@ -181,7 +183,7 @@ def _polished(
     loss: Callable[[np.ndarray], tuple[float, np.ndarray]], linear: Callable[[np.ndarray], tuple[Any, Any]],
     a: np.ndarray, b: np.ndarray, end: Any,
 ) -> tuple[float, np.ndarray]:  # fmt: skip
-    """Gauss and Newton's steps while the loss falls: they do not depend on the units of a and b."""
+    """Take Gauss-Newton steps as long as the loss falls. These steps do not depend on the units of a and b."""
     value, z = float(end.fun), np.asarray(end.x)
     for _ in range(_POLISH):
         signal, slopes = (np.asarray(own, dtype=float) for own in linear(z))
@@ -203,7 +205,9 @@ def _predicted(
     a: np.ndarray, b: np.ndarray, signal: np.ndarray, z: np.ndarray, slopes: np.ndarray, residuals: np.ndarray,
     restarts: int, level: float,
 ) -> Recovery:  # fmt: skip
-    """The error by the linearised generator, whose range has the orthonormal basis Q: noise enters by (AQ)^+."""
+    """Predict the error with the linearised generator. Its range has the orthonormal basis Q, and noise enters through
+    (AQ)^+.
+    """
     m, n = a.shape
     k = len(z)
     u, s, _ = np.linalg.svd(slopes, full_matrices=False)
@@ -234,14 +238,14 @@ def _predicted(
             Condition("the measurements determine the latent variables near the solution (smallest singular value "
                       "divided by the largest)", float(singular[-1] / max(singular[0], 1e-300)) if rank else 0.0, sure,
                       "otherwise other signals have the same measurements"),
-            Condition("the search ended in a minimum (residual that the linearised generator would remove, as a share)",
+            Condition("the search ended in a minimum (share of the residual that a linear step would remove)",
                       left, left < 0.01, "otherwise the residual is too large; change the unit, or pass more restarts"),
             Condition("several restarts end with the same residual (share)", agreeing,
                       agreeing * restarts >= 2 or (None if restarts == 1 else False),
                       "otherwise a better solution may exist"),
             Condition("the expected error is below the length of the signal (share)", error / (length or 1.0),
                       bool(error < length or error == 0) if np.isfinite(error) else None,
-                      "otherwise the signal 0 is as good an answer"),
+                      "otherwise the signal 0 is as good as this signal"),
             Condition("the residual is noise with equal variance in all measurements"),
             Condition("more measurements than latent variables", float(free), free > 0,
                       "otherwise the noise cannot be estimated"),
@@ -250,12 +254,16 @@ def _predicted(
 
 
 def _times(noise: float, lengths: np.ndarray) -> np.ndarray:
-    """Deviations by the noise; 0 if no noise arrives, even if it is infinite."""
+    """Return the deviations that the noise causes. A deviation is 0 for entries that no noise reaches, even if the
+    noise is infinite.
+    """
     return np.where(lengths > 0, noise * np.where(lengths > 0, lengths, 1.0), 0.0)
 
 
 def _removable(slopes: np.ndarray, gap: np.ndarray, z: np.ndarray, size: float) -> float:
-    """The share of a residual that a step of the linearised generator removes; steps far beyond z are not linear."""
+    """Return the share of the residual that a step of the linearised generator removes. Steps that are long compared
+    with z are shortened.
+    """
     step = np.linalg.lstsq(slopes, gap)[0]
     shrunk = min(1.0, 10 * (1 + float(np.linalg.norm(z))) / max(float(np.linalg.norm(step)), 1e-300))
     return shrunk * float(np.linalg.norm(slopes @ step)) / (max(float(np.linalg.norm(gap)), 1e-6 * size) or 1.0)

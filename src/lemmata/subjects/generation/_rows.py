@@ -1,4 +1,4 @@
-"""Rows that are passed to a tool: checked, and in a unit in which squares neither overflow nor underflow."""
+"""Check rows that are passed to a tool, and scale them to a unit in which squares neither overflow nor underflow."""
 
 import os
 from typing import Any
@@ -19,15 +19,15 @@ _CALL = "call it on such arrays to see the error"
 
 
 def rows_of(name: str, values: Any, fewest: int = FEWEST) -> Float[np.ndarray, "n d"]:
-    """Rows of finite numbers, one row for each point.
+    """Return a table of finite numbers, one row for each point.
 
     Args:
         name: the name of the table, for messages.
         values: an array, a list of rows, or a data frame.
-        fewest: rows that are needed.
+        fewest: the least number of rows.
 
     Raises:
-        ShapeError, PrecisionError, DataError: for anything else, or too few rows.
+        ShapeError, PrecisionError, DataError: if the values are not such a table, or have too few rows.
     """
     if isinstance(values, str | os.PathLike):
         raise DataError(name, found=f"the path {os.fspath(values)[:60]!r}", rule="rows, as an array or a list",
@@ -57,13 +57,13 @@ def rows_of(name: str, values: Any, fewest: int = FEWEST) -> Float[np.ndarray, "
 
 
 def same_columns(name: str, rows: np.ndarray, other: str, others: np.ndarray) -> None:
-    """Refuse two tables with different numbers of columns.
+    """Raise ShapeError if two tables have different numbers of columns.
 
     Args:
         name: the name of the second table.
-        rows: of it.
+        rows: the second table.
         other: the name of the first table.
-        others: its rows.
+        others: the first table.
     """
     if rows.shape[1] != others.shape[1]:
         raise ShapeError(
@@ -72,10 +72,10 @@ def same_columns(name: str, rows: np.ndarray, other: str, others: np.ndarray) ->
 
 
 def in_unit(*tables: Float[np.ndarray, "_ d"]) -> tuple[list[np.ndarray], float, np.ndarray]:
-    """Tables shifted and scaled into [-1, 1], the unit, and the shift.
+    """Shift and scale tables into [-1, 1]. Return the tables, the unit and the shift.
 
     Args:
-        tables: with the same number of columns.
+        tables: tables with the same number of columns.
     """
     low = np.min([table.min(axis=0) for table in tables], axis=0)
     high = np.max([table.max(axis=0) for table in tables], axis=0)
@@ -87,10 +87,10 @@ def in_unit(*tables: Float[np.ndarray, "_ d"]) -> tuple[list[np.ndarray], float,
 
 
 def principal(rows: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " d"]]:
-    """Eigenvalues of the mean of the squares of centred rows, and the eigenvector of the largest.
+    """Return the eigenvalues of the covariance of centred rows, and the eigenvector of the largest.
 
     Args:
-        rows: centred.
+        rows: the centred rows.
     """
     n, d = rows.shape
     if d <= n:
@@ -104,7 +104,7 @@ def principal(rows: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, " k"], 
 
 
 def squarable(name: str, unit: float) -> None:
-    """Refuse a unit whose square is not a number of double precision.
+    """Raise DataError if the square of a unit is out of the range of double precision.
 
     Args:
         name: the name of the argument, for messages.
@@ -116,17 +116,17 @@ def squarable(name: str, unit: float) -> None:
 
 
 def answered(name: str, function: Any, given: tuple[Any, ...], shape: tuple[int, ...]) -> np.ndarray:
-    """The result of a user's function: finite numbers of the expected shape.
+    """Call a user's function, and return its result if it consists of finite numbers in the expected shape.
 
     Args:
         name: the name of the function, for messages.
         function: the user's function.
-        given: its arguments; arrays among them are copied, because the function may change them.
-        shape: that is expected.
+        given: the arguments. Arrays are copied, because the function may change them.
+        shape: the expected shape.
 
     Raises:
-        SettingError: if it is not a function, or fails.
-        ShapeError, DataError: for another shape or other values.
+        SettingError: if `function` is not a function, or fails.
+        ShapeError, DataError: if the result has another shape, or is not finite.
     """
     if not callable(function) or isinstance(function, type):
         raise SettingError(name, found=f"a {type(function).__name__}", rule="a function")

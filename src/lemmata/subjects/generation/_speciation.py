@@ -1,4 +1,4 @@
-"""At which time of a reverse diffusion the class of a sample is decided."""
+"""The time of a reverse diffusion at which the class of a sample is decided."""
 
 import dataclasses
 from typing import Any
@@ -21,24 +21,24 @@ _TIMES = 25
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Speciation:
-    """The time at which reverse paths choose a class.
+    """The time at which reverse paths decide on a class.
 
     Args:
         time: half the logarithm of the largest eigenvalue of the covariance of rows with mean variance 1, for
             x_t = e^-t x + sqrt(1 - e^-2t) z.
         interval: a confidence interval of `time`, for its sampling error.
         sigma: the standard deviation of the noise at this time, in the unit of the rows.
-        measured: the time at which two paths from one noisy row end in one class as often as the theory predicts for
-            `time`. It is measured with the exact score of the rows. NaN if there is no such time.
-        measured_interval: by probes and noise.
+        measured: the time at which two paths from one noisy row end in the same class as often as the theory predicts
+            for `time`. It is measured with the exact score of the rows. NaN if there is no such time.
+        measured_interval: a confidence interval of `measured`, for the error from probes and noise.
         at_time: the theory's probability at `time`, which is the same for all distant pairs of normal classes.
-        times: a ladder of times.
+        times: several times.
         agreement: at each time, the probability that two paths from the same noisy row end in the same class.
-        limits: the limits of the agreement.
-        predicted: the same for two normal classes with this eigenvalue.
+        limits: the confidence limits of the agreement.
+        predicted: the predicted agreement for two normal classes with this eigenvalue.
         eigenvalue: the largest eigenvalue, for rows of mean variance 1.
-        classes: number of classes.
-        rows: number of rows.
+        classes: the number of classes.
+        rows: the number of rows.
         level: the confidence level of the intervals.
         conditions: the conditions for the results.
         claims: names of the claims that state them.
@@ -79,7 +79,7 @@ class Speciation:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The agreement of two paths against the time, with the prediction, as an Altair chart."""
+        """Plot the agreement of two paths against the time, with the prediction, as an Altair chart."""
         import altair as alt
 
         numbers = zip(self.times.tolist(), self.agreement.tolist(), self.limits.tolist(), strict=True)
@@ -97,25 +97,25 @@ class Speciation:
 def speciation(
     x: Any, labels: Any = None, *, probes: int | float = 256, level: float | int = 0.95, seed: int = 0
 ) -> Speciation:
-    """The time of a reverse diffusion at which the class of the sample is decided.
+    """Compute the time of a reverse diffusion at which the class of the sample is decided.
 
     For two distant normal classes, consider the signal along the line between the classes. The class is decided at
-    about the time at which this signal has the variance of the noise. This is half the logarithm of the largest
-    eigenvalue of the covariance. The agreement is also computed from the rows. By Bayes' rule, a noisy row has a
-    probability of each class. Two paths from it end in the same class with probability equal to the sum of the squared
-    probabilities.
+    about the time at which this signal has the same variance as the noise. This time is half of the logarithm of the
+    largest eigenvalue of the covariance. The agreement is also computed from the rows. By Bayes' rule, a noisy row has
+    a probability of each class. Two paths from it end in the same class with probability equal to the sum of the
+    squared probabilities.
 
     Args:
         x: rows, (n, d).
         labels: the class of each row, at least two classes. None divides the rows in two along their first principal
             component.
-        probes: rows to which noise is added.
+        probes: the number of rows to which noise is added.
         level: the confidence level of the intervals.
         seed: the random seed of the choice of probes and of the noise.
 
     Raises:
-        SettingError: for invalid settings.
-        ShapeError, DataError: for invalid rows or labels, or fewer than 20 rows.
+        SettingError: if a setting is invalid.
+        ShapeError, DataError: if rows or labels are invalid, or if there are fewer than 20 rows.
 
     Example:
         >>> import numpy as np
@@ -163,16 +163,17 @@ def _kinds(labels: Any, n: int) -> np.ndarray:
     except TypeError as error:
         raise DataError("labels", found="labels of several types", rule="only numbers or only texts") from error
     if not 2 <= len(names) <= n // 2:
-        rule = f"2 to {n // 2} classes, half as many as rows"
+        rule = f"2 to {n // 2} classes, at most half of the number of rows"
         raise DataError("labels", found=f"{len(names)} different labels", rule=rule)
     return kinds
 
 
 def _largest(x: np.ndarray, z: float, seed: int) -> tuple[float, np.ndarray, tuple[float, float]]:
-    """The largest eigenvalue of the covariance, its vector, and limits.
+    """Return the largest eigenvalue of the covariance, its eigenvector, and confidence limits.
 
     The largest eigenvalue of a sample is too large on average. The variance of some rows along the eigenvector of
-    others is too small on average. The limits are one of each, with their sampling errors.
+    others is too small on average. The two numbers give the upper and the lower limit, together with their sampling
+    error.
     """
     first = lambda rows: principal(rows - rows.mean(axis=0))[1]
     way = first(x)
@@ -188,7 +189,7 @@ def _largest(x: np.ndarray, z: float, seed: int) -> tuple[float, np.ndarray, tup
 
 
 def _divided(scores: np.ndarray) -> np.ndarray:
-    """Two classes along a line: the division with the least variance inside the classes."""
+    """Divide points on a line into the two classes with the least variance inside the classes."""
     order = np.sort(scores)
     n = len(order)
     sums, counts = np.cumsum(order)[:-1], np.arange(1, n)
@@ -212,14 +213,14 @@ def _agreement(found: Probes, kinds: np.ndarray, times: np.ndarray) -> tuple[np.
 
 
 def _normal_agreement(u: np.ndarray) -> np.ndarray:
-    """The mean of p² + (1 - p)² for p = 1/(1 + exp(-2u(u + z))) and normal z."""
+    """Return the mean of p² + (1 - p)² for p = 1/(1 + exp(-2u(u + z))) and normal z."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     p = 0.5 * (1 + np.tanh(u[:, None] * (u[:, None] + nodes)))
     return ((p**2 + (1 - p) ** 2) @ weights) / weights.sum()
 
 
 def _crossing(times: np.ndarray, values: np.ndarray, at: float) -> float:
-    """The last time at which a curve falls through a value."""
+    """Return the last time at which a curve falls through a value."""
     places = np.flatnonzero((values[:-1] >= at) & (values[1:] < at))
     if not len(places):
         return float("nan")
@@ -236,8 +237,8 @@ def _conditions(x: np.ndarray, value: float, scores: np.ndarray) -> tuple[Condit
     return (
         Condition("rows are independent draws"),
         Condition("the largest eigenvalue is above that of pure noise", value, bool(value > edge),
-                  "otherwise no direction is decided before the others"),
-        Condition("the two classes are well apart (half their distance, in standard deviations inside a class)",
+                  "otherwise no direction is decided before the other directions"),
+        Condition("the two classes are well apart (half of their distance, in standard deviations inside a class)",
                   float(gap / max(within, 1e-300)), bool(gap >= 2 * within),
                   "otherwise the side of the leading direction is not a class"),
         Condition("the smaller side of the leading direction is more than a few outliers (share of the rows)", small,

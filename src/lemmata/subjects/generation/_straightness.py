@@ -1,4 +1,4 @@
-"""How far a learned flow is from straight paths and from optimal transport, and the steps that it needs."""
+"""How far a learned flow is from straight paths and from optimal transport, and how many steps it needs."""
 
 import dataclasses
 import math
@@ -36,23 +36,23 @@ class Straightness:
 
     Args:
         energy: the integral over time of the mean squared speed.
-        energy_interval: over new rows.
+        energy_interval: a confidence interval of the energy over new rows.
         moved: the mean squared distance of a row from its end. It is at most the energy, and equal for straight paths
             of constant speed.
         transport: W2 squared between the rows and their ends. It is at most `moved`, and equal if the flow is the
             optimal transport of the rows.
         bent: the share of the energy that straight paths between the same ends would save.
-        detour: the share of the energy that the optimal transport to the same ends would save besides.
+        detour: the share of the energy that the optimal transport to the same set of ends would save in addition.
         steps: the number of steps of the solver at which the error is at most the requested error. None if it is more
             than 4,096.
-        reached: the error with this number of steps, measured; NaN without.
+        reached: the measured error with this number of steps, or NaN if `steps` is None.
         error: the requested error: the root mean square distance from the exact ends.
         method: the method of the solver.
-        ladder: numbers of steps.
-        errors: the measured error of each.
-        order: the exponent with which the error falls on the last half of the ladder; NaN if it is 0.
+        ladder: several numbers of steps.
+        errors: the measured error with each of these numbers of steps.
+        order: the exponent with which the error falls on the last half of the ladder, or NaN if the error is 0.
         ends: the ends of the rows.
-        rows: number of rows.
+        rows: the number of rows.
         level: the confidence level of the interval.
         conditions: the conditions for the results.
         claims: names of the claims that state them.
@@ -94,7 +94,7 @@ class Straightness:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The error against the number of steps, as an Altair chart; errors of 0 are left out."""
+        """Plot the error against the number of steps as an Altair chart, without errors of 0."""
         import altair as alt
 
         pairs = zip(self.ladder.tolist(), self.errors.tolist(), strict=True)
@@ -112,7 +112,8 @@ def straightness(
     velocity: Any, x0: Any, *, error: Any = None, method: str = "euler", steps: int | float = 256,
     level: float | int = 0.95, seed: int = 0,
 ) -> Straightness:  # fmt: skip
-    """How straight the paths of a flow are, how near its map is to optimal transport, and how many steps it needs.
+    """Measure how straight the paths of a flow are, how near its map is to optimal transport, and how many steps it
+    needs.
 
     The flow moves rows from time 0 to time 1. By the Benamou-Brenier formula, its energy is at least the squared
     distance W2 between both ends. The record divides the difference into two parts: paths that bend, and a pairing of
@@ -121,16 +122,16 @@ def straightness(
     Args:
         velocity: a function of rows (n, d) and a time in [0, 1] that returns the velocity of each row.
         x0: rows at time 0; W2 is computed on at most 2,000 of them.
-        error: the allowed root mean square distance from the exact ends; None is a hundredth of the root mean square
-            distance that rows move.
+        error: the allowed root mean square distance from the exact ends. With None, it is a hundredth of the root mean
+            square distance that rows move.
         method: "euler" or "heun" (two evaluations a step).
-        steps: Runge-Kutta steps of order 4 of the solution that counts as exact.
+        steps: the number of fourth-order Runge-Kutta steps of the solution that counts as exact.
         level: the confidence level of the interval.
         seed: the random seed of the rows for W2.
 
     Raises:
-        SettingError: for a velocity that is not a function or fails, or invalid settings.
-        ShapeError, DataError: for invalid rows or velocities.
+        SettingError: if the velocity is not a function or fails, or if a setting is invalid.
+        ShapeError, DataError: if rows or velocities are invalid.
 
     Example:
         >>> import numpy as np
@@ -172,7 +173,9 @@ def straightness(
 
 
 def _followed(field: Field, start: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
-    """The ends of all rows and the integral of their squared speeds, by Runge and Kutta's method and Simpson's rule."""
+    """Return the ends of all rows and the integrals of their squared speeds, by Runge-Kutta steps and Simpson's
+    rule.
+    """
     x, h, energy = start.copy(), 1 / steps, np.zeros(len(start))
     with np.errstate(over="ignore", invalid="ignore"):
         for step in range(steps):
@@ -202,7 +205,9 @@ def _distance(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def _transport(start: np.ndarray, ends: np.ndarray, seed: int) -> tuple[int, float]:
-    """On how many rows, and the share of the squared displacement that their optimal pairing has."""
+    """Return the number of rows used, and their squared displacement under optimal pairing as a share of the actual
+    one.
+    """
     rows = np.random.default_rng(seed).permutation(len(start))[:_TRANSPORTED]
     (first, second), _, _ = in_unit(start[rows], ends[rows])
     squares = cdist(first, second, "sqeuclidean")
@@ -214,7 +219,9 @@ def _transport(start: np.ndarray, ends: np.ndarray, seed: int) -> tuple[int, flo
 def _steps(
     field: Field, start: np.ndarray, ends: np.ndarray, method: str, asked: float, errors: np.ndarray
 ) -> tuple[int | None, float]:
-    """The steps that the order of the method predicts for an error, from the ladder, and the error that they leave."""
+    """Find how many steps reach an error, guided by the ladder and the order of the method, and the error with
+    them.
+    """
     for steps in (1, 2):
         own = _distance(_solved(field, start, steps, method), ends)
         if own <= asked:
@@ -240,5 +247,5 @@ def _conditions(own: float, asked: float, transported: int, energy: float) -> tu
                   own <= 0.1 * asked, "pass more steps"),
         Condition("number of rows in the optimal pairing", float(transported), transported >= 200,
                   "with few rows, better pairings can be missed"),
-        Condition("the rows move (energy)", energy, energy > 0, "if a flow stands still, its shares say nothing"),
+        Condition("the rows move (energy)", energy, energy > 0, "if a flow stands still, its shares have no meaning"),
     )  # fmt: skip

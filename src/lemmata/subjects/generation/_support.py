@@ -1,4 +1,4 @@
-"""How many different samples a generator has, from how often two of them are the same."""
+"""Estimate how many different samples a generator has, from how often two samples are the same."""
 
 import dataclasses
 from collections.abc import Callable
@@ -26,15 +26,16 @@ class EffectiveSupport:
     """The effective number of different samples, 1 over the probability that two samples are the same.
 
     Args:
-        value: the number; infinite if no two samples are the same.
-        interval: with limits that hold for equally likely samples and for one frequent sample among rare ones.
-        collision: the probability that two samples are the same, the share of pairs that are.
-        collisions: pairs that are the same.
-        pairs: all pairs.
-        effective_pairs: independent pairs with the same sampling error.
-        largest: the most samples that are the same as one, with it.
-        draws: number of samples.
-        degrees: for each sample, how many others are the same.
+        value: the effective number, or infinity if no two samples are the same.
+        interval: a confidence interval. It is valid for equally likely samples, and for one frequent sample among rare
+            samples.
+        collision: the share of pairs that are the same, an estimate of the probability that two samples are the same.
+        collisions: the number of pairs that are the same.
+        pairs: the number of all pairs.
+        effective_pairs: the number of independent pairs that would have the same sampling error.
+        largest: the largest number of samples that are the same as one sample, including this sample.
+        draws: the number of samples.
+        degrees: for each sample, how many other samples are the same.
         level: the confidence level of the interval.
         conditions: the conditions for the results.
         claims: names of the claims that state them.
@@ -70,7 +71,7 @@ class EffectiveSupport:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """How many samples are the same as how many others, as an Altair chart."""
+        """Plot how many samples are the same as a given number of others, as an Altair chart."""
         import altair as alt
 
         sizes, counts = np.unique(self.degrees, return_counts=True)
@@ -84,16 +85,16 @@ class EffectiveSupport:
 
 
 def effective_support(samples: Any, same: Any = None, *, level: float | int = 0.95) -> EffectiveSupport:
-    """The effective number of different samples of a generator, by the birthday test.
+    """Estimate the effective number of different samples of a generator by the birthday test.
 
-    Two samples of a distribution with probabilities p are the same with probability sum p². The effective support is 1
-    over this probability. It is the number of different samples if all are equally likely, and less otherwise. A
-    generator that collapsed to few modes has a small effective support.
+    Two samples of a distribution with probabilities p_i are the same with probability sum_i p_i². The effective
+    support is 1 over this probability. It is the number of different samples if all are equally likely, and less
+    otherwise. A generator that collapsed to few modes has a small effective support.
 
     All pairs are compared, and pairs that share a sample are not independent. The interval is Clopper and Pearson's for
     the number of independent pairs that has the same sampling error, which is estimated from triples. Its lower end
-    also allows for a frequent sample that was drawn too rarely. The Clopper-Pearson limit q of a sample that was seen k
-    times bounds its probability, and then q² is a part of the sum.
+    also allows for a frequent sample that was drawn too rarely. The Clopper-Pearson limit q bounds the probability of
+    a sample that was seen k times, so q² bounds its term in the sum.
 
     Args:
         samples: independent samples, one in each row; numbers, or labels of any kind in one column.
@@ -102,8 +103,8 @@ def effective_support(samples: Any, same: Any = None, *, level: float | int = 0.
         level: the confidence level of the interval.
 
     Raises:
-        SettingError: for an invalid `same` or level.
-        ShapeError, DataError: for invalid samples, fewer than 20, or too many.
+        SettingError: if `same` or the level is invalid.
+        ShapeError, DataError: if samples are invalid, fewer than 20, or too many.
 
     Example:
         >>> import numpy as np
@@ -133,18 +134,19 @@ def effective_support(samples: Any, same: Any = None, *, level: float | int = 0.
         (
             Condition("samples are independent draws"),
             Condition("number of pairs that are the same", float(collisions), collisions >= 10,
-                      "with fewer pairs, only the limits are informative"),
+                      "with fewer such pairs, only the limits are informative"),
         ),
     )  # fmt: skip
 
 
 def _independent(theta: float, triple: float, s: int) -> float:
-    """How many independent pairs leave the same variance of their share as all pairs of s samples.
+    """Return how many independent pairs would give the share of equal pairs the same variance as all pairs of s
+    samples.
 
     Args:
         theta: the probability that two samples are the same.
         triple: the probability that a sample is the same as each of two others.
-        s: number of samples.
+        s: the number of samples.
     """
     pairs = s * (s - 1) / 2
     if not 0 < theta < 1:  # the variance is unknown if there is no collision, or if there are only collisions
@@ -155,7 +157,7 @@ def _independent(theta: float, triple: float, s: int) -> float:
 
 
 def _degrees(samples: Any, same: Any) -> np.ndarray:
-    """For each sample, the number of other samples that are the same."""
+    """Return for each sample the number of other samples that are the same."""
     if same is None:
         return _equal(samples)
     if callable(same) and not isinstance(same, type):
@@ -237,5 +239,7 @@ def _answer(same: Callable[[Any, Any], Any], a: Any, b: Any) -> bool:
         raise SettingError("same", found=found, rule="a function of two samples") from error
     if answer.shape != () or answer.dtype.kind not in "biu" or answer not in (0, 1):
         found = " ".join(repr(answer.tolist()).split())[:40]
-        raise SettingError("same", found=f"the answer {found}", rule="True or False for any two samples")
+        raise SettingError(
+            "same", found=f"the answer {found}", rule="a function that returns True or False for any two samples"
+        )
     return bool(answer)

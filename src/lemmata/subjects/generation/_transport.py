@@ -1,4 +1,4 @@
-"""Exact optimal transport between two samples: its cost, its potentials, and the critic that they define."""
+"""Exact optimal transport between two samples: its cost, its potentials, and the critic that the potentials define."""
 
 import dataclasses
 import importlib
@@ -25,13 +25,13 @@ class Transport:
     """A transport of least cost between two samples whose rows have equal weights.
 
     Args:
-        cost: its mean cost.
-        left: potentials of the rows of x.
-        right: potentials of the rows of y. left[i] + right[j] is at most the cost of the pair, and the sum of both
-            means is the cost.
-        gap: the cost less this sum.
-        critic: a function with Lipschitz constant 1. It is `left` at x and minus `right` at y. None for other costs
-            than distances.
+        cost: the mean cost of the transport.
+        left: the potentials of the rows of x.
+        right: the potentials of the rows of y. left[i] + right[j] is at most the cost of the pair (i, j), and the mean
+            of `left` plus the mean of `right` is the cost.
+        gap: the cost minus the sum of these means.
+        critic: a function with Lipschitz constant 1 that is `left` at x and minus `right` at y. None if costs are not
+            distances.
     """
 
     cost: float
@@ -42,7 +42,7 @@ class Transport:
 
 
 def transport(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "m d"]) -> Transport:
-    """The transport of least mean distance between two samples."""
+    """Return the transport of least mean distance between two samples."""
     if x.shape[1] == 1:
         return _on_a_line(x[:, 0], y[:, 0])
     costs = distances(x, y)
@@ -59,13 +59,13 @@ def transport(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "m d"]) -> Trans
 
 
 def solved(costs: Float[np.ndarray, "n m"]) -> Transport:
-    """The transport of least mean cost, by POT if it is installed, and else by SciPy.
+    """Return the transport of least mean cost, computed by POT if it is installed, and else by SciPy.
 
     Args:
         costs: the costs of each pair of rows.
 
     Raises:
-        DataError: without POT, for unequal and large samples.
+        DataError: if POT is not installed, and the samples are large and differ in size.
         SolverError: if the method does not converge.
     """
     n, m = costs.shape
@@ -89,16 +89,19 @@ def solved(costs: Float[np.ndarray, "n m"]) -> Transport:
     gap = cost - float(left.mean() + right.mean())
     if not gap <= 1e-6 * np.abs(costs).max():
         raise SolverError(
-            "optimal transport", found=f"a duality gap of {gap:.3g}", rule="a gap no larger than rounding errors"
+            "optimal transport",
+            found=f"a duality gap of {gap:.3g}",
+            rule="a gap that is at most of the size of rounding errors",
         )
     return Transport(cost, left, right, gap)
 
 
 def distances(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
-    """Euclidean distances with a relative error of about 1e-12. For many columns, they are computed by a product of
-    matrices.
+    """Return Euclidean distances with a relative error of about 1e-12. For many columns, they are computed by a matrix
+    product.
 
-    If the product would cancel, for pairs whose distance is small relative to their norms, the difference is used.
+    For pairs whose distance is small relative to their norms, this product would cancel, so the difference of rows is
+    used.
     """
     if x.shape[1] < _COLUMNS:
         return cdist(x, y)
@@ -120,12 +123,12 @@ def distances(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "m d"]) -> Float
 
 
 def assigned(costs: Float[np.ndarray, "n n"]) -> Int[np.ndarray, " n"]:
-    """The column of each row in a pairing of least total cost."""
+    """Return the column of each row in a pairing of least total cost."""
     return optimize.linear_sum_assignment(costs)[1]
 
 
 def library() -> Any:
-    """POT, or None if it is not installed."""
+    """Return the module of POT, or None if it is not installed."""
     try:
         with warnings.catch_warnings():  # Python warns of escapes in its docstrings when it first compiles them
             warnings.simplefilter("ignore")
@@ -135,7 +138,9 @@ def library() -> Any:
 
 
 def _on_a_line(x: np.ndarray, y: np.ndarray) -> Transport:
-    """In one dimension: the area between both distribution functions, and a critic of slope 1 or -1."""
+    """Solve the case of one dimension. The cost is the area between both distribution functions, and the critic has
+    slope 1 or -1.
+    """
     places = np.sort(np.concatenate([x, y]))
     above = np.searchsorted(np.sort(y), places[:-1], "right") / len(y)
     above -= np.searchsorted(np.sort(x), places[:-1], "right") / len(x)
@@ -148,7 +153,9 @@ def _on_a_line(x: np.ndarray, y: np.ndarray) -> Transport:
 
 
 def _potentials(costs: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Potentials of the rows under an optimal assignment: lengths of shortest paths in the graph of exchanges."""
+    """Return potentials of the rows under an optimal assignment, as lengths of shortest paths in the graph of
+    exchanges.
+    """
     # left[i] - left[k] <= costs[i, order[k]] - costs[k, order[k]]: a step from k to i has this length.
     lengths = costs.T[order]
     lengths -= np.diagonal(lengths)[:, None].copy()

@@ -1,4 +1,4 @@
-"""The Wasserstein distance between two samples, and whether it is more than sampling explains."""
+"""The Wasserstein distance between two samples, and whether sampling explains this distance."""
 
 import dataclasses
 from typing import Any
@@ -26,22 +26,22 @@ _MOST_PERMUTATIONS, _AT_ONCE = 20_000, 200
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Distance:
-    """The distance W1 between two samples, and between the distributions that they come from.
+    """The distance W1 between two samples, and between the distributions that the samples come from.
 
     Args:
-        value: W1 between the samples, exactly; of several blocks, the mean.
-        floor: W1 between two disjoint sets of `size` rows of x, the mean of two.
-        matched: W1 between `size` rows of x and `size` rows of y, the mean of two.
-        size: rows in each of these sets.
-        interval: for W1 between the distributions. The lower end is the gain of a critic with Lipschitz constant 1 on
-            unseen rows. The critic is the better of two: a linear critic, and the critic of a transport between `size`
-            rows. The upper end is W1 between the samples with its sampling error.
+        value: the exact W1 between the samples, or the mean over blocks if there are several.
+        floor: W1 between two disjoint sets of `size` rows of x, the mean of up to two such distances.
+        matched: W1 between `size` rows of x and `size` rows of y, the mean of two such distances.
+        size: the number of rows in each of these sets.
+        interval: a confidence interval for W1 between the distributions. The lower end is the gain of a critic with
+            Lipschitz constant 1 on unseen rows. The critic is the better of two: a linear critic, and the critic of a
+            transport between `size` rows. The upper end is W1 between the samples with its sampling error.
         p_value: the p-value of a permutation test that both distributions are equal.
         level: the confidence level of the interval; the samples are called distinguishable if the p-value is at most 1
             - level.
-        rows: of x and of y.
-        blocks: into which they were divided.
-        gap: the largest difference of the cost of a transport and its dual certificate.
+        rows: the numbers of rows of x and of y.
+        blocks: the number of blocks into which the rows were divided.
+        gap: the largest difference between the cost of a transport and its dual certificate.
         conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
@@ -83,7 +83,7 @@ class Distance:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The distance with its interval, and the sampling floor, as an Altair chart."""
+        """Plot the distance with its interval, and the sampling floor, as an Altair chart."""
         import altair as alt
 
         low, high = self.interval
@@ -98,28 +98,29 @@ class Distance:
 
 
 def wasserstein(x: Any, y: Any, *, level: float | int = 0.95, rows: int | float = _MOST, seed: int = 0) -> Distance:
-    """The Wasserstein distance W1 between two samples, and whether it is more than sampling explains.
+    """Compute the Wasserstein distance W1 between two samples, and test whether it is more than sampling explains.
 
-    W1 is the least mean Euclidean distance over which rows of x must be moved to become rows of y. Between two samples
-    of one distribution it is above 0, and falls slowly with the number of rows in many dimensions. So compare a
-    distance with its sampling floor, which is W1 between two sets of rows of x.
+    W1 is the least mean Euclidean distance by which rows of x must be moved to become rows of y. Between two samples
+    of the same distribution, W1 is above 0, and in many dimensions it falls slowly with the number of rows. So compare
+    a distance with its sampling floor, which is W1 between two sets of rows of x.
 
     A permutation test decides whether the distance is more than sampling explains. It permutes the labels of the rows
     199 times, and more often for a level above 0.995. The statistic is the energy distance, which is positive between
-    any two different distributions with finite means. For more than 200 rows, it is approximated. If the distributions
-    are equal, the test finds a difference with probability at most 1 - level, for any number of rows and columns.
+    any two different distributions with finite means. For more than 200 rows, this statistic is approximated. If the
+    distributions are equal, the test finds a difference with probability at most 1 - level, for any number of rows and
+    columns.
 
     Args:
         x: rows of the first sample, (n, d).
         y: rows of the second sample, (m, d).
         level: the confidence level of the interval, and one minus the level of the test.
-        rows: the most rows for one transport, at most 4,000. Larger samples are divided at random into blocks, and
-            the value is the mean over blocks, which is larger than W1 between the whole samples.
+        rows: the largest number of rows for one transport, at most 4,000. Larger samples are divided at random into
+            blocks, and the value is the mean over blocks, which is larger than W1 between the whole samples.
         seed: the random seed of divisions and permutations.
 
     Raises:
-        SettingError: for invalid settings.
-        ShapeError, DataError: for invalid rows, fewer than 20 of them, or different numbers of columns.
+        SettingError: if a setting is invalid.
+        ShapeError, DataError: if rows are invalid or fewer than 20, or if the samples differ in the number of columns.
 
     Example:
         >>> import numpy as np
@@ -156,12 +157,16 @@ def wasserstein(x: Any, y: Any, *, level: float | int = 0.95, rows: int | float 
 
 
 def _variance(plan: Transport) -> float:
-    """Of the cost between new samples: to first order, changed rows change it by their potentials."""
+    """Return the variance of the cost between new samples. To first order, new rows change the cost by their
+    potentials.
+    """
     return float(plan.left.var(ddof=1) / len(plan.left) + plan.right.var(ddof=1) / len(plan.right))
 
 
 def _held_out(x: np.ndarray, y: np.ndarray, tail: float) -> tuple[int, tuple[Transport, Transport], float, float]:
-    """Distances between small sets, and the lower limit of W1 by two critics on rows that they have not seen."""
+    """Return distances between small sets, and the lower limit of W1 from two critics on rows that they have not
+    seen.
+    """
     size = min(len(x), len(y)) // 2
     size = size if x.shape[1] == 1 else min(size, _SMALL)
     parts = [(x[:size], x[size : 2 * size]), (y[:size], y[size : 2 * size])]
@@ -181,19 +186,19 @@ def _held_out(x: np.ndarray, y: np.ndarray, tail: float) -> tuple[int, tuple[Tra
 
 
 def _gain(f: np.ndarray, g: np.ndarray, tail: float) -> float:
-    """The lower limit of the difference of two means."""
+    """Return the lower confidence limit of the difference of two means."""
     error = np.sqrt(f.var(ddof=1) / len(f) + g.var(ddof=1) / len(g))
     return float(f.mean() - g.mean() - stats.t.isf(tail, min(len(f), len(g)) - 1) * error)
 
 
 def permutation_p_value(x: np.ndarray, y: np.ndarray, rng: np.random.Generator, count: int = _PERMUTATIONS) -> float:
-    """The p-value of two samples having the same distribution, by permutations of their energy distance.
+    """Return the p-value of a permutation test, with the energy distance, that two samples have the same distribution.
 
     Args:
         x: rows of the first sample.
         y: rows of the second sample.
         rng: the random generator of the permutations.
-        count: of the permutations; the least p-value is 1/(count + 1).
+        count: the number of permutations. The least possible p-value is 1/(count + 1).
     """
     pooled, n = np.concatenate([x, y]), len(x)
     if pooled.shape[1] == 1:
@@ -215,7 +220,8 @@ def permutation_p_value(x: np.ndarray, y: np.ndarray, rng: np.random.Generator, 
 
 
 def _features(pooled: np.ndarray, landmarks: np.ndarray) -> np.ndarray:
-    """Features whose mean difference has the energy distance as its square, up to functions that vanish at landmarks.
+    """Return features for which the squared difference of the two means is the energy distance, up to functions that
+    are 0 at the landmarks.
 
     The kernel is minus the distance, centred on the landmarks. If all rows are landmarks, the energy distance is exact.
     """
@@ -228,7 +234,8 @@ def _features(pooled: np.ndarray, landmarks: np.ndarray) -> np.ndarray:
 
 
 def _shares(column: np.ndarray) -> np.ndarray:
-    """In one column, the energy distance is twice the integral of the squared difference of both shares below a place.
+    """Return features for one column. There, the energy distance is twice the integral of the squared difference of
+    both shares below a place.
 
     The integral is a sum over at most `_LANDMARKS` places.
     """
@@ -250,7 +257,7 @@ def _conditions(x: np.ndarray, y: np.ndarray, least: float, size: float) -> tupl
                   "copies make the distance too small and the test invalid"),
         Condition("no column has nearly all of the variance (largest share)", share,
                   share < 0.99 or x.shape[1] == 1,
-                  "otherwise W1 is the distance of that one column; scale the columns first"),
+                  "otherwise W1 is mostly the distance in this column; scale the columns first"),
         Condition("the test can find a difference at this level (least p-value)", least, least <= size + 1e-12,
                   "otherwise the test can never find a difference; pass a lower level"),
     )  # fmt: skip

@@ -1,8 +1,8 @@
-"""Couplings: which pairs of base and data points flow matching trains on, and what a better choice gains.
+"""Couplings: the pairs of base and data points on which flow matching trains, and the gain of a better choice.
 
-This theory is about the pairs (X_0, X_1) of X_t = (1 - t) X_0 + t X_1. The flow makes new pairs (X_0, flow(X_0)), and
-optimal transport in batches makes pairs of nearby points. The theory assumes exact velocities. It does not explain how
-much easier a network learns from better pairs.
+This theory is about the pairs (X_0, X_1) that are interpolated by X_t = (1 - t) X_0 + t X_1. A trained flow makes new
+pairs (X_0, flow(X_0)), and optimal transport in batches makes pairs of nearby points. The theory assumes exact
+velocities. It does not explain how much easier a network learns from better pairs.
 """
 
 import equinox as eqx
@@ -43,23 +43,27 @@ class RectificationLowersConvexCosts(Claim[GaussianPair]):
     """
 
     title = "Rectification lowers every convex transport cost"
-    source = Source("liu2023rectified", "Main result", note="on convex costs, for normal pairs as an order of matrices")
+    source = Source(
+        "liu2023rectified", "Main result", note="on convex costs, for normal pairs in the form of an order of matrices"
+    )
     stated = Kind.THEOREM
     population = CoupledPairs()
     relation = AtMost()
-    control = Control("0.95 of it", lambda bound, problem: 0.95 * bound)
+    control = Control("the eigenvalue is at most 0.95", lambda bound, problem: 0.95 * bound)
     controls = "the transport cost of the pairs on which a second flow is trained"
     unexplained = "how far the new coupling is from the optimal one"
     predict = 1.0
 
     def measure(self, problem: GaussianPair, key: Key[Array, ""]) -> Array:
-        """The largest generalised eigenvalue, with the flow by a solver."""
+        """Return the largest generalised eigenvalue, with the flow by a solver."""
         moved = problem.flow() - jnp.eye(len(problem.base))
         back = root(problem.step, -0.5)
         return jnp.linalg.eigvalsh(back @ moved @ problem.base @ moved.T @ back)[-1]
 
     def condition(self, problem: GaussianPair) -> Array:
-        """The solver's error is relative to the map, and is divided by the least variance of X_1 - X_0."""
+        """Allow for the solver's error, which is relative to the map and is divided by the least variance of X_1 -
+        X_0.
+        """
         spectrum = jnp.linalg.eigvalsh(problem.step)
         return BY_SOLVER * (jnp.trace(problem.base) + jnp.trace(problem.target)) / spectrum[0]
 
@@ -88,7 +92,7 @@ class RectificationGain(Claim[GaussianPair]):
     population = IndependentPairs()
     relation = Equal()
     control = Control(
-        "the conditional variance alone",
+        "the gain is the conditional variance alone",
         lambda gain, problem: jnp.trace(problem.step) - problem.energy,
     )
     controls = "how much one rectification lowers the transport cost"
@@ -107,7 +111,7 @@ class RectificationGain(Claim[GaussianPair]):
         return jnp.asarray(WEIGHTS) @ jax.vmap(at)(jnp.asarray(NODES), flows)
 
     def measure(self, problem: GaussianPair, key: Key[Array, ""]) -> Array:
-        """With the closed form of the flow."""
+        """Measure the gain with the closed form of the flow."""
         moved = problem.middle - problem.base  # M S_0 = S_0 # S_1
         return jnp.trace(problem.step) - jnp.trace(moved @ jnp.linalg.solve(problem.base, moved.T))
 
@@ -136,25 +140,25 @@ class GaussianFlowsStraightenOnce(Claim[GaussianPair]):
     relation = Equal(block=-1)
     control = Control("the second flow is optimal", lambda flow, problem: jnp.stack([problem.transport] * 2))
     controls = "the number of solver steps that a rectified flow needs"
-    unexplained = "laws that are not normal, which may need more rounds"
+    unexplained = "distributions that are not normal, which may need more rounds"
 
     def predict(self, problem: GaussianPair) -> Array:
         return jnp.stack([problem.middle @ jnp.linalg.inv(problem.base)] * 2)
 
     def measure(self, problem: GaussianPair, key: Key[Array, ""]) -> Array:
-        """An Euler step and a solver on the velocity of the pairs that the first flow, by a solver, makes."""
+        """Apply an Euler step and a solver to the velocity for the pairs of the first flow, which is also solved."""
         first = problem.flow()
         second = GaussianPair(problem.base, first @ problem.base @ first.T, problem.base @ first.T)
         return jnp.stack([jnp.eye(len(first)) + second.velocity(jnp.zeros(())), second.flow()])
 
     def condition(self, problem: GaussianPair) -> Array:
-        """The second velocity divides by covariances that the first flow has computed."""
+        """Allow for the second velocity, which divides by covariances that the first flow has computed."""
         spectrum = jnp.linalg.eigvalsh(problem.base)
         return BY_SOLVER * spectrum[-1] / spectrum[0]
 
 
 class Batches(eqx.Module):
-    """Batches of draws of normal distributions in d dimensions, with the standard deviation `stretch` about `shift`."""
+    """Batches of draws of normal distributions in d dimensions, with standard deviation `stretch` and mean `shift`."""
 
     stretch: Float[Array, ""]
     shift: Float[Array, ""]
@@ -162,7 +166,9 @@ class Batches(eqx.Module):
 
 
 def pair_costs(key: Key[Array, ""], size: int, batches: int, draw) -> tuple[float, float]:
-    """The mean squared distance of pairs in batches of `size`: by optimal assignment, and in the order of drawing."""
+    """Return the mean squared distance of pairs in batches of `size`, by optimal assignment and in the order of
+    drawing.
+    """
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
     optimal, drawn = [], []
     for _ in range(batches):
@@ -184,7 +190,7 @@ class MinibatchPairsOfOneLaw(Claim[Batches]):
         B^(-2/d).
 
     So for two equal distributions, whose distance is 0, the cost of a pair falls slowly with the size of the batch: in
-    6 dimensions, halving the cost takes a batch that is eight times as large.
+    6 dimensions, to halve the cost, the batch must be eight times as large.
 
     Derivation: around a point, the nearest of B points is at a distance of the order B^(-1/d), so a pair costs at least
     the order B^(-2/d). For d >= 5, matching scale by scale attains this order: on scale r, the counts in the r^(-d)
@@ -197,15 +203,15 @@ class MinibatchPairsOfOneLaw(Claim[Batches]):
     stated = Kind.OWN
     population = Drawn(
         Batches,
-        positive("stretch", "the law has a density"),
+        positive("stretch", "the distribution has a density"),
         stretch=log_uniform(0.1, 10.0),
         shift=uniform(-1.0, 1.0),
         d=Integer(6, 5, 8, "dimension"),
     )
     relation = Rate("B", (8.0, 16.0, 32.0, 64.0, 128.0), margin=0.05, resolution=0.05)
-    control = Control("like B^(-1/2)", lambda exponent, problem: jnp.asarray(-0.5))
+    control = Control("the cost falls like B^(-1/2)", lambda exponent, problem: jnp.asarray(-0.5))
     controls = "the cost of the pairs on which flow matching is trained"
-    unexplained = "laws that are not normal, and data near a surface of fewer dimensions"
+    unexplained = "distributions that are not normal, and data near a surface of fewer dimensions"
     traced = False
     trials = 16
 
@@ -221,17 +227,19 @@ class MinibatchPairsOfOneLaw(Claim[Batches]):
 
 class MinibatchPairsApproachTransport(Claim[Batches]):
     """Let X be standard normal in d dimensions, and let Y be N(m, s² I). Pair B draws of each by optimal transport for
-    the squared distance. The mean squared distance of a pair tends to
+    the squared distance. As B grows, the mean squared distance of a pair tends to
 
-        W_2² = |m|² + d (s - 1)² as B grows. For pairs in random order, it is |m|² + d (s² + 1). The trials divide the
-        distance of the optimal pairs by that of the random pairs on the same draws.
+        W_2² = |m|² + d (s - 1)².
+
+    For pairs in random order, the mean squared distance is |m|² + d (s² + 1). The trials divide the distance of the
+    optimal pairs by that of the random pairs on the same draws.
     """
 
     title = "Minibatch transport tends to the optimal coupling"
     source = Source(_SOURCE, "Figure 16.15", note="with the limit")
     population = Drawn(
         Batches,
-        positive("stretch", "the law has a density"),
+        positive("stretch", "the distribution has a density"),
         stretch=uniform(0.3, 3.0),
         shift=uniform(0.0, 1.0),
         d=Integer(2, 1, 2, "dimension"),

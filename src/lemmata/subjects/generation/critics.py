@@ -1,4 +1,5 @@
-"""Critics: the quantity that the best discriminator measures, and where the Jensen-Shannon divergence has no signal.
+"""Critics: the quantity that the best discriminator measures, and cases in which the Jensen-Shannon divergence has no
+signal.
 
 This theory is about critics of unlimited size, which see both distributions and not samples. It does not
 explain critics that are networks, or what training finds.
@@ -23,8 +24,8 @@ _TAIL = 12.0  # standard deviations beyond the two means
 
 
 class FacedLaws(eqx.Module):
-    """Weights of data and of a generator on finitely many points, and the logits of a discriminator. Data have no mass
-    at each fifth point.
+    """Weights of data and of a generator on finitely many points, and the logits of a discriminator. The data have no
+    mass at every fifth point.
     """
 
     data: Float[Array, " points"]
@@ -33,21 +34,21 @@ class FacedLaws(eqx.Module):
 
     @property
     def p(self) -> Float[Array, " points"]:
-        """The masses of the data."""
+        """The probabilities of the data."""
         weights = self.data * (jnp.arange(len(self.data)) % 5 > 0)
         return weights / weights.sum()
 
     @property
     def q(self) -> Float[Array, " points"]:
-        """The masses of the generator."""
+        """The probabilities of the generator."""
         return self.made / self.made.sum()
 
     def value(self) -> Float[Array, ""]:
-        """E_p log D + E_q log(1 - D)."""
+        """Return E_p log D + E_q log(1 - D)."""
         return self.p @ jax.nn.log_sigmoid(self.logits) + self.q @ jax.nn.log_sigmoid(-self.logits)
 
     def distance(self) -> Float[Array, ""]:
-        """sum_x (p + q) KL(p/(p + q) || D)."""
+        """Return sum_x (p + q) KL(p/(p + q) || D)."""
         both, own = self.p + self.q, jax.nn.sigmoid(self.logits)
         best = self.p / both
         return both @ (rel_entr(best, own) + rel_entr(1 - best, 1 - own))
@@ -65,19 +66,19 @@ class DiscriminatorFallsShort(Claim[FacedLaws]):
     """
 
     title = "The value of a discriminator is 2 JS - log 4 minus its distance from p/(p + q)"
-    source = Source("emergence2026", "Lemma 14.3", "Figure 14.5", note="with the loss of all other discriminators")
+    source = Source("emergence2026", "Lemma 14.3", "Figure 14.5", note="with the value of all other discriminators")
     population = Drawn(
         FacedLaws,
-        positive("made", "points without mass can be left out"),
+        positive("made", "points with probability 0 can be left out"),
         data=log_uniform(0.01, 1.0, "points"),
         made=log_uniform(0.01, 1.0, "points"),
         logits=normal("points"),
         points=Integer(20, 5, 200, "points"),
     )
     relation = Equal()
-    control = Control("half of the distance", lambda value, problem: value + problem.distance() / 2)
+    control = Control("the distance counts half", lambda value, problem: value + problem.distance() / 2)
     controls = "the objective that a discriminator gives to its generator"
-    unexplained = "how far a trained discriminator is from the best one"
+    unexplained = "how far a trained discriminator is from the best discriminator"
 
     def predict(self, problem: FacedLaws) -> Array:
         middle = (problem.p + problem.q) / 2
@@ -88,25 +89,25 @@ class DiscriminatorFallsShort(Claim[FacedLaws]):
         return problem.value()
 
     def condition(self, problem: FacedLaws) -> Array:
-        """Sums of terms of size 1 that cancel to the value."""
+        """Allow for rounding in sums of terms of size 1 that cancel."""
         return len(problem.data) * (1 + 4 / jnp.abs(problem.value()))
 
 
 class NormalLaw(eqx.Module):
-    """A normal distribution, which is compared with its translates."""
+    """A normal distribution that is compared with its translates."""
 
     mean: Float[Array, ""]
     scale: Float[Array, ""]
 
     def beside(self, t: float) -> tuple[Array, Array, Array, Array]:
-        """A grid with its step, and the log densities of N(mean, scale²) and N(mean + t scale, scale²)."""
+        """Return a grid, its step, and the log densities of N(mean, scale²) and N(mean + t scale, scale²) on it."""
         at, step = jnp.linspace(-_TAIL, t + _TAIL, _NODES, retstep=True)
         x = self.mean + self.scale * at
         p, q = (norm.logpdf(x, self.mean + shift * self.scale, self.scale) for shift in (0.0, t))
         return x, step * self.scale, p, q
 
     def transport(self, t: float) -> Float[Array, ""]:
-        """W1, the area between the two distribution functions, in standard deviations."""
+        """Return W1, the area between the two distribution functions, in standard deviations."""
         x, step, *_ = self.beside(t)
         lower, upper = (norm.cdf(x, self.mean + shift * self.scale, self.scale) for shift in (t, 0.0))
         return step * jnp.sum(jnp.abs(upper - lower)) / self.scale
@@ -130,17 +131,17 @@ class NearbyNormals(Claim[NormalLaw]):
     """
 
     title = "For nearby normal distributions the Jensen-Shannon divergence is W1²/8"
-    source = Source("emergence2026", "Figure 14.8", note="with the constant, for densities")
+    source = Source("emergence2026", "Figure 14.8", note="with the constant, for distributions with densities")
     population = _NORMALS
     relation = Limit("1/t", (2.0, 4.0, 8.0), margin=0.003, resolution=0.003)
-    control = Control("a quarter of the mean divergence KL, W1²/4", lambda limit, problem: 2 * limit)
+    control = Control("the limit is 1/4 instead of 1/8", lambda limit, problem: 2 * limit)
     controls = "the signal of a discriminator near its goal"
     unexplained = "distributions without densities, for which JS does not tend to 0"
     trials = 16
     predict = 1 / 8  # the next term is -t^4/64, 0.2 % at t = 1/8
 
     def measure_at(self, problem: NormalLaw, key: Key[Array, ""], rung: float) -> Array:
-        """Computed by quadrature of both, over their definitions."""
+        """Compute both numbers from their definitions by quadrature."""
         _, step, p, q = problem.beside(1 / rung)
         middle = jnp.logaddexp(p, q) - jnp.log(2.0)
         divergence = step * jnp.sum(jnp.exp(p) * (p - middle) + jnp.exp(q) * (q - middle)) / 2
@@ -171,7 +172,7 @@ class DistantNormals(Claim[NormalLaw]):
     predict = math.sqrt(2 * math.pi)
 
     def measure_at(self, problem: NormalLaw, key: Key[Array, ""], rung: float) -> Array:
-        """Computed by quadrature of log 2 - JS, as half of E_p log(1 + q/p) + E_q log(1 + p/q)."""
+        """Compute log 2 - JS by quadrature, as half of E_p log(1 + q/p) + E_q log(1 + p/q)."""
         _, step, p, q = problem.beside(rung)
         left = step * jnp.sum(jnp.exp(p) * jax.nn.softplus(q - p) + jnp.exp(q) * jax.nn.softplus(p - q)) / 2
         apart = problem.transport(rung)

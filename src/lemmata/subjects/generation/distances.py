@@ -1,7 +1,7 @@
-"""The distance W1 between distributions: its two forms, and how far samples are from each other.
+"""The distance W1 between distributions, in its two forms, and its size between samples.
 
 This theory computes W1 exactly for finite distributions and gives its size for samples. It assumes independent draws.
-It does not explain critics that are not the best.
+It does not explain critics that are not optimal.
 """
 
 import equinox as eqx
@@ -39,7 +39,7 @@ ABOUT = {
 
 
 def _cheapest(costs: np.ndarray) -> float:
-    """The mean cost of the best assignment, which is W1 of two samples of one size."""
+    """Return the mean cost of the best assignment, which is W1 between two samples of equal size."""
     return float(costs[linear_sum_assignment(costs)].mean())
 
 
@@ -52,7 +52,9 @@ class TwoSamples(eqx.Module):
 
 
 class FiniteMetrics(Population[TwoSamples]):
-    """Shortest paths of a graph with random weights in half of the problems, and otherwise points of the plane."""
+    """Finite metrics: shortest paths of a graph with random weights in half of the problems, else points of the
+    plane.
+    """
 
     settings = Space(points=Integer(24, 4, 60, "points"), n=rows(30, 5, 80))
 
@@ -66,7 +68,15 @@ class FiniteMetrics(Population[TwoSamples]):
 
     def hypotheses(self, problem: TwoSamples) -> list[Hypothesis]:
         detour = np.min(problem.metric[:, :, None] + problem.metric[None], axis=1) - problem.metric
-        return [Hypothesis("the largest gain of a detour", -detour.min(), "<=", 1e-12, "the distances are a metric")]
+        return [
+            Hypothesis(
+                "the largest amount by which a detour is shorter",
+                -detour.min(),
+                "<=",
+                1e-12,
+                "the distances are a metric",
+            )
+        ]
 
 
 class TransportDuality(Claim[TwoSamples]):
@@ -82,17 +92,17 @@ class TransportDuality(Claim[TwoSamples]):
     source = Source("emergence2026", "Theorem 14.8", "Figure 14.7", "Figure 14.9", note="on finite spaces")
     population = FiniteMetrics()
     relation = Equal()
-    control = Control("critics of slope 1.05", lambda cost, problem: 1.05 * cost)
+    control = Control("critics may have slope 1.05", lambda cost, problem: 1.05 * cost)
     controls = "the objective of a critic of bounded slope"
     unexplained = "critics whose slope is bounded only at some points"
     traced = False
 
     def predict(self, problem: TwoSamples) -> Array:
-        """Computed by the best assignment of the two samples."""
+        """Compute the distance by the best assignment of the two samples."""
         return jnp.asarray(_cheapest(problem.metric[np.ix_(problem.p, problem.q)]))
 
     def measure(self, problem: TwoSamples, key: Key[Array, ""]) -> Array:
-        """The best critic by linear programming; the last step makes its slope at most 1 to rounding."""
+        """Find the best critic by linear programming. The last step makes its slope at most 1 up to rounding."""
         count = len(problem.metric)
         masses = (np.bincount(own, minlength=count) / len(own) for own in (problem.p, problem.q))
         excess = np.subtract(*masses)
@@ -142,8 +152,8 @@ class TranslatedSample(Claim[Translate]):
         d=dimension(3, 1),
     )
     relation = Equal()
-    control = Control("0.98 of both", lambda values, problem: 0.98 * values)
-    controls = "the signal of a critic when supports are disjoint"
+    control = Control("both numbers are 0.98 times as large", lambda values, problem: 0.98 * values)
+    controls = "the signal of a critic if the supports are disjoint"
     unexplained = "shapes that differ by more than a shift"
     traced = False
 
@@ -151,7 +161,7 @@ class TranslatedSample(Claim[Translate]):
         return jnp.stack([problem.distance, jnp.log(2.0)])
 
     def measure(self, problem: Translate, key: Key[Array, ""]) -> Array:
-        """Computed by the best assignment, and by the masses on all points of either."""
+        """Compute W1 by the best assignment, and JS from the probabilities of all points of both samples."""
         first, second = np.asarray(problem.sample), np.asarray(problem.moved)
         _, place = np.unique(np.concatenate([first, second]), axis=0, return_inverse=True)
         p, q = (np.bincount(own, minlength=place.max() + 1) / len(first) for own in np.split(place.ravel(), 2))
@@ -159,18 +169,20 @@ class TranslatedSample(Claim[Translate]):
         return jnp.asarray([_cheapest(cdist(first, second)), sum(each.sum() for each in terms) / 2])
 
     def condition(self, problem: Translate) -> Array:
-        """Coordinates are rounded before the difference, which is a sum over n pairs."""
+        """Allow for coordinates that are rounded before they are subtracted, and for a sum over n pairs."""
         return len(problem.sample) * (1 + jnp.max(jnp.abs(problem.sample)) / problem.distance)
 
 
 class FlatSupport(eqx.Module):
-    """A uniform distribution on a cube of k dimensions, which a matrix with orthonormal columns carries to d."""
+    """A uniform distribution on a cube of k dimensions, which a matrix with orthonormal columns maps into d
+    dimensions.
+    """
 
     basis: Float[Array, "d k"]
 
     @property
     def embedding(self) -> Float[Array, "d k"]:
-        """Orthonormal columns."""
+        """A matrix with orthonormal columns."""
         return jnp.linalg.qr(self.basis)[0]
 
 
@@ -188,7 +200,9 @@ class SamplesOnFlatSupport(Claim[FlatSupport]):
     stated = Kind.THEOREM
     population = Drawn(FlatSupport, basis=normal("d", "k"), k=Integer(3, 3, 5, "dimension of the support"), d=_AMBIENT)
     relation = Rate("n", (64.0, 128.0, 256.0, 512.0), margin=0.06, resolution=0.06)
-    control = Control("like n^(-1/d)", lambda exponent, problem: exponent * 0 - 1 / len(problem.basis))
+    control = Control(
+        "the distance falls like n^(-1/d)", lambda exponent, problem: exponent * 0 - 1 / len(problem.basis)
+    )
     controls = "how well a sample can be matched by a generator"
     unexplained = "the constant, and supports of two dimensions, for which a logarithm occurs"
     trials = 24
@@ -212,7 +226,7 @@ class SamplesOnSegment(Claim[FlatSupport]):
     stated = Kind.THEOREM
     population = Drawn(FlatSupport, basis=normal("d", 1), d=_AMBIENT)
     relation = Rate("n", (64.0, 128.0, 256.0, 512.0, 1024.0), margin=0.05, resolution=0.05)
-    control = Control("like n^(-1/3)", lambda exponent, problem: exponent + 1 / 6)
+    control = Control("the distance falls like n^(-1/3)", lambda exponent, problem: exponent + 1 / 6)
     controls = SamplesOnFlatSupport.controls
     unexplained = "the constant"
     trials = 32
@@ -220,7 +234,7 @@ class SamplesOnSegment(Claim[FlatSupport]):
     predict = -0.5
 
     def measure_at(self, problem: FlatSupport, key: Key[Array, ""], rung: float) -> Array:
-        """The mean over 16 pairs of samples, each matched in the order along the segment."""
+        """Average over 16 pairs of samples, which are matched in their order along the segment."""
         line = np.asarray(problem.embedding)[:, 0]
         points = generator_of(key).uniform(size=(2, 16, int(rung), 1)) * line
         x, y = np.sort(points @ line)
@@ -228,7 +242,7 @@ class SamplesOnSegment(Claim[FlatSupport]):
 
 
 class RowsPerDimension(eqx.Module):
-    """The normal distribution N(0, scale² I/d), of which d times `each` rows are drawn."""
+    """The normal distribution N(0, scale² I/d), from which d times `each` rows are drawn."""
 
     scale: Float[Array, ""]
     each: int = eqx.field(static=True)
@@ -259,7 +273,7 @@ class SampleFarFromItsLaw(Claim[RowsPerDimension]):
         each=Integer(1, 1, 4, "rows per dimension", corners=(1, 2)),
     )
     relation = Limit("d", (100.0, 400.0, 1600.0), margin=0.08, resolution=0.03)
-    control = Control("the limit 1, the length of a row", lambda limit, problem: limit / jnp.sqrt(2.0))
+    control = Control("the limit is 1, the length of a row", lambda limit, problem: limit / jnp.sqrt(2.0))
     controls = "the distance of a sample from its distribution"
     unexplained = "distributions on sets of low dimension, for which W1 falls"
     trials = 16
@@ -269,7 +283,9 @@ class SampleFarFromItsLaw(Claim[RowsPerDimension]):
         return jnp.sqrt(2.0) * problem.scale
 
     def measure_at(self, problem: RowsPerDimension, key: Key[Array, ""], rung: float) -> Array:
-        """The mean distance of 16 fresh points to the nearest row, minus that of their first coordinates times √d."""
+        """Return the mean distance of 16 fresh points to the nearest row, minus √d times that of their first
+        coordinates.
+        """
         rng, d = generator_of(key), int(rung)
         draws = rng.standard_normal((problem.each * d + 16, d))
         near = [cdist(own[:16], own[16:]).min(axis=1).mean() for own in (draws / np.sqrt(d), draws[:, :1])]

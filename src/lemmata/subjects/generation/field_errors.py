@@ -1,4 +1,4 @@
-"""Errors of a flow: the effect of errors of the velocity and of the solver's steps on the samples.
+"""Errors of a flow: how errors of the velocity and of the solver's steps change the samples.
 
 This theory bounds the end of a flow whose velocity is wrong, and gives the error of Euler's method. It assumes a bound
 on the error along the model's own path, or the exact velocity. It does not explain errors that cancel.
@@ -18,7 +18,7 @@ ABOUT = {"tool": "dynamical systems", "architecture": "diffusion model", "object
 
 
 class WrongField(eqx.Module):
-    """v(x) = A x + b sin(<k, x>) k/|k|² and a model v + e cos(f <k, x>) u with |u| = 1, from a start.
+    """A velocity v(x) = A x + b sin(<k, x>) k/|k|², its model v + e cos(f <k, x>) u with |u| = 1, and a start.
 
     Args:
         matrix: A.
@@ -40,7 +40,9 @@ class WrongField(eqx.Module):
 
     @property
     def growth(self) -> Float[Array, ""]:
-        """L: the largest eigenvalue of (A + A')/2 plus that of the wave's derivative b cos(<k, x>) k k'/|k|²."""
+        """The constant L: the largest eigenvalue of (A + A')/2 plus that of the wave's derivative b cos(<k, x>) k
+        k'/|k|².
+        """
         return jnp.linalg.eigvalsh((self.matrix + self.matrix.T) / 2)[-1] + self.height
 
     def true(self, x: Array) -> Array:
@@ -52,7 +54,9 @@ class WrongField(eqx.Module):
 
 
 class WrongFields(Population[WrongField]):
-    """A = L I and a constant error in half of the problems, else a random A, a wave and an error that changes."""
+    """Wrong velocities. In half of the problems, A = L I and the error is constant. In the others, A is random, and
+    there are a wave and a varying error.
+    """
 
     settings = Space(d=dimension(3, 1, 8), most=Real(2.0, 0.5, 3.0, "largest |L| of the first half"))
 
@@ -77,7 +81,7 @@ class WrongFields(Population[WrongField]):
     def hypotheses(self, problem: WrongField) -> list[Hypothesis]:
         off = jnp.abs(jnp.linalg.norm(problem.direction) - 1)
         return [
-            Hypothesis("the error's direction has norm 1", off, "<", 1e-12, "e bounds the error"),
+            Hypothesis("the direction of the error has norm 1", off, "<", 1e-12, "e is a bound on the error"),
             Hypothesis("the wave has a direction", jnp.linalg.norm(problem.wave), ">", 0.0),
         ]
 
@@ -97,7 +101,8 @@ class FlowStability(Claim[WrongField]):
     K of v can replace L, but the bound can then be much larger. For v(x) = -K x, it is larger by exactly the factor
     e^K: a contracting flow forgets its errors, although the bound with K grows.
 
-    Derivation: Half the derivative of |y - x|² is <u(y) - v(y), y - x> + <v(y) - v(x), y - x>: Groenwall's inequality.
+    Derivation: Half the derivative of |y - x|² is <u(y) - v(y), y - x> + <v(y) - v(x), y - x>. Then use Groenwall's
+        inequality.
     """
 
     title = "A bound on the error of the samples of a flow with a wrong velocity"
@@ -105,28 +110,28 @@ class FlowStability(Claim[WrongField]):
     stated = Kind.OWN
     population = WrongFields()
     relation = AtMost()
-    control = Control("the error of the velocity alone", lambda bound, problem: problem.error)
+    control = Control("the distance is at most e, the error of the velocity", lambda bound, problem: problem.error)
     controls = "how far an error of a learned velocity moves a sample"
     unexplained = "errors in directions that the flow contracts, for which the bound is too large"
-    trivial = "without a one-sided constant, no error of the velocity bounds the distance"
+    trivial = "without a one-sided constant, an error of the velocity gives no bound on the distance"
 
     def predict(self, problem: WrongField) -> Array:
         return _after(problem, problem.growth)
 
     def measure(self, problem: WrongField, key: Key[Array, ""]) -> Array:
-        """Computed by a solver for both."""
+        """Compute both paths with a solver."""
         both = jnp.stack([problem.start, problem.start])
         ends = carried(lambda t, x: jnp.stack([problem.true(x[0]), problem.model(x[1])]), both)
         return jnp.linalg.norm(ends[1] - ends[0])
 
     def condition(self, problem: WrongField) -> Array:
-        """The solver's error is relative to the paths."""
+        """Allow for the solver's error, which is relative to the paths."""
         size = (1 + jnp.linalg.norm(problem.start)) * jnp.exp(jnp.linalg.norm(problem.matrix, ord=2) + problem.height)
         return BY_SOLVER * size / _after(problem, problem.growth)
 
 
 class Wall(eqx.Module):
-    """Starts uniform on [0, 1/2], the velocity 1, and a model that is 0 on a wall from `place` on."""
+    """Uniform starts on [0, 1/2], the velocity 1, and a model that is 0 on a wall that begins at `place`."""
 
     place: Float[Array, ""]
 
@@ -151,14 +156,16 @@ class WallStopsSamples(Claim[Wall]):
     stated = Kind.OWN
     population = Drawn(Wall, place=uniform(0.55, 0.75))
     relation = Rate("n", (16.0, 32.0, 64.0, 128.0), margin=0.02, resolution=0.05)
-    control = Control("the root of the loss bounds the error", lambda exponent, problem: exponent - 0.5)
+    control = Control(
+        "the mean distance is at most of the order of the root of the loss", lambda exponent, problem: exponent - 0.5
+    )
     controls = "what a small training loss says about samples"
     unexplained = "models with a Lipschitz constant"
     trials = 32
     predict = 0.5
 
     def measure_at(self, problem: Wall, key: Key[Array, ""], rung: float) -> Array:
-        """Computed by Euler steps of a sixteenth of the wall, from 64 starts."""
+        """Follow 64 starts by Euler steps of a sixteenth of the wall."""
         steps = 16 * int(rung)
         start = (jnp.arange(64) + 0.5) / 128
         inside = lambda x: ((x >= problem.place) & (x <= problem.place + 1 / rung)).astype(float)
@@ -177,11 +184,11 @@ class NormalTarget(eqx.Module):
     spread: Float[Array, ""]
 
     def slopes(self, t: Array) -> Array:
-        """r(t) of the velocity r(t) x for independent pairs."""
+        """Return r(t), where the velocity for independent pairs is r(t) x."""
         return (t * self.spread**2 - (1 - t)) / ((1 - t) ** 2 + t**2 * self.spread**2)
 
     def straight(self, t: Array) -> Array:
-        """r(t) of the optimal path, with the standard deviation 1 - t + t s."""
+        """Return r(t) for the optimal path, which has the standard deviation 1 - t + t s."""
         return (self.spread - 1) / (1 - t + t * self.spread)
 
 
@@ -195,25 +202,26 @@ class EulerErrorConstant(Claim[NormalTarget]):
     target of equal width. On the optimal path, with the standard deviation 1 - t + t s, Euler's method is exact for
     every N. The trials subtract its error.
 
-    Derivation: With r = sd'/sd and steps h, log prod(1 + h r) - log s = -(h/2)(r(1) - r(0) + int r²) + O(h²). Here r(0)
-    = -1 and r(1) = 1. Let tan(phi) = t s/(1 - t). The integrals of sd^-2 and s² sd^-4 over [0, 1] are pi/(2 s) and 1 +
-    (pi/4)(s + 1/s). Since r² = (1 + s²)/sd² - s²/sd^4, int r² = (pi/4)(s + 1/s) - 1.
+    Derivation: Let sd(t) be the standard deviation and r = sd'/sd. With steps h, log prod(1 + h r) - log s =
+    -(h/2)(r(1) - r(0) + int r²) + O(h²). Here r(0) = -1 and r(1) = 1. Let tan(phi) = t s/(1 - t). The integrals of
+    sd^-2 and s² sd^-4 over [0, 1] are pi/(2 s) and 1 + (pi/4)(s + 1/s). Since r² = (1 + s²)/sd² - s²/sd^4, int r² =
+    (pi/4)(s + 1/s) - 1.
     """
 
     title = "The exact leading error of Euler's method on the independent path"
-    source = Source("emergence2026", "Figure 16.9", "Figure 16.11", note="for normal laws, with the constant")
+    source = Source("emergence2026", "Figure 16.9", "Figure 16.11", note="for normal distributions, with the constant")
     stated = Kind.OWN
     population = Drawn(NormalTarget, positive("spread", "the target has a density"), spread=log_uniform(0.1, 3.0))
     relation = Limit("N", (64.0, 256.0, 1024.0), margin=0.03, resolution=0.03)
-    control = Control("without 1/2", lambda limit, problem: limit - 0.5)
+    control = Control("the limit lacks the term 1/2", lambda limit, problem: limit - 0.5)
     controls = "how many solver steps a sample needs"
-    unexplained = "laws that are not normal"
+    unexplained = "distributions that are not normal"
 
     def predict(self, problem: NormalTarget) -> Array:
         return 0.5 + jnp.pi / 8 * (problem.spread + 1 / problem.spread)
 
     def measure_at(self, problem: NormalTarget, key: Key[Array, ""], rung: float) -> Array:
-        """The error, minus the error on the optimal path, which is 0."""
+        """Return N times the error, minus N times the error on the optimal path, which is 0."""
         t = jnp.arange(int(rung)) / rung
         error = lambda slopes: 1 - jnp.prod(1 + slopes(t) / rung) / problem.spread
         return rung * (error(problem.slopes) - error(problem.straight))
@@ -228,8 +236,9 @@ class HeunErrorConstant(Claim[NormalTarget]):
     So the samples of a narrow target are too wide, and the samples of a wide target are too narrow. For s = 1 the error
     is of a higher order, because the errors of both halves of the path cancel. The trials use s < 1.
 
-    Derivation: One step has the relative error h³ (r''/12 - r³/6) + O(h^4). Let r = sd'/sd. Then r' = s²/sd^4 - r², so
-    r'(1) - r'(0) = s^-2 - s². Since r s²/sd^4 is the derivative of -s²/(4 sd^4), int r³ = (s² - s^-2)/4.
+    Derivation: Let sd(t) be the standard deviation, r = sd'/sd, and h the step. One step has the relative error h³
+    (r''/12 - r³/6) + O(h^4). Moreover r' = s²/sd^4 - r², so r'(1) - r'(0) = s^-2 - s². Since r s²/sd^4 is the
+    derivative of -s²/(4 sd^4), int r³ = (s² - s^-2)/4.
     """
 
     title = "The exact leading error of Heun's method on the independent path"
@@ -237,15 +246,15 @@ class HeunErrorConstant(Claim[NormalTarget]):
     stated = Kind.OWN
     population = Drawn(NormalTarget, positive("spread", "the target has a density"), spread=log_uniform(0.1, 0.7))
     relation = Limit("N", (64.0, 256.0, 1024.0), margin=0.03, resolution=0.03)
-    control = Control("1/6 in place of 1/8", lambda limit, problem: 4 / 3 * limit)
+    control = Control("the factor is 1/6 instead of 1/8", lambda limit, problem: 4 / 3 * limit)
     controls = "how many solver steps a sample needs"
-    unexplained = "laws that are not normal"
+    unexplained = "distributions that are not normal"
 
     def predict(self, problem: NormalTarget) -> Array:
         return (problem.spread**2 - problem.spread**-2) / 8
 
     def measure_at(self, problem: NormalTarget, key: Key[Array, ""], rung: float) -> Array:
-        """The error, minus the error on the optimal path, which is 0."""
+        """Return N² times the error, minus N² times the error on the optimal path, which is 0."""
         h, t = 1 / rung, jnp.arange(int(rung)) / rung
 
         def error(slopes) -> Array:

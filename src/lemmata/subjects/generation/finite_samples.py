@@ -1,4 +1,5 @@
-"""Finite samples and limited critics: few points are enough to satisfy them, and how a lack of diversity shows.
+"""Finite samples and limited critics. Few points are enough to satisfy such critics, and a birthday test shows a lack
+of diversity.
 
 This theory is about critics from a small class, and about generators with few distinct outputs. It assumes independent
 draws. It does not explain which critics a network can learn.
@@ -32,7 +33,7 @@ _TRIES = 8
 
 
 class SampledLaws(eqx.Module):
-    """P and Q are distributions mean + mixing e.
+    """Two distributions P and Q of mean + mixing e.
 
     The vector e has independent entries of variance 1, and n is a sample size. If
     `equal` is 1, P is Q. Otherwise, their means differ by a few standard errors.
@@ -46,7 +47,7 @@ class SampledLaws(eqx.Module):
 
     @property
     def apart(self) -> Float[Array, " d"]:
-        """The difference of the means."""
+        """The difference of the means of P and Q."""
         return (1 - self.equal) * self.shift * jnp.sqrt(len(self.shift) / self.n)
 
     @property
@@ -83,7 +84,7 @@ class LinearCriticsGeneralise(Claim[SampledLaws]):
     )
     relation = EqualInMean(resolution=0.02)
     control = Control(
-        "without the trace of S_Q",
+        "the trace of S_Q can be left out",
         lambda value, problem: value - jnp.sum(problem.q_mixing**2) / problem.n,
     )
     controls = "what a limited critic sees of a finite sample"
@@ -95,7 +96,9 @@ class LinearCriticsGeneralise(Claim[SampledLaws]):
         return jnp.sum(problem.apart**2) + traces / problem.n
 
     def measure(self, problem: SampledLaws, key: Key[Array, ""]) -> Array:
-        """The mean over pairs of samples with exponential entries; the best w is parallel to the difference."""
+        """Average over pairs of samples with exponential entries. The best w is parallel to the difference of the
+        means.
+        """
 
         def one(own: Key[Array, ""]) -> Array:
             p, q = jax.random.exponential(own, (2, problem.n, len(problem.apart))) - 1
@@ -107,8 +110,8 @@ class LinearCriticsGeneralise(Claim[SampledLaws]):
 
 
 class Critics(eqx.Module):
-    """The values of critics at many points, on which P is uniform. If `kind` is 1, they are coins. Otherwise, they are
-    ReLU networks of Gaussian points x, cut off at 0 and 1.
+    """The values of critics at many points, on which P is uniform. If `kind` is 1, the values are coin tosses.
+    Otherwise, the critics are ReLU networks of Gaussian points x, cut off at 0 and 1.
     """
 
     coins: Float[Array, "critics points"]
@@ -119,7 +122,7 @@ class Critics(eqx.Module):
 
     @property
     def values(self) -> Float[Array, "critics points"]:
-        """Numbers in [0, 1]."""
+        """The values of all critics, in [0, 1]."""
         networks = self.last @ jax.nn.relu(self.x @ self.first).T / jnp.sqrt(self.last.shape[1])
         return jnp.where(self.kind > 0, (1 + self.coins) / 2, jnp.clip(0.5 + networks, 0.0, 1.0))
 
@@ -136,7 +139,7 @@ class FewAtomsSuffice(Claim[Critics]):
     """
 
     title = "N critics accept a generator with only log(2N/delta)/(2 eps²) outputs"
-    source = Source("emergence2026", "Figure 14.11", note="the concentration on a finite net, with constants")
+    source = Source("emergence2026", "Figure 14.11", note="the concentration over a finite net, with constants")
     population = Drawn(
         Critics,
         coins=signs("critics", "points"),
@@ -148,14 +151,16 @@ class FewAtomsSuffice(Claim[Critics]):
         points=Integer(1000, 500, 2000, "points of P"),
     )
     relation = AtMost(delta=_DELTA)
-    control = Control("a quarter of the points, so that m points give eps/2", lambda error, problem: error / 2)
+    control = Control(
+        "a quarter of the points is enough, so that m points give eps/2", lambda error, problem: error / 2
+    )
     controls = "whether a few critics can notice a lack of diversity"
     unexplained = "the size of a net of critics that stands for all networks of one architecture"
     predict = _WITHIN
     trivial = 1.0  # all values are in [0, 1]
 
     def measure(self, problem: Critics, key: Key[Array, ""]) -> Array:
-        """The error of the worst critic."""
+        """Return the error of the worst critic."""
         count, points = problem.values.shape
         atoms = int(np.ceil(np.log(2 * count / _DELTA) / (2 * _WITHIN**2)))
         chosen = problem.values[:, jax.random.randint(key, (atoms,), 0, points)]
@@ -163,12 +168,12 @@ class FewAtomsSuffice(Claim[Critics]):
 
 
 class Game(eqx.Module):
-    """A zero-sum game with payoffs 0 and 1: the row player, who chooses the first index, maximises."""
+    """A zero-sum game with payoffs 0 and 1. The row player chooses the first index and maximises the payoff."""
 
     signs: Float[Array, "n n"]
 
     def solution(self, *, of_rows: bool) -> tuple[float, np.ndarray]:
-        """The value of the game and an optimal mixture of one of the players."""
+        """Return the value of the game and an optimal mixture of one of the players."""
         payoffs = (1 + np.asarray(self.signs)) / 2 * (1 if of_rows else -1)
         payoffs = payoffs if of_rows else payoffs.T
         n = len(payoffs)
@@ -197,16 +202,16 @@ class SparseStrategies(Claim[Game]):
     population = Drawn(Game, n=Integer(30, 5, 60, "strategies"), signs=signs("n", "n"))
     relation = Witness()
     control = Control(
-        "a sixteenth of the strategies, so that k strategies lose eps/4",
+        "a sixteenth of the strategies is enough, so that k strategies lose eps/4",
         lambda payoff, problem: payoff + 0.75 * _GAME_WITHIN,
     )
     controls = "how many generators a mixture needs"
-    unexplained = "how training finds the mixture"
+    unexplained = "how training can find the mixture"
     trivial = 0.0  # payoffs are not negative
     traced = False
 
     def predict(self, problem: Game) -> Array:
-        """Computed from the optimal mixture of the other player."""
+        """Compute the bound from the optimal mixture of the other player."""
         return jnp.asarray(problem.solution(of_rows=False)[0] - _GAME_WITHIN)
 
     def measure(self, problem: Game, key: Key[Array, ""]) -> Array:
@@ -218,7 +223,7 @@ class SparseStrategies(Claim[Game]):
 
 
 class SkewedLaw(eqx.Module):
-    """Probabilities proportional to i^(-exponent) for i = 1, ..., atoms; and a sample size."""
+    """Probabilities proportional to i^(-exponent) for i = 1, ..., atoms, and a sample size."""
 
     exponent: Float[Array, ""]
     atoms: int = eqx.field(static=True)
@@ -226,12 +231,12 @@ class SkewedLaw(eqx.Module):
 
     @property
     def masses(self) -> Float[Array, " atoms"]:
-        """The probabilities."""
+        """The probabilities of the points."""
         return jax.nn.softmax(-self.exponent * jnp.log(jnp.arange(1.0, self.atoms + 1)))
 
     @property
     def pairs(self) -> float:
-        """How many pairs of draws there are."""
+        """The number of pairs of draws."""
         return self.n * (self.n - 1) / 2
 
 
@@ -260,18 +265,18 @@ class CollisionsOfSamples(Claim[SkewedLaw]):
     )
     relation = EqualInMean(resolution=0.03)
     control = Control(
-        "the exponential of the entropy in place of 1/sum p²",
+        "the support is the exponential of the entropy, not 1/sum p²",
         lambda excess, problem: problem.pairs * (jnp.exp(-jnp.sum(entr(problem.masses))) - 1 / problem.atoms),
     )
-    controls = "what the birthday test shows of a generator's diversity"
-    unexplained = "samples that are similar and not equal"
+    controls = "what the birthday test shows about a generator's diversity"
+    unexplained = "samples that are similar but not equal"
     trials = 256
 
     def predict(self, problem: SkewedLaw) -> Array:
         return problem.pairs * (jnp.sum(problem.masses**2) - 1 / problem.atoms)
 
     def measure(self, problem: SkewedLaw, key: Key[Array, ""]) -> Array:
-        """The mean over 64 samples, minus that of uniform samples."""
+        """Return the mean over 64 samples, minus the mean over uniform samples."""
         ends = jnp.cumsum(problem.masses)
         uniforms = jax.random.uniform(key, (_REPEATS, problem.n))
 

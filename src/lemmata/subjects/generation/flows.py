@@ -1,4 +1,4 @@
-"""Flows between normal distributions: the result of flow matching, and the cost of its path.
+"""Flows between normal distributions: the result of flow matching, and the energy of its path.
 
 This theory is about the interpolation X_t = (1 - t) X_0 + t X_1 of two normal vectors. The velocity is v_t(x) =
 E[X_1 - X_0 | X_t = x], and the generator is the flow dx/dt = v_t(x). The theory assumes that the velocity is known. It
@@ -40,19 +40,19 @@ class GaussianFlowMap(Claim[GaussianPair]):
     """
 
     title = "The flow between two independent normal distributions in closed form"
-    source = Source(_SOURCE, "Figure 16.14", note="for normal laws, where the flow is known")
+    source = Source(_SOURCE, "Figure 16.14", note="for normal distributions, where the flow is known")
     stated = Kind.OWN
     population = IndependentPairs()
     relation = Equal(block=-1)
     control = Control("the flow is the optimal transport map", lambda flow, problem: problem.transport)
     controls = "where the samples of flow matching end"
-    unexplained = "laws that are not normal"
+    unexplained = "distributions that are not normal"
 
     def predict(self, problem: GaussianPair) -> Array:
         return problem.middle @ jnp.linalg.inv(problem.base)
 
     def measure(self, problem: GaussianPair, key: Key[Array, ""]) -> Array:
-        """Computed by a solver."""
+        """Compute the flow by a solver."""
         return problem.flow()
 
     def condition(self, problem: GaussianPair) -> Array:
@@ -75,23 +75,23 @@ class GaussianFlowEnergy(Claim[GaussianPair]):
     """
 
     title = "The exact energy of the independent path between normal distributions"
-    source = Source(_SOURCE, "Figure 16.15", "Figure 16.13", note="for normal laws, with the constant")
+    source = Source(_SOURCE, "Figure 16.15", "Figure 16.13", note="for normal distributions, with the constant")
     stated = Kind.OWN
     population = IndependentPairs()
     relation = Equal()
     control = Control(
-        "2 in place of pi/2, as for commuting covariances and the optimal path",
+        "the factor is 2 instead of pi/2, as for the optimal path with commuting covariances",
         lambda values, problem: jnp.stack([values.sum() - 4 / jnp.pi * values[1], 4 / jnp.pi * values[1]]),
     )
     controls = "the kinetic energy of a path, and the loss that is left when the velocity is learned"
-    unexplained = "laws that are not normal, for which both numbers have no closed form"
+    unexplained = "distributions that are not normal, for which both numbers have no closed form"
 
     def predict(self, problem: GaussianPair) -> Array:
         floor = jnp.pi / 2 * jnp.trace(problem.middle)
         return jnp.stack([jnp.trace(problem.base) + jnp.trace(problem.target) - floor, floor])
 
     def measure(self, problem: GaussianPair, key: Key[Array, ""]) -> Array:
-        """Computed by quadrature. The least loss comes from the covariance of X_1 - X_0 given X_t."""
+        """Compute both by quadrature. The least loss comes from the covariance of X_1 - X_0 given X_t."""
 
         def left(t: Array) -> Array:
             velocity = problem.velocity(t)
@@ -100,7 +100,7 @@ class GaussianFlowEnergy(Claim[GaussianPair]):
         return jnp.stack([problem.energy, jnp.asarray(WEIGHTS) @ jax.vmap(left)(jnp.asarray(NODES))])
 
     def condition(self, problem: GaussianPair) -> Array:
-        """Inverses of covariances, and differences of traces."""
+        """Allow for inverses of covariances, and for differences of traces."""
         spectra = [jnp.linalg.eigvalsh(m) for m in (problem.base, problem.target)]
         ratio = jnp.maximum(*(s[-1] / s[0] for s in spectra))
         floor = jnp.pi / 2 * jnp.trace(problem.middle)
@@ -120,11 +120,11 @@ class PathEnergyAboveTransport(Claim[GaussianPair]):
     """
 
     title = "The energy of a path is at least the squared Wasserstein distance"
-    source = Source("benamou2000", "Main result", note="for velocities of interpolations of normal laws")
+    source = Source("benamou2000", "Main result", note="for velocities of interpolations of normal distributions")
     stated = Kind.THEOREM
     population = CoupledPairs()
     relation = AtLeast()
-    control = Control("1.02 times the squared distance", lambda least, problem: 1.02 * least)
+    control = Control("the energy is at least 1.02 times the squared distance", lambda least, problem: 1.02 * least)
     controls = "the kinetic energy that a sampler's path needs"
     unexplained = "which couplings come near the least energy"
 
@@ -135,11 +135,11 @@ class PathEnergyAboveTransport(Claim[GaussianPair]):
         return problem.energy
 
     def condition(self, problem: GaussianPair) -> Array:
-        """Inverse roots of S_0, and a difference of traces."""
+        """Allow for inverse roots of S_0, and for a difference of traces."""
         spectrum = jnp.linalg.eigvalsh(problem.base)
         total = jnp.trace(problem.base) + jnp.trace(problem.target)
         return len(spectrum) * spectrum[-1] / spectrum[0] * total / problem.squared_distance
 
     def trivial(self, problem: GaussianPair) -> Array:
-        """The difference of the lengths of X_0 and X_1 in mean square."""
+        """The root mean square lengths of X_0 and X_1 differ, and W_2² is at least their squared difference."""
         return (jnp.sqrt(jnp.trace(problem.base)) - jnp.sqrt(jnp.trace(problem.target))) ** 2

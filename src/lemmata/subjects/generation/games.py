@@ -1,4 +1,4 @@
-"""Two players near an equilibrium: the steps that move away from it, around it, or towards it.
+"""Two players near an equilibrium, and the steps that move away from the equilibrium, around it, or towards it.
 
 This theory computes the factor of each step for bilinear games, and the rate of a generator and a critic with a
 penalty near their goal. It does not explain games of networks far from an equilibrium.
@@ -26,8 +26,8 @@ Pair = tuple[Array, Array]
 
 
 class BilinearGame(eqx.Module):
-    """min over x, max over y of x'By, where B is a matrix divided by its norm. Also a start, a step h, and the number
-    of steps.
+    """The game min over x, max over y of x'By, where B is a matrix divided by its norm, with a start, a step h, and
+    the number of steps.
     """
 
     matrix: Float[Array, "n n"]
@@ -38,19 +38,19 @@ class BilinearGame(eqx.Module):
 
     @property
     def payoff(self) -> Float[Array, "n n"]:
-        """B, of norm 1."""
+        """The matrix B, which has norm 1."""
         return self.matrix / jnp.linalg.norm(self.matrix, 2)
 
     def slopes(self, x: Float[Array, " n"], y: Float[Array, " n"]) -> Pair:
-        """The gradients of x'By."""
+        """Return the gradients of x'By in x and y."""
         return jax.grad(lambda x, y: x @ self.payoff @ y, argnums=(0, 1))(x, y)
 
     def after(self, move: Callable[[Array, Array], Pair]) -> Pair:
-        """The point after all steps."""
+        """Return the point after all steps."""
         return jax.lax.fori_loop(0, self.steps, lambda _, at: move(*at), (self.x, self.y))
 
     def energy(self, at: Pair, coupling: Float[Array, ""] | float = 0.0) -> Float[Array, ""]:
-        """|x|² + |y|² - coupling x'By."""
+        """Return |x|² + |y|² - coupling x'By."""
         x, y = at
         return x @ x + y @ y - coupling * (x @ self.payoff @ y)
 
@@ -84,11 +84,11 @@ class SimultaneousAndExtragradientSteps(Claim[BilinearGame]):
     """
 
     title = "In a bilinear game, simultaneous steps diverge by sqrt(1 + h²) a step and extragradient steps converge"
-    source = Source("emergence2026", "Figure 14.13", note="for discrete steps, with the factors")
+    source = Source("emergence2026", "Figure 14.13", note="for discrete steps, with the factor of each step")
     stated = Kind.OWN
     population = _games(0.9)
     relation = Equal()
-    control = Control("the factor 1 of the flow", lambda ratios, problem: jnp.ones(2))
+    control = Control("the factor is 1, as for the flow", lambda ratios, problem: jnp.ones(2))
     controls = "how far two players are from their equilibrium"
     unexplained = "games that are not bilinear"
 
@@ -100,7 +100,7 @@ class SimultaneousAndExtragradientSteps(Claim[BilinearGame]):
         return factors**problem.steps @ start / problem.energy((problem.x, problem.y))
 
     def measure(self, problem: BilinearGame, key: Key[Array, ""]) -> Array:
-        """Both kinds of steps by automatic gradients, divided by the flow for the same time."""
+        """Take both kinds of steps with automatic gradients, and divide by the flow for the same time."""
         h, n = problem.step, len(problem.x)
 
         def simultaneous(x: Array, y: Array, slopes: Pair) -> Pair:
@@ -115,7 +115,7 @@ class SimultaneousAndExtragradientSteps(Claim[BilinearGame]):
         return jnp.stack(ends) / (flow @ flow)
 
     def condition(self, problem: BilinearGame) -> Array:
-        """Each step rounds sums of n terms."""
+        """Allow for the rounding of sums of n terms in each step."""
         return jnp.asarray(8.0 * problem.steps * len(problem.x))
 
 
@@ -128,7 +128,7 @@ class AlternatingSteps(Claim[BilinearGame]):
     exactly. For h < 2, this quadratic form is positive definite. So the distance from the equilibrium 0 stays between
     fixed multiples of the first distance. Alternating steps therefore neither converge nor diverge.
 
-    Derivation: insert x - h By for x and y + h B'x for y, where the second x is the new one.
+    Derivation: insert x - h By for x and y + h B'x for y, where the second x is the new x.
     """
 
     title = "Alternating steps on a bilinear game stay on an ellipse"
@@ -137,7 +137,7 @@ class AlternatingSteps(Claim[BilinearGame]):
     population = _games(1.9)
     relation = Equal()
     control = Control(
-        "the distance from the equilibrium is kept",
+        "the distance from the equilibrium does not change",
         lambda energy, problem: problem.energy((problem.x, problem.y)),
     )
     controls = "how far two players are from their equilibrium"
@@ -154,12 +154,14 @@ class AlternatingSteps(Claim[BilinearGame]):
         return problem.energy(problem.after(move), problem.step)
 
     def condition(self, problem: BilinearGame) -> Array:
-        """Each step rounds sums of n terms; the form is at least the part 1 - h/2 of the squared distance."""
+        """Allow for rounding in each step. The form is at least 1 - h/2 times the squared distance."""
         return 8.0 * problem.steps * len(problem.x) / (1 - problem.step / 2) ** 2
 
 
 class ScalarGame(eqx.Module):
-    """min over x, max over y of c x y, a start, and steps of h/c; h is at least 0.02 away from 1/2."""
+    """The game min over x, max over y of c x y, a start, and steps of h/c. The distance of h from 1/2 is at least
+    0.02.
+    """
 
     strength: Float[Array, ""]
     start: Float[Array, " 2"]
@@ -167,14 +169,14 @@ class ScalarGame(eqx.Module):
 
     @property
     def step(self) -> Float[Array, ""]:
-        """h."""
+        """The step h."""
         return self.place + jnp.where(self.place > 0.5, 0.02, -0.02)
 
 
 class OptimisticSteps(Claim[ScalarGame]):
     """Player x minimises c x y and player y maximises it. Both take optimistic gradient steps: a step is h/c times
-    the difference of two terms, twice the present gradient and the previous gradient. After many steps, each step
-    multiplies the distance from the equilibrium 0 by r,
+    (twice the present gradient minus the previous gradient). After many steps, each step multiplies the distance from
+    the equilibrium 0 by r,
 
         r² = (1 + sqrt(1 - 4 h²))/2 for h < 1/2,    r² = 2 h (h + sqrt(h² - 1/4)) for h > 1/2.
 
@@ -197,7 +199,7 @@ class OptimisticSteps(Claim[ScalarGame]):
     )
     relation = Equal()
     control = Control(
-        "the factor of extragradient steps, at both",
+        "r is the factor of extragradient steps at both values of h",
         lambda factor, problem: jnp.sqrt(1 - (s := jnp.stack([problem.step, jnp.asarray(_EDGE)])) ** 2 + s**4),
     )
     controls = "which steps of two players converge"
@@ -210,7 +212,7 @@ class OptimisticSteps(Claim[ScalarGame]):
         return jnp.stack([jnp.sqrt(jnp.where(h < 0.5, slow, fast)), jnp.asarray(1.0)])
 
     def measure(self, problem: ScalarGame, key: Key[Array, ""]) -> Array:
-        """The mean factor over 200 steps, after 200 steps."""
+        """Return the mean factor over 200 steps that follow 200 other steps."""
         slopes = jax.grad(lambda z: problem.strength * z[0] * z[1])
         ascent = jnp.asarray([-1.0, 1.0])
 
@@ -227,15 +229,15 @@ class OptimisticSteps(Claim[ScalarGame]):
         return jnp.stack([factor(problem.step), factor(jnp.asarray(_EDGE))])
 
     def condition(self, problem: ScalarGame) -> Array:
-        """Roundings of a recursion whose roots differ by 2 sqrt(|h² - 1/4|)."""
+        """Allow for rounding in a recursion whose roots differ by 2 sqrt(|h² - 1/4|)."""
         return 32 / jnp.sqrt(jnp.abs(problem.step**2 - 0.25))
 
 
 class PenalisedCritic(eqx.Module):
     """A generator a, a critic x -> b x, a loss f, a penalty gamma = 2 r h, and the angle of a start.
 
-    The loss is f(t) = -log(1 + exp(-c t)) with h = f'(0) = c/2. r differs from 1 by at least 0.1, because two rates are
-    equal at 1.
+    The loss is f(t) = -log(1 + exp(-c t)) with h = f'(0) = c/2. The number r differs from 1 by at least 0.1, because
+    two rates are equal at r = 1.
     """
 
     slope: Float[Array, ""]
@@ -244,12 +246,12 @@ class PenalisedCritic(eqx.Module):
 
     @property
     def h(self) -> Float[Array, ""]:
-        """f'(0)."""
+        """The derivative h = f'(0)."""
         return self.slope / 2
 
     @property
     def ratio(self) -> Float[Array, ""]:
-        """r."""
+        """The number r = gamma/(2 h)."""
         return self.place + jnp.where(self.place > 1, 0.1, -0.1)
 
 
@@ -267,7 +269,7 @@ class PenaltyRate(Claim[PenalisedCritic]):
     """
 
     title = "A gradient penalty gamma gives the rate gamma/2, up to gamma = 2 |f'(0)|"
-    source = Source("mescheder2018", "Abstract", note="zero-centred gradient penalties; the rate for point masses")
+    source = Source("mescheder2018", "Abstract", note="zero-centred gradient penalties, with the rate for point masses")
     stated = Kind.OWN
     population = Drawn(
         PenalisedCritic,
@@ -277,7 +279,7 @@ class PenaltyRate(Claim[PenalisedCritic]):
         angle=uniform(0.0, 6.283),
     )
     relation = Equal()
-    control = Control("the rate gamma", lambda rate, problem: 2 * problem.ratio * problem.h)
+    control = Control("the rate is gamma", lambda rate, problem: 2 * problem.ratio * problem.h)
     controls = "how fast a generator and a penalised critic converge"
     unexplained = "starts far from the equilibrium"
 
@@ -286,7 +288,9 @@ class PenaltyRate(Claim[PenalisedCritic]):
         return half - jnp.sqrt(jnp.maximum(half**2 - problem.h**2, 0.0))
 
     def measure(self, problem: PenalisedCritic, key: Key[Array, ""]) -> Array:
-        """The rate of the slower root of the recursion that the flow follows, minus that without a penalty."""
+        """Return the rate of the slower root of the recursion that the flow follows, minus the rate without a
+        penalty.
+        """
         interval = 1 / problem.h
 
         def rate(gamma: Array | float) -> Array:
@@ -313,5 +317,5 @@ class PenaltyRate(Claim[PenalisedCritic]):
         return rate(2 * problem.ratio * problem.h) - rate(0.0)
 
     def condition(self, problem: PenalisedCritic) -> Array:
-        """Runge-Kutta steps of h/200 are accurate to 1e-8, which 32 eps represents."""
+        """Allow for the Runge-Kutta steps, which are accurate to 1e-8. Divide this by 32 eps."""
         return jnp.asarray(_ACCURACY / (32 * np.finfo(float).eps))

@@ -1,4 +1,4 @@
-"""Guidance: which distribution a guided diffusion samples.
+"""Guidance: the distribution that a guided diffusion samples.
 
 This theory is about the score (1 + w) s_c - w s_u, where s_c and s_u are the scores with and without a condition and w
 is the weight. It assumes exact scores and normal distributions, for which everything is known. It does not explain
@@ -19,10 +19,11 @@ _HORIZON = 24.0  # e^-T is 4e-11
 
 
 class Guided(eqx.Module):
-    """The conditional N(mu, s_c²), the unconditional N(0, s_u²), and a weight w, under dx = -x dt + sqrt(2) dW.
+    """The conditional distribution N(mu, s_c²), the unconditional N(0, s_u²), and a weight w, under dx = -x dt +
+    sqrt(2) dW.
 
     Args:
-        ratio: s_c/s_u.
+        ratio: s_c/s_u, the ratio of the deviations.
         spread: s_u.
         mean: mu.
         weight: w.
@@ -35,24 +36,26 @@ class Guided(eqx.Module):
 
     @property
     def variances(self) -> tuple[Array, Array]:
-        """s_c² and s_u²."""
+        """The variances s_c² and s_u²."""
         return (self.ratio * self.spread) ** 2, self.spread**2
 
     @property
     def tilted(self) -> tuple[Array, Array]:
-        """Variance and mean of the distribution with the density p_c^(1+w) p_u^(-w), normalised."""
+        """Return variance and mean of the distribution whose density is proportional to p_c^(1+w) p_u^(-w)."""
         narrow, wide = self.variances
         variance = 1 / ((1 + self.weight) / narrow - self.weight / wide)
         return variance, variance * (1 + self.weight) * self.mean / narrow
 
     def pull(self, t: Array) -> tuple[Array, Array]:
-        """k and l of the guided score -k x + l at time t."""
+        """Return k and l, where the guided score at time t is -k x + l."""
         a = jnp.exp(-t)
         narrow, wide = (1 + a**2 * (v - 1) for v in self.variances)
         return (1 + self.weight) / narrow - self.weight / wide, (1 + self.weight) * a * self.mean / narrow
 
     def ends(self, noise: float | Array, horizon: float = _HORIZON) -> Array:
-        """Variance and mean at time 0 of the reverse process with noise of that factor, from N(0, 1), by a solver."""
+        """Return variance and mean at time 0 of the reverse process from N(0, 1) with this factor of the noise, by a
+        solver.
+        """
         share = 1 + noise**2
 
         def change(s: Array, moments: Array) -> Array:
@@ -66,13 +69,13 @@ class Guided(eqx.Module):
 
 
 def _narrower(problem: Guided) -> Hypothesis:
-    return Hypothesis("s_c/s_u", problem.ratio, "<", 1.0, "otherwise the tilted law need not exist")
+    return Hypothesis("s_c/s_u", problem.ratio, "<", 1.0, "otherwise the tilted distribution may not exist")
 
 
 class AbstractGuided(Claim[Guided]):
-    """Shared parts of the claims on guidance: the samplers, and the tilted density that guidance seems to aim at."""
+    """Shared parts of the claims on guidance: the samplers, and the tilted density that guidance appears to sample."""
 
-    source = Source("emergence2026", "Figure 16.17", note="for normal laws, where guidance is exact")
+    source = Source("emergence2026", "Figure 16.17", note="for normal distributions, where guidance is exact")
     stated = Kind.OWN
     population = Drawn(
         Guided,
@@ -83,13 +86,14 @@ class AbstractGuided(Claim[Guided]):
         mean=log_uniform(0.5, 2.0),
         weight=uniform(0.5, 3.0),
     )
-    unexplained = "laws that are not normal"
+    unexplained = "distributions that are not normal"
 
 
 class GuidedSpread(AbstractGuided):
-    """Let the conditional distribution be N(mu, s_c²) and the unconditional one N(0, s_u²), s_c < s_u, and let q =
-    s_c²/s_u². Add noise to the data by dx = -x dt + sqrt(2) dW. Run the reverse process from N(0, 1) at a late time,
-    with (1 + w) times the conditional score minus w times the unconditional score. The samples have the variances
+    """Let the conditional distribution be N(mu, s_c²) and the unconditional distribution N(0, s_u²), s_c < s_u, and
+    let q = s_c²/s_u². Add noise to the data by dx = -x dt + sqrt(2) dW. Run the reverse process from N(0, 1) at a late
+    time, with (1 + w) times the conditional score minus w times the unconditional score. The samples have the
+    variances
 
         s_c² q^w                                by the probability flow,
         s_c² (1 - q^(1+2w))/((1 + 2w)(1 - q))   by the reverse equation with noise.
@@ -98,15 +102,18 @@ class GuidedSpread(AbstractGuided):
     the largest of the three, and the variance of the flow is the smallest. So neither sampler samples the tilted
     distribution, and the two samplers differ.
 
-    Derivation: With V = 1 + e^-2t (s² - 1), 1/V - 1 = (log V)'/2. So the flow multiplies deviations by V_c^((1+w)/2)
-    V_u^(-w/2). With noise, the variance is V_c^(2+2w) V_u^(-2w) at t = 0 times the integral of (V_u/V_c)^(2w)/V_c² over
-    u = e^-2t in [0, 1]. The integrand is the derivative of (V_u/V_c)^(2w+1)/((2w+1)(s_u² - s_c²)). The second number is
-    the mean of s_c² q^j over j in [0, 2w], and the first is its value at the middle.
+    Derivation: Let V = 1 + e^-2t (s² - 1), and write V_c and V_u for s = s_c and s = s_u. Then 1/V - 1 = (log V)'/2.
+    So the flow multiplies deviations by V_c^((1+w)/2) V_u^(-w/2). With noise, the variance is V_c^(2+2w) V_u^(-2w) at
+    t = 0 times the integral of (V_u/V_c)^(2w)/V_c² over u = e^-2t in [0, 1]. The integrand is the derivative of
+    (V_u/V_c)^(2w+1)/((2w+1)(s_u² - s_c²)). The second number is the mean of s_c² q^j over j in [0, 2w], and the first
+    is its value at the middle.
     """
 
     title = "The exact spread of guided samples"
     relation = Equal()
-    control = Control("both sample the tilted law", lambda variances, problem: jnp.full(2, problem.tilted[0]))
+    control = Control(
+        "both samplers sample the tilted distribution", lambda variances, problem: jnp.full(2, problem.tilted[0])
+    )
     controls = "the diversity of guided samples"
 
     def predict(self, problem: Guided) -> Array:
@@ -117,7 +124,7 @@ class GuidedSpread(AbstractGuided):
         return jnp.stack([problem.ends(0.0)[0], problem.ends(1.0)[0]])
 
     def condition(self, problem: Guided) -> Array:
-        """The solver's error is relative to the variance 1 at the start."""
+        """Allow for the solver's error, which is relative to the variance 1 at the start."""
         return BY_SOLVER * (1 + 1 / self.predict(problem))
 
 
@@ -132,14 +139,16 @@ class GuidedMean(AbstractGuided):
     The tilted distribution with the density p_c^(1+w) p_u^(-w) has the mean mu (1 + w)/(1 + w (1 - q)). Both samplers
     overshoot this mean.
 
-    Derivation: For the spread, let a = e^-t. The mean of the flow is J(1) times the integral of (1 + w) mu/(V_c J) over
-    a, where J = V_c^((1+w)/2) V_u^(-w/2), in the unit s_u = 1. With noise it is an integral over a² of V_c^(-2-w)
-    V_u^w, which is the derivative of (V_u/V_c)^(1+w)/((1 + w)(s_u² - s_c²)).
+    Derivation: As for the spread, but with a = e^-t. The mean of the flow is J(1) times the integral of (1 + w)
+    mu/(V_c J) over a, where J = V_c^((1+w)/2) V_u^(-w/2), in the unit s_u = 1. With noise it is an integral over a² of
+    V_c^(-2-w) V_u^w, which is the derivative of (V_u/V_c)^(1+w)/((1 + w)(s_u² - s_c²)).
     """
 
     title = "The exact mean of guided samples, which overshoots"
     relation = Equal()
-    control = Control("both sample the tilted law", lambda means, problem: jnp.full(2, problem.tilted[1]))
+    control = Control(
+        "both samplers sample the tilted distribution", lambda means, problem: jnp.full(2, problem.tilted[1])
+    )
     controls = "how far guidance moves the samples beyond the condition"
 
     def predict(self, problem: Guided) -> Array:
@@ -151,7 +160,7 @@ class GuidedMean(AbstractGuided):
         return jnp.stack([problem.ends(0.0)[1], problem.ends(1.0)[1]])
 
     def condition(self, problem: Guided) -> Array:
-        """The solver's error is relative to the variance 1 at the start."""
+        """Allow for the solver's error, which is relative to the variance 1 at the start."""
         return BY_SOLVER * (1 + 1 / self.predict(problem))
 
 
@@ -172,7 +181,7 @@ class GuidedNoiseApproachesTilted(AbstractGuided):
     title = "With much noise in the reverse process, guided samples have the variance of the tilted density"
     relation = Limit("lambda", (1.0, 2.0, 4.0), margin=0.05, resolution=0.03)
     control = Control(
-        "the variance stays what it is for lambda = 1",
+        "the variance stays at its value for lambda = 1",
         lambda variance, problem: GuidedSpread().predict(problem)[1],
     )
     controls = "the diversity of guided samples"

@@ -1,4 +1,4 @@
-"""Information from denoising: the errors of denoisers at all noise levels add up to a code length.
+"""Information from denoising. The errors of a denoiser at all noise levels add up to a code length.
 
 This theory turns the error of a denoiser, as a function of the signal-to-noise ratio, into bits. It assumes Gaussian
 noise. It does not explain which errors a network makes.
@@ -18,12 +18,12 @@ _LEVELS, _DRAWS = 160, 64
 
 
 class WeightedPoints(eqx.Module):
-    """Points x_i with probabilities p_i, and other probabilities q_i that a denoiser believes.
+    """Points x_i with probabilities p_i, and other probabilities q_i that a denoiser assumes.
 
     Args:
-        points: x_i, one in each row.
-        weights: p_i.
-        believed: q_i.
+        points: the points x_i, one in each row.
+        weights: the probabilities p_i.
+        believed: the probabilities q_i that the denoiser assumes.
     """
 
     points: Float[Array, "n d"]
@@ -32,17 +32,17 @@ class WeightedPoints(eqx.Module):
 
     @property
     def squares(self) -> Float[Array, "n n"]:
-        """Squared distances of the points."""
+        """The squared distances between the points."""
         return jnp.sum((self.points[:, None, :] - self.points) ** 2, axis=2)
 
 
 class SeparatedPoints(Population[WeightedPoints]):
-    """Points whose distances are at least 1, with probabilities in proportions from 1 to 10."""
+    """Points whose distances are at least 1, with probabilities proportional to numbers from 1 to 10."""
 
     settings = Space(n=Integer(5, 2, 8, "points"), d=dimension(2, 1, 4))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> WeightedPoints:
-        """Points in a box that are moved apart along the first coordinate."""
+        """Draw points in a box, and move them apart along the first coordinate."""
         point_key, weight_key = jax.random.split(key)
         points = jax.random.uniform(point_key, (setting["n"], setting["d"]))
         points = points.at[:, 0].add(2.0 * jnp.arange(setting["n"]))
@@ -51,7 +51,11 @@ class SeparatedPoints(Population[WeightedPoints]):
 
     def hypotheses(self, problem: WeightedPoints) -> list[Hypothesis]:
         nearest = jnp.min(jnp.where(jnp.eye(len(problem.points), dtype=bool), jnp.inf, problem.squares))
-        return [Hypothesis("points differ (least squared distance)", nearest, ">", 0.0, "equal points are one point")]
+        return [
+            Hypothesis(
+                "points differ (smallest squared distance)", nearest, ">", 0.0, "equal points would count as one point"
+            )
+        ]
 
 
 class CodeLengthFromDenoising(Claim[WeightedPoints]):
@@ -66,10 +70,12 @@ class CodeLengthFromDenoising(Claim[WeightedPoints]):
     """
 
     title = "Half the area under the error of the best denoiser is the entropy of the data"
-    source = Source("guo2005", "Theorem 1", note="integrated, for a discrete law; the excess is by Verdu (2010)")
+    source = Source(
+        "guo2005", "Theorem 1", note="integrated, for a discrete distribution; the excess is by Verdu (2010)"
+    )
     population = SeparatedPoints()
     relation = EqualInMean(margin=0.0, resolution=0.03)
-    control = Control("without the factor 1/2", lambda lengths, problem: 2 * lengths)
+    control = Control("the factor 1/2 can be left out", lambda lengths, problem: 2 * lengths)
     controls = "how many bits a denoiser needs for the data"
     unexplained = "data with a density, for which the area is infinite"
     trials = 64
@@ -79,7 +85,9 @@ class CodeLengthFromDenoising(Claim[WeightedPoints]):
         return jnp.stack([-jnp.sum(p * jnp.log(p)), jnp.sum(p * jnp.log(p / q))])
 
     def measure(self, problem: WeightedPoints, key: Key[Array, ""]) -> Array:
-        """The trapezoidal rule in log snr, with the same draws of z at all levels, and means over x given the draw."""
+        """Integrate by the trapezoidal rule in log snr. All levels use the same draws of z, and x is averaged exactly
+        for each draw.
+        """
         squares = problem.squares
         noise = jax.random.normal(key, (_DRAWS, problem.points.shape[1]))
         noise = jnp.concatenate([noise, -noise])
@@ -87,7 +95,7 @@ class CodeLengthFromDenoising(Claim[WeightedPoints]):
         along = jnp.linspace(jnp.log(1e-4 / squares.max()), jnp.log(150.0 / nearest), _LEVELS)
 
         def errors(snr: Array) -> Array:
-            """Of both denoisers."""
+            """Return the errors of both denoisers."""
 
             def one(i: Array, z: Array) -> Array:
                 gaps = jnp.sum((jnp.sqrt(snr) * (problem.points[i] - problem.points) + z) ** 2, axis=1)

@@ -1,4 +1,4 @@
-"""Inpainting: what a mask preserves of a signal from a linear generator.
+"""Inpainting: how much a mask preserves of a signal from a linear generator.
 
 This theory computes the error of least squares on the observed coordinates. It assumes a signal in the range of the
 generator. It does not explain generators that are not linear, or masks that depend on the signal.
@@ -23,7 +23,7 @@ _REPEATS, _MASKS = 64, 256
 
 
 class MaskedSignal(eqx.Module):
-    """Sizes of a random generator and of a mask, and the noise of each observed coordinate."""
+    """The sizes of a random generator and of a mask, and the noise of each observed coordinate."""
 
     noise: Float[Array, ""]
     n: int = eqx.field(static=True)
@@ -63,7 +63,7 @@ class InpaintingNoise(Claim[MaskedSignal]):
     )
     relation = EqualInMean(resolution=0.03)
     control = Control(
-        "the factor n/w",
+        "the factor is n/w",
         lambda cost, problem: cost * (problem.seen - problem.k - 1) / problem.seen,
     )
     controls = "the error of filled-in pixels"
@@ -74,7 +74,9 @@ class InpaintingNoise(Claim[MaskedSignal]):
         return problem.noise**2 * problem.k * (problem.n - problem.seen) / (problem.seen - problem.k - 1)
 
     def measure(self, problem: MaskedSignal, key: Key[Array, ""]) -> Array:
-        """The mean over generators of the squared error with the mask, minus that without it."""
+        """Return the mean over generators of the squared error with the mask, minus the squared error without the
+        mask.
+        """
 
         def cost(own: Key[Array, ""]) -> Array:
             basis_key, code_key, noise_key = jax.random.split(own, 3)
@@ -90,7 +92,9 @@ class InpaintingNoise(Claim[MaskedSignal]):
 
 
 class AlignedGenerator(eqx.Module):
-    """A code of k entries and a random basis. Each entry is spread evenly over its own block of coordinates."""
+    """A code of k entries, each of which is spread evenly over its own block of coordinates, and a random basis for
+    comparison.
+    """
 
     code: Float[Array, " k"]
     basis: Float[Array, "k block k"]
@@ -98,28 +102,29 @@ class AlignedGenerator(eqx.Module):
 
     @property
     def n(self) -> int:
-        """How many coordinates the signal has."""
+        """The number of coordinates of the signal."""
         return len(self.code) * self.block
 
     @property
     def block(self) -> int:
-        """How many coordinates a block has."""
+        """The number of coordinates in a block."""
         return self.basis.shape[1]
 
 
 class MaskedBlocks(Claim[AlignedGenerator]):
     """Let G have k orthonormal columns. Observe w >= k random coordinates of the n coordinates of G z, without noise,
-    and recover the signal as G times the shortest solution of least squares. The recovery is exact if the observed rows
-    of G have rank k, as for a random G. If each column of G is spread evenly over its own block of b = n/k coordinates,
-    the expected share of |G z|² that is lost is
+    and recover the signal as G times the shortest least-squares solution. The recovery is exact if the observed rows
+    of G have rank k, as for a random G. If each column of G is spread evenly over its own block of b = n/k
+    coordinates, the expected share of |G z|² that is lost is
 
         C(n - b, w)/C(n, w),
 
     the probability that a block is not observed. The trials measure how much more of the signal is lost with this G
     than with a random G under the same masks.
 
-    Derivation: the observed rows of such a G have orthogonal columns, so each code with an observed coordinate is
-    recovered and each other code becomes 0. A block of b coordinates is hidden in C(n - b, w) of the C(n, w) masks.
+    Derivation: the observed rows of such a G have orthogonal columns. So each entry of z with an observed coordinate
+        is recovered, and each other entry becomes 0. A block of b coordinates is hidden in C(n - b, w) of the C(n, w)
+        masks.
     """
 
     title = "A generator with columns in blocks loses every block that the mask hides"
@@ -139,10 +144,10 @@ class MaskedBlocks(Claim[AlignedGenerator]):
     )
     relation = EqualInMean(resolution=0.02)
     control = Control(
-        "the coordinates of a block are hidden independently, (1 - w/n)^b",
+        "the coordinates of a block are hidden independently, so the share is (1 - w/n)^b",
         lambda share, problem: (1 - problem.seen / problem.n) ** problem.block,
     )
-    controls = "what a mask hides of a signal"
+    controls = "how much a mask hides of a signal"
     unexplained = "masks that are chosen by an adversary"
     trials = 256
 
@@ -152,7 +157,9 @@ class MaskedBlocks(Claim[AlignedGenerator]):
         return jnp.prod((n - w - hidden) / (n - hidden))
 
     def measure(self, problem: AlignedGenerator, key: Key[Array, ""]) -> Array:
-        """The mean over 256 masks, minus the mean for the random G over 16 of them, which is 0 up to rounding."""
+        """Return the mean over 256 masks, minus the mean for the random G over 16 of these masks, which is 0 up to
+        rounding.
+        """
         n, k = problem.n, len(problem.code)
         blocks = jnp.repeat(jnp.eye(k), problem.block, axis=0) / jnp.sqrt(problem.block)
         spread = jnp.linalg.qr(problem.basis.reshape(n, k))[0]

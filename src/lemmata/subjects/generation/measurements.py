@@ -1,7 +1,8 @@
-"""Recovery with a generator: what few measurements determine of a signal near the range of a generator.
+"""Recovery with a generator: how well few measurements determine a signal near the range of a generator.
 
 This theory gives the error for linear generators exactly, bounds it for any range, and shows where descent on the
-latent code can stop too early. It assumes known measurements. It does not explain how near to a range real signals are.
+latent code can stop too early. It assumes a known measuring matrix. It does not explain how near to a range real
+signals are.
 """
 
 import itertools
@@ -45,7 +46,7 @@ class LinearRange(eqx.Module):
 
     @property
     def generator(self) -> Float[Array, "n k"]:
-        """Orthonormal columns."""
+        """A matrix with orthonormal columns."""
         return jnp.linalg.qr(self.basis)[0]
 
 
@@ -80,10 +81,10 @@ class GaussianMeasurements(Claim[LinearRange]):
     )
     relation = EqualInMean(resolution=0.03)
     control = Control(
-        "the share k/m",
+        "the share is k/m",
         lambda cost, problem: cost * (problem.m - problem.basis.shape[1] - 1) / problem.m,
     )
-    controls = "the error of a signal that few measurements give"
+    controls = "the error of a signal that is recovered from few measurements"
     unexplained = "generators that are not linear, and measurements that are not Gaussian"
     trials = 128
 
@@ -93,7 +94,7 @@ class GaussianMeasurements(Claim[LinearRange]):
         return apart @ apart * k / (problem.m - k - 1)
 
     def measure(self, problem: LinearRange, key: Key[Array, ""]) -> Array:
-        """The mean squared error over matrices A, minus that of least squares on the whole signal."""
+        """Return the mean squared error over matrices A, minus the error of least squares on the whole signal."""
         g, x = problem.generator, problem.signal
 
         def error(own: Key[Array, ""]) -> Array:
@@ -114,7 +115,7 @@ class MeasuredSet(eqx.Module):
 
     @property
     def gain(self) -> Float[Array, ""]:
-        """gamma, the least |A (s - t)|/|s - t| over two different points."""
+        """The constant gamma, the least |A (s - t)|/|s - t| over two different points s and t."""
         i, j = jnp.triu_indices(len(self.points), 1)
         apart = self.points[i] - self.points[j]
         return jnp.min(jnp.linalg.norm(apart @ self.matrix.T, axis=1) / jnp.linalg.norm(apart, axis=1))
@@ -129,8 +130,8 @@ _GAIN, _STRETCH, _SINE, _SHORT = 0.5, 2.0, 0.05, 1e-3
 
 
 class MeasuredSets(Population[MeasuredSet]):
-    """Outputs of a random ReLU network in half of the problems. In the other half, there are two points of which the
-    measurements prefer the wrong one, and points far away.
+    """Sets of outputs of a random ReLU network in half of the problems. In the other half, the measurements prefer the
+    wrong one of two points, and all other points are far away.
     """
 
     settings = Space(
@@ -167,7 +168,7 @@ class MeasuredSets(Population[MeasuredSet]):
         return jax.tree.map(lambda first, second: jnp.where(chosen, first, second), tight, generic)
 
     def hypotheses(self, problem: MeasuredSet) -> list[Hypothesis]:
-        return [Hypothesis("gamma", problem.gain, ">", 0.0, "measurements tell the points of the set apart")]
+        return [Hypothesis("gamma", problem.gain, ">", 0.0, "measurements distinguish the points of the set")]
 
 
 class RecoveryBound(Claim[MeasuredSet]):
@@ -182,11 +183,11 @@ class RecoveryBound(Claim[MeasuredSet]):
     """
 
     title = "Recovery errs by at most (2 beta/gamma + 1) times the distance of the signal from the set"
-    source = Source("bora2017", "Main result", note="deterministic part, with the stretch beta in place of 2")
+    source = Source("bora2017", "Main result", note="deterministic part, with the stretch beta instead of 2")
     stated = Kind.LEMMA
     population = MeasuredSets()
     relation = AtMost()
-    control = Control("0.9 of the bound", lambda bound, problem: 0.9 * bound)
+    control = Control("the error is at most 0.9 of the bound", lambda bound, problem: 0.9 * bound)
     controls = "the error of the best latent code"
     unexplained = "whether descent finds the best code"
 
@@ -196,13 +197,13 @@ class RecoveryBound(Claim[MeasuredSet]):
         return jnp.linalg.norm(apart) + 2 * (stretched + noise) / problem.gain
 
     def measure(self, problem: MeasuredSet, key: Key[Array, ""]) -> Array:
-        """The error of the point with the least residual."""
+        """Return the error of the point with the least residual."""
         seen = problem.matrix @ problem.signal + problem.noise
         residuals = jnp.linalg.norm(problem.points @ problem.matrix.T - seen, axis=1)
         return jnp.linalg.norm(problem.points[jnp.argmin(residuals)] - problem.signal)
 
     def trivial(self, problem: MeasuredSet) -> Array:
-        """The distance of the farthest point of the set."""
+        """The error is at most the distance of the farthest point of the set."""
         return jnp.max(jnp.linalg.norm(problem.points - problem.signal, axis=1))
 
 
@@ -231,8 +232,8 @@ class FalseMinimum(Claim[LatentCode]):
     stated = Kind.THEOREM
     population = Drawn(LatentCode, code=normal("k"), k=Integer(10, 5, 20, "codes"), depth=Integer(2, 2, 3, "layers"))
     relation = EqualInMean(margin=0.02, resolution=0.04)
-    control = Control("the angle of one more layer", lambda values, problem: _on_ray(problem.depth + 1))
-    controls = "where descent on the latent code can be caught"
+    control = Control("the angle is that of one more layer", lambda values, problem: _on_ray(problem.depth + 1))
+    controls = "where descent on the latent code can get stuck"
     unexplained = "trained generators, whose weights are not Gaussian"
     trials = 96
 
@@ -240,7 +241,7 @@ class FalseMinimum(Claim[LatentCode]):
         return _on_ray(problem.depth)
 
     def measure(self, problem: LatentCode, key: Key[Array, ""]) -> Array:
-        """For one network, the least point on the ray, and the ratio of the losses there."""
+        """Return, for one network, the place of the least loss on the ray, and the ratio of the losses there."""
         widths = [len(problem.code), *(200 * 3**i for i in range(problem.depth))]
         keys, weights = jax.random.split(key, problem.depth), []
         for own, (inputs, outputs) in zip(keys, itertools.pairwise(widths), strict=True):

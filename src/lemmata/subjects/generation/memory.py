@@ -1,8 +1,8 @@
 """Times of a diffusion: when the classes separate, and when the score of a sample points to a single row.
 
 This theory follows x_t = e^-t x_0 + sqrt(1 - e^-2t) z backwards in time. First the class of the result is decided.
-Later, if the score is the score of the sample, the row of the sample is decided. The theory assumes normal classes and
-an exact score. It does not explain which rows a trained network remembers.
+Later, if the score is the exact score of the sample, it is decided which row of the sample the path ends at. The
+theory assumes normal classes and an exact score. It does not explain which rows a trained network remembers.
 """
 
 import equinox as eqx
@@ -22,7 +22,8 @@ _QUERIES = 48
 
 
 class NormalSample(eqx.Module):
-    """exp(c d) rows of a normal distribution in d dimensions; half of the coordinates have the variance 1, half r.
+    """A sample of exp(c d) rows of a normal distribution in d dimensions. Half of the coordinates have variance 1,
+    half r.
 
     Args:
         ratio: r.
@@ -34,7 +35,9 @@ class NormalSample(eqx.Module):
 
 
 def half_time(rows: Float[np.ndarray, "n d"], queries: int, rng: np.random.Generator) -> float:
-    """The t at which the mean posterior weight of the row behind x_t is 1/2, over the first `queries` rows."""
+    """Return the time t at which the posterior weight of the row behind x_t, averaged over the first `queries` rows,
+    is 1/2.
+    """
     own = rows[:queries]
     noise = rng.normal(size=own.shape)
     squares = np.maximum((own**2).sum(1)[:, None] - 2 * own @ rows.T + (rows**2).sum(1), 0.0)
@@ -69,13 +72,16 @@ class CollapseTime(Claim[NormalSample]):
     stated = Kind.OWN
     population = Drawn(
         NormalSample,
-        positive("ratio", "the law has a density"),
+        positive("ratio", "the distribution has a density"),
         ratio=log_uniform(0.25, 4.0),
         content=Real(0.25, 0.2, 0.28, "log(n)/d"),
     )
     relation = Limit("d", (8.0, 16.0, 32.0), margin=0.15, resolution=0.1, slowest=1.0)
-    control = Control("log n = log det(I + snr S)", lambda time, problem: _collapse(problem.ratio, problem.content / 2))
-    controls = "from which noise level on a diffusion model copies its data"
+    control = Control(
+        "log n = log det(I + snr S), without the factor 1/2",
+        lambda time, problem: _collapse(problem.ratio, problem.content / 2),
+    )
+    controls = "below which noise level a diffusion model copies its data"
     unexplained = "the smooth scores that networks learn"
     traced = False
     trials = 16
@@ -93,14 +99,14 @@ class CollapseTime(Claim[NormalSample]):
 
 
 def _collapse(r: Array, content: Array | float) -> Array:
-    """Computed from (1 + snr)(1 + r snr) = exp(4 c)."""
+    """Compute the time from (1 + snr)(1 + r snr) = exp(4 c)."""
     beyond = jnp.expm1(4 * jnp.asarray(content))
     snr = 2 * beyond / (1 + r + jnp.sqrt((1 + r) ** 2 + 4 * r * beyond))
     return jnp.log1p(1 / snr) / 2
 
 
 class TwoClassSample(eqx.Module):
-    """exp(c_k d) rows of each of two classes N(m_k, s_k² I) in d dimensions, with distant means.
+    """A sample of exp(c_k d) rows of each of two classes N(m_k, s_k² I) in d dimensions, with distant means.
 
     Args:
         spreads: s_k.
@@ -115,12 +121,12 @@ class TwoClassSample(eqx.Module):
 
 class CollapseByClass(Claim[TwoClassSample]):
     """Let a sample have n_k = exp(c_k d) rows of each of two classes N(m_k, s_k² I) in d dimensions, with distant
-    means. As d grows, the score of the sample begins to point to a single row of class k at the time
+    means. As d grows, the score of the sample points to a single row of class k from the time
 
         t_k = (1/2) log(1 + s_k²/(n_k^(2/d) - 1))
 
-    on, which depends on the rows of its own class alone. So a rare or a wide class is copied first, at a noise level at
-    which the other class is not.
+    on, which depends on the rows of its own class alone. So a rare or a wide class is copied first, at a noise level
+    at which the other class is not yet copied.
 
     Derivation: as for `CollapseTime`, with S = s_k² I and n_k rows. The distant class has no posterior weight, so log
     n_k = (d/2) log(1 + s_k²/(exp(2t) - 1)), which is solved for t.
@@ -138,7 +144,8 @@ class CollapseByClass(Claim[TwoClassSample]):
     )
     relation = Limit("d", (16.0, 32.0, 48.0), margin=0.12, resolution=0.1, slowest=1.0)
     control = Control(
-        "the number of all rows counts", lambda time, problem: _own_time(problem.spreads[0], problem.common)
+        "the time depends on the number of all rows",
+        lambda time, problem: _own_time(problem.spreads[0], problem.common),
     )
     controls = "which rows a diffusion model copies"
     unexplained = "classes that overlap at the time of the collapse"
@@ -149,7 +156,7 @@ class CollapseByClass(Claim[TwoClassSample]):
         return _own_time(problem.spreads[0], problem.rare)
 
     def measure_at(self, problem: TwoClassSample, key: Key[Array, ""], rung: float) -> Array:
-        """Times for rows of the first class, among all rows."""
+        """Return the time for rows of the first class among all rows."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         d, (first, second) = int(rung), np.asarray(problem.spreads)
         own, other = round(np.exp(problem.rare * d)), round(np.exp(problem.common * d))
@@ -171,7 +178,7 @@ class TwoClasses(eqx.Module):
 
 
 class DistantClasses(Population[TwoClasses]):
-    """Random directions; |m| is log-uniform."""
+    """Pairs of classes in random directions. The distance |m| is log-uniform."""
 
     settings = Space(d=dimension(2, 1, 8), length=Real(8.0, 4.0, 16.0, "|m|"))
 
@@ -181,7 +188,9 @@ class DistantClasses(Population[TwoClasses]):
 
     def hypotheses(self, problem: TwoClasses) -> list[Hypothesis]:
         length = jnp.linalg.norm(problem.mean)
-        return [Hypothesis("the classes are distant (|m|)", length, ">=", 3.99, "the sign of <x, m> is the class")]
+        return [
+            Hypothesis("the classes are distant (|m|)", length, ">=", 3.99, "so that the sign of <x, m> is the class")
+        ]
 
 
 _HEIGHTS = np.asarray([1.0, 0.6])  # values of e^-t |m|, which is 1 at the speciation time
@@ -195,7 +204,7 @@ class SpeciationTime(Claim[TwoClasses]):
 
         (1/2) E tanh(h (h + Z)),   h = e^-t |m|, Z standard normal.
 
-    At the speciation time t_S = log |m|, where h = 1, this number is 0.27 for all m. It tends to 0 before t_S in the
+    At the speciation time t_S = log |m|, h = 1 and this number is 0.27 for all m. It tends to 0 before t_S in the
     reverse process, and to 1/2 after it. The trials use h = 1 and h = 0.6.
 
     Derivation: Given x_t, the class is +1 with probability p = (1 + tanh(<m, x_t> e^-t))/2, since x_t given the class
@@ -209,7 +218,7 @@ class SpeciationTime(Claim[TwoClasses]):
     population = DistantClasses()
     relation = EqualInMean(margin=0.02, resolution=0.04)
     control = Control(
-        "the path keeps the nearer class with the share Phi(h) of right signs",
+        "paths keep the nearer class, which is right with probability Phi(h)",
         lambda gain, problem: (2 * jax.scipy.stats.norm.cdf(_HEIGHTS) - 1) ** 2 / 2,
     )
     controls = "until which time a sample can still change its class"
@@ -221,7 +230,9 @@ class SpeciationTime(Claim[TwoClasses]):
         return values @ _WEIGHTS / _WEIGHTS.sum() / 2
 
     def measure(self, problem: TwoClasses, key: Key[Array, ""]) -> Array:
-        """The mean over pairs of eight simulated paths from each start, minus that over pairs from any starts."""
+        """Return the mean over pairs of eight simulated paths from each start, minus the mean over pairs from any
+        starts.
+        """
         length = jnp.linalg.norm(problem.mean)
 
         def gain(height: Array, key: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Two directions of a divergence: one normal distribution fitted to two modes.
+"""Two directions of a divergence, for one normal distribution that is fitted to two modes.
 
 This theory computes the best normal fit to a mixture of two normal modes. It does this for the divergence from the data
 to the model, and for the reverse divergence. It assumes that the divergence is minimised exactly. It does not explain
@@ -48,7 +48,7 @@ def _log_normal(x: Array, mean: Array, scale: Array) -> Array:
 
 
 def _reverse(problem: TwoModes, q: Float[Array, "2"]) -> Float[Array, ""]:
-    """KL(q | p) of a normal q with a mean and a log scale, by quadrature."""
+    """Return KL(q | p) for a normal q with a given mean and log scale, by quadrature."""
     x = q[0] + jnp.exp(q[1]) * _NODES
     logs = _log_normal(x[:, None], problem.modes, problem.scale) + jnp.log(problem.shares)
     return _WEIGHTS @ (_log_normal(x, q[0], jnp.exp(q[1])) - jax.nn.logsumexp(logs, axis=1))
@@ -56,7 +56,7 @@ def _reverse(problem: TwoModes, q: Float[Array, "2"]) -> Float[Array, ""]:
 
 _MIXTURES = Drawn(
     TwoModes,
-    positive("scale", "a mode has a width"),
+    positive("scale", "a mode must have positive width"),
     centre=normal(),
     scale=log_uniform(0.3, 3.0),
     share=uniform(0.5, Real(0.8, 0.6, 0.9, "largest share of the heavier mode")),
@@ -65,7 +65,7 @@ _MIXTURES = Drawn(
 
 
 def _descended(loss: Callable[[Array], Array], start: Float[Array, "2"], scale: Array) -> Float[Array, "2"]:
-    """Adam, in units of the scale, with a rate that falls to 0."""
+    """Minimise by Adam, in units of the scale, with a rate that falls to 0."""
     solver, unit = optax.adam(optax.cosine_decay_schedule(0.1, _STEPS)), jnp.stack([scale, 1.0])
 
     def step(carry, _):
@@ -84,14 +84,14 @@ class MeanOfTheModes(Claim[TwoModes]):
         mean c + (1 - 2 w) a s    and    variance s² (1 + 4 w (1 - w) a²).
 
     So maximum likelihood fits one normal distribution to both modes, and most of its samples lie between the modes if
-    these are far apart.
+    the modes are far apart.
     """
 
     title = "Maximum likelihood fits a normal distribution across both modes"
     source = Source("emergence2026", "Definition 12.9", "Figure 12.10", note="for one normal model and two modes")
     population = _MIXTURES
     relation = Equal()
-    control = Control("the best fit is the heavier mode", lambda fit, problem: jnp.stack([-problem.apart, 1.0]))
+    control = Control("the best fit is the heavier mode alone", lambda fit, problem: jnp.stack([-problem.apart, 1.0]))
     controls = "the model of maximum likelihood if it cannot hold all modes"
     unexplained = "models with several modes, which can cover all of them at no cost"
 
@@ -100,7 +100,9 @@ class MeanOfTheModes(Claim[TwoModes]):
         return jnp.stack([(1 - 2 * w) * a, 1 + 4 * w * (1 - w) * a**2])
 
     def measure(self, problem: TwoModes, key: Key[Array, ""]) -> Array:
-        """Damped Newton steps on the cross-entropy, in units of c and s; it is self-concordant in (m/v, 1/v)."""
+        """Take damped Newton steps on the cross-entropy, which is self-concordant in (m/v, 1/v), in units of c and
+        s.
+        """
         nodes = (problem.modes[:, None] + problem.scale * _NODES).ravel()
         chance = (problem.shares[:, None] * _WEIGHTS).ravel()
 
@@ -117,7 +119,7 @@ class MeanOfTheModes(Claim[TwoModes]):
         return jnp.stack([(found[0] / found[1] - problem.centre) / problem.scale, 1 / (found[1] * problem.scale**2)])
 
     def condition(self, problem: TwoModes) -> Array:
-        """A slope rounds terms of the size of the second moment; the mean may be near c."""
+        """Allow for slopes that round terms of the size of the second moment, and for a mean near c."""
         size = (1 + (problem.centre / problem.scale) ** 2 + problem.apart**2) ** 2
         return 10 * size * (1 + 1 / jnp.abs(self.predict(problem)))
 
@@ -132,8 +134,8 @@ class OneModeIsDropped(Claim[TwoModes]):
     log 2, however far apart the modes are. For the fit of maximum likelihood, KL(q | p) is of the order a².
 
     Derivation: KL(N_1 | p) = E log(N_1 / (w N_1 + (1 - w) N_2)) <= log(1/w), with a difference of order exp(-a²/2).
-    Every q has KL(q | p) >= log(1/w) in the limit. The reason: q = r q_1 + (1 - r) q_2 gives KL >= KL((r, 1 - r) | (w,
-    1 - w)), and a normal q near one mode has r = 1.
+    Every q has KL(q | p) >= log(1/w) in the limit. The reason is that q = r q_1 + (1 - r) q_2 gives KL >= KL((r, 1 -
+    r) | (w, 1 - w)), and a normal q near one mode has r = 1.
     """
 
     title = "The fit by the reverse divergence drops a mode, at minus the log of the other mode's share"
@@ -141,7 +143,7 @@ class OneModeIsDropped(Claim[TwoModes]):
     stated = Kind.OWN
     population = _MIXTURES
     relation = Limit("a", (3.0, 4.0, 6.0, 8.0), margin=0.001, resolution=0.005)
-    control = Control("the price is half of this", lambda price, problem: price / 2)
+    control = Control("the divergence is half of this", lambda price, problem: price / 2)
     controls = "the divergence of a model that holds one of two modes"
     unexplained = "modes that are near each other, for which one normal distribution covers both"
     trials = 16
@@ -150,7 +152,7 @@ class OneModeIsDropped(Claim[TwoModes]):
         return -jnp.log(problem.share)
 
     def measure_at(self, problem: TwoModes, key: Key[Array, ""], a: float) -> Array:
-        """The least of descents from both modes and from the fit of maximum likelihood."""
+        """Return the least result of descents from both modes and from the maximum-likelihood fit."""
         own = eqx.tree_at(lambda p: p.apart, problem, jnp.asarray(a))
         loss = lambda q: _reverse(own, q)
         middle = jnp.stack([own.shares @ own.modes, jnp.log(own.scale * jnp.sqrt(1 + a**2))])

@@ -1,8 +1,8 @@
-"""Errors of a score: how far the samples of the reverse process are from the data.
+"""Errors of a score: the distance between the samples of the reverse process and the data.
 
-This theory is about the process dx = -x dt + sqrt(2) dW and its reverse. The divergence of the paths is the integral of
-the squared error of the score. The divergence of the samples is at most this. It assumes continuous time. It does not
-explain which errors a network makes.
+This theory is about the process dx = -x dt + sqrt(2) dW and its reverse. If both start from the same distribution, the
+divergence of the paths is the integral of the squared error of the score. The divergence of the samples is at most the
+divergence of the paths. It assumes continuous time. It does not explain which errors a network makes.
 """
 
 import equinox as eqx
@@ -33,9 +33,10 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 
 class WrongScore(eqx.Module):
-    """Data N(m, diag s²) in d coordinates, a horizon T, and a model (1 + e) s_q of the score.
+    """Data from N(m, diag s²) in d coordinates, a horizon T, and a model (1 + e) s_q of the score.
 
-    s_q is the score of N(n, diag r²) under the same noise, and the reverse process starts from this distribution at T.
+    Here s_q is the score of N(n, diag r²) under the same noise. The reverse process starts from this noised
+    distribution at T.
 
     Args:
         means: m and n.
@@ -50,18 +51,18 @@ class WrongScore(eqx.Module):
     horizon: Float[Array, ""]
 
     def noised(self, t: Array) -> tuple[Array, Array]:
-        """Means and variances of both distributions at time t, one row for each."""
+        """Return means and variances of both distributions at time t, one row for each distribution."""
         a = jnp.exp(-t)
         return a * self.means, 1 + a**2 * (self.spreads**2 - 1)
 
     def scores(self, t: Array, x: Array) -> tuple[Array, Array]:
-        """The exact score and the model."""
+        """Return the exact score and its model."""
         means, variances = self.noised(t)
         exact, other = -(x[..., None, :] - means)[..., 0, :] / variances[0], -(x - means[1]) / variances[1]
         return exact, (1 + self.excess) * other
 
     def divergence_of_paths(self) -> Array:
-        """KL(p_T | q_T) plus the integral of E |s - model|² over [0, T]."""
+        """Return KL(p_T | q_T) plus the integral of E |s - model|² over [0, T]."""
 
         def error(t: Array) -> Array:
             means, variances = self.noised(t)
@@ -76,13 +77,15 @@ class WrongScore(eqx.Module):
 
 
 def divergence(means: Float[Array, "2 d"], variances: Float[Array, "2 d"]) -> Float[Array, ""]:
-    """KL of the first normal distribution with independent coordinates from the second."""
+    """Return KL(first | second) of two normal distributions with independent coordinates."""
     ratio = variances[0] / variances[1]
     return jnp.sum(ratio - 1 - jnp.log(ratio) + (means[0] - means[1]) ** 2 / variances[1]) / 2
 
 
 class WrongScores(Population[WrongScore]):
-    """Two distributions; the model is the score of the second, multiplied by 1 + e in half of the problems."""
+    """Two distributions. The model is the score of the second, which is multiplied by 1 + e in half of the
+    problems.
+    """
 
     settings = Space(d=dimension(2, 1, 8), horizon=Real(2.0, 1.0, 4.0, "T"))
 
@@ -98,7 +101,7 @@ class WrongScores(Population[WrongScore]):
         )
 
     def hypotheses(self, problem: WrongScore) -> list[Hypothesis]:
-        return [Hypothesis("the laws have densities", problem.spreads.min(), ">", 0.0)]
+        return [Hypothesis("the distributions have densities", problem.spreads.min(), ">", 0.0)]
 
 
 class PathDivergence(Claim[WrongScore]):
@@ -112,12 +115,14 @@ class PathDivergence(Claim[WrongScore]):
     """
 
     title = "The divergence of reverse paths is the integrated squared error of the score"
-    source = Source("song2021likelihood", "Theorem 1", note="its bound is this divergence; weight 1 for noise sqrt(2)")
+    source = Source(
+        "song2021likelihood", "Theorem 1", note="its bound is this divergence, with weight 1 for noise sqrt(2)"
+    )
     population = WrongScores()
     # A step of T/256 on squared nodes moves the mean of the log ratio by about its relative size.
     relation = EqualInMean(margin=0.02, resolution=0.05)
     control = Control(
-        "half of the integral",
+        "the integral counts half",
         lambda paths, problem: (paths + divergence(*problem.noised(problem.horizon))) / 2,
     )
     controls = "how far the paths of a generator are from the exact ones"
@@ -128,7 +133,7 @@ class PathDivergence(Claim[WrongScore]):
         return problem.divergence_of_paths()
 
     def measure(self, problem: WrongScore, key: Key[Array, ""]) -> Array:
-        """The log ratio of the densities of steps, along simulated exact paths."""
+        """Average the log ratio of the densities of steps along simulated exact paths."""
         start_key, path_key = jax.random.split(key)
         means, variances = problem.noised(problem.horizon)
         noise = jax.random.normal(start_key, (_PATHS, means.shape[1]))
@@ -151,14 +156,15 @@ class PathDivergence(Claim[WrongScore]):
 
 
 class SampleDivergence(Claim[WrongScore]):
-    """Let p_t be the law of dx = -x dt + sqrt(2) dW with the score s_t and the data p_0. Start the reverse process from
-    a distribution q and use a model u_t of the score. The distribution q_0 of its samples satisfies
+    """Let p_t be the distribution of dx = -x dt + sqrt(2) dW at time t, let s_t be its score, and let p_0 be the data.
+    Start the reverse process from a distribution q and use a model u_t of the score. The distribution q_0 of its
+    samples satisfies
 
         KL(p_0 | q_0) <= KL(p_T | q) + integral_0^T E_{p_t} |s_t - u_t|² dt.
 
     The two sides are equal if u_t is the score of some data distribution under the same noise and q is this
-    distribution at time T. If u_t is not the score of any distribution, the samples are better than the bound says. The
-    trials use normal data; half of the models are scores.
+    distribution at time T. If u_t is not the score of any distribution, the samples are better than the bound says.
+    The trials use normal data, and half of the models are scores.
     """
 
     # For a score u = s_q, the likelihood ratio of two reverse paths equals that of their forward versions, because
@@ -167,16 +173,16 @@ class SampleDivergence(Claim[WrongScore]):
     source = Source("emergence2026", "Theorem 16.7", "Figure 16.11", note="with constants, and when they are attained")
     population = WrongScores()
     relation = AtMost()
-    control = Control("0.95 of it", lambda bound, problem: 0.95 * bound)
+    control = Control("the divergence is at most 0.95 of the bound", lambda bound, problem: 0.95 * bound)
     controls = "the divergence of the samples of a generator from the data"
     unexplained = "models that are not scores, for which the bound is too large"
-    trivial = "a divergence may have any value"
+    trivial = "without the theory, a divergence can be arbitrarily large"
 
     def predict(self, problem: WrongScore) -> Array:
         return problem.divergence_of_paths()
 
     def measure(self, problem: WrongScore, key: Key[Array, ""]) -> Array:
-        """The exact distribution of the samples, by a solver for its moments."""
+        """Compute the exact distribution of the samples by a solver for its moments."""
         means, variances = problem.noised(problem.horizon)
 
         def slope(s: Array, moments: Array) -> Array:
@@ -189,12 +195,14 @@ class SampleDivergence(Claim[WrongScore]):
         return divergence(jnp.stack([problem.means[0], mean]), jnp.stack([problem.spreads[0] ** 2, variance]))
 
     def condition(self, problem: WrongScore) -> Array:
-        """The solver's error is relative to the moments, of which a divergence is a square."""
+        """Allow for the solver's error, which is relative to the moments. A divergence is quadratic in their
+        differences.
+        """
         return BY_SOLVER * (1 + 1 / problem.divergence_of_paths())
 
 
 class NoisyReverse(eqx.Module):
-    """Data N(m, S), a horizon T, and the factor a + b t of the noise."""
+    """Data from N(m, S), a horizon T, and the factor a + b t of the noise."""
 
     mean: Float[Array, " d"]
     covariance: Float[Array, "d d"]
@@ -202,7 +210,9 @@ class NoisyReverse(eqx.Module):
     horizon: Float[Array, ""]
 
     def ends(self, share) -> Array:
-        """Mean and covariance at time 0 of dx = (x + share score) ds + factor sqrt(2) dW at T - s, by a solver."""
+        """Return mean and covariance at time 0 of dx = (x + share score) ds + factor sqrt(2) dW at T - s, by a
+        solver.
+        """
         identity = jnp.eye(len(self.mean))
 
         def noised(t: Array) -> tuple[Array, Array]:
@@ -222,7 +232,7 @@ class NoisyReverse(eqx.Module):
 
 
 class NoisyReverses(Population[NoisyReverse]):
-    """Random normal data; the factor starts between 0.2 and 0.8 or between 1.2 and 2 and changes with time."""
+    """Random normal data. The noise factor starts between 0.2 and 0.8 or between 1.2 and 2, and changes with time."""
 
     settings = Space(d=dimension(2, 1, 6), horizon=Real(2.0, 0.5, 3.0, "T"))
 
@@ -242,13 +252,14 @@ class NoisyReverses(Population[NoisyReverse]):
 
 
 class NoiseFamilySharesMarginals(Claim[NoisyReverse]):
-    """Let p_t be the law of dx = -x dt + sqrt(2) dW with the score s_t, and let lambda(t) >= 0 be any function. Started
-    from p_T, the reverse process
+    """Let p_t be the distribution of dx = -x dt + sqrt(2) dW at time t, let s_t be its score, and let lambda(t) >= 0
+    be any function. Started from p_T, the reverse process
 
         dx = (x + (1 + lambda²) s_t(x)) ds + lambda sqrt(2) dW   at t = T - s
 
-    has the law p_t at every time. lambda = 0 is the probability flow, and lambda = 1 the reverse equation. The trials
-    use normal data and functions lambda that change with time, and compare the mean and the covariance at time 0.
+    has the distribution p_t at every time. The case lambda = 0 is the probability flow, and lambda = 1 the reverse
+    equation. The trials use normal data and functions lambda that change with time, and compare the mean and the
+    covariance at time 0.
     """
 
     title = "Every amount of noise in the reverse process gives the same marginal distributions"
@@ -256,13 +267,14 @@ class NoiseFamilySharesMarginals(Claim[NoisyReverse]):
     population = NoisyReverses()
     relation = Equal(block=-1)
     control = Control(
-        "1 + lambda in place of 1 + lambda²", lambda moments, problem: problem.ends(lambda factor: 1 + factor)
+        "the factor is 1 + lambda instead of 1 + lambda²",
+        lambda moments, problem: problem.ends(lambda factor: 1 + factor),
     )
     controls = "how much noise a sampler may use"
     unexplained = "which amount of noise repairs the errors of a learned score"
 
     def predict(self, problem: NoisyReverse) -> Array:
-        """Of the data."""
+        """Return mean and covariance of the data."""
         return jnp.concatenate([problem.mean[None], problem.covariance])
 
     def measure(self, problem: NoisyReverse, key: Key[Array, ""]) -> Array:

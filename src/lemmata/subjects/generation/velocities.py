@@ -1,4 +1,4 @@
-"""Velocities: what flow matching learns by regression, and how the velocity is related to the score.
+"""Velocities: the function that flow matching learns by regression, and its relation to the score.
 
 This theory is about X_t = a X_0 + b X_1 for a normal base X_0 and any target X_1. The velocity is the conditional mean
 of the derivative of X_t. The theory assumes exact means. It does not explain how well a network learns them.
@@ -30,7 +30,7 @@ _COMPONENTS = Integer(3, 1, 8, "components of the mixture", corners=(2, 4))
 
 
 class TwoFields(eqx.Module):
-    """A target, and two models x A + b + t c of its velocity."""
+    """A target, and two models of its velocity, each of the form x A + b + t c."""
 
     target: MixedTarget
     matrices: Float[Array, "2 d d"]
@@ -39,7 +39,7 @@ class TwoFields(eqx.Module):
 
 
 class PairsOfFields(Population[TwoFields]):
-    """Random mixtures, and random models of which the first is smaller."""
+    """Random mixtures, and two random models, of which the first is smaller."""
 
     settings = Space(d=dimension(2, 1, 2), components=_COMPONENTS)
 
@@ -64,7 +64,7 @@ _PLACES, _MASSES = np.polynomial.hermite_e.hermegauss(24)
 
 
 def mean_floor(target: MixedTarget) -> Float[Array, ""]:
-    """E tr Cov(X_1 - X_0 | X_t) over t uniform on [0, 1]. The quadrature is in time and about each component."""
+    """Return E tr Cov(X_1 - X_0 | X_t) over t uniform on [0, 1], by quadrature in time and around each component."""
     d = target.means.shape[1]
     nodes = jnp.stack(jnp.meshgrid(*(_PLACES,) * d, indexing="ij"), axis=-1).reshape(-1, d)
     masses = jnp.prod(jnp.stack(jnp.meshgrid(*(_MASSES,) * d, indexing="ij")), axis=0).reshape(-1)
@@ -92,11 +92,13 @@ class ConditionalLossFloor(Claim[TwoFields]):
     source = Source(
         "lipman2023",
         "Theorem 2",
-        note="with the constant that the theorem leaves open",
+        note="with the constant, which the theorem does not give",
     )
     population = PairsOfFields()
     relation = EqualInMean(margin=0.0, resolution=0.02)
-    control = Control("X_0 counts alone: the number is d", lambda floor, problem: jnp.full(2, problem.shifts.shape[1]))
+    control = Control(
+        "the number is d, as if X_0 alone counted", lambda floor, problem: jnp.full(2, problem.shifts.shape[1])
+    )
     controls = "what the training objective of flow matching measures"
     unexplained = "the minimiser over a training set"
     trials = 64
@@ -105,7 +107,7 @@ class ConditionalLossFloor(Claim[TwoFields]):
         return jnp.full(2, mean_floor(problem.target))
 
     def measure(self, problem: TwoFields, key: Key[Array, ""]) -> Array:
-        """The difference of the losses of both models, on draws at stratified times."""
+        """Return the difference of the two losses for both models, on draws at stratified times."""
         time_key, base_key, data_key = jax.random.split(key, 3)
         t = (jnp.arange(_DRAWS) + jax.random.uniform(time_key, (_DRAWS,))) / _DRAWS
         base = jax.random.normal(base_key, (_DRAWS, problem.shifts.shape[1]))
@@ -119,7 +121,7 @@ class ConditionalLossFloor(Claim[TwoFields]):
 
 
 class InterpolatedPlaces(eqx.Module):
-    """A target, coefficients a > 0 and b > 0 of X_t = a X_0 + b X_1 with their derivatives, and places x_i."""
+    """A target, coefficients a > 0 and b > 0 of X_t = a X_0 + b X_1 with their derivatives, and points x_i."""
 
     target: MixedTarget
     a: Float[Array, ""]
@@ -145,7 +147,7 @@ class Interpolants(Population[InterpolatedPlaces]):
     def hypotheses(self, problem: InterpolatedPlaces) -> list[Hypothesis]:
         least = jnp.minimum(problem.a, problem.b)
         return [
-            Hypothesis("the smaller of a and b", least, ">", 0.0, "at the ends one of the two is lost"),
+            Hypothesis("the smaller of a and b", least, ">", 0.0, "if a or b is 0, X_0 or X_1 does not enter"),
             spread_out(problem.target),
         ]
 
@@ -172,18 +174,18 @@ class VelocityFromScore(Claim[InterpolatedPlaces]):
     population = Interpolants()
     relation = Equal(block=-1)
     control = Control(
-        "a' and b' exchanged, with their signs",
+        "a' and b' are exchanged, with their signs",
         lambda velocity, problem: _from_score(problem, -problem.b_slope, -problem.a_slope),
     )
     controls = "the velocity of flows and the drift of samplers with noise"
     unexplained = "bases that are not normal"
 
     def predict(self, problem: InterpolatedPlaces) -> Array:
-        """Computed by differentiating the log density."""
+        """Compute the velocity by differentiating the log density."""
         return _from_score(problem, problem.a_slope, problem.b_slope)
 
     def measure(self, problem: InterpolatedPlaces, key: Key[Array, ""]) -> Array:
-        """Computed by the posterior of X_0 and X_1."""
+        """Compute the velocity from the posterior of X_0 and X_1."""
 
         def at(x: Array) -> Array:
             shares, zero, one = problem.target.posterior(problem.a, problem.b, x)
@@ -192,7 +194,7 @@ class VelocityFromScore(Claim[InterpolatedPlaces]):
         return jax.vmap(at)(problem.points)
 
     def condition(self, problem: InterpolatedPlaces) -> Array:
-        """The exponents, up to |x - b m|²/(2 v), are rounded, and so are the shares."""
+        """Allow for the rounding of the exponents, which are up to |x - b m|²/(2 v), and of the shares."""
         v = problem.target.variances(problem.a, problem.b)
         gaps = jnp.sum((problem.points[:, None, :] - problem.b * problem.target.means) ** 2, axis=2)
         largest = jnp.max(gaps / v)

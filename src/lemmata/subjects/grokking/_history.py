@@ -1,4 +1,4 @@
-"""Training logs: the columns of a table that a report on grokking needs, checked and divided into runs."""
+"""Read training logs: find and check the columns that a report on grokking needs, and divide the rows into runs."""
 
 import dataclasses
 import math
@@ -22,7 +22,7 @@ _MOST = 10_000_000
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Curve:
-    """One logged number of a run: its steps, which rise, and its values."""
+    """One logged quantity of a run: its steps in ascending order, and its values."""
 
     steps: Float[np.ndarray, " t"]
     values: Float[np.ndarray, " t"]
@@ -35,7 +35,7 @@ class History:
     Args:
         metric: "accuracy" or "loss".
         columns: the names of the columns of the steps, and of training and test values.
-        runs: for each weight decay (None without such a column) the training curve and the test curve.
+        runs: the training curve and the test curve for each weight decay. The key is None if there is no such column.
     """
 
     metric: str
@@ -44,17 +44,18 @@ class History:
 
 
 def read_history(history: Any, step: Any, train: Any, test: Any, weight_decay: Any, metric: Any) -> History:
-    """A log, from a table.
+    """Read a log from a table.
 
     Args:
-        history: a path of a CSV file, a data frame, or a dictionary of columns.
-        step: column of the steps. None finds it, and the other columns, by their usual names.
-        train: column of the training values.
-        test: column of the validation or test values.
-        weight_decay: column of the weight decays; there need not be one.
-        metric: "accuracy" or "loss"; None reads it from the names of the columns.
+        history: the path of a CSV file, a data frame, or a dictionary of columns.
+        step: the column of the steps. With None, this and the other columns are found by their usual names.
+        train: the column of the training values.
+        test: the column of the validation or test values.
+        weight_decay: the column of the weight decays, if there is one.
+        metric: "accuracy" or "loss". With None, the names of the columns decide.
 
-    Raises: SettingError, UnknownNameError, DataError, ShapeError: for unusable input, with a message of one line.
+    Raises: SettingError, UnknownNameError, DataError, ShapeError: if the input cannot be used, with a message of one
+        line.
     """
     if metric is not None and not (isinstance(metric, str) and metric in METRICS):
         raise SettingError("metric", found=repr(metric), rule='"accuracy" or "loss"')
@@ -89,7 +90,7 @@ def read_history(history: Any, step: Any, train: Any, test: Any, weight_decay: A
 
 
 def _table(history: Any) -> dict[str, Any]:
-    """Columns by their names."""
+    """Return the columns by their names."""
     if isinstance(history, str | os.PathLike):
         history = _file(os.fspath(history))
     if callable(getattr(history, "collect_schema", None)) and callable(getattr(history, "collect", None)):
@@ -121,7 +122,9 @@ def _file(path: str) -> Any:
 
 
 def _plain(name: str) -> str:
-    """Lower case, words divided by underscores, without the name of a run in front, as in "run 3 - val_loss"."""
+    """Return a name in lower case, with underscores between words and without a run's name in front, as in "run 3 -
+    val_loss".
+    """
     name = name.rsplit(" - ", 1)[-1]
     return "_".join("".join(letter if letter.isalnum() else " " for letter in name.lower()).split())
 
@@ -129,7 +132,7 @@ def _plain(name: str) -> str:
 def _column(
     table: Mapping[str, Any], given: Any, usual: tuple[str, ...], what: str, option: str, needed: bool = True
 ) -> Any:
-    """The given name of a column, or one of its usual names; None if the column is optional and missing."""
+    """Return the given name of a column, or one of its usual names, or None if an optional column is missing."""
     if given is not None:
         if not isinstance(given, str) or given not in table:
             found = f"columns {', '.join(list(table)[:12])}"
@@ -150,7 +153,7 @@ def _column(
 
 
 def _pair(table: Mapping[str, Any], train: Any, test: Any, metric: str | None) -> tuple[str, str, str]:
-    """The columns of training and test values, and what they are."""
+    """Return the columns of training and test values, and whether they are accuracies or losses."""
     metric = metric or _metric_of(train) or _metric_of(test)
     if metric is None and train is not None and test is not None:
         found = f"columns {train!r} and {test!r}"
@@ -186,7 +189,7 @@ def _metric_of(name: Any) -> str | None:
 
 
 def _numbers(name: str, column: Any) -> Float[np.ndarray, " rows"]:
-    """A column of numbers; missing cells are NaN."""
+    """Return a column of numbers, with NaN for missing cells."""
     if np.ma.isMaskedArray(column):
         column = np.ma.asarray(column, float).filled(np.nan) if column.dtype.kind in "iufb" else column.filled(None)
     values = array_of(f"column {name!r}", column)
@@ -219,7 +222,7 @@ def _numbers(name: str, column: Any) -> Float[np.ndarray, " rows"]:
 
 
 def _number_of(entry: Any) -> Any:
-    """A text that is a number as this number, anything else as it is."""
+    """Convert a text that is a number to this number, and return anything else unchanged."""
     try:
         return float(entry) if isinstance(entry, str) and "_" not in entry else entry
     except ValueError:
@@ -227,7 +230,7 @@ def _number_of(entry: Any) -> Any:
 
 
 def _one_run(table: Mapping[str, Any], used: list[str], decays: np.ndarray | None) -> None:
-    """Refuse several runs of one weight decay, unless a column such as `seed` distinguishes them."""
+    """Raise DataError if a column such as `seed` shows several runs with the same weight decay."""
     for name in (name for name in table if _plain(name) in RUN and name not in used):
         labels = [str(entry) for entry in array_of(f"column {name!r}", table[name]).tolist()]
         of_decay: dict[Any, str] = {}
@@ -263,7 +266,7 @@ def _check_values(name: str, values: np.ndarray, metric: str) -> None:
 
 
 def _curve(name: str, label: str, steps: np.ndarray, values: np.ndarray) -> Curve:
-    """Logged values in the order of their steps."""
+    """Return logged values in the order of their steps."""
     logged = ~np.isnan(values)
     order = np.argsort(steps[logged], kind="stable")
     steps, values = steps[logged][order], values[logged][order]

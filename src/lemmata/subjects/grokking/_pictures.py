@@ -10,12 +10,12 @@ _POINTS = 400
 
 
 def _thinned(count: int) -> np.ndarray:
-    """Places of at most _POINTS of `count` points, including the first and the last point."""
+    """Return the indices of at most _POINTS of `count` points, including the first and the last point."""
     return np.unique(np.linspace(0, count - 1, min(count, _POINTS)).astype(int))
 
 
 def history_chart(report: Any) -> Any:
-    """The curves of each run, and rules at t_train and t_test of the highest threshold that is reached."""
+    """Plot the curves of each run, with rules at t_train and t_test for the highest threshold that is reached."""
     import altair as alt
 
     charts = []
@@ -41,7 +41,7 @@ def history_chart(report: Any) -> Any:
 
 
 def power_chart(power: Float[np.ndarray, " k"], top: tuple[int, ...]) -> Any:
-    """A bar for the share of each frequency, the top ones marked."""
+    """Plot a bar for the share of each frequency, and mark the top frequencies."""
     import altair as alt
 
     rows = [{"k": k, "share": share, "top": k in top} for k, share in enumerate(power.tolist(), start=1)]
@@ -53,7 +53,7 @@ def power_chart(power: Float[np.ndarray, " k"], top: tuple[int, ...]) -> Any:
 
 
 def errors_chart(found: Any) -> Any:
-    """Both errors against time on logarithmic axes, and rules at the two times."""
+    """Plot both errors against time on logarithmic axes, with rules at the two times."""
     import altair as alt
 
     rows, marks = [], []

@@ -1,4 +1,4 @@
-"""When a linear model on given features will fit its rows, and when it will generalise. Both clocks are computed."""
+"""Compute when a linear model on given features will fit its rows, and when it will generalise."""
 
 import dataclasses
 import math
@@ -33,21 +33,23 @@ VERDICTS = {
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DelayPrediction:
-    """When a model fits and when it generalises. Times are steps times the learning rate, for small steps.
+    """The times at which a model fits and generalises. A time is the number of (small) steps times the learning rate.
 
     Args:
         verdict: a key of VERDICTS.
-        train_time: when the training error has fallen to the wanted share of the mean square of y; None for never.
-        test_time: without new rows, when the start is forgotten. With new rows, when the error on them has fallen to
-            the larger of twice its last value and the wanted share of the error of predicting 0. None for never.
-        delay: test_time / train_time; None if there is none.
-        unseen_start: length of the start in the directions that no row sees.
-        unseen_truth: the same of the truth, if it has no preferred direction.
-        rates: the rates of the training error, the largest first.
+        train_time: when the training error has fallen to the requested share of the mean square of y. None if this
+            never happens.
+        test_time: without new rows, the time when the start is forgotten. With new rows, the time when the error on
+            them has fallen to the larger of two numbers: twice its final value, and the requested share of the error
+            of predicting 0. None if this never happens.
+        delay: test_time / train_time, or None if a time is None.
+        unseen_start: the length of the start in the directions that no row contains.
+        unseen_truth: the length of the true weights in these directions, if the truth has no preferred direction.
+        rates: the rates at which parts of the training error fall, the largest first.
         weight_decay: lambda.
-        final_error: on the new rows in the end; None without new rows.
-        trivial_error: on the new rows of predicting 0; None without new rows.
-        times: the times of the curves.
+        final_error: the final error on the new rows, or None without new rows.
+        trivial_error: the error of predicting 0 on the new rows, or None without new rows.
+        times: the times at which the errors are given.
         train_errors: training errors at these times.
         test_errors: errors on the new rows at these times. Without new rows, the squared length of the start in the
             directions that no row contains.
@@ -89,7 +91,7 @@ class DelayPrediction:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """Both errors against time, with the two times, as an Altair chart."""
+        """Plot both errors against time, with the two times, as an Altair chart."""
         return errors_chart(self)
 
 
@@ -102,24 +104,24 @@ def predict_delay(
     new: Any = None,
     fitted: Any = 0.01,
 ) -> DelayPrediction:
-    """Whether a linear model on these features will grok, and when, under gradient flow with weight decay.
+    """Predict whether and when a linear model on these features will grok, under gradient flow with weight decay.
 
-    The flow of mean squares |F w - y|²/(2n) + lambda |w|²/2 is solved exactly. Training errors fall at the rates of the
-    data, the eigenvalues of F'F/n. The part of the start that does not affect the outputs on the rows shrinks at the
-    rate lambda. For a network in the lazy regime, F contains the gradients of the output at the start, and y is the
-    outputs minus the outputs at the start. Pass rows of new data to predict their error. Without new rows, the start
-    counts as forgotten when it is as long as the truth in the directions that no row contains. The truth is assumed to
-    have no preferred direction there.
+    The gradient flow of the loss |F w - y|²/(2n) + lambda |w|²/2 is solved exactly. Training errors fall at the rates
+    of the data, which are the eigenvalues of F'F/n. The part of the start that does not affect the outputs on the rows
+    shrinks at the rate lambda. For a network in the lazy regime, F contains the gradients of the output at the start,
+    and y is the outputs minus the outputs at the start. Pass rows of new data to predict their error. Without new
+    rows, consider the directions that no row contains. The start counts as forgotten when it is as short there as the
+    truth, which is assumed to have no preferred direction.
 
     Args:
-        features: F, (n, d).
-        y: labels, (n,).
+        features: F, an array (n, d).
+        y: the labels, an array (n,).
         weight_decay: lambda, the factor of the squared length of the weights. 0 means no decay.
         init: the weights at the start, (d,).
         new: features and labels of new rows.
-        fitted: the rows are fitted when the mean squared error is this share of the mean square of y.
+        fitted: the rows count as fitted when the mean squared error is this share of the mean square of y.
 
-    Raises: SettingError, ShapeError, DataError: for unusable input.
+    Raises: SettingError, ShapeError, DataError: if the input cannot be used.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -179,7 +181,7 @@ def predict_delay(
 
 
 class _Flow:
-    """The exact flow in the coordinates of the data."""
+    """The exact gradient flow, in the coordinates of the data."""
 
     def __init__(self, x: np.ndarray, y: np.ndarray, start: np.ndarray, decay: float):
         u, s, v = np.linalg.svd(x, full_matrices=False)
@@ -200,23 +202,25 @@ class _Flow:
         self.times = np.concatenate([[0.0], np.logspace(*ends, _GRID)])
 
     def weights(self, t: float) -> np.ndarray:
-        """At a time."""
+        """Return the weights at a time."""
         forgotten = math.exp(-self.decay * t) if self.decay else 1.0
         moved = self.end + (self.begin - self.end) * np.exp(-(self.rates + self.decay) * t)
         return self.v.T @ moved + self.unseen * forgotten
 
     def train_error(self, t: float) -> float:
-        """The mean squared error on the rows at a time, which the unseen part of the weights does not touch."""
+        """Return the mean squared error on the rows at a time. The unseen part of the weights does not change this
+        error.
+        """
         off = (self.end - self.solution) + (self.begin - self.end) * np.exp(-(self.rates + self.decay) * t)
         return float(np.sum((self.scales * off) ** 2)) + self.residual
 
     def error(self, t: float, x: np.ndarray, y: np.ndarray) -> float:
-        """The mean squared error at a time."""
+        """Return the mean squared error at a time."""
         return float(np.mean((x @ self.weights(t) - y) ** 2))
 
 
 def _first(error: Callable[[float], float], times: np.ndarray, errors: np.ndarray, wanted: float) -> float | None:
-    """The first time at which an error is at most what is wanted."""
+    """Return the first time at which an error is at most the requested value."""
     below = errors <= wanted
     if not below.any():
         return None

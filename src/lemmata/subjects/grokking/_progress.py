@@ -1,4 +1,6 @@
-"""Progress of a network on modular addition: the power of its embedding at each frequency, and what its outputs use."""
+"""Progress of a network on modular addition: the power of its embedding at each frequency, and the frequencies that
+its outputs use.
+"""
 
 import dataclasses
 from typing import Any
@@ -22,14 +24,16 @@ class FourierProgress:
     """Powers of an embedding of the residues modulo p, and the parts of the outputs.
 
     Args:
-        p: the modulus. power: share of the frequencies 1, 2, ..., p // 2. k and p - k count together, and the mean is
-            left out. gini: Gini coefficient of the power. It is 0 if all frequencies have equal power, and near 1 if
-            one has all. top: the frequencies of largest power, the largest first. share: their share of the power.
+        p: the modulus. power: the share of each frequency 1, 2, ..., p // 2 in the power. k and p - k count together,
+            and the mean is left out. gini: the Gini coefficient of the power. It is 0 if all frequencies have equal
+            power, and near 1 if one frequency has all the power. top: the frequencies of largest power, the largest
+            first. share: the share of these frequencies in the power.
             random_share: in 95 % of normal embeddings of this shape, the share of the top frequencies is smaller.
-            restricted: part of the outputs that depends on a + b by waves of the top frequencies, (p, p, p), or None.
-            excluded: the other part. Both add up to the outputs, minus their mean over the classes. restricted_share:
-            share of the sum of squares that the restricted part has. restricted_accuracy: accuracy of the restricted
-            part alone. This part depends on a + b alone, so it has p different rows. Ties count as wrong.
+            restricted: the part of the outputs that consists of waves of a + b at the top frequencies, (p, p, p), or
+                None. excluded: the other part. Both add up to the outputs minus their mean over the classes.
+                restricted_share: the share of the restricted part in the sum of squares. restricted_accuracy: the
+                accuracy of the restricted part alone. This part depends on a + b alone, so it has p different rows.
+                Ties count as wrong.
         excluded_accuracy: the accuracy of the other part.
         accuracy: the accuracy of the outputs.
         conditions: the conditions for the results.
@@ -71,25 +75,26 @@ class FourierProgress:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The share of each frequency, as an Altair chart."""
+        """Plot the share of each frequency as an Altair chart."""
         return power_chart(self.power, self.top)
 
 
 def fourier_progress(embedding: Any, logits: Any = None, *, top: Any = None) -> FourierProgress:
-    """How far a network for addition modulo p computes with waves.
+    """Measure how far a network for addition modulo p computes with waves.
 
-    The embedding is expanded in the waves e^(2 pi i k x/p) of the residue x, column by column. Any few frequencies are
-    enough to add modulo a prime. The outputs of the network on all pairs are divided into two orthogonal parts. The
-    first has the waves cos(2 pi k (a + b)/p) and sin(2 pi k (a + b)/p) of the top frequencies k, and the second has the
-    rest.
+    The embedding is expanded in the waves e^(2 pi i k x/p) of the residue x, column by column. A few frequencies are
+    enough to add modulo a prime, whichever they are. The outputs of the network on all pairs are divided into two
+    orthogonal parts. The first part consists of the waves cos(2 pi k (a + b)/p) and sin(2 pi k (a + b)/p) of the top
+    frequencies k, and the second part is the rest.
 
     Args:
         embedding: one row for each residue 0, ..., p-1, for example the first weights of the network, (p, d).
-        logits: outputs for all pairs, (p, p, p) by a, b and class, or (p², p) with the pair (a, b) in row p a + b.
-        top: how many frequencies; None for 5, or all if there are fewer.
+        logits: the outputs for all pairs. Its shape is (p, p, p) with the axes a, b and class, or (p², p) with the
+            pair (a, b) in row p a + b.
+        top: the number of top frequencies. With None, 5, or all if there are fewer.
 
     Raises:
-        ShapeError, DataError, SettingError: for numbers that cannot be used.
+        ShapeError, DataError, SettingError: if the input cannot be used.
 
     Example:
         >>> import numpy as np
@@ -135,7 +140,9 @@ def fourier_progress(embedding: Any, logits: Any = None, *, top: Any = None) -> 
 
 
 def _centred(name: str, values: np.ndarray, axis: int, rule: str) -> tuple[np.ndarray, float]:
-    """Subtract the mean along an axis and divide by the largest size. Then squares neither overflow nor underflow."""
+    """Subtract the mean along an axis and divide by the largest absolute value, so that squares neither overflow nor
+    underflow.
+    """
     largest = np.abs(values).max()
     if largest == 0:
         raise DataError(name, found="only zeros", rule=rule)
@@ -148,7 +155,9 @@ def _centred(name: str, values: np.ndarray, axis: int, rule: str) -> tuple[np.nd
 
 
 def _parts(logits: Any, p: int, chosen: np.ndarray) -> tuple[Any, ...]:
-    """Restricted and excluded outputs, the share of the former, and the three accuracies."""
+    """Return the restricted and the excluded outputs, the share of the restricted outputs, and the three
+    accuracies.
+    """
     if logits is None:
         return None, None, None, None, None, None
     given = numbers_of("logits", logits).astype(float)

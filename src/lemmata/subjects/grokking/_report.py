@@ -1,4 +1,4 @@
-"""Grokking in a training log: when a run fits, when it generalises, and whether one clock or two govern it."""
+"""Grokking in a training log: when a run fits, when it generalises, and whether one clock or two explain the delay."""
 
 import dataclasses
 import math
@@ -25,16 +25,16 @@ CLOCKS = {
 
 @dataclasses.dataclass(frozen=True)
 class Crossing:
-    """When a run reaches a threshold. None means that the threshold is never reached.
+    """The steps at which a run reaches a threshold. None means that the threshold is never reached.
 
     Args:
-        threshold: an accuracy; of a loss, the share of the first logged loss that is gone.
+        threshold: an accuracy. For a loss, the share by which the first logged loss has fallen.
         train: the first logged step at which the training curve reaches it.
-        train_interval: from the logged step before it to this one.
-        test: the same for the validation curve.
-        test_interval: likewise.
+        train_interval: from the previous logged step to `train`.
+        test: the first logged step at which the validation curve reaches it.
+        test_interval: from the previous logged step to `test`.
         delay: test / train.
-        delay_interval: from the two others.
+        delay_interval: the interval of `delay` that follows from the two other intervals.
     """
 
     threshold: float
@@ -48,16 +48,17 @@ class Crossing:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class GrokkingRun:
-    """One run.
+    """One run of a log.
 
     Args:
         weight_decay: its weight decay, if the log has a column for it.
-        crossings: one for each threshold.
+        crossings: one `Crossing` for each threshold.
         clocks: a key of CLOCKS.
-        onset: with two clocks, the step before which the test error does not fall, if it then falls exponentially.
-        onset_interval: from the logged steps.
+        onset: with two clocks, the step before which the test error does not fall, if it falls exponentially
+            afterwards.
+        onset_interval: the interval of `onset` that follows from the logged steps.
         last: the last logged step of the validation curve.
-        notes: remarks that the reader needs.
+        notes: remarks for the reader.
         train: the training curve.
         test: the validation curve.
     """
@@ -90,14 +91,14 @@ class GrokkingRun:
 
 @dataclasses.dataclass(frozen=True)
 class DecaySlope:
-    """How a time depends on the weight decay: the slope of its logarithm in the logarithm of the weight decay.
+    """The dependence of the times on the weight decay: slopes of their logarithm in the logarithm of the weight decay.
 
     Args:
         threshold: the threshold of the times.
-        test: slope of t_test.
-        test_interval: over all times between the logged steps.
-        train: slope of t_train.
-        train_interval: likewise.
+        test: the slope of log t_test.
+        test_interval: the range of this slope over all times in the intervals between logged steps.
+        train: the slope of log t_train.
+        train_interval: the range of this slope in the same way.
         decays: the weight decays that were used.
     """
 
@@ -110,7 +111,7 @@ class DecaySlope:
 
     @property
     def inverse(self) -> bool:
-        """Whether t_test ~ 1/weight decay is possible."""
+        """Whether t_test ~ 1/weight decay is compatible with the intervals."""
         return self.test_interval[0] <= -1 <= self.test_interval[1]
 
     def __str__(self) -> str:
@@ -124,13 +125,13 @@ class DecaySlope:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class GrokkingReport:
-    """What a log says.
+    """The results for a training log.
 
     Args:
         metric: "accuracy" or "loss".
-        columns: of the steps, of training and of validation values.
-        runs: one for each weight decay.
-        slope: how the times depend on the weight decay; None with fewer than two runs that generalise.
+        columns: the names of the columns of steps, training values and validation values.
+        runs: one `GrokkingRun` for each weight decay.
+        slope: how the times depend on the weight decay, or None if fewer than two runs generalise.
         conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
@@ -153,7 +154,9 @@ class GrokkingReport:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The curves of each run against the step, with t_train and t_test at the highest threshold, in Altair."""
+        """Plot the curves of each run against the step with Altair, with t_train and t_test at the highest
+        threshold.
+        """
         return history_chart(self)
 
 
@@ -167,7 +170,7 @@ def grokking_report(
     weight_decay: Any = None,
     metric: Any = None,
 ) -> GrokkingReport:
-    """When a run fits the training set, when it generalises, and whether one clock or two explain the delay.
+    """Find when a run fits the training set, when it generalises, and whether one clock or two explain the delay.
 
     The time of a threshold is the first logged step at which a curve reaches it. The interval of this time begins at
     the previous logged step. A loss reaches the threshold 0.9 if it has fallen to a tenth of the first logged loss. The
@@ -175,21 +178,21 @@ def grokking_report(
     same at all thresholds (one clock). If the delay falls as the threshold rises, the test error begins to fall only
     after some time (two clocks).
 
-    With a column of weight decays, each value is a run. The logarithms of t_train and t_test have slopes in the
-    logarithm of the weight decay. These slopes are compared with 0 and -1, the values of a linear model.
+    With a column of weight decays, each value is one run. Then the slopes of log t_train and log t_test in the
+    logarithm of the weight decay are computed. They are compared with 0 and -1, the values for a linear model.
 
     Args:
         history: the path of a CSV file, a data frame, or a dictionary of columns. Steps with missing values are
             ignored.
-        thresholds: between 0 and 1.
-        step: column of the steps. None finds it, and the other columns, by their usual names.
-        train: column of the training accuracy or loss.
-        test: column of the validation accuracy or loss.
-        weight_decay: column of the weight decays; the table need not have one.
-        metric: "accuracy" or "loss", if the names of the columns do not say it.
+        thresholds: numbers between 0 and 1.
+        step: the column of the steps. With None, this and the other columns are found by their usual names.
+        train: the column of the training accuracy or loss.
+        test: the column of the validation accuracy or loss.
+        weight_decay: the column of the weight decays, if there is one.
+        metric: "accuracy" or "loss". It is needed if the names of the columns do not say it.
 
-    Raises: SettingError, UnknownNameError, DataError, ShapeError: for a table without a validation column, and other
-    unusable input.
+    Raises: SettingError, UnknownNameError, DataError, ShapeError: if the table has no validation column, or cannot be
+        used for another reason.
 
     Example:
         >>> log = {"step": [1, 10, 100, 1000], "train_acc": [0.1, 0.6, 1.0, 1.0], "val_acc": [0.1, 0.1, 0.2, 0.95]}
@@ -204,9 +207,7 @@ def grokking_report(
     log = read_history(history, step, train, test, weight_decay, metric)
     runs = tuple(_run(decay, fits, learns, levels, log.metric) for decay, fits, learns in log.runs)
     slope = _slope(runs, levels)
-    conditions = [
-        Condition("times differ between seeds, and the intervals do not include this: they cover only the logged steps")
-    ]
+    conditions = [Condition("times differ between seeds, but the intervals cover only the spacing of the logged steps")]
     if slope is not None and len(slope.decays) < len([run for run in runs if run.weight_decay]):
         conditions.append(Condition("some runs generalise at every weight decay", float(len(slope.decays)), False,
                                     "the slope uses only the runs that generalise"))  # fmt: skip
@@ -233,7 +234,9 @@ def _first(curve: Curve, level: float, metric: str) -> tuple[float | None, Inter
 
 
 def _misses(values: np.ndarray, level: float, metric: str, first: float) -> np.ndarray:
-    """Where values do not reach a threshold, with a tolerance for rounding: a loss of 0.3 is a tenth of 3."""
+    """Return where values do not reach a threshold. A tolerance allows for rounding, so that a loss of 0.3 is a tenth
+    of 3.
+    """
     return values < level * (1 - 1e-12) if metric == "accuracy" else values > (1 - level) * first * (1 + 1e-12)
 
 
@@ -272,7 +275,9 @@ def _run(decay: float | None, train: Curve, test: Curve, levels: tuple[float, ..
 
 
 def _clocks(crossings: list[Crossing]) -> str:
-    """One ratio fits all thresholds if their intervals meet."""
+    """Return the key of the clocks. One ratio fits all thresholds if the intervals of the delays have a common
+    point.
+    """
     own = [crossing.delay_interval for crossing in crossings if crossing.delay_interval is not None]
     if len(own) < 2:
         return "unknown"
@@ -284,7 +289,7 @@ def _clocks(crossings: list[Crossing]) -> str:
 
 
 def _onset(crossings: list[Crossing]) -> tuple[float | None, Interval | None]:
-    """t_0 of t_test = t_0 + log(1/eps)/b, from the lowest and the highest threshold that are reached."""
+    """Return t_0 of t_test = t_0 + log(1/eps)/b, from the lowest and the highest threshold that are reached."""
     own = [(at.threshold, at.test, at.test_interval) for at in crossings if at.test is not None and at.test_interval]
     (low, early, early_in), (high, late, late_in) = own[0], own[-1]
     share = math.log1p(-low) / math.log1p(-high)
@@ -293,7 +298,7 @@ def _onset(crossings: list[Crossing]) -> tuple[float | None, Interval | None]:
 
 
 def _slope(runs: tuple[GrokkingRun, ...], levels: tuple[float, ...]) -> DecaySlope | None:
-    """At the highest threshold that most runs reach, of at least two."""
+    """Compute the slopes at the highest threshold that most runs reach, and that at least two runs reach."""
     best: list[tuple[float, Crossing]] = []
     for place in reversed(range(len(levels))):
         own = [(run.weight_decay, run.crossings[place]) for run in runs if run.weight_decay]

@@ -1,8 +1,8 @@
-"""Two clocks: training errors fall at the rates of the data, and test errors at the rate of the weight decay.
+"""Two clocks. Training errors fall at the rates of the data, and test errors at the rate of the weight decay.
 
-This theory computes when a linear model and a diagonal network that start from large weights fit the rows, and when
-they generalise. It assumes gradient flow with a small weight decay. It does not explain the delay of networks whose
-features form in other ways.
+This theory is about a linear model and a diagonal network that start from large weights. It computes when they fit the
+rows, and when they generalise. It assumes gradient flow with a small weight decay. It does not explain the delay of
+networks whose features form in other ways.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ _LIFTS = 32
 
 
 class DecayedFlow(eqx.Module):
-    """Gradient flow of |x w - y|²/(2n) + decay |w|²/2 for y = x truth, from a start of large norm."""
+    """The gradient flow of |x w - y|²/(2n) + decay |w|²/2 with y = x truth, from a start of large norm."""
 
     x: Float[Array, "n d"]
     truth: Float[Array, " d"]
@@ -34,26 +34,26 @@ class DecayedFlow(eqx.Module):
 
     @property
     def rates(self) -> tuple[Float[Array, " n"], Float[Array, "n d"]]:
-        """Eigenvalues of x'x/n other than 0, and their eigenvectors."""
+        """Return the nonzero eigenvalues of x'x/n, and their eigenvectors."""
         _, values, vectors = jnp.linalg.svd(self.x, full_matrices=False)
         return values**2 / len(self.x), vectors
 
     @property
     def unseen(self) -> tuple[Float[Array, " d"], Float[Array, " d"]]:
-        """The parts of the start and of the truth in the null space of x."""
+        """Return the parts of the start and of the truth in the null space of x."""
         vectors = self.rates[1]
         return self.start - vectors.T @ (vectors @ self.start), self.truth - vectors.T @ (vectors @ self.truth)
 
 
 def slow_share(problem: DecayedFlow) -> Float[Array, ""]:
-    """e^(-decay t) at the time t at which the error in the null space has fallen to twice its floor."""
+    """Return e^(-decay t) at the time t at which the error in the null space has fallen to twice its final value."""
     start, truth = problem.unseen
     size, along, floor = start @ start, start @ truth, truth @ truth
     return (along + jnp.sqrt(along**2 + size * floor)) / size
 
 
 def fit_time(problem: DecayedFlow) -> float:
-    """When the training error without decay has fallen to FITTED times the mean square of the labels."""
+    """Return when the training error without decay has fallen to FITTED times the mean square of the labels."""
     rates, vectors = (np.asarray(values) for values in problem.rates)
     parts = rates * (vectors @ np.asarray(problem.start - problem.truth)) ** 2
     target = FITTED * np.sum(rates * (vectors @ np.asarray(problem.truth)) ** 2)
@@ -62,9 +62,9 @@ def fit_time(problem: DecayedFlow) -> float:
 
 
 def flow_times(problem: DecayedFlow, decay: float) -> tuple[float, float, float]:
-    """The time at which the flow has fitted the rows, the time at which its test error has fallen to twice its floor,
-    and at that time the test error of the flow without decay. By powers of the exponential of the affine flow, not by
-    its eigenvectors.
+    """Return the time at which the flow has fitted the rows, the time at which its test error has fallen to twice its
+    final value, and the test error of the flow without decay at that time. The flow is computed by powers of its
+    exponential, not by eigenvectors.
     """
     x, truth = np.asarray(problem.x), np.asarray(problem.truth)
     n, d = x.shape
@@ -73,7 +73,7 @@ def flow_times(problem: DecayedFlow, decay: float) -> tuple[float, float, float]
     step = 0.01 / np.abs(curvature).sum(axis=1).max()
 
     def powers(rate: float) -> list[np.ndarray]:
-        """The flow over 2^k steps, for the largest k first."""
+        """Return the flow over 2^k steps, with the largest k first."""
         affine = np.zeros((d + 1, d + 1))
         affine[:d, :d], affine[:d, d] = -curvature - rate * np.eye(d), x.T @ labels / n
         found = [expm(step * affine)]
@@ -82,7 +82,7 @@ def flow_times(problem: DecayedFlow, decay: float) -> tuple[float, float, float]
         return found[::-1]
 
     def crossing(error: Callable[[np.ndarray], float], least: float) -> list[bool]:
-        """Which powers lead to the last multiple of the step at which the error is above the least."""
+        """Find by binary search the last multiple of the step at which the error is still above `least`."""
         at, taken = start, []
         for power in decayed:
             ahead = power @ at
@@ -104,10 +104,10 @@ def _decayed_flows(decay: Real) -> Drawn:
     return Drawn(
         DecayedFlow,
         positive("decay", "without decay the test error never falls"),
-        lambda own: Hypothesis("decay over the least rate", own.decay / own.rates[0].min(), "<", 0.02,
-                               "the ridge moves what is learned by this share"),
+        lambda own: Hypothesis("decay divided by the least rate", own.decay / own.rates[0].min(), "<", 0.02,
+                               "weight decay changes the learned solution by about this share"),
         lambda own: Hypothesis("e^(-decay t) when the test error has fallen", slow_share(own), "<", 0.3,
-                               "a start that is not large has nothing to forget"),
+                               "a start that is not large does not have to be forgotten"),
         x=normal("n", "d"), truth=normal("d"), start=normal("d", times=Real(20.0, 10.0, 100.0, "size of the start")),
         n=Integer(20, 8, 24, "rows", corners=(16, 24)), d=Integer(60, 50, 80, "weights", corners=(50, 70)), decay=decay,
     )  # fmt: skip
@@ -171,7 +171,7 @@ class DelayIsInverseInDecay(Claim[DecayedFlow]):
     stated = Kind.OWN
     population = _decayed_flows(Real(1e-3, 2e-4, 2e-3, "largest weight decay", corners=(7e-4, 1.4e-3)))
     relation = Rate("part of the decay", (1.0, 0.5, 0.25, 0.125), margin=0.01, resolution=0.02)
-    control = Control("as lambda^(-1/2)", lambda exponent, problem: exponent + 0.5)
+    control = Control("the delay falls like lambda^(-1/2)", lambda exponent, problem: exponent + 0.5)
     controls = "the ratio of the times of generalising and of fitting"
     unexplained = "the constant, which depends on the start"
     trials = 24
@@ -184,14 +184,14 @@ class DelayIsInverseInDecay(Claim[DecayedFlow]):
 
 
 class SparseTruth(eqx.Module):
-    """Rows of a regression on few of many columns, for the network w = u² - v² with u = v = alpha at the start.
+    """Rows of a regression on few of many columns, for a network w = u² - v² that starts at u = v = alpha.
 
     Args:
-        x: rows.
+        x: the rows.
         signs: the signs of the k coefficients, which belong to the first columns.
-        small: the smaller start.
-        ratio: the ratio of the larger start and the smaller one.
-        decay: lambda, of each weight.
+        small: the smaller of two starts alpha.
+        ratio: the larger start divided by the smaller start.
+        decay: lambda, the decay of each weight.
     """
 
     x: Float[Array, "n d"]
@@ -202,9 +202,9 @@ class SparseTruth(eqx.Module):
 
 
 def rich_time(problem: SparseTruth, alpha: float, decayed: bool = True, until: float = np.inf) -> tuple[float, float]:
-    """When |w - w*|² of the flow has fallen to half of the error of the least-norm fit, and the error over that error.
+    """Return when |w - w*|² has fallen to half of the error of the least-norm fit, and the error relative to that fit.
 
-    With s = alpha e^(-decay t), u = s e^r and v = s e^(-r), and r' = -2 x'(xw - y)/n.
+    With s = alpha e^(-decay t), the flow is u = s e^r and v = s e^(-r), where r' = -2 x'(xw - y)/n.
     """
     x, decay = np.asarray(problem.x), float(problem.decay) * decayed
     truth = np.zeros(x.shape[1])
@@ -240,10 +240,10 @@ class RichTransition(Claim[SparseTruth]):
     """
 
     title = "The time at which a diagonal network leaves the lazy regime grows as log(alpha)/lambda"
-    source = Source("lyu2024", note="its main result on diagonal networks, by the slope in log alpha")
+    source = Source("lyu2024", note="the main result on diagonal networks, as a slope in log alpha")
     population = Drawn(
         SparseTruth,
-        positive("decay", "without decay nothing leaves the lazy regime"),
+        positive("decay", "without decay the network does not leave the lazy regime"),
         lambda own: Hypothesis("the smaller start", own.small, ">=", 5.0, "the first fit is lazy for large starts"),
         x=normal("n", "d"),
         signs=signs("k"),
@@ -255,7 +255,7 @@ class RichTransition(Claim[SparseTruth]):
         k=Integer(2, 1, 2, "coefficients"),
     )
     relation = EqualInMean(margin=0.005, resolution=0.015, over="problems")
-    control = Control("half the slope", lambda told, problem: told * jnp.asarray([0.5, 0.5]))
+    control = Control("both numbers are half as large", lambda told, problem: told * jnp.asarray([0.5, 0.5]))
     controls = "how long a network stays lazy after it has fitted the rows"
     unexplained = "the constant C, and networks with other layers"
     trials = 12
@@ -265,7 +265,7 @@ class RichTransition(Claim[SparseTruth]):
         return jnp.stack([1 / problem.decay, jnp.ones(())])
 
     def measure(self, problem: SparseTruth, key: Key[Array, ""]) -> Array:
-        """The slope between the two starts, and the error without decay at the time of the larger one."""
+        """Return the slope between the two starts, and the error without decay at the time of the larger start."""
         small, ratio = float(problem.small), float(problem.ratio)
         early, late = (rich_time(problem, start)[0] for start in (small, small * ratio))
         still = rich_time(problem, small * ratio, decayed=False, until=late)[1]
@@ -273,7 +273,7 @@ class RichTransition(Claim[SparseTruth]):
 
 
 class TwoErrors(eqx.Module):
-    """Training and test errors e^(-a t) and e^(-b (t - onset)), the latter 1 before its onset."""
+    """A training error e^(-a t), and a test error that is 1 before its onset and e^(-b (t - onset)) afterwards."""
 
     train_rate: Float[Array, ""]
     test_rate: Float[Array, ""]
@@ -312,7 +312,9 @@ class DelayByThreshold(Claim[TwoErrors]):
         late=uniform(-1.0, 1.0, times=Real(500.0, 10.0, 5000.0, "largest onset")),
     )
     relation = Equal()
-    control = Control("the delay at the threshold 0.9 holds at all", lambda delays, problem: _as_at(delays, problem))
+    control = Control(
+        "the delay at the threshold 0.9 holds at all thresholds", lambda delays, problem: _as_at(delays, problem)
+    )
     controls = "whether a delay says something about the model or about the threshold"
     unexplained = "errors that do not fall exponentially"
     traced = False
@@ -322,7 +324,7 @@ class DelayByThreshold(Claim[TwoErrors]):
         return a / problem.test_rate + a * problem.onset / log
 
     def measure(self, problem: TwoErrors, key: Key[Array, ""]) -> Array:
-        """First times by root-finding on the two curves."""
+        """Find the first times by root-finding on the two curves."""
         a, b, onset = (float(value) for value in (problem.train_rate, problem.test_rate, problem.onset))
         train, test = (lambda t: -np.expm1(-a * t)), (lambda t: -np.expm1(-b * max(t - onset, 0.0)))
 
@@ -333,10 +335,12 @@ class DelayByThreshold(Claim[TwoErrors]):
         return jnp.asarray(delays)
 
     def condition(self, problem: TwoErrors) -> Array:
-        """At an accuracy of 0.99 an error of the accuracy is an error of the time that is 100 times larger."""
+        """Allow for the slope of the curves: at accuracy 0.99, an error of the accuracy becomes a 100 times larger
+        error of the time.
+        """
         return jnp.asarray(1e3)
 
 
 def _as_at(delays: Array, problem: TwoErrors) -> Array:
-    """The delay at the middle threshold; if there is no onset, twice the delay."""
+    """Return the delay at the middle threshold, or twice the delay if there is no onset."""
     return jnp.where(problem.onset > 0, jnp.asarray([1.0, 1.1, 1.0]) * delays[1], 1.1 * delays)
