@@ -39,7 +39,7 @@ _EXACT = 4
 
 
 def sampled(problem: Trained) -> Int[np.ndarray, " k"]:
-    """Places of the training rows that are left out: 64, or 32 of a model with more than ten million parameters."""
+    """Positions of the left-out training rows: 64, or 32 if the model has more than ten million parameters."""
     count = _FEWER if len(problem.model.theta) > _LARGE else _ROWS
     return np.sort(np.random.default_rng([problem.seed, 22]).permutation(len(problem.x))[:count])
 
@@ -172,8 +172,8 @@ def _few(problem: Trained) -> Int[np.ndarray, " k"]:
 def _steepness(problem: Trained) -> float:
     """Return the condition number of the curvature H, divided by 1 minus the largest leverage.
 
-    The smallest eigenvalue of H is taken to be the decay. The division bounds the condition number of 1 - Lambda_i
-    S_i.
+    The smallest eigenvalue of H is taken to be the decay. The condition number of 1 - Lambda_i S_i is the inverse of 1
+    minus the largest leverage.
     """
     ridge = len(problem.x) * objective_of(problem).decay
     found = leave_one_out(problem.model.in_double(), problem.x, problem.y, problem.task, objective_of(problem).decay)

@@ -56,7 +56,7 @@ class RowsInUseAreAlike(AbstractGauge):
         return jnp.asarray(shift_in_use(problem).limit)
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Ridge regression on five folds, each row scored by a fit to the others."""
+        """Fit ridge regression on five folds; each row is scored by a fit to the other folds."""
         return jnp.asarray(shift_in_use(problem).area)
 
 
@@ -112,7 +112,7 @@ class InputsOfTrainingRowsAsReference(Claim[Trained]):
         return jnp.asarray(find_shift(problem, training=True).limit)
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Ridge regression on five folds, each row scored by a fit to the others."""
+        """Fit ridge regression on five folds; each row is scored by a fit to the other folds."""
         return jnp.asarray(find_shift(problem, training=True).area)
 
 
@@ -137,7 +137,7 @@ def _limits(value: float, residuals: Float[np.ndarray, " n"], used: int) -> Floa
 
 
 def by_confidence(problem: Trained) -> Float[np.ndarray, "3"]:
-    """The held-out error plus the fall of the mean confidence from held-out rows to deployment rows, with limits."""
+    """Return the held-out error plus the fall of the mean confidence from held-out to deployment rows, with limits."""
     wrong, held, used = _confidence(problem)
     return _limits(float((wrong + held).mean() - used.mean()), wrong + held, len(used))
 

@@ -29,7 +29,7 @@ _ROUNDING = 1e-6
 
 
 def begun(problem: Trained) -> list[Hypothesis]:
-    """The condition that the start is known, differs from the end, and is the same function."""
+    """The conditions that the start is known, differs from the end, and is the same function of inputs and weights."""
     if problem.start is None:
         return [Hypothesis(FACTS["start"].given, 0.0, ">=", 1.0, "--start, or start=")]
     if not problem.model.differentiable:
@@ -42,7 +42,7 @@ def begun(problem: Trained) -> list[Hypothesis]:
     return [
         Hypothesis("distance of the weights from the start, relative to the length of the start", moved, ">", 0.0,
             "otherwise nothing was trained"),
-        Hypothesis("difference between the starting model's outputs and the model's outputs at the starting parameters", apart, "<=", _ROUNDING,
+        Hypothesis("difference in outputs between the start and the model at its parameters", apart, "<=", _ROUNDING,
                    "values that are not parameters, such as running means, must not change in training"),
     ]  # fmt: skip
 

@@ -149,7 +149,7 @@ class ReadoutsSpreadWiderThanChance(AbstractReadoutClaim):
         return jnp.quantile(jnp.asarray([cosines(rng.normal(size=shape)).max() for _ in range(draws)]), _QUANTILE)
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The directions of the model itself."""
+        """Measure the directions of the model itself."""
         return jnp.asarray(cosines(_own(problem)).max())
 
 

@@ -127,7 +127,7 @@ THRESHOLD = 3.5
 
 
 def _counted(problem: Trained, half: int) -> tuple[int, int]:
-    """Held-out rows of one half with another predicted class that the smallest change sends to its class."""
+    """Count, in one half of the held-out rows, those predicted as other classes and those of them that are sent."""
     found = smallest_triggers(problem)
     c = found.smallest
     own = halves(problem)[half]
