@@ -296,7 +296,7 @@ class _Job:
         )  # fmt: skip
 
     def curve(self, name: str, shared: float) -> tuple[list[Point], list[Point]]:
-        """Measured and predicted at each size, and what is expected at 2, 4, 8 times the training rows."""
+        """Measured and predicted errors at each size, and expected errors at 2, 4, 8 times the training rows."""
         found, predicted = self.measured[name], self.predicted[name]
         measured, ses, points = [], [], []
         for s, n in enumerate(self.splits.sizes):

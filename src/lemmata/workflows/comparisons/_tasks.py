@@ -31,7 +31,7 @@ class SequenceTask:
 
 
 def lookup(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """16 pairs of a unit key in R^8 and a value, then one of the keys, with value 0. Target: the value in its pair."""
+    """16 pairs of a unit key in R^8 and a value, then one of these keys with value 0. Target: the key's value."""
     keys = rng.standard_normal((rows, PAIRS, KEY))
     keys /= np.linalg.norm(keys, axis=2, keepdims=True)
     values = rng.standard_normal((rows, PAIRS))

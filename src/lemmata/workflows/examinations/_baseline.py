@@ -87,7 +87,7 @@ def _mean(values: Float[np.ndarray, " m"]) -> GaugeInterval:
 
 
 def _by_frequencies(x: np.ndarray, documents: np.ndarray) -> Float[np.ndarray, " m"]:
-    """Nats a token of each document by how often each token is a target in the training documents, and once more."""
+    """The loss of each document, in nats per token, by the target frequencies in the training documents plus one."""
     known, told = x[:, 1:], documents[:, 1:]
     tokens = np.union1d(known[known >= 0], told[told >= 0])
     counts = np.ones(len(tokens))
@@ -100,7 +100,7 @@ def _by_frequencies(x: np.ndarray, documents: np.ndarray) -> Float[np.ndarray, "
 
 
 def _classes(trained: Trained, f: np.ndarray, y: np.ndarray) -> tuple[float | None, list[ClassScore]]:
-    """If classes are unbalanced: the mean over classes of the share of errors, and each class, the rarest first."""
+    """For unbalanced classes: the error averaged over classes, and the scores of each class, the rarest first."""
     counts, said = y.sum(0), np.eye(y.shape[1])[f.argmax(1)]
     here = np.flatnonzero(counts)
     if len(here) < 2 or counts[here].max() < UNBALANCED * counts[here].min():

@@ -94,7 +94,7 @@ def signs(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, nam
 
 
 def _trigger(trained: Trained, gauges: list[Gauge], names: RowNames = PLACES) -> list[Sign]:
-    """A class much cheaper to reach than the others, or a class that some of its rows get from a few features alone."""
+    """A class that is much easier to reach than others, or that a few features alone determine for some rows."""
     own = of_claim(SuccessOfSmallestTrigger, gauges)
     if own is None or own.status not in _SPOKE:
         return []
@@ -129,7 +129,7 @@ def _trigger(trained: Trained, gauges: list[Gauge], names: RowNames = PLACES) ->
 
 
 def _privacy(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
-    """An attack on this one model that does better than the claimed privacy allows; steps that spend more than it."""
+    """An attack that is better than the claimed privacy allows, or noisy steps that spend more than claimed."""
     if trained.claimed is None:
         return []
     said, found = f"epsilon {trained.claimed[0]:.3g} at delta {trained.claimed[1]:.2g}", []
@@ -195,9 +195,7 @@ def _copies(trained: Trained, held: GaugeInterval | None, names: RowNames) -> li
         )
         found.append(Sign("copies in held-out rows", Finding(text, ["copies"])))
     if copies.within.any():
-        share = (
-            f"{int(copies.within.sum())} of {len(copies.within)} training rows have a duplicate among the training rows"
-        )
+        share = f"{int(copies.within.sum())} of {len(copies.within)} training rows have a duplicate training row"
         text = f"{share}, so leaving out only one of two duplicates does not test the model."
         odd = contradicting_copies(trained)
         if len(odd):
@@ -318,7 +316,7 @@ def _reading(own: Gauge) -> str:
 
 
 def _labels(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, names: RowNames) -> list[Sign]:
-    """Labels that other rows or the model contradict; empty for a model that guesses, which contradicts all."""
+    """Labels that other rows or the model contradict. Empty for a model that guesses, which contradicts all labels."""
     if _guessing(trained, gauges, held):
         return []
     found = wrong_labels(trained, of_claim(HeldOutErrorFromTrainingRows, gauges), names)
