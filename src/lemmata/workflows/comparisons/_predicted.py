@@ -39,7 +39,7 @@ class Predicted:
 
 
 def predict(candidate: Candidate, y: Float[np.ndarray, "N k"], of: Splits, measured: Measured) -> Predicted:
-    """The held-out error from the kernel between training rows and their targets.
+    """Predict the held-out error from the targets of the training rows and the kernel between these rows.
 
     With all training rows, the prediction is the leave-one-out error that chose setting and ridge. With fewer rows,
     the error comes from direct solves on random subsets of the training rows (`lemmata.spectra.measured_curve`), and

@@ -85,7 +85,7 @@ def price(claim: AbstractGauge, trained: Trained, second: float) -> float:
     """The expected time of a check in seconds.
 
     Args:
-        claim: the gauge.
+        claim: the check.
         trained: the model.
         second: the time of one gradient over all training rows, in seconds.
     """

@@ -120,7 +120,7 @@ def _labels(trained: Trained, left_out: Gauge | None, names: RowNames) -> list[A
 
 
 def without_rows(trained: Trained, keep: Bool[np.ndarray, " n"]) -> AbstractModel:
-    """A copy of the model that has descended on some of its rows, with the decay of all rows together unchanged."""
+    """A copy of the model that has descended on some of its rows, with the total decay over all rows unchanged."""
     own = dataclasses.replace(objective_of(trained), model=_from(trained, polished_copy(trained).model))
     decay = own.decay * len(keep) / int(keep.sum())
     return polish(dataclasses.replace(own, x=own.x[keep], y=own.y[keep], decay=decay)).model

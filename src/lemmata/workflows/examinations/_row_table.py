@@ -29,7 +29,7 @@ SPOKE = ("agrees", "disagrees", "unscored")
 
 
 def row_table(trained: Trained, left_out: Gauge | None, names: RowNames = PLACES) -> pl.DataFrame:
-    """A frame of all rows. A column is missing if it is unknown for all rows, and a cell if it is unknown for its row.
+    """Return a frame of all rows. Columns that are unknown for all rows are left out; other unknown cells are null.
 
     Args:
         trained: the model with its rows.

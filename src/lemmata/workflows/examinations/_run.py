@@ -172,7 +172,7 @@ def _left_out(found: list[Gauge]) -> Gauge | None:
 
 
 def _planned(trained: Trained, order: list[AbstractGauge], second: float) -> tuple[list[str], float]:
-    """Each check with its cost, and the sum of the costs. What several checks share is paid by the first of them."""
+    """Return each check with its cost, and the total. Work that several checks share is charged to the first."""
     ahead, lines, total = copy.copy(trained), [], 0.0
     for claim in order:
         seconds = price(claim, ahead, second)
@@ -226,7 +226,7 @@ def _seconds(value: float) -> str:
 
 
 def error_interval(trained: Trained, f: np.ndarray, y: np.ndarray) -> GaugeInterval:
-    """The share of wrong classes with exact limits; the mean squared distance, or nats per token, with normal ones."""
+    """The share of wrong classes with exact limits; mean squared distance or nats per token with normal limits."""
     errors = trained.task.errors(f, y)
     value = float(errors.mean())
     if trained.task.is_classification:

@@ -219,7 +219,7 @@ class Baseline:
 
     @property
     def beaten(self) -> bool | None:
-        """Whether the model is surely better. False if it is surely worse, and None if the rows do not decide."""
+        """Whether the model is significantly better: False if significantly worse, None if the rows do not decide."""
         return True if self.gain.lower > 0 else False if self.gain.upper < 0 else None
 
 

@@ -100,7 +100,7 @@ class LayerShown:
 
     @property
     def stable(self) -> float | None:
-        """The squared Frobenius norm over the squared largest singular value, between 1 and the rank."""
+        """The stable rank: the squared Frobenius norm divided by the squared largest singular value."""
         return None if not self.spectral else _squared(self.norm / self.spectral)
 
     @property
@@ -175,7 +175,7 @@ class PosteriorShown:
 
     @property
     def status(self) -> str:
-        """Agrees if intervals hold as often as they say, or averaging does not surely raise the log loss."""
+        """ "agrees" if intervals hold at their stated level, or averaging does not significantly raise the log loss."""
         if self.covered is not None:
             return "agrees" if self.covered.lower <= self.level <= self.covered.upper else "disagrees"
         if self.gain is not None:

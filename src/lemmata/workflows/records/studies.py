@@ -305,7 +305,7 @@ class TrainingPoint(TypedDict):
 
 
 class TrainedWidth(TypedDict):
-    """A network of one width: its errors, and its distance from its kernel. Empty if training diverged."""
+    """A network of one width: its errors and its distance from its kernel. The lists are empty after divergence."""
 
     width: Count
     points: list[TrainingPoint]

@@ -1,4 +1,4 @@
-"""The accuracy that follows from the mean and variance of a kernel machine's outputs at rows that did not train."""
+"""Predict accuracy from the mean and variance of a kernel machine's outputs at rows that it was not trained on."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -7,9 +7,9 @@ from scipy.special import ndtr
 from lemmata.spectra import Spectrum
 
 DRAWS = 128
-"""Gaussian draws of the outputs, half of them the negatives of the other half; the same at every size."""
+"""The number of Gaussian draws of the outputs, the same at every size. Half of them are the others' negatives."""
 PROBES = 40
-"""Random vectors that estimate how the variance at a row is divided among the classes that it comes from."""
+"""The number of random vectors that estimate how the variance at a row is divided among the classes."""
 # of variance: squared error over squared bias, which diverges if the number of modes equals the number of training rows
 _LARGEST_PRICE = 20.0
 
@@ -21,7 +21,7 @@ def predicted_accuracy(
     mu: Float[np.ndarray, " s"],
     seed: int = 0,
 ) -> Float[np.ndarray, " s"]:
-    """The share of held-out rows for which the output of the right class is the largest, for n of N training rows.
+    """Predict the share of held-out rows for which the right class has the largest output, for n of N training rows.
 
     Let L = 11'/N + A (A + mu)^-1 for the centred Gram matrix A. The residual at row i of training sets without i has
 
