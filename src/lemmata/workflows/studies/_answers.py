@@ -1,4 +1,4 @@
-"""The answers in words: is there signal, which model, how many rows, and what more of them buy."""
+"""The answers in words: whether there is signal, the best model, how many rows are needed, and what more bring."""
 
 import dataclasses
 import math

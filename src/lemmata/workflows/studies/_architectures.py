@@ -80,7 +80,7 @@ def check_names(names: Sequence[str], also: Sequence[str] = ()) -> None:
         also: the names of other models.
 
     Raises:
-        UnknownNameError: no such model; the message names the nearest and lists all.
+        UnknownNameError: if there is no such model; the message gives the nearest name and lists all names.
         SettingError: if no name is given.
     """
     known = ", ".join([*FIXED, *(f"{kind}-DEPTH" for kind in _DEEP), "polynomial-DEGREE", *also])
@@ -119,7 +119,7 @@ def architectures(names: Sequence[str] | None, x: Float[np.ndarray, "N d"]) -> l
         x: the standardised inputs, which determine the scales.
 
     Raises:
-        UnknownNameError: no such model; the message names the nearest and lists all.
+        UnknownNameError: if there is no such model; the message gives the nearest name and lists all names.
     """
     check_names(names or DEFAULT)
     return [_architecture(name, x) for name in dict.fromkeys(names or DEFAULT)]

@@ -26,7 +26,7 @@ def read_archive(path: Path, limit_bytes: int) -> Table:
 
     Raises:
         DataError: if the archive or an array is damaged, or the arrays do not form a table.
-        MemoryPlanError: the arrays exceed the limit, by the shapes that their headers declare.
+        MemoryPlanError: if the arrays exceed the limit, by the shapes that their headers declare.
     """
     arrays, notes = read_arrays(path, limit_bytes)
     return dataclasses.replace(arrays_table(path, arrays, notes), name=path.name)

@@ -209,7 +209,10 @@ def _text(column: pl.Series, notes: list[str], refused: dict[str, str]) -> tuple
             pl.when(column.is_null() | column.is_in(frequent[name].to_list())).then(column).otherwise(pl.lit(other))
         )
         kept = kept.to_series()
-        most = f"; the {len(frequent)} most frequent ones also have columns, the others share the column {other!r}"
+        most = (
+            f"; the {len(frequent)} most frequent categories also have columns, and the others share the column "
+            f"{other!r}"
+        )
         notes.append(
             f"each of the {distinct} categories of text column {name!r} enters as the mean target of its training rows"
             + (most if len(frequent) else "")

@@ -222,7 +222,7 @@ def _assigned(name: str, items: Any) -> str:
 def _written(value: Any) -> str:
     """Write the source text of an estimator, with the settings that differ from scikit-learn's defaults.
 
-    Kernels are written separately, because they round their settings when printed.
+    `repr` is not used for kernels, because it rounds their settings.
     """
     if getattr(value, "__name__", None) is not None:  # a function
         return f"{value.__module__.partition('.')[0]}.{value.__name__}"

@@ -45,7 +45,7 @@ def usual_estimator(
 
     Args:
         name: the name of one of the usual models.
-        x: encoded rows, in random order.
+        x: the encoded rows, in random order.
         y: one column of numbers, or the classes as one-hot columns.
         task: "regression" or "classification".
         groups: the group of each row, or None.
@@ -79,7 +79,7 @@ def kernel_steps(
 
     Args:
         name: the name of a kernel.
-        x: encoded rows, in random order.
+        x: the encoded rows, in random order.
         y: columns of numbers, or the classes as one-hot columns.
         task: "regression" or "classification".
         groups: the group of each row, or None. With groups, the chosen width and ridge have the smallest error on
