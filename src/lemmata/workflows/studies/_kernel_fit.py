@@ -130,7 +130,7 @@ def _without(
     residuals: Float[np.ndarray, "n k"],
     parts: Sequence[np.ndarray],
 ) -> Float[np.ndarray, "n k"]:
-    """For each part, y - f of its rows by the fit without it: M_FF^-1 (M y)_F, with M as in `without_folds`."""
+    """Return y - f on each part F by the fit without F: M_FF^-1 (M y)_F, with M as in `without_folds`."""
     found = np.empty_like(residuals)
     for rows in parts:
         own = vectors[rows]

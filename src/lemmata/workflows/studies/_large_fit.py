@@ -29,7 +29,7 @@ def column_fit(
     Args:
         x: the training rows.
         cross: the held-out rows.
-        y: targets of the training rows.
+        y: the targets of the training rows.
         groups: the group of each training row, or None. With groups whole groups are left out in place of rows.
     """
     n, columns, mean = len(x), x.mean(axis=0), y.mean(axis=0)

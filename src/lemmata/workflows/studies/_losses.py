@@ -21,8 +21,7 @@ WILD, WILDER = 10.0, 20.0
 MOST_WILD, SQUARES = 0.2, 0
 """If the share of such splits is larger than this, they are not an accident, and none is left out.
 
-By the squared error,
-which is the first of the metrics of numbers."""
+Fits are judged by the squared error, which is the first of the metrics of numbers."""
 
 
 @dataclasses.dataclass(frozen=True)
