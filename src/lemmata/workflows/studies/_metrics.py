@@ -78,7 +78,7 @@ class Metric:
 
 @dataclasses.dataclass(frozen=True)
 class Distance:
-    """A loss shown as a value: it is the distance of that value from the best one, upwards (1) or downwards (-1)."""
+    """Show a loss as a value. The loss is the value's distance from the best value, upwards (1) or downwards (-1)."""
 
     best: float
     sign: float

@@ -133,9 +133,9 @@ def seasoned(model: Model, y: Float[np.ndarray, "n k"], order: Float[np.ndarray,
 
     Args:
         model: any model.
-        y: rows that come before all that are predicted, from early to late.
-        order: their times.
-        ahead: how far ahead it is to forecast.
+        y: the targets of rows before all predicted rows, from early to late.
+        order: the times of these rows.
+        ahead: how many rows ahead the model is to forecast.
     """
     if model.name != "season" or not model.naive:
         return model

@@ -99,7 +99,7 @@ class Candidate:
         return logs, np.stack([curves[:, :2].min(axis=1), curves[:, 1], curves[:, 1:].max(axis=1)], axis=1)
 
     def _steepest(self, ends: Float[np.ndarray, " 2"], ahead: Float[np.ndarray, " s"]) -> Float[np.ndarray, "s 2"]:
-        """Median and upper end at the last measured size, falling from there on as n^-2: a curve never ends at 0."""
+        """Median and upper end, which fall as n^-2 beyond the last measured size, so that a curve never ends at 0."""
         median = ends[0] if ends[0] > 0 else float(self.losses.mean[-1])
         return np.exp(-STEEPEST * ahead)[:, None] * np.array([median, max(ends[1], median)])
 
@@ -135,7 +135,7 @@ class Candidate:
         return Interval(value, min(lower, value), max(upper, value))
 
     def _missed(self, loss: float) -> float:
-        """The largest size at which the measured loss is above this one, by its 90 % interval; 1 if there is none."""
+        """The largest size at which the measured loss is above this loss by its 90 % interval; 1 if there is none."""
         losses = self.losses
         above = np.flatnonzero(losses.mean - NORMAL_90 * losses.se > loss)
         return float(losses.sizes[above[-1]]) if len(above) else 1.0

@@ -29,7 +29,7 @@ At least the second number of splits are measured, at any price.
 LEAST_BLOCKS = 4
 """The least number of stretches of time on which a costly model is measured."""
 WHOLE = 6.0
-"""The allowed cost of holding out every row once at the last size, as a multiple of that of all fits at a size."""
+"""The allowed cost of holding out every row once at the last size, in multiples of the cost of all fits at a size."""
 COSTLY = 8.0
 """A model whose least number of fits has a higher price is measured at every other size."""
 

@@ -9,7 +9,7 @@ from jaxtyping import Float
 def unexplained(
     y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float
 ) -> Float[np.ndarray, " m"]:
-    """Squared error of each row relative to the target's variance: 1 - R² on average, 1 for predicting the mean."""
+    """Each row's squared error divided by the target's variance. The mean is 1 - R², or 1 for predicting the mean."""
     return ((y - output) ** 2).sum(axis=1) / spread
 
 

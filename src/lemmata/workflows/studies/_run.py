@@ -242,7 +242,7 @@ class _Job:
         self.candidates.sort(key=lambda item: names.index(item.measured.model.name))
 
     def examine(self) -> None:
-        """The theorems that apply to these data, and trained networks compared with their kernels, if requested."""
+        """Examine the theorems that apply to these data. On request, compare trained networks with their kernels."""
         best = self.best_kernel()
         if not self.options.claims or best is None or best.measured.ridge is None:
             return
@@ -309,7 +309,7 @@ class _Job:
         )
 
     def steadiest(self) -> Candidate | None:
-        """With an order, the model that is best at any size: a drift may make every model lose with all rows."""
+        """With an order: the model that is best at any size, because drift may make every model lose with all rows."""
         knowing = [item for item in self.candidates if not item.measured.model.naive]
         if self.dataset.order is None or not knowing:
             return None
@@ -332,7 +332,7 @@ class _Job:
         return found
 
     def shown(self) -> list[Candidate]:
-        """The models as the answers saw them: none expected below the noise that the best has shown."""
+        """The models as the answers used them: none is expected below the noise that the best model has shown."""
         seen = {item.measured.model.name: item for item in eligible(self.candidates, self.question)}
         return [seen.get(item.measured.model.name, item) for item in self.candidates]
 

@@ -107,7 +107,7 @@ class Scored:
             output: the predictions.
             spread: not used.
             members: the groups of the rows, if they have any.
-            parts: how many parts are left out.
+            parts: the number of parts that are left out.
         """
         return influences(lambda rows: self.loss(y[rows], output[rows]), len(y), members, parts)
 
