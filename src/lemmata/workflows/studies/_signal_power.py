@@ -24,7 +24,7 @@ _SEVERAL = 5
 _LEAST_SPREAD = 1e-9
 
 Powers = dict[str, float]
-"""By kind, the share of the variance from which a signal is found in most cases; infinite if it is never found."""
+"""By kind, the share of the variance from which a signal is found in most cases; infinite if no share is enough."""
 
 
 def made(x: Float[np.ndarray, "n d"], rng: np.random.Generator, product: bool) -> dict[str, Float[np.ndarray, "n t"]]:

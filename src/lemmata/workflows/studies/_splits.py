@@ -55,8 +55,8 @@ def number_of_splits(total: int, n: int, quick: bool = False, most: float = math
     least 6, or 3 in a quick study. An expensive model has fewer splits.
 
     Args:
-        total: rows N.
-        n: training rows.
+        total: N, the number of rows.
+        n: the number of training rows.
         quick: whether to measure half as many splits, so that some rows may never be held out.
         most: the number of splits that the cost of a fit allows. At least 2 are measured in any case, or 1 from 4,000
             rows on.
@@ -89,7 +89,7 @@ def split(
     same for every n, so all sizes are tested equally far ahead.
 
     Args:
-        total: rows N.
+        total: N, the number of rows.
         n: the number of training rows.
         number: the number of the split.
         seed: the seed of the study.

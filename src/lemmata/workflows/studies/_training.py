@@ -24,7 +24,7 @@ WIDTHS = (64, 256, 1024)
 MOST_STEPS = 384
 FEWEST_STEPS = 32
 OPERATIONS = 1e11
-"""Floating-point operations allowed for training at the largest width: on many columns fewer steps are taken."""
+"""The floating-point operations allowed at the largest width. With many columns, fewer steps are taken."""
 RATE = 0.5
 """Learning rate in units of 1 / lambda_max of the kernel: below 2, with room for a narrow network's larger one."""
 PRECISIONS = {"relu": jnp.float32, "softmax": jnp.float64}

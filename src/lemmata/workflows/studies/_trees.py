@@ -11,7 +11,7 @@ from ._estimators import Fit, fit_estimator, side_by_side
 from ._validation import Groups, parted, validating
 
 FULL_FOREST, LEAST_TREES, LEAF_OF_MANY = 3000, 25, 3
-"""Rows up to which a forest has 100 trees of single rows, as scikit-learn has; trees on many; rows of their leaves."""
+"""Up to this many rows, a forest has 100 trees as in scikit-learn. Beyond: the least trees and rows of a leaf."""
 STOPPED_EARLY, ROUNDS = 2000, 1000
 """From this number of rows, boosting runs for up to 1000 rounds, until a tenth of the rows no longer gains."""
 
@@ -64,7 +64,7 @@ def boosted(kind: Any, x: np.ndarray, y: np.ndarray, task: str, groups: Groups =
 
 
 def boosting_price(n: int, d: int, k: int) -> float:
-    """About how many seconds a fit takes."""
+    """Estimate how many seconds a fit takes."""
     rounds = 100 if n < STOPPED_EARLY else 300
     return rounds * k * (4e-9 * n * d + 1e-3)
 

@@ -16,7 +16,7 @@ from ._trees import LEAF_OF_MANY, boosted, boosting_price, forest, forest_price,
 from ._validation import PARTS, Groups, group_parts, parted, validating
 
 STEPS = 20
-"""The most steps per row of a support vector machine, because large penalties may never end with little noise."""
+"""The most steps per row of a support vector machine. With little noise, a large penalty would never end."""
 RATIOS = (0.2, 0.5, 0.9)
 """The shares of the absolute penalty that an elastic net tries."""
 
@@ -251,8 +251,8 @@ def repeated(y: Float[np.ndarray, "n k"], period: int, m: int) -> Float[np.ndarr
 def season(y: Float[np.ndarray, "n k"]) -> int:
     """Return the lag from 2 to n/3 at which a detrended target is most similar to itself; 1 if no lag stands out.
 
-    The search begins at the first 10 lags after which the autocorrelation has fallen below zero, so that slow changes
-    do not count as seasons. At most the last 5000 rows are looked at.
+    The search begins at the first lag at which the autocorrelation is below zero, so that slow changes do not count as
+    seasons. At most the last 5000 rows are used.
     """
     y = y[-5000:]
     n = len(y)
