@@ -211,8 +211,8 @@ class PacBayesFromHalf(AbstractGauge):
             return found
         moved = from_half(problem).rules.distance
         return [*found, Hypothesis("distance of the weights from the weights of half of the rows", moved, ">", 0.0,
-                                   "a program that returns the same weights for all rows has trained "
-                                   "on all of them")]  # fmt: skip
+                                   "a program that returns the same weights whichever rows it gets "
+                                   "has trained on all rows")]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:
         return jnp.asarray(from_half(problem).own_bound())

@@ -57,7 +57,7 @@ def named_model(record: StudyRecord, name: str | None = None) -> str:
     """Return the name of the model to fit: the recommended model, or another model of the study.
 
     Raises:
-        SettingError: if the study recommends no model, or a model that does not use the columns.
+        SettingError: if the study recommends no model, or the model to fit does not use the columns.
         UnknownNameError: if the study has no model with this name.
     """
     known = [model.name for model in record.models]
@@ -76,7 +76,7 @@ def named_model(record: StudyRecord, name: str | None = None) -> str:
         )
     if chosen in NAIVE:
         title = next(model.title for model in record.models if model.name == chosen)
-        raise SettingError(f"the study recommends the {title}, which does not use the columns",
+        raise SettingError(f"the chosen model is the {title}, which does not use the columns",
                            rule="this model only repeats the target's own past", remedy=remedy)  # fmt: skip
     return chosen
 

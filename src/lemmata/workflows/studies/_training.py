@@ -26,10 +26,11 @@ FEWEST_STEPS = 32
 OPERATIONS = 1e11
 """The floating-point operations allowed at the largest width. With many columns, fewer steps are taken."""
 RATE = 0.5
-"""Learning rate in units of 1 / lambda_max of the kernel: below 2, with room for a narrow network's larger one."""
+"""The learning rate in units of 1 / lambda_max of the kernel. It is well below 2, because the lambda_max of a narrow
+network may be larger."""
 PRECISIONS = {"relu": jnp.float32, "softmax": jnp.float64}
-"""ReLU networks train in single precision, whose rounding is far below what a finite width does. The outputs of a
-softmax network are small differences between paired units, times the width: there it is not."""
+"""ReLU networks train in single precision, whose rounding error is far below the effect of a finite width. This does
+not hold for a softmax network, whose outputs are small differences between paired units, times the width."""
 MOVEMENT_ROWS = 32
 
 Progress = Callable[[str, float, float], None]
