@@ -129,7 +129,7 @@ class LargestSingularValueFromTheChange(AbstractGauge):
     of its singular values. Let c be the largest singular value of W - W0. The largest singular value of W is within a
     factor 1.25 of
 
-        sqrt((c² + s² N) (c² + s² M)) / c   where c > s (N M)^1/4, and of the edge where it is not,
+        sqrt((c² + s² N) (c² + s² M)) / c   if c > s (N M)^1/4, and of the edge otherwise,
 
     in at least nine of ten models. This is the value for a change of rank one that is independent of the start. An
     untrained layer has no singular value above the edge.

@@ -103,7 +103,7 @@ class HeldOutBound(AbstractGauge):
     """
 
     title = "An upper limit on the error on new rows, from held-out rows"
-    source = Source("clopper1934", note="the exact limits; judged on other rows")
+    source = Source("clopper1934", note="the exact limits; here tested on other rows")
     stated = Kind.OWN
     population = RectifiedNetworks(held=2000, steps=20, differentiable=False)
     relation = AtMost(delta=0.1)

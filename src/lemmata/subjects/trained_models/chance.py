@@ -47,7 +47,7 @@ class ClassesByChanceAreGuessed(AbstractGauge):
     """
 
     title = "Leave-one-out error on classes drawn at random, predicted as that of guessing"
-    source = Source("zhang2017", note="randomised labels; judged by leaving rows out instead of on new rows")
+    source = Source("zhang2017", note="randomised labels; here tested by leaving rows out instead of on new rows")
     stated = Kind.OWN
     population = TrainedNetworks(decay=0.05)
     relation = Estimate()

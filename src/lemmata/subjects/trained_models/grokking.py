@@ -59,9 +59,9 @@ class LaterErrorFromRefittedRows(AbstractGauge):
     descent from the stationary point without this row. Let e be the share of these 32 rows that are then wrong, and let
     c be the error of always predicting the most frequent class. This share counts as if it came from 32/(1 + (32/n)
     e/c) independent rows, and implies a beta-binomial distribution for new rows. In at least nine of ten trainings, the
-    central 97 % of this distribution contain the error of the last model on rows that it has not seen. One Newton step
-    per row gives the same result if leverages are small. If the network has learned features, leverages are not small,
-    and the predicted error is too small.
+    central 97 % of this distribution contain the error of the last model on rows that it has not seen. If leverages
+    are small, one Newton step per row gives the same result. If the network has learned features, leverages are not
+    small, and Newton steps predict too small an error.
     """
 
     title = "Later held-out error, predicted by descents without single rows"

@@ -181,7 +181,7 @@ class PacBayesFromHalf(AbstractGauge):
     """Train a model afresh on a random half of the rows, which gives the weights theta1, and let the examined model
     have the weights theta. For every row, draw weights from N(theta, s²), where s is in units of the root mean square
     in theta1, separately for each array of weights. Take the m rows that theta1 has not seen, with the error r of the
-    noisy model on them and its error R on new rows. With all other symbols as in the bound from the start,
+    noisy model on them and its error R on new rows. All other symbols are those of the bound from the start. Then
 
         kl(r || R) <= ( |theta - theta1|² / (2 s²) + ln(E J / delta) ) / m
 

@@ -192,7 +192,7 @@ class LinearRademacherBound(AbstractGauge):
 
         R = 2 sqrt(k - 1) B sqrt(sum_i (|x_i|² + 1)) / (gamma n)
 
-    (sqrt(2) in the place of 2 if k = 2). The error on new rows is at most
+    (with sqrt(2) in place of 2 if k = 2). The error on new rows is at most
 
         mean ramp(margin / gamma) + 2 R + 3 sqrt((ln(2/delta) + c) / 2n)
 

@@ -202,10 +202,11 @@ class CalibrationAfterTemperature(AbstractGauge):
 
     The claim is that the binned error lies between two ends. The lower end is the 1 % quantile of this distribution.
     The upper end is the 99 % quantile of this distribution, or a 99 % quantile from the first half if the latter is
-    larger. For the quantile from the first half, its rows are drawn anew, and the temperature is fitted to other draws
-    of them. The reason is that scaling by one temperature may leave an error that the first half shows. Of calibrated
-    models, 98 % lie between these ends. The claim has the hypothesis that one temperature is enough. The first half
-    tests this hypothesis: at least a hundredth of calibrated models must reach the binned error of the first half.
+    larger. For the quantile from the first half, the rows of this half are drawn anew, and the temperature is fitted
+    to other such draws. The reason is that scaling by one temperature may leave an error that the first half shows.
+    The binned errors of 98 % of calibrated models lie between these ends. The claim has the hypothesis that one
+    temperature is enough. The first half tests this hypothesis: at least a hundredth of calibrated models must reach
+    the binned error of the first half.
     """
 
     title = "Calibration error after temperature scaling, against calibrated models"

@@ -127,7 +127,7 @@ THRESHOLD = 3.5
 
 
 def _counted(problem: Trained, half: int) -> tuple[int, int]:
-    """Count, in one half of the held-out rows, those predicted as other classes and those of them that are sent."""
+    """Count the held-out rows of one half that the smallest change sends to its class, and all that it could send."""
     found = smallest_triggers(problem)
     c = found.smallest
     own = halves(problem)[half]

@@ -106,10 +106,10 @@ def _some(problem: Trained) -> list[Hypothesis]:
 
 
 class WrongLabelsComeFirst(AbstractGauge):
-    """Rank the training rows of a model by how improbable their label is to the model without the row, after one Newton
-    step of leaving it out. Suppose that this model predicts the corrected class in at least 80 % of rows. Take pairs of
-    a row whose label is wrong and a row whose label is right. In at least nine of ten models, the row with the wrong
-    label comes first with probability at least 0.9.
+    """Leave each training row of a model out by one Newton step. Rank the rows by how improbable their labels are in
+    the models without them. Suppose that these models predict the corrected class in at least 80 % of rows. Take pairs
+    of a row whose label is wrong and a row whose label is right. In at least nine of ten models, the row with the
+    wrong label comes first with probability at least 0.9.
     """
 
     title = "Rows with wrong labels rank before rows with right labels"

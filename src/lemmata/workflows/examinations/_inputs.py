@@ -4,8 +4,8 @@ Let L_0 be the mean loss of m rows. Let L_k, k = 1..K, be the mean loss after th
 among the rows. If the input is independent of the other inputs and the target together, L_0, ..., L_K are exchangeable
 means over rows. Let s be the standard deviation of L_1..L_K. This is the null: in the limit of many rows, (mean L_k -
 L_0) / (s (1 + 1/K)^1/2) follows Student's distribution with K - 1 degrees of freedom. In any case, mean L_k - L_0
-estimates the U-statistic of h(i, j), the loss of row i with the input of row j minus its loss. Its variance is that of
-g_i = mean_j h(i, j) + mean_j h(j, i) over m.
+estimates the U-statistic of h(i, j), the loss of row i with the input of row j minus its loss. The variance of this
+estimate is the variance of g_i = mean_j h(i, j) + mean_j h(j, i), divided by m.
 """
 
 import math

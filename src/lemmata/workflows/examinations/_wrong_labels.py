@@ -119,10 +119,10 @@ def of_held_rows(trained: Trained) -> LabelDoubts | None:
 def suspicion(trained: Trained, left_out: Gauge | None) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " m"]]:
     """Measure how strongly models that have not seen a row contradict its label, for training and held-out rows.
 
-    It is one minus the mean of two probabilities of the row's own class: that of the examined model, which is trained
-    without the row if it is a training row, and that of a random forest's trees that have not seen the row. Two
-    different models rank wrong labels better than one of them. If only one of them has judged a row, only its
-    probability counts.
+    The suspicion is one minus the mean of two probabilities of the row's own class. One is given by the examined
+    model, which is trained without the row if it is a training row. The other is given by a random forest's trees that
+    have not seen the row. Two different models rank wrong labels better than one of them. If only one of them has
+    judged a row, only its probability counts.
 
     Args:
         trained: the model with its rows.

@@ -149,7 +149,7 @@ class Statement:
     Args: about, says: the topic of the statement, and its words.
         holds: whether its hypotheses hold here; None if that is not checked.
         why: the finding on these rows.
-        claim: its name in the catalogue; empty if the catalogue has none.
+        claim: the name of the claim in the catalogue; empty if the catalogue has none.
     """
 
     about: str
@@ -164,7 +164,7 @@ class FiniteResult:
     """A small trained network of a family: its error, and the error of the kernel on the same split.
 
     Args:
-        name: of the family.
+        name: the name of the family.
         error: the held-out squared error, divided by the error of guessing.
         kernel: the error of the family's kernel on the same rows. parameters, steps, seconds: the size and cost of the
             training.

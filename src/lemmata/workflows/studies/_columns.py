@@ -34,7 +34,7 @@ class Inputs:
         categories: the categories of each column, None for a number.
         calendars: the calendar of each column of dates, None for other columns.
         pooled: for each text with pooled categories, codes that distinguish all of its texts, and
-        texts: its name.
+        texts: the name of this text column.
         names: the name of each column.
         constant: columns of the table that were left out because they do not vary.
         notes: the changes, in plain sentences.

@@ -39,7 +39,7 @@ def predicted_accuracy(
 
     Args:
         modes: the eigensystem of A.
-        y: one-hot columns of the classes.
+        y: the classes as one-hot columns.
         sizes: numbers of training rows n, 1 < n <= N.
         mu: the effective ridge at each size (see `deterministic_equivalent`), above 0.
         seed: the seed of draws and signs.

@@ -237,8 +237,9 @@ def _of_size(
 ) -> tuple[float, float, float, float]:
     """Return mean, standard error, the equivalent number of independent rows, and the largest row's share of the sum.
 
-    Independent rows: the variance between splits is that of the training sets plus that of the held-out rows, v/m. The
-    first part falls with the number of splits R, the second with the number of different rows, at most min(R m, N).
+    Independent rows: the variance between splits is the variance from training sets plus the variance v/m from
+    held-out rows. The first part falls with the number of splits R, the second with the number of different rows, at
+    most min(R m, N).
     """
     number, held = len(splits), float(np.mean([own.held for own in splits]))
     means = _adjusted(splits, metric, baseline)
@@ -365,7 +366,7 @@ def bounded(
 
     Args:
         mean: the measured mean loss.
-        error: its standard error.
+        error: the standard error of the mean.
         rows: the number of independent rows on which the loss was measured.
         dataset: the table.
         unit: the metric.

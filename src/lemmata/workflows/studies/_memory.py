@@ -30,7 +30,8 @@ class Table:
     Args:
         name: the bundled name, or the file's name.
         frame: the columns of inputs and targets.
-        rows: the number of rows of the source, which is larger than that of the frame if only a sample was read.
+        rows: the number of rows of the source. It is larger than the number of rows of the frame if only a sample was
+            read.
         notes: remarks for the user on how the table was read.
         default_target: the target column if the user names none; None if the user must name one.
         kept: for each row of the frame, the row of the source, from 0; None if the frame holds all rows.

@@ -151,8 +151,7 @@ class Candidate:
 def _tailed(curves: Float[np.ndarray, "s 3"], tail: float) -> Float[np.ndarray, "s 3"]:
     """Return the curves, with an upper allowance for rows that are larger than all observed rows.
 
-    The upper end is that of a median to which half of the largest loss is added, just as half an error is added to a
-    share.
+    For the upper end, half of the largest loss is added to the median, just as half an error is added to a share.
     """
     value, upper = np.maximum(curves[:, 1:], 1e-300).T
     up = np.hypot(np.log(upper / value), math.log1p(WIDER * tail))

@@ -29,7 +29,7 @@ class Signal:
         p_value: the p-value of the test.
         error: the smallest leave-one-out squared error of two kernels, relative to predicting the mean. For the blocks
             of a series, it is the error of the models, relative to the best naive forecast.
-        by_chance: the same error in the median arrangement of the targets.
+        by_chance: this error in the median arrangement of the targets.
         rows: the number of rows that were tested.
         grouped: whether groups were declared.
         copies: how many rows of the whole table repeat an earlier row, including the target. With groups, only
