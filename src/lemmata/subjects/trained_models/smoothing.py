@@ -23,7 +23,7 @@ _SHARED = 0.25
 
 
 def one_unit(problem: Trained) -> Hypothesis:
-    """The condition that the inputs have one unit, which is stated or shown by equal spreads or a common range."""
+    """The condition that the inputs have one unit, which is stated or shown by similar spreads or a common range."""
     if problem.scale is not None:
         largest = float(np.abs(problem.x).max()) / problem.scale
         return Hypothesis(
