@@ -1,7 +1,7 @@
-"""Tasks with keys on any executor, processes that share the cores, and workers of a Dask scheduler.
+"""Run tasks with keys on any executor: here, on processes that share the cores, or on workers of Dask.
 
-A task is a function of a module with arguments that can be sent. It must be pure, because a task that is lost with its
-worker is run again by another worker.
+A task is a function of a module, with arguments that can be sent to another process. The function must be pure,
+because if a worker is lost, another worker runs its task again.
 """
 
 from ._cluster import scheduler_address as scheduler_address

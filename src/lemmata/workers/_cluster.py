@@ -1,4 +1,4 @@
-"""An executor for the time of a context: none, processes of this machine, or the workers of a Dask scheduler."""
+"""Provide an executor within a context: none, processes of this machine, or the workers of a Dask scheduler."""
 
 import contextlib
 import json
@@ -30,16 +30,16 @@ _LOGGERS = ("distributed", "distributed.client", "tornado", "tornado.application
 
 @contextlib.contextmanager
 def workers(jobs: int = 1, dask: str | os.PathLike[str] | None = None) -> Iterator[Executor | None]:
-    """An executor for the time of this context: None for one job, `Processes`, or the workers of a Dask cluster.
+    """Provide an executor within this context: None for one job, `Processes`, or the workers of a Dask cluster.
 
     Args:
-        jobs: how many processes of this machine.
-        dask: the address of a Dask scheduler in place of processes, such as tcp://10.0.0.1:8786, or the JSON file that
-            `dask scheduler --scheduler-file` writes.
+        jobs: the number of processes on this machine.
+        dask: the address of a Dask scheduler to use instead of processes, such as tcp://10.0.0.1:8786, or the JSON
+            file that `dask scheduler --scheduler-file` writes.
 
     Raises:
-        SettingError: if both are given; if jobs is not a whole number above 0; if `dask` is not an address; if the
-            scheduler does not answer or has no worker within seconds.
+        SettingError: if both arguments are given; if jobs is not a whole number above 0; if `dask` is not an address;
+            if the scheduler does not answer or has no worker within seconds.
         MissingFileError: if there is no such scheduler file.
     """
     check_whole("jobs", jobs, 1, "processes")
@@ -47,7 +47,7 @@ def workers(jobs: int = 1, dask: str | os.PathLike[str] | None = None) -> Iterat
         if jobs != 1:
             raise SettingError(
                 "--jobs with --dask",
-                rule="at most one of them, because a Dask scheduler has its own workers",
+                rule="give only one of the two, because a Dask scheduler has its own workers",
                 remedy="leave --jobs out",
             )
         with _cluster(dask) as executor:
@@ -61,7 +61,7 @@ def workers(jobs: int = 1, dask: str | os.PathLike[str] | None = None) -> Iterat
 
 @contextlib.contextmanager
 def _cluster(named: str | os.PathLike[str]) -> Iterator[Executor]:
-    """The workers behind a scheduler's address."""
+    """Connect to the workers of the scheduler at an address."""
     address = scheduler_address(named)
     try:
         from distributed import Client
@@ -78,7 +78,7 @@ def _cluster(named: str | os.PathLike[str]) -> Iterator[Executor]:
             client = _answer(lambda: Client(address, timeout=_PATIENCE, set_as_default=False))
         except Exception as error:  # OSError, ValueError or others, depending on the fault of the address
             secure = address.startswith(("tls:", "wss:"))
-            remedy = "name the files of TLS in Dask's configuration, as docs/scale.md says" if secure else _REMEDY
+            remedy = "name the TLS files in Dask's configuration, as docs/scale.md describes" if secure else _REMEDY
             raise SettingError(
                 f"scheduler {address}", found=told_line(error)[:120], rule=_RULE, remedy=remedy
             ) from error
@@ -97,7 +97,7 @@ def _cluster(named: str | os.PathLike[str]) -> Iterator[Executor]:
 
 
 def scheduler_address(named: str | os.PathLike[str]) -> str:
-    """The address of a scheduler, written whole: tcp://10.0.0.1:8786.
+    """Return the complete address of a scheduler, such as tcp://10.0.0.1:8786.
 
     Args:
         named: the address, or the JSON file that `dask scheduler --scheduler-file` writes.
@@ -127,7 +127,7 @@ def _address(named: object, what: str) -> str:
 
 
 def _amiss(named: object) -> str:
-    """The fault of an address."""
+    """Describe what is wrong with an address."""
     if not isinstance(named, str):
         return "no address"
     scheme, _, rest = named.rpartition("://")
@@ -142,13 +142,13 @@ def _amiss(named: object) -> str:
 
 
 def _of_file(path: pathlib.Path) -> object:
-    """The address in a scheduler file."""
+    """Read the address from a scheduler file."""
     what, rule = f"scheduler file {path}", "the JSON file that `dask scheduler --scheduler-file FILE` writes"
     try:
         if not path.exists():
             raise MissingFileError(what, found="no such file", rule=rule, remedy="check the path")
         if not path.is_file() or path.stat().st_size > _LARGEST:
-            raise SettingError(what, found="no file of this kind", rule=rule, remedy=_REMEDY)
+            raise SettingError(what, found="a file that is not a scheduler file", rule=rule, remedy=_REMEDY)
         known = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         if isinstance(error, MissingFileError | SettingError):
@@ -158,13 +158,13 @@ def _of_file(path: pathlib.Path) -> object:
 
 
 def _knock(address: str) -> None:
-    """Refuse at once if nobody listens."""
+    """Raise at once if no program listens at the address."""
     host, _, port = address.partition("://")[2].rpartition(":")
     socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
 
 
 def _answer(ask: Callable[[], Any]) -> Any:
-    """The answer, with a time limit, because Dask's client would wait forever for a silent program."""
+    """Wait for the scheduler's answer for a limited time, because Dask's client would wait forever."""
     found: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def wait() -> None:
@@ -177,7 +177,7 @@ def _answer(ask: Callable[[], Any]) -> Any:
     try:
         answer, error = found.get(timeout=2 * _PATIENCE)
     except queue.Empty:
-        raise TimeoutError(f"no answer of a scheduler after {2 * _PATIENCE} s") from None
+        raise TimeoutError(f"the scheduler did not answer within {2 * _PATIENCE} s") from None
     if error is not None:
         raise error
     return answer
@@ -185,7 +185,7 @@ def _answer(ask: Callable[[], Any]) -> Any:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Hide the log of Dask: the tasks report that a worker or a scheduler is gone."""
+    """Hide Dask's log, because the tasks themselves report the loss of a worker or a scheduler."""
     kept = []
     for name in _LOGGERS:
         logger = logging.getLogger(name)

@@ -19,25 +19,26 @@ from lemmata.interruption import ignore_interruption
 from ._tasks import told_line
 
 ATTEMPTS = 3
-"""Processes that one task may bring down before it is given up."""
+"""The number of processes that a task may crash before it is given up."""
 _HELD = 3 * 2**29, 2**32
-"""Bytes at which a process ends and another follows.
+"""The bytes of memory at which a process ends and a new process replaces it.
 
-Compiled functions fill its memory. Between these two, it is half of the machine's remaining memory. The next process
-compiles again. Each function also takes a few of the 65,530 mappings that a process may have."""
+Compiled functions fill the memory of a process. The limit is half of the machine's remaining memory, but lies between
+these two values. The new process compiles its functions again. Each function also takes a few of the 65,530 memory
+mappings that a process may have."""
 
 
 class Processes(Executor):
     """An executor of processes that share this machine's cores.
 
-    A process that ends is replaced, and its task runs again.
+    If a process ends, a new process replaces it and runs its task again.
 
-    Each process is newly started (a script guards its own code by `if __name__ == "__main__":`). JAX gets its share of
-    the cores in it, so two processes on two cores do not compete. If a task's process ends three times, because it is
-    killed or out of memory, the task's result is a `BrokenExecutor`. The other tasks continue.
+    Each process is newly started, so a script must guard its own code by `if __name__ == "__main__":`. In each
+    process, JAX uses only a share of the cores, so two processes on two cores do not compete. If the process of a task
+    is killed or runs out of memory three times, the task's result is a `BrokenExecutor`. The other tasks continue.
 
     Args:
-        jobs: how many processes.
+        jobs: the number of processes.
 
     Raises:
         SettingError: if jobs is not a whole number above 0.
@@ -55,7 +56,7 @@ class Processes(Executor):
         atexit.register(self.end)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
-        """A call, for the next process that is free."""
+        """Queue a call for the next free process."""
         with self._lock:
             if self._closed:
                 raise RuntimeError("the processes were shut down")
@@ -80,7 +81,7 @@ class Processes(Executor):
             atexit.unregister(self.end)
 
     def _waiting(self) -> list[Future]:
-        """The tasks that no process has begun, taken away."""
+        """Remove and return the tasks that no process has begun."""
         found = []
         with contextlib.suppress(queue.Empty):
             while (task := self._tasks.get_nowait()) is not None:
@@ -97,11 +98,11 @@ class Processes(Executor):
         self.shutdown(wait=True)
 
     def __exit__(self, kind: Any, *_: object) -> None:
-        """Wait for tasks under way; if the context was left by an error, end them."""
+        """Wait for running tasks, or end them if an error left the context."""
         self.shutdown() if kind is None else self.end()
 
     def _work(self, number: int) -> None:
-        """One thread for each process: it passes tasks to the process, and starts another process if it ends."""
+        """Pass tasks to one process, in its own thread, and start a new process if that process ends."""
         while (task := self._tasks.get()) is not None:
             future, call = task
             if not future.set_running_or_notify_cancel():
@@ -134,7 +135,7 @@ class Processes(Executor):
                              f"{ATTEMPTS} processes ended with the task, the last with exit code {code}")  # fmt: skip
 
     def _child(self, number: int) -> "_Child | None":
-        """The process with this number. It is started if there is none. None after the end."""
+        """Return the process with this number, and start it if necessary. Return None after the end."""
         with self._lock:
             if self._ended:
                 return None
@@ -144,7 +145,7 @@ class Processes(Executor):
 
 
 class _Child:
-    """A process, and the connection to this process."""
+    """A process and the connection to it."""
 
     def __init__(self, threads: int, number: int):
         context = multiprocessing.get_context("spawn")
@@ -154,14 +155,14 @@ class _Child:
         there.close()  # so that each side notices the end of the other
 
     def close(self) -> int | None:
-        """Let it end, and return its exit code."""
+        """Let the process end, and return its exit code."""
         self.end.close()
         self.process.join()
         return self.process.exitcode
 
 
 def _serve(end: Connection, threads: int, number: int) -> None:
-    """Answer calls until the other end is closed. Prints go to stderr, because only answers go to stdout."""
+    """Answer calls until the connection is closed. Printed text goes to stderr; stdout carries only answers."""
     ignore_interruption()
     sys.stdout = sys.stderr
     threading.Thread(target=end_with_parent, daemon=True).start()
@@ -186,7 +187,7 @@ def _serve(end: Connection, threads: int, number: int) -> None:
 
 
 def end_with_parent() -> None:
-    """End this process if the one that started it was killed, also in the middle of a task."""
+    """End this process, even during a task, if the process that started it was killed."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])
@@ -196,13 +197,13 @@ def end_with_parent() -> None:
 def share_cores(threads: int, number: int) -> None:
     """Start JAX in a process with its share of the threads.
 
-    Its thread pool has one thread for each core that it may use at this moment.
+    JAX's thread pool gets one thread for each core that the process may use when JAX starts.
 
-    The threads may run on any core afterwards, as others may use these.
+    Afterwards the threads may run on any core, because other programs may use these cores.
 
     Args:
-        threads: how many.
-        number: of the process, from 0 on.
+        threads: the number of threads.
+        number: the number of the process, counted from 0.
     """
     import jax
 
@@ -219,7 +220,7 @@ def share_cores(threads: int, number: int) -> None:
 
 
 def _lasts() -> bool:
-    """Whether this process takes another task."""
+    """Whether this process may take another task."""
     least, most = _HELD
     return _resident() < max(least, min(most, available_bytes() // 2))
 

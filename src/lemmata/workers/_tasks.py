@@ -1,4 +1,4 @@
-"""Tasks with keys on any executor. Results and losses are returned one by one as they finish."""
+"""Run tasks with keys on any executor, and return results and lost tasks one by one as they finish."""
 
 import concurrent.futures
 import dataclasses
@@ -18,8 +18,8 @@ class Lost:
     """A task that has no result.
 
     Args:
-        key: of the task.
-        error: the event, in one line.
+        key: the key of the task.
+        error: what happened, in one line.
     """
 
     key: Any
@@ -31,14 +31,15 @@ def finished(
 ) -> Iterator[tuple[Key, Any]]:
     """Run tasks on an executor, and yield each key with its result when it is finished.
 
-    A failure is a result as well, a `Lost`, and the other tasks go on. If the executor dies, the tasks that it has
-    received are lost, at most two for each of its workers. The remaining tasks run here. If the caller stops listening,
-    tasks that have not begun are cancelled. A worker uses float64 if this process does, and BLAS has one thread.
+    If a task fails, its result is a `Lost`, and the other tasks go on. If the executor dies, the tasks that it has
+    received are lost, at most two for each of its workers. The remaining tasks run here. If the caller stops
+    listening, tasks that have not begun are cancelled. A worker uses float64 if this process does, and BLAS has one
+    thread.
 
     Args:
         executor: any executor of `concurrent.futures`. None runs the tasks here, one after the other.
-        function: of a module, so that a worker finds it.
-        tasks: keys, each with the arguments of its call. The next task is requested when there is room for it.
+        function: a function of a module, so that a worker can import it.
+        tasks: pairs of a key and the arguments of the call. The next pair is requested when there is room for it.
 
     >>> dict(finished(None, divmod, [("a", (7, 2)), ("b", (1, 0))]))
     {'a': (3, 1), 'b': Lost(key='b', error='ZeroDivisionError: integer division or modulo by zero')}
@@ -67,7 +68,7 @@ def finished(
 
 
 def submitted(executor: Executor, function: Callable[..., Any], *arguments: Any) -> Future:
-    """A call given to an executor.
+    """Give a call to an executor.
 
     Raises:
         RuntimeError: if the executor accepts no more tasks. Dask's executor would accept them without ever answering if
@@ -80,7 +81,7 @@ def submitted(executor: Executor, function: Callable[..., Any], *arguments: Any)
 
 
 def _run(float64: bool, function: Callable[..., Any], key: Any, arguments: tuple) -> Any:
-    """One task, on any worker: an exception is sent as words, since not every class can be sent."""
+    """Run one task on a worker. An exception is sent as text, because not every exception class can be sent."""
     import jax
 
     with jax.enable_x64(float64), one_blas_thread():
@@ -91,7 +92,7 @@ def _run(float64: bool, function: Callable[..., Any], key: Any, arguments: tuple
 
 
 def _result(key: Any, future: Future) -> Any:
-    """The content of a finished future; an exception comes from the executor or a worker, not from the task."""
+    """Return a finished future's result. An exception here comes from the executor or a worker, not from the task."""
     try:
         return future.result()
     except (Exception, concurrent.futures.CancelledError) as error:

@@ -1,1 +1,1 @@
-"""Jobs of one form: the user's input is loaded, the job runs, a record is made."""
+"""Jobs of one form: load the user's input, run the job, and return a record."""

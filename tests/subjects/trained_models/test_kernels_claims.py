@@ -120,7 +120,7 @@ def test_what_the_features_have_seen(noise, key):
 def test_a_linear_model_has_no_last_layer():
     problem = sampled(TrainedNetworks(hidden=0), 7)
     below = [own for own in LastLayerKnowsItsRows().hypotheses(problem) if not own.holds]
-    assert [own.name for own in below] == ["this share, for a network"]
+    assert [own.name for own in below] == ["share of parameters in the readout"]
 
 
 def test_the_bound_by_hand_and_silence_about_networks(net):

@@ -73,7 +73,7 @@ def test_no_shift_the_error_in_use_is_given(alike):
     stranger = [gauge(claim, as_a_user_has_it(alike), 0) for claim in CLAIMS]
     assert [own.status for own in stranger] == ["agrees", "unscored", "unscored"]
     assert stranger[1].predicted == found[1].predicted
-    assert stranger[1].reason == "without them the error in deployment is predicted but not measured"
+    assert stranger[1].reason == "without these rows the error in deployment is predicted but not measured"
 
 
 def test_a_shift_is_named_and_nothing_is_said_of_the_error(moved):

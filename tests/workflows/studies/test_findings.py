@@ -242,7 +242,7 @@ def test_texts_of_many_values_keep_the_frequent_ones():
     data = load_dataset(table, "y")
     assert data.categories[0] == (*(f"city {i}" for i in range(5)), "other")
     assert (data.inputs[:, 0] == 5).sum() == 35 * 3
-    assert any("the 5 most frequent ones also have columns" in note for note in data.notes)
+    assert any("the 5 most frequent categories also have columns" in note for note in data.notes)
     assert data.texts == ("city",)
     assert len(np.unique(data.pooled[:, 0])) == 40
 

@@ -43,9 +43,9 @@ def test_json_with_the_constants_of_python(tmp_path, layout, name):
 
 
 def test_json_that_is_broken_stays_refused(tmp_path):
-    with pytest.raises(DataError, match="cannot be understood as JSONL"):
+    with pytest.raises(DataError, match="cannot be read as JSONL"):
         read(tmp_path / "t.jsonl", '{"a": NaN, "y": 1}\n{"a": NaN, "y": \n')
-    with pytest.raises(DataError, match="cannot be understood as JSONL"):
+    with pytest.raises(DataError, match="cannot be read as JSONL"):
         read(tmp_path / "t.jsonl", '{"a": nil, "y": 1}\n' * 30)
 
 

@@ -196,7 +196,7 @@ def test_a_model_that_fails_is_left_out_by_name(tmp_path):
     )
     found = run_study(tables.waves(60), dataclasses.replace(QUICK, model=f"{path}:make"))
     assert [model.name for model in found.models] == ["rbf", "linear"]
-    assert found.notes[-1:] == ["make was left out: it could not be fitted (ValueError: no luck)."]
+    assert found.notes[-1:] == ["make was left out: the model could not be fitted (ValueError: no luck)."]
 
 
 @pytest.mark.parametrize(

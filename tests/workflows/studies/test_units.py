@@ -201,7 +201,9 @@ def test_two_metrics_are_refused():
 def test_a_model_without_probabilities_is_not_measured_by_them():
     found = lemmata.study(fraud(), "kind", metric="brier_score", model=LinearSVC(), **QUICK)
     text = next(item.text for item in found.findings if item.kind == "model")
-    assert text == ("LinearSVC was left out: it predicts classes without probabilities, which brier score needs.")
+    assert text == (
+        "LinearSVC was left out: the model predicts classes without probabilities, which brier score needs."
+    )
     found = lemmata.study(fraud(), "kind", metric="f1", model=LinearSVC(), **QUICK)
     assert "LinearSVC" in [model.title for model in found.record.models]
 

@@ -25,11 +25,11 @@ _FACTOR = 2.0
 _STEPS = 20
 _HALVINGS = 10
 _STRAIGHT = 0.1
-"""Most that the margin half the way to the boundary may differ from half the margin, in units of the margin."""
+"""Largest allowed distance between the margin halfway to the boundary and half the margin, in units of the margin."""
 
 
 def attacked(problem: Trained) -> tuple[np.ndarray, np.ndarray]:
-    """The first rows that the model gets right, held-out ones if there are some, and the classes."""
+    """Return the first correctly predicted rows and their classes. They are held-out rows if the problem has any."""
     x, y = (problem.x, problem.y) if problem.held is None else problem.held
     f = training_outputs(problem) if problem.held is None else held_outputs(problem)
     right = np.flatnonzero(f.argmax(1) == y.argmax(1))[:_ROWS]
@@ -37,15 +37,15 @@ def attacked(problem: Trained) -> tuple[np.ndarray, np.ndarray]:
 
 
 def first_order_radii(problem: Trained) -> Float[np.ndarray, " n"]:
-    """min_j (f_y - f_j) / |grad (f_y - f_j)| for each attacked row, over the other classes j."""
+    """Return min_j (f_y - f_j) / |grad (f_y - f_j)| for each attacked row of class y, where j is any other class."""
     return _first_order_steps(problem)[0]
 
 
 def departure_from_a_line(problem: Trained) -> float:
-    """The median over attacked rows of |m(x + s/2) / m(x) - 1/2|.
+    """Return the median of |m(x + s/2) / m(x) - 1/2| over the attacked rows x.
 
-    Here s is the smallest step to a point where m = f_y - f_j is 0 to first order. j is the class to which it leads.
-    The number is 0 if outputs are linear on the way.
+    Here f are the outputs, y is the class of a row, and s is the smallest step to a point where m = f_y - f_j is 0 to
+    first order. The step leads to class j. The median is 0 if the outputs are linear along the step.
     """
     x, y = attacked(problem)
     _, steps, classes = _first_order_steps(problem)
@@ -56,14 +56,14 @@ def departure_from_a_line(problem: Trained) -> float:
 
 
 def _between(f: np.ndarray, y: np.ndarray, j: np.ndarray) -> Float[np.ndarray, " n"]:
-    """f_y - f_j, a class y and a class j for each row."""
+    """Return f_y - f_j for each row, where y and j hold one class for each row."""
     rows = np.arange(len(f))
     return f[rows, y] - f[rows, j]
 
 
 @once
 def _first_order_steps(problem: Trained) -> tuple[Float[np.ndarray, " n"], np.ndarray, Int[np.ndarray, " n"]]:
-    """For each attacked row, the length of the smallest step s to first order, s, and the class to which it leads."""
+    """For each attacked row: the length of the smallest first-order step, the step, and the class that it leads to."""
     x, y = attacked(problem)
     f = problem.model.outputs(x)
     rows, wide = np.arange(len(x)), (-1, *(1,) * (x.ndim - 1))
@@ -83,7 +83,7 @@ def _first_order_steps(problem: Trained) -> tuple[Float[np.ndarray, " n"], np.nd
 
 
 def smallest_attacks(problem: Trained, upper: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """The smallest radius at which projected gradient steps change the class of each attacked row, by bisection.
+    """Find by bisection the smallest radius at which projected gradient steps change the class of each attacked row.
 
     Args:
         problem: the model with its rows.
@@ -104,7 +104,7 @@ def smallest_attacks(problem: Trained, upper: Float[np.ndarray, " n"]) -> Float[
 
 
 def _changed(problem: Trained, x: np.ndarray, y: np.ndarray, radius: np.ndarray) -> np.ndarray:
-    """Whether projected gradient steps of a quarter of the radius find another class in the ball."""
+    """Whether projected gradient steps, each a quarter of the radius long, find another class in the ball."""
     rows = np.arange(len(x))
     wide = (-1, *(1,) * (x.ndim - 1))
     moved, found = x.copy(), np.zeros(len(x), bool)
@@ -125,7 +125,7 @@ def _changed(problem: Trained, x: np.ndarray, y: np.ndarray, radius: np.ndarray)
 
 
 class _NearlyStraight(TrainedNetworks):
-    """Networks of which one in eight is too curved on the way to the boundary."""
+    """Networks, one in eight of which has outputs that are too curved on the way to the boundary."""
 
     drops: ClassVar[float] = 0.2
 
@@ -144,7 +144,7 @@ class SmallestAttack(AbstractGauge):
     """
 
     title = "Radius of the smallest attack, predicted to first order"
-    source = Source("hein2017", note="the distance to first order, against attacks by projected gradients")
+    source = Source("hein2017", note="the distance to first order, compared with projected gradient attacks")
     stated = Kind.OWN
     population = _NearlyStraight(unseen=False)
     relation = Estimate()
@@ -170,14 +170,20 @@ class SmallestAttack(AbstractGauge):
         off, why = departure_from_a_line(problem), "outputs must be nearly linear on the way to the boundary"
         return [
             enough,
-            Hypothesis("half the way to the boundary, the margin's distance from a half", off, "<=", _STRAIGHT, why),
+            Hypothesis(
+                "margin halfway to the boundary, distance from half the margin",
+                off,
+                "<=",
+                _STRAIGHT,
+                why,
+            ),
         ]
 
     def predict(self, problem: Trained) -> Array:
         return jnp.median(jnp.asarray(first_order_radii(problem))) * jnp.asarray([1 / _FACTOR, 1.0, _FACTOR])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Projected gradient steps in balls, with the radius bisected for each row."""
+        """Attack by projected gradient steps in balls; the radius is bisected for each row."""
         radii = smallest_attacks(problem, first_order_radii(problem))
         return jnp.quantile(jnp.asarray(radii), jnp.asarray([0.25, 0.5, 0.75]))
 

@@ -1,4 +1,4 @@
-"""Balance: what gradient descent conserves, and how far a layer moved, as seen in its largest singular value.
+"""Balance: what gradient descent conserves, and what a layer's largest singular value shows about its movement.
 
 The theory limits the weights that descent can reach from a given start. It needs the start. For balance it also needs
 the rate, all rows in every step, no decay and units that can be rescaled. It leaves open what the weights compute.
@@ -51,8 +51,8 @@ class UnitsStayBalanced(AbstractGauge):
 
         sum_k |q_k - q_k at the start| <= 2 eta (loss at the start - loss) m,
 
-    where the sum is over all such layers. Here m = 1, or m = 2 if an array leaves one such layer and enters another.
-    The curvature is measured where training began and where it ended.
+    where the sum is over all such layers. Here m = 1, or m = 2 if one weight array leads out of one such layer and
+    into another. The curvature is measured where training began and where it ended.
     """
 
     title = "An upper bound on how far gradient descent moves units out of balance"
@@ -89,19 +89,19 @@ class UnitsStayBalanced(AbstractGauge):
         return jnp.asarray(2 * problem.rate * times * max(_loss(first) - _loss(problem), 0.0))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The squared norms of the weights into and out of each unit, at the start and now."""
+        """Sum how much the difference of squared weights into and out of each unit has changed since the start."""
         before, after = at_start(problem).theta, problem.model.theta.astype(float)
         drifts = [np.abs(own.charges(after) - own.charges(before)).sum() for own in _units(problem)]
         return jnp.asarray(sum(drifts))
 
     def trivial(self, problem: Trained) -> Array:
-        """The change of the squared norms themselves, of the incoming and of the outgoing weights of each unit."""
+        """Sum the changes of the squared norms of the incoming and outgoing weights of each unit."""
         before, after = at_start(problem).theta, problem.model.theta.astype(float)
         return jnp.asarray(sum(np.abs(own.sizes(after) - own.sizes(before)).sum() for own in _units(problem)))
 
 
 def largest_matrix(problem: Trained) -> tuple[Float[np.ndarray, "N M"], Float[np.ndarray, "N M"]]:
-    """The array with the longest shorter side, now and at the start. With more than two axes, one of its unfoldings."""
+    """The matrix with the longest shorter side, now and at the start. Arrays of more than two axes are unfolded."""
     now, start = (model.split(model.theta) for model in (problem.model.in_double(), at_start(problem)))
     unfold = lambda array: array.reshape(len(array), -1)
     shapes = {name: unfold(array).shape for name, array in now.items() if array.ndim > 1}
@@ -114,8 +114,8 @@ def outlier(change: float, spread: float, shape: tuple[int, int]) -> float:
 
     Args:
         change: the singular value of the matrix of rank one.
-        spread: s, of the independent entries of the noise.
-        shape: (N, M).
+        spread: s, the standard deviation of the independent entries of the noise.
+        shape: (N, M), the shape of the matrix.
     """
     n, m = shape
     if change**2 <= spread**2 * np.sqrt(n * m):
@@ -129,7 +129,7 @@ class LargestSingularValueFromTheChange(AbstractGauge):
     of its singular values. Let c be the largest singular value of W - W0. The largest singular value of W is within a
     factor 1.25 of
 
-        sqrt((c² + s² N) (c² + s² M)) / c   where c > s (N M)^1/4, and of the edge where it is not,
+        sqrt((c² + s² N) (c² + s² M)) / c   if c > s (N M)^1/4, and of the edge otherwise,
 
     in at least nine of ten models. This is the value for a change of rank one that is independent of the start. An
     untrained layer has no singular value above the edge.
@@ -144,7 +144,7 @@ class LargestSingularValueFromTheChange(AbstractGauge):
     relation = Estimate()
     control = Control("the edge of the bulk at the start", lambda interval, problem: _edges(problem))
     controls = "the largest singular value of the largest weight array"
-    unexplained = "the other singular values; what the direction of the largest one means; error on new rows"
+    unexplained = "the other singular values; what the direction of the largest singular value means; error on new rows"
     traced = False
 
     def passes(self, problem: Trained) -> float:
@@ -180,7 +180,7 @@ class LargestSingularValueFromTheChange(AbstractGauge):
 
 
 def _edges(problem: Trained) -> Array:
-    """The edge s (sqrt N + sqrt M) of the start's bulk, within the same factor."""
+    """The edge s (sqrt N + sqrt M) of the bulk at the start, as an interval with the same factor."""
     _, start = largest_matrix(problem)
     edge = float(start.std()) * (np.sqrt(start.shape[0]) + np.sqrt(start.shape[1]))
     return edge * jnp.asarray([1 / _FACTOR, 1.0, _FACTOR])

@@ -1,7 +1,7 @@
 """Bounds: how large the error of a trained model on new rows can be, from held-out rows or from training rows.
 
 The theory bounds the error of one model at a stated probability. It assumes that rows are independent draws from one
-distribution. It gives no result for models whose shortest description has more nats than there are rows.
+distribution. It gives no result for a model if its shortest description has more nats than there are rows.
 """
 
 import dataclasses
@@ -28,9 +28,9 @@ from .probabilities import halves
 ABOUT = {"tool": "concentration", "architecture": "any", "object": "generalisation"}
 
 DELTA = 0.05
-"""The probability at which every bound of this section may fail."""
+"""The probability with which each bound of this section may fail."""
 FORWARD = 0.4
-"""The cost of outputs on all rows, in gradients of them."""
+"""The cost of computing the outputs on all rows, in units of the cost of their gradients."""
 _KEPT, _BITS = (1.0, 0.5, 0.25, 0.1, 0.05), (1, 2, 3, 4, 6, 8)
 _SIZES = 2.0 ** (np.arange(-128, 128) / 8)
 _MOST_ROWS = 2.0**60
@@ -43,20 +43,20 @@ def most_frequent(problem: Trained) -> Array:
 
 
 def of_classes(problem: Trained) -> list[Hypothesis]:
-    """The condition that outputs are of classes, because errors of values have no bound."""
+    """Return the condition that the model predicts classes, because the error of real values has no upper limit."""
     return [Hypothesis("the model predicts classes", float(problem.task.is_classification), ">=", 1.0)]
 
 
 def rows_factor(bound_at: Callable[[float], float], rows: float | int, trivial: float) -> float:
-    """How many times the rows there would have to be for a bound to fall below the trivial value.
+    """Return by which factor the number of rows must grow for a bound to fall below the trivial value.
 
     Args:
         bound_at: the bound as a function of the number of rows, all else unchanged. It falls as the number grows.
-        rows: how many there are.
-        trivial: what everybody knows.
+        rows: the current number of rows.
+        trivial: the trivial value, which the bound must beat.
 
-    Returns: The smallest factor, by bisection. It is 1 if the bound is already not vacuous, and infinite if no number
-    of rows below 2^60 times as many is enough.
+    Returns: The smallest factor, by bisection. It is 1 if the bound is already below the trivial value, and infinite
+        if even 2^60 times as many rows are too few.
     """
     if bound_at(rows) < trivial:
         return 1.0
@@ -70,14 +70,14 @@ def rows_factor(bound_at: Callable[[float], float], rows: float | int, trivial: 
 
 
 def error_limit(wrong: float | int, rows: float | int) -> float:
-    """Clopper and Pearson's upper limit. It is the p at which so few of the rows are wrong with probability DELTA."""
+    """The Clopper-Pearson limit: the p at which this number of wrong rows, or fewer, has probability DELTA."""
     return float(stats.beta.ppf(1 - DELTA, wrong + 1, rows - wrong)) if wrong < rows else 1.0
 
 
 def held_out_limit(problem: Trained) -> float:
     """The limit from all held-out rows that are not duplicates, which every other bound must beat.
 
-    NaN if there are none.
+    The limit is NaN without such rows.
     """
     if problem.held is None or not fresh_rows(problem).any():
         return math.nan
@@ -86,7 +86,7 @@ def held_out_limit(problem: Trained) -> float:
 
 
 def _half(problem: Trained, which: int) -> tuple[int, int]:
-    """Wrong rows of a half of the held-out ones, without duplicates of training rows, and how many there are."""
+    """Count the wrong rows and all rows in one half of the held-out rows that do not duplicate a training row."""
     own = halves(problem)[which]
     own = own[fresh_rows(problem)[own]]
     wrong = problem.task.errors(held_outputs(problem)[own], held_rows(problem)[1][own])
@@ -103,7 +103,7 @@ class HeldOutBound(AbstractGauge):
     """
 
     title = "An upper limit on the error on new rows, from held-out rows"
-    source = Source("clopper1934", note="the exact limits; judged on other rows")
+    source = Source("clopper1934", note="the exact limits; here tested on other rows")
     stated = Kind.OWN
     population = RectifiedNetworks(held=2000, steps=20, differentiable=False)
     relation = AtMost(delta=0.1)
@@ -122,7 +122,7 @@ class HeldOutBound(AbstractGauge):
         return jnp.asarray(error_limit(*_half(problem, 0)))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The lower limit of the error on the other half of the held-out rows."""
+        """Return the lower limit of the error on the other half of the held-out rows."""
         wrong, rows = _half(problem, 1)
         return jnp.asarray(stats.beta.ppf(DELTA, wrong, rows - wrong + 1) if wrong else 0.0)
 
@@ -131,7 +131,7 @@ class HeldOutBound(AbstractGauge):
         return most_frequent(problem)
 
     def rows_factor(self, problem: Trained) -> float:
-        """The required multiple of the held-out rows. NaN without held-out rows."""
+        """The factor by which the number of held-out rows must grow. It is NaN without held-out rows."""
         wrong, rows = _half(problem, 0)
         if not rows:
             return math.nan
@@ -141,14 +141,14 @@ class HeldOutBound(AbstractGauge):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Described:
-    """A pruned and rounded model that a short word describes, and the bound on its error from the word's bits."""
+    """A pruned and rounded model with a short code word, and the bound on its error from the word's bits."""
 
     model: AbstractModel
     occam: OccamBound
 
 
 def pruned_and_rounded(model: AbstractModel, kept: float, bits: int) -> tuple[AbstractModel, float]:
-    """The model with a share of its weights, the largest ones, rounded to 2^bits equidistant values of each array.
+    """Keep a share of the weights, the largest, and round them to 2^bits equidistant values in each array.
 
     Returns: The model, and the bits of its description. The description says how many weights are left, which they are,
     the largest value of each array (one of 256), and the value of each weight.
@@ -171,7 +171,7 @@ def pruned_and_rounded(model: AbstractModel, kept: float, bits: int) -> tuple[Ab
 
 @functools.lru_cache(maxsize=1)  # used by the prediction, the measurement and the factor
 def described(problem: Trained) -> list[Described]:
-    """The model in each of thirty codes, and the smallest bound; the first bits of a word give the code."""
+    """The model in each of 30 codes, with the smallest bound first. The first bits of a code word name the code."""
     labels, flat = problem.y.argmax(1), problem.x.reshape(len(problem.x), -1)
     found = []
     for kept, bits in itertools.product(_KEPT, _BITS):
@@ -183,7 +183,7 @@ def described(problem: Trained) -> list[Described]:
 
 
 def least_word(found: list[Described], rows: float | int) -> float:
-    """The least bound of the words at a number of rows, each with the error that it has."""
+    """Return the smallest bound over the code words for this number of rows, with the current error of each word."""
     errors, bits = (np.array([getattr(own.occam, name) for own in found]) for name in ("error", "bits"))
     return float(kl_upper(errors, (bits * math.log(2) + math.log(1 / DELTA)) / rows).min())
 
@@ -202,13 +202,15 @@ class ShortDescription(AbstractGauge):
     """
 
     title = "A bound on the error of a pruned and rounded model, from its bits"
-    source = Source("zhou2019compression", note="the bound of a description; the code is the simplest one")
+    source = Source(
+        "zhou2019compression", note=("the bound from the length of a description; here with the simplest code")
+    )
     stated = Kind.OWN
     population = RectifiedNetworks(rows=600, hidden=0, widths=(0, 4))
     relation = AtMost(delta=0.1)
     control = Control("half of this bound", lambda bound, problem: bound / 2)
     controls = "the error on new rows of a model that fits into few bits"
-    unexplained = "the error of the uncompressed model; why it should fit into few bits"
+    unexplained = "the error of the uncompressed model; why a model should fit into few bits"
     traced = False
 
     def passes(self, problem: Trained) -> float:
@@ -222,7 +224,7 @@ class ShortDescription(AbstractGauge):
         return jnp.asarray(described(problem)[0].occam.bound)
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The smaller model on held-out rows that are not duplicates."""
+        """The error of the pruned and rounded model on held-out rows that are not duplicates."""
         x, y = (part[fresh_rows(problem)] for part in held_rows(problem))
         return jnp.asarray(problem.task.errors(described(problem)[0].model.outputs(x), y).mean())
 
@@ -231,7 +233,7 @@ class ShortDescription(AbstractGauge):
         return most_frequent(problem)
 
     def rows_factor(self, problem: Trained) -> float:
-        """The required multiple of the training rows, with the best of the codes chosen again."""
+        """The factor by which the number of training rows must grow. The best code is chosen again at each number."""
         at = lambda rows: least_word(described(problem), rows)
         return rows_factor(at, len(problem.x), float(most_frequent(problem)))
 

@@ -1,4 +1,4 @@
-"""The bracket: the information of training rows alone about new rows if a model is far from a stationary point.
+"""The bracket: what training rows alone show about new rows if a model is far from a stationary point.
 
 The theory gives an interval for the error on new rows of models that stopped early. It needs a stated decay, and rows
 that are not duplicates of each other. It does not say where in the interval the error is.
@@ -59,7 +59,7 @@ class HeldOutErrorBracket(AbstractGauge):
         return leaving_out_bytes(problem)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        """The model's own conditions, and that the sharper prediction from a stationary point cannot be made."""
+        """Return the conditions on the model. One of them is that the sharper prediction cannot be made."""
         found = [
             Hypothesis("the model predicts classes", float(problem.task.is_classification), ">=", 1.0),
             Hypothesis(
@@ -69,13 +69,16 @@ class HeldOutErrorBracket(AbstractGauge):
                 0.0,
                 "without decay no stationary point is known",
             ),
-            Hypothesis("training rows", float(len(problem.x)), ">=", float(_FEWEST), "fewer rows say nothing"),
+            Hypothesis("training rows", float(len(problem.x)), ">=", float(_FEWEST), "fewer rows show nothing"),
         ]
         if not all(bool(own.holds) for own in found):
             return found
         copies = Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.01,
                             "leaving one of two duplicates out changes nothing")  # fmt: skip
-        why = "otherwise a converged copy gives one number instead of two; in units of the allowed distance"
+        why = (
+            "in units of the allowed distance; a nearer model has a converged copy, which gives one number instead of "
+            "two"
+        )
         return [
             *found,
             copies,
@@ -86,17 +89,16 @@ class HeldOutErrorBracket(AbstractGauge):
         return jnp.asarray(bracket(problem))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The model on held-out rows that are not duplicates of training rows."""
+        """The error of the model on held-out rows that are not duplicates of training rows."""
         return HeldOutErrorFromTrainingRows().measure(problem, key)
 
     def trivial(self, problem: Trained) -> Array:
-        """The share that always guessing the most frequent class gets wrong."""
+        """The error of always guessing the most frequent class."""
         return jnp.asarray(1 - problem.y.mean(0).max())
 
 
 def distance(problem: Trained) -> float:
-    """The larger of two movements relative to its limit: what remains after a Newton step, and the movement by
-    polishing.
+    """The larger of two movements, each divided by its limit: after a Newton step, and by polishing.
 
     Args:
         problem: the model with its rows.
@@ -105,7 +107,7 @@ def distance(problem: Trained) -> float:
 
 
 def bracket(problem: Trained) -> np.ndarray:
-    """Low end, middle and high end of the share of new rows whose class is wrong.
+    """Return the low end, the middle and the high end of the interval for the share of wrong new rows.
 
     Args:
         problem: the model with its rows.

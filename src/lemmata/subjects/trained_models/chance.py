@@ -26,7 +26,7 @@ _POLISH = 100.0
 
 
 def at_chance(problem: Trained) -> list[Hypothesis]:
-    """The condition that the model was trained again on random classes and is at a stationary point there."""
+    """The condition that the model was trained again on random classes and reached a stationary point."""
     found = trainable(problem)
     return [*found, *stationary(by_chance(problem))] if all(bool(own.holds) for own in found) else found
 
@@ -47,7 +47,7 @@ class ClassesByChanceAreGuessed(AbstractGauge):
     """
 
     title = "Leave-one-out error on classes drawn at random, predicted as that of guessing"
-    source = Source("zhang2017", note="randomised labels; judged by leaving rows out instead of on new rows")
+    source = Source("zhang2017", note="randomised labels; here tested by leaving rows out instead of on new rows")
     stated = Kind.OWN
     population = TrainedNetworks(decay=0.05)
     relation = Estimate()
@@ -72,7 +72,7 @@ class ClassesByChanceAreGuessed(AbstractGauge):
         return jnp.asarray([low, 1 - (share**2).sum(), high])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The model trained again on random classes, with each row left out by one Newton step."""
+        """The leave-one-out error, by Newton steps, of the model that was trained again on random classes."""
         other = by_chance(problem)
         wrong = other.task.errors(rows_left_out(other).outputs, other.y)
         return jnp.asarray(measured_share(int(wrong.sum()), len(wrong)))
@@ -89,7 +89,9 @@ class MembershipOfClassesByChance(AbstractGauge):
     """
 
     title = "Success of a membership attack on random classes, predicted by leaving rows out"
-    source = Source("shokri2017membership", note="the attack by the loss, if nothing but the rows is learned")
+    source = Source(
+        "shokri2017membership", note=("the attack by the loss; here if a model learns only the rows themselves")
+    )
     stated = Kind.OWN
     population = TrainedNetworks(decay=0.05)
     relation = Estimate()
@@ -117,5 +119,5 @@ class MembershipOfClassesByChance(AbstractGauge):
         return jnp.asarray([max(area - reach, 0.0), area, min(area + reach, 1.0)])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The model trained again on random classes: losses of its training rows against held-out rows."""
+        """Compare losses of training rows and held-out rows in the model trained again on random classes."""
         return MembershipFromTrainingRows().measure(by_chance(problem), key)

@@ -1,7 +1,7 @@
-"""Checkpoints: what the course of a training shows about its end.
+"""Checkpoints: what the earlier checkpoints of a training show about its end.
 
 The theory predicts the error on new rows of a model whose training goes on after all training rows are right. It needs
-earlier parameters, and a decay that was used in training. It leaves open how long the training takes.
+earlier parameters, and a decay that was used in training. It does not say how long the training takes.
 """
 
 import dataclasses
@@ -31,7 +31,7 @@ _NEAR = 0.3
 
 @functools.lru_cache(maxsize=1)  # hypotheses and prediction of one check need the same copy
 def memorised(problem: Trained) -> Trained | None:
-    """The first checkpoint that gets every training row right, with the rows; None if no checkpoint does."""
+    """The first checkpoint that predicts every training row correctly, with its rows. None if no checkpoint does."""
     for model in problem.checkpoints:
         if not problem.task.errors(model.outputs(problem.x), problem.y).any():
             return dataclasses.replace(problem, model=model, checkpoints=())
@@ -43,7 +43,7 @@ def _length(problem: Trained) -> float:
 
 
 def memorising(problem: Trained) -> list[Hypothesis]:
-    """That the training rows are right at a checkpoint, and that the weights grow shorter from there."""
+    """The conditions that a checkpoint predicts all training rows correctly and that the weights shrink afterwards."""
     early = memorised(problem)
     known = Hypothesis("a checkpoint predicts every training row correctly", float(early is not None), ">=", 1.0)
     if early is None:
@@ -54,17 +54,18 @@ def memorising(problem: Trained) -> list[Hypothesis]:
 
 
 def _share_of_held(problem: Trained, model: Trained) -> Array:
-    """Wrong classes on held-out rows that are not duplicates of training rows, of a model of the same history."""
+    """The share of wrong classes on held-out rows that do not duplicate training rows, for a model of this history."""
     x, y = (part[fresh_rows(problem)] for part in held_rows(problem))
     wrong = problem.task.errors(model.model.outputs(x), y)
     return jnp.asarray(measured_share(int(wrong.sum()), len(wrong)))
 
 
 def _foretold(wrong: np.ndarray, new: int) -> Array:
-    """The share among new rows that leaving out implies, with half as many independent rows.
+    """The share of wrong new rows that follows from leaving rows out, counted as half as many independent rows.
 
-    Errors at two rows left out of a model that fits all of them are not independent. The dependence of i on j equals
-    that of j on i, so a sum over ordered pairs has twice the variance.
+    Let a model fit all rows, and leave out each of two rows i and j. The errors at the two rows are not independent.
+    The error at i depends on j as much as the error at j depends on i, so a sum over ordered pairs has twice the
+    variance.
     """
     low, _, high = predicted_share(float(round(wrong.sum() / 2)), float(len(wrong) // 2), new, _LEVEL)
     return jnp.asarray([low, wrong.mean(), high])
@@ -83,7 +84,8 @@ class LaterErrorFromMemorisingCheckpoint(AbstractGauge):
 
     title = "Later held-out error, predicted from a checkpoint that fits all rows"
     source = Source(
-        "power2022grokking", note="generalisation long after the rows are right; predicted by leaving rows out"
+        "power2022grokking",
+        note=("generalisation long after the training rows are right; here predicted by leaving rows out"),
     )
     stated = Kind.OWN
     population = GrokkingModels()
@@ -118,9 +120,9 @@ class LaterErrorFromMemorisingCheckpoint(AbstractGauge):
         return _foretold(wrong, new or len(wrong))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The last model on held-out rows that are not duplicates of training rows."""
+        """The error of the last model on held-out rows that are not duplicates of training rows."""
         return _share_of_held(problem, problem)
 
     def trivial(self, problem: Trained) -> Array:
-        """The share that always guessing the most frequent class gets wrong."""
+        """The error of always guessing the most frequent class."""
         return jnp.asarray(1 - problem.y.mean(0).max())

@@ -25,14 +25,14 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "memory"}
 
 
 def margins(params: dict, x: Array) -> Array:
-    """Logits -x'w/2 and x'w/2 of two classes."""
+    """Return the logits -x'w/2 and x'w/2 of two classes, where x is a row and w are the weights."""
     return (x @ params["w"])[:, None] * jnp.array([-0.5, 0.5])
 
 
 def noisy_sum(
     rng: np.random.Generator, x: Float[np.ndarray, "n d"], y: np.ndarray, eps: float
 ) -> dict[str, Float[np.ndarray, " d"]]:
-    """The sum of the rows, each with the sign of its class, plus Laplace noise of scale 1/eps a coordinate.
+    """The sum of the rows, each times the sign of its class, plus Laplace noise of scale 1/eps in each coordinate.
 
     Rows of 1-norm at most 1 move the sum by at most 1 in this norm. So the sum is eps-private for one row more or less.
     """
@@ -42,8 +42,9 @@ def noisy_sum(
 class ReleasedMemberships(Population[Trained]):
     """n training rows and n held-out rows, each a separate unit vector, in two random classes.
 
-    The model is one step of descent from 0 on the mean of -(2y - 1) x'w, with Laplace noise. It claims exactly the
-    privacy that it has. A row's margin is its membership plus noise, so no attack by the loss can be better.
+    The model is one step of descent from 0 on the mean of -(2y - 1) x'w, with Laplace noise. The claimed privacy is
+    exactly the privacy of this noise. A row's margin is its membership plus noise, so no attack by the loss can be
+    better.
     """
 
     settings = Space(
@@ -68,7 +69,7 @@ class ReleasedMemberships(Population[Trained]):
                        "--epsilon and --delta, or claimed="),
             enough_held_out(held),
             Hypothesis("training rows without a duplicate", own, ">=", 20.0,
-                       "privacy protects one row, and a duplicate is there twice"),
+                       "privacy protects a single row, and a duplicated row is in the training set twice"),
             Hypothesis.unchecked("training rows and held-out rows were separated by chance alone",
                                  "otherwise the attack sees the difference between their distributions"),
         ]  # fmt: skip
@@ -78,13 +79,13 @@ _ROWS, _FEATURES = 40, 4
 
 
 def concentrated_budget(noise: float, steps: int, delta: float) -> float:
-    """Rho + 2 (rho log 1/delta)^1/2 with rho = steps/(2 noise²): the eps of zero-concentrated privacy."""
+    """The eps of zero-concentrated privacy: rho + 2 (rho log 1/delta)^1/2, where rho = steps/(2 noise²)."""
     rho = steps / (2 * noise**2)
     return rho + 2 * math.sqrt(rho * math.log(1 / delta))
 
 
 class NoisedTrainings(Population[Trained]):
-    """Descent on all rows with clipped gradients and normal noise, which claims what concentrated privacy gives it."""
+    """Descent on all rows with clipped gradients and normal noise. It claims the eps of concentrated privacy."""
 
     settings = Space(
         noise=Real(4.0, 0.1, 1000.0, "noise in units of the clipping norm", corners=(2.0, 8.0)),
@@ -127,7 +128,7 @@ class NoisedTrainings(Population[Trained]):
                     there,
                     ">=",
                     1.0,
-                    "the accountant for sampled rows needs it",
+                    "the accountant for sampled rows needs this package",
                 )
             )
         return [
@@ -142,12 +143,12 @@ _LEAST = 1e-12  # a delta of 0, to rounding
 
 
 def loss_attack(problem: Trained) -> ThresholdAttack:
-    """The threshold attack by minus the loss: training rows against held-out rows, both without duplicates.
+    """Attack by a threshold on minus the loss: training rows against held-out rows, both without duplicates.
 
-    Both are put into a random order, half of which chooses the threshold, since files are often sorted.
+    Both sets are shuffled, because files are often sorted. Half of each set then chooses the threshold.
 
     Args:
-        problem: the model with its rows, held-out ones, and the claimed privacy.
+        problem: the model with its training rows, its held-out rows and the claimed privacy.
     """
     assert problem.claimed is not None
     y = held_rows(problem)[1]
@@ -178,7 +179,7 @@ class ClaimedPrivacyBoundsTheAttack(AbstractGauge):
     stated = Kind.OWN
     population = ReleasedMemberships()
     relation = AtMost(delta=ALPHA)
-    control = Control("it is at most half of the claimed eps", lambda eps, problem: eps / 2)
+    control = Control("the eps is at most half of the claimed eps", lambda eps, problem: eps / 2)
     controls = "the lower limit of eps that the losses of one model show"
     unexplained = "attacks that see more than one loss or plant rows of their own, which may show a larger eps"
     traced = False  # the limits are SciPy's
@@ -192,7 +193,7 @@ class ClaimedPrivacyBoundsTheAttack(AbstractGauge):
             return []
         assert problem.claimed is not None
         most = loss_attack(problem).ceiling
-        why = "so few rows cannot refute the claim, whatever their losses are"
+        why = "these rows are too few to refute the claimed privacy, whatever their losses are"
         return [Hypothesis("claimed eps, relative to the largest eps that these rows could show",
                            problem.claimed[0] / most if most > 0 else np.inf, "<", 1.0, why)]  # fmt: skip
 
@@ -201,7 +202,7 @@ class ClaimedPrivacyBoundsTheAttack(AbstractGauge):
         return jnp.asarray(problem.claimed[0])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The attack by the loss on training rows and held-out ones, with exact limits."""
+        """Attack training rows and held-out rows by their losses, with exact limits."""
         return jnp.asarray(loss_attack(problem).eps)
 
 
@@ -218,7 +219,7 @@ class ClaimCoversItsSteps(AbstractGauge):
     """
 
     title = "A claimed eps is at least the eps that the noisy steps spend"
-    source = Source("bun2016concentrated", "Proposition 1.3", note="with rho of T Gaussian releases")
+    source = Source("bun2016concentrated", "Proposition 1.3", note="here with the rho of T Gaussian releases")
     population = NoisedTrainings()
     relation = AtMost()
     control = Control("half of the claimed eps is at least the eps that the steps spend", lambda eps, problem: eps / 2)
@@ -235,7 +236,7 @@ class ClaimCoversItsSteps(AbstractGauge):
         return jnp.asarray(problem.claimed[0])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """A privacy accountant for the stated steps: the exact curve, or the distribution of the privacy loss."""
+        """Account for the stated steps, with the exact curve or with the distribution of the privacy loss."""
         assert problem.claimed is not None
         assert problem.noised is not None
         (rate, noise, steps), delta = problem.noised, problem.claimed[1]

@@ -1,4 +1,4 @@
-"""Curvature: how long a step of gradient descent may be before a small move away from the weights grows.
+"""Curvature: how large the rate of gradient descent may be before a small move away from the weights grows.
 
 The theory describes full-batch gradient descent near the weights of the model. It assumes a loss that is smooth there,
 and all rows in every step. It leaves open descent on batches, and whether sharpness says anything about new rows.
@@ -38,11 +38,11 @@ _VECTORS = 9 + _BASIS  # vectors of parameters in float64 that a step of descent
 
 
 def direction(problem: Trained, stream: int) -> Float[np.ndarray, " P"]:
-    """J' u of all training rows for normal u. It is random and does not depend on the order of the parameters.
+    """A random direction J' u, where J is the Jacobian of the outputs on all training rows and u is a normal vector.
 
     Args:
         problem: the model with its training rows.
-        stream: of random numbers, in addition to the problem's seed.
+        stream: the stream of random numbers, in addition to the problem's seed.
     """
     u = np.random.default_rng([problem.seed, stream]).normal(size=training_outputs(problem).shape)
     return problem.model.vjp(u, problem.x)
@@ -50,8 +50,7 @@ def direction(problem: Trained, stream: int) -> Float[np.ndarray, " P"]:
 
 @functools.lru_cache(maxsize=1)  # hypotheses and prediction of one check need the same number
 def sharpness(problem: Trained) -> tuple[float, int]:
-    """The largest eigenvalue of the Hessian of the objective at the weights, by Lanczos' method, and the number of
-    products.
+    """Return the largest eigenvalue of the objective's Hessian at the weights, and the number of Lanczos products.
 
     Args:
         problem: the model with its training rows.
@@ -60,10 +59,10 @@ def sharpness(problem: Trained) -> tuple[float, int]:
 
 
 class Moves:
-    """Small moves away from the weights, under descent whose slope at the weights themselves is taken off.
+    """Small moves away from the weights, under descent from whose gradient the gradient at the weights is subtracted.
 
-    A move d becomes d - rate (g(theta + d) - g(theta)), where g is the gradient of the objective. The weights do not
-    change, whether or not they are a stationary point, and only gradients show which moves grow.
+    A move d becomes d - rate (g(theta + d) - g(theta)), where g is the gradient of the objective. So descent leaves
+    the weights themselves in place, whether or not they are a stationary point.
 
     Args:
         problem: the model with its training rows.
@@ -78,15 +77,14 @@ class Moves:
         self.start = self.steepest(noise / np.linalg.norm(noise))
 
     def pull(self, move: Float[np.ndarray, " P"]) -> Float[np.ndarray, " P"]:
-        """g(theta + d) - g(theta)."""
+        """Return g(theta + d) - g(theta) for the move d."""
         return self.objective.value(self.theta + move)[1] - self.home
 
     def steepest(self, move: Float[np.ndarray, " P"]) -> Float[np.ndarray, " P"]:
-        """A move that descent pulls back hardest for its length. ARPACK finds it on pulls, with a small part of the
-        given move.
+        """Return the move that descent pulls back hardest for its length, mixed with a small part of the given move.
 
         Raises:
-            SolverError: it does not converge within 240 pulls.
+            SolverError: if ARPACK does not converge within 240 pulls.
         """
         pulled: Any = LinearOperator((len(move),) * 2, lambda v: self.pull(self.size * v.ravel()) / self.size)
         try:
@@ -97,10 +95,10 @@ class Moves:
         return self.size * (found[:, 0] + _MIXED * move)
 
     def grows(self, rate: float) -> bool:
-        """Whether the move alternates in sign and grows in four steps. Along a negative curvature, no move alternates.
+        """Whether the move alternates in sign and grows in four steps. Moves along negative curvature never alternate.
 
-        The last step's change is compared with the first one's. More steps would only show negative curvatures, if
-        there are any, because moves along them grow at every rate.
+        The change in the last step is compared with the change in the first step. More steps would only show negative
+        curvatures, because moves along them grow at every rate.
         """
         path, changes = self.start, [self.start]
         for _ in range(_STEPS):
@@ -112,9 +110,9 @@ class Moves:
         return bool(changes[-1] @ changes[-2] < 0 and (len(changes) <= _STEPS or last > first))
 
     def onset(self) -> Float[np.ndarray, " 3"]:
-        """The rate at which moves begin to grow: a rate that is too small, the middle, and a rate at which moves grow.
+        """Bracket the rate at which moves begin to grow: a rate that is too small, the middle, and one that suffices.
 
-        The search begins at twice the inverse of the first move's own curvature, and doubles or halves the rate at most
+        The search begins at 2/c, where c is the curvature along the first move. It doubles or halves the rate at most
         twelve times each way. If moves never grow, the result is infinity; if they always grow, it is 0.
         """
         pulled = float(self.start @ self.pull(self.start))
@@ -143,7 +141,7 @@ class LargestStableStep(AbstractGauge):
     """
 
     title = "Largest stable rate of gradient descent, predicted as 2/lambda"
-    source = Source("cohen2021edge", note="the linear stability of descent on all rows")
+    source = Source("cohen2021edge", note="the linear stability of gradient descent on all rows")
     stated = Kind.OWN
     population = TrainedNetworks(unseen=False)
     relation = Estimate()
@@ -162,14 +160,16 @@ class LargestStableStep(AbstractGauge):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         value, _ = sharpness(problem)
-        return [Hypothesis("largest eigenvalue of the Hessian", value, ">", 0.0, "otherwise no step is too long")]
+        return [
+            Hypothesis("largest eigenvalue of the Hessian", value, ">", 0.0, "otherwise no learning rate is too large")
+        ]
 
     def predict(self, problem: Trained) -> Array:
         value, _ = sharpness(problem)
         return 2 / value * jnp.asarray([1 / _FACTOR, 1.0, _FACTOR])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Descent at learning rates, with bisection for the rate at which a small move begins to grow."""
+        """Find by bisection the learning rate at which a small move begins to grow."""
         return jnp.asarray(Moves(problem).onset())
 
     def trivial(self, problem: Trained) -> Array:

@@ -1,7 +1,7 @@
-"""Margins: how clearly a model separates its training rows for the size of its weights, and which weights do so best.
+"""Margins: how clearly a model separates its training rows, relative to the size of its weights.
 
 The theory gives the direction in which descent moves the weights after every training row is right. It needs a
-homogeneous model, or a program that trains afresh. It leaves open the error on new rows.
+homogeneous model, or a program that trains afresh. It does not give the error on new rows.
 """
 
 import jax.numpy as jnp
@@ -44,7 +44,7 @@ class MarginAboveChance(AbstractGauge):
     the same model afresh on classes drawn independently of the inputs. In at least nine of ten models, the 10 %
     quantile of the model's normalised margins is at least 1.5 times the same quantile on the random classes. If the
     ratio is smaller, the inputs seem to carry no information about the classes. If the model does not fit the random
-    classes, the margin on them is at most 0, and the claim says nothing.
+    classes, the margin on them is at most 0, and the bound is trivial.
     """
 
     title = "A lower bound on the normalised margin, from classes drawn at random"
@@ -78,7 +78,7 @@ class MarginAboveChance(AbstractGauge):
                 float(rows),
                 ">=",
                 _ROWS,
-                "with fewer rows, random classes can be separated as well",
+                "with fewer rows, a model can separate random classes as well",
             ),
         ]
 
@@ -86,12 +86,12 @@ class MarginAboveChance(AbstractGauge):
         return jnp.asarray(_ABOVE * max(normalised_margin(by_chance(problem)), 0.0))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Margins of the model itself on its training rows, divided by the product of its own norms."""
+        """The margin of the model on its training rows, divided by the product of the norms of its weight arrays."""
         return jnp.asarray(normalised_margin(problem))
 
 
 def degree(problem: Trained) -> tuple[float, float]:
-    """L of f(c theta) = c^L f(theta), and how far J theta = L f is from true, relative to it."""
+    """Return L in f(c theta) = c^L f(theta), and the relative distance of J theta from L f."""
     double = problem.model.in_double()
     f, along = double.outputs(problem.x), double.jvp(double.theta, problem.x)
     found = float((f * along).sum() / max(float((f * f).sum()), 1e-300))
@@ -126,7 +126,7 @@ class WeightsAlongMaximalMargin(AbstractGauge):
     """
 
     title = "A lower bound on the cosine of the weights with the direction of largest margin"
-    source = Source("lyu2020margin", note="main result for descent; here at a loss of 1/n")
+    source = Source("lyu2020margin", note="main result for gradient descent; here at a loss of 1/n")
     stated = Kind.OWN
     population = RunsToSmallLoss()
     relation = AtLeast(delta=0.1)
@@ -153,7 +153,7 @@ class WeightsAlongMaximalMargin(AbstractGauge):
         return [
             *found,
             Hypothesis(
-                "distance of J theta from a multiple of f",
+                "relative distance of J theta from a multiple of the outputs",
                 apart,
                 "<=",
                 _ROUNDING,
@@ -164,9 +164,9 @@ class WeightsAlongMaximalMargin(AbstractGauge):
         ]
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Least squares for theta by gradients of margins with coefficients at least 0."""
+        """Fit theta by least squares to gradients of margins, with coefficients of at least 0."""
         return jnp.asarray(margin_direction(problem).cosine)
 
     def trivial(self, problem: Trained) -> Array:
-        """The cosine of weights whose entries change places within each array."""
+        """The cosine for weights whose entries are permuted within each array."""
         return jnp.asarray(margin_direction(problem).shuffled)

@@ -34,12 +34,12 @@ _STEPS = 1000
 
 
 def next_token(params: dict, tokens: Any) -> Array:
-    """Logits of the next token from the previous token. They are a readout of hyperbolic tangents of its embedding."""
+    """Compute the logits of the next token: a readout of the hyperbolic tangents of the previous token's embedding."""
     return jnp.tanh(params["embedding"])[tokens] @ params["readout"] + params["bias"]
 
 
 def initial(rng: np.random.Generator, width: int) -> dict[str, Float[np.ndarray, "..."]]:
-    """Independent normal weights of variance 1/fan-in, and no bias."""
+    """Draw independent normal weights of variance 1/fan-in, without biases."""
     return {
         "embedding": rng.normal(size=(TOKENS, width)),
         "readout": rng.normal(size=(width, TOKENS)) / np.sqrt(width),
@@ -48,9 +48,9 @@ def initial(rng: np.random.Generator, width: int) -> dict[str, Float[np.ndarray,
 
 
 def walk(rng: np.random.Generator, moves: Float[np.ndarray, "V V"], documents: int) -> Int[np.ndarray, "n T"]:
-    """Documents of tokens that follow each other as a chain with these transition probabilities.
+    """Draw documents whose tokens form a Markov chain with these transition probabilities.
 
-    They differ in length: places after a document's end are -1.
+    Documents differ in length: places after the end of a document are -1.
     """
     tokens = rng.integers(0, TOKENS, (documents, _LENGTH))
     ends = np.cumsum(moves, axis=1)
@@ -65,8 +65,8 @@ class LanguageModels(Population[Trained]):
     one.
 
     Args:
-        decay: delta in mean loss + (delta/2) |theta|², by default.
-        steps: of L-BFGS at most; with 0, the weights stay as drawn.
+        decay: the default of delta in the objective, mean loss + (delta/2) |theta|².
+        steps: the largest number of L-BFGS steps; with 0, the weights stay as drawn.
         unseen: whether the claims are measured on held-out documents.
     """
 
@@ -82,7 +82,7 @@ class LanguageModels(Population[Trained]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
-        """Transitions, documents, and a model at a stationary point of their mean loss and the decay."""
+        """Draw transitions and documents, and train a model to a stationary point of mean loss plus decay."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         moves = rng.dirichlet(np.full(TOKENS, 0.7), size=TOKENS)
         x, held = walk(rng, moves, setting["n"]), walk(rng, moves, _HELD)
@@ -137,7 +137,7 @@ class LimitOnDocumentLosses(AbstractGauge):
         return jnp.asarray(np.array([low, law.mean(), high]) / len(new))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """A limit from one half of the held-out documents. It is tested on the other half."""
+        """Compute the limit from one half of the held-out documents, and test it on the other half."""
         losses = problem.task.errors(held_outputs(problem), held_rows(problem)[1])
         own, new = halves(problem)
         limit = np.sort(losses[own])[int(np.ceil((len(own) + 1) * _COVERAGE)) - 1]
@@ -145,9 +145,13 @@ class LimitOnDocumentLosses(AbstractGauge):
 
 
 def left_out(problem: Trained) -> list[Hypothesis]:
-    """The conditions under which leaving a document out is one Newton step from where the model is."""
+    """The conditions under which one Newton step from the weights approximates leaving a document out."""
     decay = Hypothesis(
-        "the decay of the weights", objective_of(problem).decay, ">", 0.0, "without decay nothing determines them"
+        "the decay of the weights",
+        objective_of(problem).decay,
+        ">",
+        0.0,
+        "without decay nothing determines the weights",
     )
     if not bool(decay.holds):
         return [decay]
@@ -159,18 +163,18 @@ def left_out(problem: Trained) -> list[Hypothesis]:
         Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.1,
                    "leaving one of two duplicates out changes nothing"),
         Hypothesis("residual of conjugate gradients", sampled_rows_left_out(problem).residual, "<=", 0.02,
-                   "otherwise the step is not known"),
+                   "otherwise the Newton step is not known"),
     ]  # fmt: skip
 
 
 def _new(problem: Trained) -> int:
-    """For how many documents a prediction is made."""
+    """The number of documents for which a prediction is made."""
     held = 0 if problem.held is None else int(fresh_rows(problem).sum())
     return held or len(problem.x)
 
 
 def _a_token(problem: Trained) -> Float[np.ndarray, " k"]:
-    """Nats a token of the documents that were left out."""
+    """The loss of each left-out document, in nats per token."""
     found = sampled_rows_left_out(problem)
     return found.losses / problem.y[found.rows, 0]
 
@@ -214,13 +218,13 @@ class HeldOutLossFromTrainingDocuments(AbstractGauge):
         return jnp.asarray(mean_limits(losses, _WIDER * (1 / len(losses) + 1 / _new(problem))))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The model on held-out documents that are not duplicates of training documents."""
+        """The loss of the model on held-out documents that are not duplicates of training documents."""
         new = fresh_rows(problem)
         losses = problem.task.errors(held_outputs(problem)[new], held_rows(problem)[1][new])
         return jnp.asarray(mean_limits(losses, 1 / len(losses)))
 
     def trivial(self, problem: Trained) -> Array:
-        """The entropy of the frequencies of tokens, without regard to earlier tokens."""
+        """The entropy of the token frequencies, which ignores earlier tokens."""
         tokens = problem.x[:, 1:]
         return jnp.asarray(stats.entropy(np.bincount(tokens[tokens >= 0])))
 
@@ -234,11 +238,14 @@ class MembershipOfDocuments(AbstractGauge):
     """
 
     title = "Success of a loss attack on documents, predicted by leaving documents out"
-    source = Source("shokri2017membership", note="the attack by the loss; predicted by leaving documents out")
+    source = Source("shokri2017membership", note="the attack by the loss; here predicted by leaving documents out")
     stated = Kind.OWN
     population = LanguageModels()
     relation = Estimate()
-    control = Control("the attack is worse than guessing by as much", lambda area, problem: 1 - area[..., ::-1])
+    control = Control(
+        "the attack is worse than guessing by the same amount",
+        lambda area, problem: 1 - area[..., ::-1],
+    )
     controls = "how well the loss of a document shows whether the model has seen it"
     unexplained = "attacks that see more than one loss, or look for words that occur nowhere else"
     of_losses = True
@@ -262,7 +269,7 @@ class MembershipOfDocuments(AbstractGauge):
         return jnp.asarray([max(area - reach, 0.0), area, min(area + reach, 1.0)])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Losses of the converged copy on training documents against held-out ones that are not duplicates of them."""
+        """Compare losses of the converged copy on training documents and on held-out documents without duplicates."""
         x, y = (part[fresh_rows(problem)] for part in held_rows(problem))
         seen, new = _seen(problem), problem.task.errors(polished_copy(problem).model.outputs(x), y)
         area, of_members, of_others = attack_area(seen, new)
@@ -271,5 +278,5 @@ class MembershipOfDocuments(AbstractGauge):
 
 
 def _seen(problem: Trained) -> Float[np.ndarray, " n"]:
-    """Nats a token of training documents, in the polished copy."""
+    """The loss of each training document in the converged copy, in nats per token."""
     return problem.task.errors(polished_copy(problem).model.outputs(problem.x), problem.y)

@@ -1,4 +1,4 @@
-"""The edge of stability: how sharp the objective may be at the weights where descent at a stated rate has ended.
+"""The edge of stability: how sharp the objective can be where descent at a stated rate has ended.
 
 The theory gives the largest curvature at which full-batch descent is stable. It needs the rate, all rows in every step
 and no momentum. It leaves open why descent raises the sharpness up to this value, and it does not cover batches.
@@ -29,7 +29,7 @@ def sharpness_along(problem: Trained, steps: tuple[int, ...] = _PLACES) -> Float
 
     Args:
         problem: the model with its rows and the rate.
-        steps: after how many, in order; 0 is at the weights.
+        steps: numbers of further steps in increasing order; 0 is at the weights.
     """
     assert problem.rate is not None
     objective, theta, done, found = objective_of(problem), problem.model.theta.astype(float), 0, []
@@ -63,10 +63,10 @@ class SharpnessBelowTheEdge(AbstractGauge):
     control = Control("half of this bound", lambda bound, problem: bound / 2)
     controls = "the sharpness at the weights where descent on all rows at a stated rate has ended"
     unexplained = (
-        "why training raises the sharpness up to this bound; batches and momentum; the error on new rows, about which"
-        " sharpness says nothing"
+        "why training raises the sharpness up to this bound; batches and momentum; the error on new rows, which "
+        "sharpness does not show"
     )
-    trivial = "no sharpness is known without the rate"
+    trivial = "without the rate, no limit on the sharpness is known"
     traced = False
     trials = 200
 
@@ -81,5 +81,5 @@ class SharpnessBelowTheEdge(AbstractGauge):
         return jnp.asarray(_FACTOR * 2 / problem.rate)
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Lanczos' method on the Hessian, at the weights and along a few more steps of descent."""
+        """Apply Lanczos' method to the Hessian at the weights and after a few more steps of descent."""
         return jnp.asarray(sharpness_along(problem).min())

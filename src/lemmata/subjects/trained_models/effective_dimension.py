@@ -1,4 +1,4 @@
-"""Effective dimension: in how many directions the training rows, and not the decay, determine the weights.
+"""Effective dimension: the number of directions in which the training rows, not the decay, determine the weights.
 
 The theory describes the curvature of the objective as a whole. It needs a decay. It does not cover the curvature that
 comes from the curvature of the outputs, or the meaning of the dimension for new rows.
@@ -32,7 +32,7 @@ _SURE = 0.5
 
 
 def decayed(problem: Trained) -> list[Hypothesis]:
-    """That there is a decay.
+    """Return the condition that the weights have a decay.
 
     Args:
         problem: the model with its rows.
@@ -95,11 +95,11 @@ class DimensionFromProducts(AbstractGauge):
         return jnp.minimum(jnp.asarray([low, found.value, high]), most)
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The sum of the leverages of all rows, by Cholesky's factor of the smaller of M and its dual."""
+        """Sum the leverages of all rows, by a Cholesky factor of M or of its dual, whichever is smaller."""
         return jnp.full(3, rows_left_out(problem).dimension)
 
     def trivial(self, problem: Trained) -> Array:
-        """Outputs on all rows, or parameters if these are fewer."""
+        """The number of outputs on all rows, or the number of parameters if it is smaller."""
         return jnp.asarray(float(min(problem.y.size, len(problem.model.theta))))
 
 
@@ -140,7 +140,7 @@ class FewerDimensionsThanByChance(AbstractGauge):
             sure,
             ">=",
             _SURE,
-            "rows of which the model is unsure have curvature",
+            "with a smaller probability, the model is unsure of its rows, and these rows have curvature",
         )
         return [*found, own, *decayed(by_chance(problem))]
 
@@ -148,5 +148,5 @@ class FewerDimensionsThanByChance(AbstractGauge):
         return jnp.asarray(_BELOW * rows_left_out(by_chance(problem)).dimension)
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The sum of the leverages of the model's own rows."""
+        """Sum the leverages of the model's own rows."""
         return jnp.asarray(rows_left_out(problem).dimension)

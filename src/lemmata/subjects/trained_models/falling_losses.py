@@ -31,7 +31,7 @@ def linear(params: dict, x: Array) -> Array:
 
 
 class FallingLosses(Population[Trained]):
-    """Least squares by descent from 0, features of variances j^-fall, and equally spaced checkpoints."""
+    """Least squares by descent from 0 with equally spaced checkpoints, where feature j has the variance j^-fall."""
 
     settings = Space(
         n=Integer(300, 100, 5000, "training rows", corners=(250, 400)),
@@ -62,8 +62,8 @@ class FallingLosses(Population[Trained]):
         return [
             Hypothesis(FACTS["checkpoints"].given, earlier, ">=", 4.0, "the power law has three constants"),
             enough_held_out(held),
-            Hypothesis.unchecked("checkpoint k was written after k times as many steps as the first",
-                                 "a power law in time needs the times"),
+            Hypothesis.unchecked("checkpoint k was written after k times as many steps as the first checkpoint",
+                                 "a power law in time needs to know the time of each checkpoint"),
         ]  # fmt: skip
 
 
@@ -79,7 +79,7 @@ def _losses(problem: Trained, model: AbstractModel) -> Float[np.ndarray, " m"]:
 
 
 def earlier_losses(problem: Trained) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
-    """Times and held-out losses of the last five checkpoints before the model, the first of all at time 1."""
+    """Times and held-out losses of the last five checkpoints before the model. The very first has time 1."""
     count = len(problem.checkpoints)
     times = np.arange(1.0, count + 1)[-_WINDOW:]
     return times, np.array([_losses(problem, model).mean() for model in problem.checkpoints[-_WINDOW:]])
@@ -87,9 +87,9 @@ def earlier_losses(problem: Trained) -> tuple[Float[np.ndarray, " k"], Float[np.
 
 class LossOnTheLawOfCheckpoints(AbstractGauge):
     """Take the mean loss on held-out rows at the k-th of equally spaced checkpoints of a training. Over a few
-    checkpoints it is close to the power law E + A k^-alpha, where E, A and alpha are constants. Fit this law to the
-    five checkpoints before the last model, or to four if there are no more. The residuals give limits of level 0.95. In
-    at least nine of ten trainings, these limits contain the loss of the last model on the same rows.
+    checkpoints this loss is close to the power law E + A k^-alpha, where E, A and alpha are constants. Fit this law to
+    the five checkpoints before the last model, or to four if there are no more. The residuals give limits of level
+    0.95. In at least nine of ten trainings, these limits contain the loss of the last model on the same rows.
     """
 
     title = "Loss of the last model, predicted from its earlier checkpoints"
@@ -133,10 +133,10 @@ class LossOnTheLawOfCheckpoints(AbstractGauge):
         return jnp.asarray([low, np.clip(np.sqrt(low * high), low, high), high])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The model on held-out rows that are not duplicates of training rows."""
+        """The loss of the model on held-out rows that are not duplicates of training rows."""
         losses = _losses(problem, problem.model)
         return jnp.asarray(mean_limits(losses, 1 / len(losses)))
 
     def trivial(self, problem: Trained) -> Array:
-        """The loss at the checkpoint before."""
+        """The loss at the previous checkpoint."""
         return jnp.asarray(_losses(problem, problem.checkpoints[-1]).mean())

@@ -1,8 +1,7 @@
-"""Grokking: what a model that has only memorised its rows will reach, if no step without a row can be small.
+"""Grokking: which error a model that has only memorised its rows will reach, if removing a row has a large effect.
 
-The theory is about a training that goes on after its rows are right, and that learns other features on its way. It
-predicts the later error. It needs a checkpoint that has memorised the rows, and a decay. It leaves open when the
-features appear.
+The theory covers a training that goes on after its rows are right, and learns other features then. It predicts the
+later error. It needs a checkpoint that has memorised the rows, and a decay. It leaves open when the features appear.
 """
 
 import functools
@@ -33,13 +32,13 @@ _CHANGED = 0.1
 
 
 def refitted(problem: Trained) -> Int[np.ndarray, " k"]:
-    """Places of 32 random training rows. A copy descends without each of them."""
+    """The positions of 32 random training rows. For each of them, a copy descends without it."""
     return np.sort(np.random.default_rng([problem.seed, 23]).permutation(len(problem.x))[:_ROWS])
 
 
 @functools.lru_cache(maxsize=1)
 def errors_of_refits(early: Trained) -> Float[np.ndarray, " k"]:
-    """Whether each of some rows is wrong in the copy that has descended, from the polished one, without it.
+    """Whether each sampled row is wrong in a copy of the model that has descended without this row.
 
     Args:
         early: a checkpoint with its rows.
@@ -60,13 +59,15 @@ class LaterErrorFromRefittedRows(AbstractGauge):
     descent from the stationary point without this row. Let e be the share of these 32 rows that are then wrong, and let
     c be the error of always predicting the most frequent class. This share counts as if it came from 32/(1 + (32/n)
     e/c) independent rows, and implies a beta-binomial distribution for new rows. In at least nine of ten trainings, the
-    central 97 % of this distribution contain the error of the last model on rows that it has not seen. One Newton step
-    per row gives the same result if leverages are small. If the network has learned features, leverages are not small,
-    and the predicted error is too small.
+    central 97 % of this distribution contain the error of the last model on rows that it has not seen. If leverages
+    are small, one Newton step per row gives the same result. If the network has learned features, leverages are not
+    small, and Newton steps predict too small an error.
     """
 
     title = "Later held-out error, predicted by descents without single rows"
-    source = Source("power2022grokking", note="generalisation long after the rows are right; predicted by refits")
+    source = Source(
+        "power2022grokking", note=("generalisation long after the training rows are right; here predicted by refits")
+    )
     stated = Kind.OWN
     population = GrokkingModels()
     relation = Estimate()
@@ -104,7 +105,7 @@ class LaterErrorFromRefittedRows(AbstractGauge):
             Hypothesis("residual of the converged copy of the checkpoint", polished_copy(early).residual, "<=",
                        _RESIDUAL, "descents without a row start there"),
             Hypothesis("share of predictions on training rows that differ in the converged copy", changed, "<=",
-                       _CHANGED, "otherwise its training rows are no longer right"),
+                       _CHANGED, "otherwise the copy no longer predicts its training rows correctly"),
             Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.01,
                        "leaving one of two duplicates out changes nothing"),
         ]  # fmt: skip
@@ -118,9 +119,9 @@ class LaterErrorFromRefittedRows(AbstractGauge):
         return jnp.asarray(predicted_share(float(wrong.mean() * rows), rows, new, self.level))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The last model on held-out rows that are not duplicates of training rows."""
+        """The error of the last model on held-out rows that are not duplicates of training rows."""
         return LaterErrorFromMemorisingCheckpoint().measure(problem, key)
 
     def trivial(self, problem: Trained) -> Array:
-        """The share that always guessing the most frequent class gets wrong."""
+        """The error of always guessing the most frequent class."""
         return jnp.asarray(1 - problem.y.mean(0).max())

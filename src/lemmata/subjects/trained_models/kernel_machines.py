@@ -2,7 +2,7 @@
 
 The theory predicts the error of a kernel machine, at the start and at the trained weights. It needs few rows. For the
 kernel at the start it also needs the parameters that training began with. It leaves open by how much the model differs
-from the machine.
+from the kernel machine.
 """
 
 from collections.abc import Callable
@@ -36,9 +36,10 @@ _TIED = 0.97  # the central 95 % held 96 % of 738 numbers, of small samples fewe
 
 
 def few_rows(problem: Trained) -> list[Hypothesis]:
-    """The condition that a kernel of all pairs fits into memory, and that no duplicate of a left-out row remains."""
+    """The conditions that a kernel of all pairs fits into memory and that few rows have duplicates."""
     return [
-        Hypothesis("training rows", float(len(problem.x)), "<=", float(MOST_ROWS), "the kernel has all pairs of rows"),
+        Hypothesis("training rows", float(len(problem.x)), "<=", float(MOST_ROWS),
+            "the kernel stores all pairs of rows"),
         Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.01,
                    "leaving one of two duplicates out changes nothing"),
     ]  # fmt: skip
@@ -55,7 +56,7 @@ def _bytes(problem: Trained) -> int:
 
 
 def from_left_out(problem: Trained, outputs: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "3"]:
-    """The error on new rows as predicted from outputs at rows left out.
+    """Predict the error on new rows from the outputs at left-out rows.
 
     The kernel is symmetric in two rows. Therefore, if only noise is learned, the errors of n left-out rows carry the
     information of n/2 independent rows (see `ClassesByChanceAreGuessed`), and n/2 rows are counted.
@@ -69,7 +70,7 @@ def from_left_out(problem: Trained, outputs: Float[np.ndarray, "n C"]) -> Float[
 
 
 def on_new_rows(problem: Trained, machine: KernelMachine) -> Float[np.ndarray, "3"]:
-    """The machine's error on held-out rows that are not duplicates of training rows."""
+    """The kernel machine's error on held-out rows that are not duplicates of training rows."""
     new = fresh_rows(problem)
     wrong = problem.task.errors(machine.outputs[new], held_rows(problem)[1][new])
     if not problem.task.is_classification:
@@ -92,7 +93,9 @@ class ErrorOfTheStartKernel(AbstractGauge):
     """
 
     title = "Error of the tangent kernel at the start, predicted by leaving rows out"
-    source = Source("jacot2018", note="the kernel; its own error by leaving out, which is exact for ridge regression")
+    source = Source(
+        "jacot2018", note=("the kernel; here its error by leaving rows out, which is exact for ridge regression")
+    )
     stated = Kind.OWN
     population = TrainedNetworks(steps=5)
     relation = Estimate()
@@ -120,7 +123,7 @@ class ErrorOfTheStartKernel(AbstractGauge):
         return jnp.asarray(on_new_rows(problem, start_kernel(problem)))
 
     def trivial(self, problem: Trained) -> Array:
-        """The share of rows that are wrong if the most frequent class is always guessed. For values, their variance."""
+        """The error of always guessing the most frequent class. For real-valued targets, their variance."""
         return HeldOutErrorFromTrainingRows().trivial(problem)
 
 
@@ -145,11 +148,11 @@ class EndKernelKnowsItsRows(Claim[Trained]):
     trivial = 1.0  # a share is at most 1
 
     def predict(self, problem: Trained) -> Array:
-        """From the kernel machine on held-out rows."""
+        """Bound by the error of the kernel machine on held-out rows."""
         return jnp.asarray(on_new_rows(problem, end_kernel(problem))[1])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The share of training rows that is called wrong when it is left out."""
+        """The share of training rows that the kernel machine predicts wrongly when they are left out."""
         return jnp.asarray(from_left_out(problem, end_kernel(problem).left_out)[1])
 
 
@@ -192,5 +195,5 @@ class ErrorOfTheEndKernel(AbstractGauge):
         return jnp.asarray(on_new_rows(problem, end_kernel(problem)))
 
     def trivial(self, problem: Trained) -> Array:
-        """The share of rows that are wrong if the most frequent class is always guessed. For values, their variance."""
+        """The error of always guessing the most frequent class. For real-valued targets, their variance."""
         return HeldOutErrorFromTrainingRows().trivial(problem)

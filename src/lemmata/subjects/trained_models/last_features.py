@@ -1,7 +1,7 @@
 """Last features: how training gathers them by class and into few directions, compared with the features at the start.
 
 The theory describes the inputs of the readout. It needs the start, which gives the null value, and classes that were
-learned. It leaves open the error on new rows, about which neither number says anything.
+learned. Neither number shows the error on new rows.
 """
 
 import functools
@@ -35,8 +35,8 @@ def spread_within(features: Float[np.ndarray, "n h"], y: Float[np.ndarray, "n C"
     from their own mean.
 
     Args:
-        features: of rows.
-        y: their classes, one-hot.
+        features: the features of the rows.
+        y: the classes of the rows, one-hot.
     """
     known = y[:, y.sum(0) > 0]
     means = (known.T @ features) / known.sum(0)[:, None]
@@ -49,7 +49,7 @@ def directions(features: Float[np.ndarray, "n h"]) -> float:
     """The participation ratio (sum_j s_j)² / sum_j s_j² of the eigenvalues s of the features' covariance.
 
     Args:
-        features: of rows.
+        features: the features of the rows.
     """
     own = np.linalg.svd(features - features.mean(0), compute_uv=False) ** 2
     return float(own.sum() ** 2 / max(float((own**2).sum()), 1e-300))
@@ -68,7 +68,7 @@ def both_features(problem: Trained) -> tuple[Float[np.ndarray, "n h"], Float[np.
 
 
 class AbstractLastFeatures(AbstractGauge):
-    """A statement about the last features, compared with those of the start."""
+    """A statement about the last features, compared with the last features at the start."""
 
     stated = Kind.OWN
     population = _NETWORKS
@@ -92,10 +92,14 @@ def learned_features(problem: Trained) -> list[Hypothesis]:
         problem.task.errors(training_outputs(problem), problem.y).mean() / max(1 - problem.y.mean(0).max(), 1e-300)
     )
     learned = Hypothesis(
-        "error on training rows, over that of guessing", error, "<=", _LEARNED, "otherwise the classes were not learned"
+        "error on training rows, divided by the error of guessing",
+        error,
+        "<=",
+        _LEARNED,
+        "otherwise the classes were not learned",
     )
     seen = both_features(problem)
-    name = f"a last matrix of 2 to {_MOST} features that training has changed"
+    name = f"the model has a last matrix of 2 to {_MOST} features, which training has changed"
     changed = seen is not None and not np.allclose(seen[0], seen[1], rtol=1e-6)
     return [
         *found,
@@ -118,7 +122,7 @@ class FeaturesGatherByClass(AbstractLastFeatures):
     """
 
     title = "An upper bound on the spread of the last features within classes"
-    source = Source("papyan2020collapse", note="the collapse of features within classes; here against the start")
+    source = Source("papyan2020collapse", note="the collapse of features within classes; here compared with the start")
     control = Control("at most three tenths of its value at the start", lambda bound, problem: bound / 3)
     controls = "how much training gathers the last features by class"
     trivial = "the spread at the start is itself the null value"
@@ -130,12 +134,12 @@ class FeaturesGatherByClass(AbstractLastFeatures):
         return jnp.asarray(_GATHERED * spread_within(_features(problem)[0], problem.y))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The features of the trained weights."""
+        """Measure the features of the trained weights."""
         return jnp.asarray(spread_within(_features(problem)[1], problem.y))
 
 
 class DecayedNetworks(Population[Trained]):
-    """Trained networks with a decay at which last features turn to few directions. None of their classes is random."""
+    """Networks trained on non-random classes, with a decay at which the last features vary in few directions."""
 
     def settings(self) -> Space:
         variables = {name: own for name, own in _NETWORKS.settings().variables.items() if name != "noise"}
@@ -159,7 +163,7 @@ class FeaturesFillFewerDirections(AbstractLastFeatures):
 
     title = "An upper bound on the number of directions of the last features"
     population = DecayedNetworks()
-    source = Source("papyan2020collapse", note="means of classes span few directions; here against the start")
+    source = Source("papyan2020collapse", note="the class means span few directions; here compared with the start")
     control = Control("at most half of this bound", lambda bound, problem: bound / 2)
     controls = "in how many directions the last features vary"
     trivial = "the number of directions at the start is itself the null value"
@@ -173,5 +177,5 @@ class FeaturesFillFewerDirections(AbstractLastFeatures):
         return jnp.asarray(_FEWER * directions(_features(problem)[0]))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The features of the trained weights."""
+        """Measure the features of the trained weights."""
         return jnp.asarray(directions(_features(problem)[1]))

@@ -1,4 +1,4 @@
-"""The last layer: the errors if rows are left out of the readout alone.
+"""The last layer: the error that leaving rows out of the readout alone predicts.
 
 Leaving rows out of the readout does not predict the error on new rows, because the features have seen the row that is
 left out. The claims show this, and how leaving rows out of all layers repairs it. They need a readout in which the
@@ -24,7 +24,7 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"
 
 
 def from_the_last_layer(problem: Trained) -> Array:
-    """The effect of leaving rows out of the readout alone, stated for new rows."""
+    """Predict the error on new rows by leaving rows out of the readout alone."""
     readout = part_of(polished_copy(problem).model, linear_parameters(problem))
     found = leave_one_out(readout, problem.x, problem.y, problem.task, objective_of(problem).decay)
     return jnp.asarray(from_left_out(problem, found.outputs))
@@ -33,9 +33,15 @@ def from_the_last_layer(problem: Trained) -> Array:
 def _rests_on(problem: Trained) -> list[Hypothesis]:
     share = float(linear_parameters(problem).mean())
     readout = Hypothesis(
-        "share of parameters in which the outputs are linear", share, ">", 0.0, "this share is the readout"
+        "share of parameters in which the outputs are linear (the readout)",
+        share,
+        ">",
+        0.0,
+        "the model needs a readout in which its outputs are linear",
     )
-    below = Hypothesis("this share, for a network", share, "<", 1.0, "a network has features below the readout")
+    below = Hypothesis(
+        "share of parameters in the readout", share, "<", 1.0, "a network has features below the readout"
+    )
     found = [readout, below]
     return [*found, *stationary(problem)] if all(bool(own.holds) for own in found) else found
 
@@ -63,12 +69,12 @@ class LastLayerKnowsItsRows(Claim[Trained]):
         return _rests_on(problem)
 
     def predict(self, problem: Trained) -> Array:
-        """From the network on held-out rows."""
+        """Bound by the error of the network on held-out rows."""
         wrong = problem.task.errors(held_outputs(problem), held_rows(problem)[1])
         return jnp.asarray(wrong.mean() / 10)
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The share of training rows that is called wrong when it is left out of the readout."""
+        """The share of training rows that are predicted wrongly when they are left out of the readout."""
         return from_the_last_layer(problem)[1]
 
 
@@ -98,9 +104,9 @@ class LeavingOutOfAllLayers(Claim[Trained]):
         return jnp.asarray(from_left_out(problem, rows_left_out(problem).outputs))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The network on held-out rows."""
+        """The error of the network on held-out rows."""
         return HeldOutErrorFromTrainingRows().measure(problem, key)
 
     def trivial(self, problem: Trained) -> Array:
-        """The share that always guessing the most frequent class gets wrong."""
+        """The error of always guessing the most frequent class."""
         return HeldOutErrorFromTrainingRows().trivial(problem)

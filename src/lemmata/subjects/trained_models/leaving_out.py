@@ -25,18 +25,18 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"
 
 _LEVEL = 0.95
 LIMITS = f"{100 * _LEVEL:g} % limits"
-"""The meaning of the ends of a measured share or mean."""
+"""What the ends of a measured share or mean are."""
 
 
 def predicted_share(
     count: float, n: float, m: int, level: float = _LEVEL, unsettled: float = 0.0
 ) -> Float[np.ndarray, "3"]:
-    """Low end, value and high end of the share that will be seen among m new rows if `count` of n had it.
+    """Predict the share among m new rows if `count` of n rows had the property: low end, value and high end.
 
-    The distribution of the new count under Jeffreys' prior is beta-binomial. Its quantiles contain the count with about
-    the stated probability, which includes the chance in both samples. Another model may differ on the share `unsettled`
-    of new rows. A whole number is then added to the count. It is at most the number of these rows, and uniform between
-    its two ends if it is unknown which model is right on them.
+    The distribution of the new count under Jeffreys' prior is beta-binomial. Its quantiles contain the count with
+    about the stated probability, because the distribution includes the chance in both samples. Another model may
+    differ on the share `unsettled` of new rows. The count is then shifted by a whole number of at most the number of
+    these rows. The shift is uniform if it is unknown which model is right on them.
     """
     law, most = stats.betabinom(m, count + 0.5, n - count + 0.5), round(unsettled * m)
     # P(count + u <= k) is the mean of P(count <= j) over the window k - most <= j <= k + most; law.cdf would add these
@@ -51,36 +51,36 @@ def predicted_share(
 
 
 def mean_limits(values: Float[np.ndarray, " n"], inverse_rows: float, level: float = _LEVEL) -> Float[np.ndarray, "3"]:
-    """A mean of nonnegative values with normal limits, of variance s² (1/n + 1/m).
+    """Return the mean of n nonnegative values with normal limits, from the variance s² (1/n + 1/m).
 
-    Here m new rows have their own variance.
+    Here s² is the variance of the values, and m is the number of new rows.
 
     Args:
-        values: one a row.
-        inverse_rows: the factor of s².
-        level: that the limits are declared to have.
+        values: one value for each row.
+        inverse_rows: the factor of s², for example 1/n + 1/m.
+        level: the stated level of the limits.
     """
     mean, reach = values.mean(), stats.norm.ppf((1 + level) / 2) * values.std(ddof=1) * np.sqrt(inverse_rows)
     return np.array([max(mean - reach, 0.0), mean, mean + reach])
 
 
 def measured_share(count: int, n: int, level: float = _LEVEL) -> Float[np.ndarray, "3"]:
-    """A share with Clopper and Pearson's limits."""
+    """Return a share with its Clopper-Pearson limits."""
     low, high = share_interval(float(count), float(n - count), level)
     return np.array([low, count / n, high])
 
 
 def independent_rows(n: int, error: float, chance: float) -> float:
-    """How many independent rows n errors of rows left out are worth: n / (1 + error/chance), and at least n/2.
+    """Return how many independent rows the errors at n left-out rows are worth: n / (1 + error/chance), at least n/2.
 
-    The dependence of i on j equals that of j on i. If classes are guessed, each error is a sum over other rows of
-    effects that both rows share, and the sum over ordered pairs has twice the variance of independent ones. If no row
-    is guessed, no effects are shared.
+    The error at row i depends on row j as much as the error at j depends on i. If classes are guessed, each error is a
+    sum over other rows of effects that both rows share. The sum over ordered pairs then has twice the variance of
+    independent errors. If classes are not guessed, rows share no effects.
 
     Args:
-        n: rows.
-        error: their share that is wrong.
-        chance: that share if classes are guessed.
+        n: the number of left-out rows.
+        error: the share of these rows that is wrong.
+        chance: the wrong share if classes are guessed.
     """
     return n / (1 + min(error / chance, 1.0)) if chance > 0 else float(n)
 
@@ -91,9 +91,7 @@ def _guessing(problem: Trained) -> float:
 
 
 def _unseen(problem: Trained) -> int:
-    """The number of rows for the prediction. It is the number of held-out rows without duplicates, or else of training
-    rows.
-    """
+    """The number of new rows to predict for: of held-out rows without duplicates, or else of training rows."""
     held = 0 if problem.held is None else int(fresh_rows(problem).sum())
     return held or len(problem.x)
 
@@ -155,7 +153,7 @@ class HeldOutErrorFromTrainingRows(AbstractGauge):
         )
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The model on held-out rows that are not duplicates of training rows."""
+        """The error of the model on held-out rows that are not duplicates of training rows."""
         new = fresh_rows(problem)
         wrong = problem.task.errors(held_outputs(problem)[new], held_rows(problem)[1][new])
         if not problem.task.is_classification:
@@ -163,18 +161,18 @@ class HeldOutErrorFromTrainingRows(AbstractGauge):
         return jnp.asarray(measured_share(int(wrong.sum()), len(wrong)))
 
     def trivial(self, problem: Trained) -> Array:
-        """The share that always guessing the most frequent class gets wrong; for values, their variance."""
+        """The error of always guessing the most frequent class; for real-valued targets, their variance."""
         if not problem.task.is_classification:
             return jnp.asarray(problem.y.var(0).sum())
         return jnp.asarray(_guessing(problem))
 
 
 def attack_area(members: Float[np.ndarray, " n"], others: Float[np.ndarray, " m"]) -> tuple[float, float, float]:
-    """The area under the curve of an attack that calls rows of small loss members, and the variances of its two means.
+    """Return the ROC area of an attack that calls rows of small loss members, and the variances of its two means.
 
     Args:
         members: losses of rows that the model has seen.
-        others: losses of rows that it has not.
+        others: losses of rows that the model has not seen.
     """
     both = np.concatenate([members, others])
     place = stats.rankdata(both)
@@ -193,7 +191,7 @@ class MembershipFromTrainingRows(AbstractGauge):
     """
 
     title = "Success of a loss-based membership attack, predicted from training rows"
-    source = Source("shokri2017membership", note="the attack by the loss; predicted by leaving rows out")
+    source = Source("shokri2017membership", note="the attack by the loss; here predicted by leaving rows out")
     stated = Kind.OWN
     population = TrainedNetworks()
     relation = Estimate()
@@ -226,7 +224,7 @@ class MembershipFromTrainingRows(AbstractGauge):
         return jnp.asarray([max(area - reach, 0.0), area, min(area + reach, 1.0)])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Losses of the converged copy on training rows against held-out ones that are not duplicates of them."""
+        """Compare losses of the converged copy on training rows and on held-out rows that are not duplicates."""
         model, task = polished_copy(problem).model, problem.task
         x, y = (part[fresh_rows(problem)] for part in held_rows(problem))
         seen, new = task.losses(model.outputs(problem.x), problem.y), task.losses(model.outputs(x), y)

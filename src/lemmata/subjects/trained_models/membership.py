@@ -1,7 +1,8 @@
-"""Membership: how many training rows are found by an attack that is hardly ever wrong about other rows.
+"""Membership: how many training rows an attack finds that hardly ever calls other rows members.
 
-The theory predicts how well the loss of a row shows membership at a false positive rate of 1 %. There, the area under
-the ROC curve has little meaning. It needs a stationary point of a known objective. It does not cover stronger attacks.
+The theory predicts how well the loss of a row shows membership at a false positive rate of 1 %. At this rate, the area
+under the ROC curve has little meaning. The theory needs a stationary point of a known objective. It does not cover
+stronger attacks.
 """
 
 import jax.numpy as jnp
@@ -27,20 +28,21 @@ _LEVEL = 0.97
 
 
 def allowed(new: int) -> int:
-    """How many of `new` unseen rows the attack may call members: 1 %, and at least one."""
+    """The number of `new` unseen rows that the attack may call members: 1 % of them, and at least one."""
     return max(int(_RATE * new), 1)
 
 
 def found_members(seen: Float[np.ndarray, " n"], left_out: Float[np.ndarray, " n"], new: int) -> Float[np.ndarray, "3"]:
-    """Low end, value and high end of the share of members found at the threshold that `new` unseen rows will set.
+    """Predict the share of members found at the threshold that `new` unseen rows set: low end, value and high end.
 
     The k-th smallest of m exchangeable losses is a beta(k, m - k + 1) quantile of their distribution. So the number of
-    n other losses below it is beta-binomial. Its quantiles are places among the losses of rows left out.
+    n other losses below this quantile is beta-binomial. The quantiles of this number are ranks among the losses of
+    left-out rows.
 
     Args:
         seen: losses of training rows.
         left_out: losses of the same rows in models that have not seen them.
-        new: how many rows set the threshold.
+        new: the number of unseen rows that set the threshold.
     """
     n, k = len(seen), allowed(new)
     law = stats.betabinom(n, k, new - k + 1)
@@ -65,7 +67,7 @@ class MembersFoundAtOnePercent(AbstractGauge):
 
     title = "Share of training rows that a loss attack finds at 1 % false positives"
     source = Source(
-        "shokri2017membership", note="the attack by the loss at few false positives; predicted by leaving out"
+        "shokri2017membership", note="the attack by the loss at few false positives; here predicted by leaving rows out"
     )
     stated = Kind.OWN
     population = TrainedNetworks(rows=150, decay=0.003, hidden=8, widths=(4, 12), held=1000)
@@ -94,7 +96,7 @@ class MembersFoundAtOnePercent(AbstractGauge):
         return jnp.asarray(found_members(seen, left_out, new or len(seen)))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Losses of the converged copy, on training rows and on held-out rows without duplicates, with exact limits."""
+        """Find training rows by their losses in the converged copy, against held-out rows without duplicates."""
         model, task = polished_copy(problem).model, problem.task
         x, y = (part[fresh_rows(problem)] for part in held_rows(problem))
         seen, new = task.losses(model.outputs(problem.x), problem.y), task.losses(model.outputs(x), y)

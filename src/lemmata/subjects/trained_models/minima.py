@@ -1,4 +1,4 @@
-"""Minima: whether the weights are at a minimum, which Laplace's approximation needs, and how to leave rows out there.
+"""Minima: whether the weights are at a minimum, as Laplace's approximation needs, and how to leave rows out there.
 
 The theory describes the curvature where training ends. It needs a decay, and a copy of the model at a stationary point.
 It leaves open which of the minima training found, and what the curvature says about new rows.
@@ -31,7 +31,7 @@ _VECTORS = 6
 
 @functools.lru_cache(maxsize=1)  # hypotheses and measurement ask for the same
 def lowest(problem: Trained) -> SmallestCurvature:
-    """The smallest eigenvalue of the Hessian of the objective at the polished copy."""
+    """The smallest eigenvalue of the Hessian of the objective at the converged copy."""
     objective = dataclasses.replace(objective_of(problem), model=polished_copy(problem).model)
     return smallest_curvature(objective, _NEAR * objective.decay, seed=problem.seed)
 
@@ -39,19 +39,21 @@ def lowest(problem: Trained) -> SmallestCurvature:
 class DecayOutweighsNegativeCurvature(AbstractGauge):
     """Start L-BFGS from the weights of a trained model, on the mean loss plus (delta/2) |theta|², where theta are the
     parameters and delta is the decay. At the point where L-BFGS ends, all eigenvalues of the Hessian of this objective
-    are at least 0. So the loss alone may have negative curvature, but not below -delta. Laplace's approximation, and
-    with it the use of the Gauss-Newton curvature, needs this. Let lambda be the smallest eigenvalue of the Hessian of
+    are at least 0. So the loss alone may have negative curvature, but not below -delta. Laplace's approximation needs
+    this, and so does the use of the Gauss-Newton curvature. Let lambda be the smallest eigenvalue of the Hessian of
     the loss. In at least nine of ten models, -lambda/delta is at most 1.
     """
 
     title = "The negative curvature of the loss is at most the decay"
-    source = Source("mackay1992evidence", note="the minimum around which one approximates; here of a converged copy")
+    source = Source(
+        "mackay1992evidence", note=("the minimum at which Laplace's approximation is made; here for a converged copy")
+    )
     stated = Kind.OWN
     population = TrainedNetworks(unseen=False, widths=(4, 12))
     relation = AtMost(delta=0.1)
     control = Control("at most half of the decay", lambda share, problem: share / 2)
     controls = "whether the converged copy of the model is at a minimum, by which margin, and not at a saddle"
-    unexplained = "weights that stopped early, which are not at a minimum; other minima"
+    unexplained = "weights of a training that stopped early, which are not at a minimum; other minima"
     trivial = "the curvature of a loss may be anything"
     traced = False
     predict = 1.0
@@ -71,7 +73,7 @@ class DecayOutweighsNegativeCurvature(AbstractGauge):
         ]
         if bool(found[-1].holds):
             residual = polished_copy(problem).residual
-            why = "a stationary point is needed; if units have kinks, descent ends before it"
+            why = "a stationary point is needed; if units have kinks, descent ends before it reaches one"
             found.append(Hypothesis("residual of the converged copy", residual, "<=", _AT_REST, why))
         if bool(found[-1].holds):
             residual = lowest(problem).residual / decay
@@ -80,12 +82,12 @@ class DecayOutweighsNegativeCurvature(AbstractGauge):
         return found
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Lanczos' method from products with the Hessian, at the converged copy."""
+        """Apply Lanczos' method to products with the Hessian, at the converged copy."""
         return jnp.asarray(1 - lowest(problem).value / objective_of(problem).decay)
 
 
 class AbstractCurvatureOfLeavingOut(Claim[Trained]):
-    """Leaving rows out of networks with a small decay, with several kinds of curvature."""
+    """A statement about leaving rows out of networks with a small decay, for one kind of curvature."""
 
     stated = Kind.OWN
     population = TrainedNetworks(hidden=12, decay=0.001, noise=0.3, rows=80, widths=(8, 16))
@@ -99,11 +101,11 @@ class AbstractCurvatureOfLeavingOut(Claim[Trained]):
         return stationary(problem)
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The model on held-out rows that are not duplicates of training rows."""
+        """The error of the model on held-out rows that are not duplicates of training rows."""
         return HeldOutErrorFromTrainingRows().measure(problem, key)
 
     def trivial(self, problem: Trained) -> Array:
-        """The share that always guessing the most frequent class gets wrong."""
+        """The error of always guessing the most frequent class."""
         return HeldOutErrorFromTrainingRows().trivial(problem)
 
 
@@ -119,7 +121,7 @@ class LeavingOutByGaussNewton(AbstractCurvatureOfLeavingOut):
 
     title = "Held-out error with a small decay, predicted with the Gauss-Newton curvature"
     source = Source("rad2020alo", note="the step with the curvature of Gauss and Newton")
-    unexplained = "what the Hessian would predict instead, which also has the curvature of the outputs"
+    unexplained = "what the full Hessian, which includes the curvature of the outputs, would predict instead"
 
     def predict(self, problem: Trained) -> Array:
         found = leave_one_out(

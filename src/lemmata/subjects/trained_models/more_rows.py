@@ -1,7 +1,7 @@
-"""More rows: the error that the same training would reach with more rows than there are.
+"""More rows: the error that the same training would reach with more training rows.
 
-The theory predicts how much it helps to collect more rows. It needs a program that trains afresh, and continues the
-errors of models on fewer rows by a learning curve. It does not cover curves that differ from those from which it was
+The theory predicts how much it helps to collect more rows. It needs a program that trains afresh, and extrapolates the
+errors of models on fewer rows. It does not cover learning curves unlike those from which the extrapolation was
 learned.
 """
 
@@ -36,12 +36,12 @@ _QUANTILES = np.linspace(0.0025, 0.9975, 200)
 
 @dataclasses.dataclass(frozen=True)
 class Curve:
-    """Errors on the remaining rows of refits on some of the training rows.
+    """The errors of models that are trained on some of the training rows, measured on the other training rows.
 
     Args:
         sizes: numbers of rows.
-        errors: mean shares of wrong classes; half a row is added to wrong and to right ones.
-        se: their standard errors, of the available rows and of the refits.
+        errors: mean shares of wrong classes; half a row is added to the wrong rows and to the right rows.
+        se: standard errors of the errors, from the choice of rows and of refits.
     """
 
     sizes: Int[np.ndarray, " s"]
@@ -50,10 +50,11 @@ class Curve:
 
 
 def curve_of(problem: Trained) -> Curve:
-    """Errors of the program's models on a quarter, half and three quarters of the training rows.
+    """Measure the errors of models that the program trains on a quarter, half and three quarters of the training rows.
 
     The rows are divided into four folds. Each run of neighbouring folds, in a circle, is used once for training, and
-    the other folds are scored. Opposite runs of two are each other's complement, and only two of the four are taken.
+    the other folds are scored. A run of two folds and the opposite run are complements, so only two of the four such
+    runs are used.
     """
     n, refits, found = len(problem.x), refits_of(problem), []
     folds = np.array_split(np.random.default_rng([problem.seed, 16]).permutation(n), _FOLDS)
@@ -73,23 +74,21 @@ def curve_of(problem: Trained) -> Curve:
 
 
 def added_rows(problem: Trained) -> int:
-    """The number of held-out rows that join the training rows: half of the held-out rows, but not more than the
-    training rows.
-    """
+    """The number of held-out rows that join the training rows: half of them, at most as many as the training rows."""
     n = len(problem.x)
     return n if problem.held is None else min(n, int(fresh_rows(problem).sum()) // 2)
 
 
 def forecast_share(curve: Curve, rows: int, scored: int, trivial: float) -> Float[np.ndarray, "3"]:
-    """Low end, median and high end of the share of wrong classes among `scored` new rows, at a number of rows.
+    """Forecast the share of wrong classes among `scored` new rows: low end, median and high end.
 
-    The quantiles of the forecast of the mean error, each with the binomial law of the rows that score it.
+    The quantiles come from the forecast of the mean error and the binomial distribution of the scored rows.
 
     Args:
-        curve: what was measured.
+        curve: the measured learning curve.
         rows: number of training rows.
-        scored: rows that the error is measured on.
-        trivial: the share that the most frequent class gets wrong.
+        scored: the number of rows on which the error is measured.
+        trivial: the error of always guessing the most frequent class.
     """
     end = curve.errors[-1]
     shared = float(np.sqrt((1 - end) / (end * 4 / 3 * curve.sizes[-1])))
@@ -138,7 +137,7 @@ class ErrorWithMoreRows(AbstractGauge):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         n = len(problem.x)
-        factor, why = 1 + added_rows(problem) / n, "otherwise nothing is learned about more rows"
+        factor, why = 1 + added_rows(problem) / n, "otherwise the test shows nothing about more rows"
         return [
             *trainable(problem),
             Hypothesis(
@@ -155,10 +154,10 @@ class ErrorWithMoreRows(AbstractGauge):
         return jnp.asarray(forecast_share(curve_of(problem), rows, scored, trivial))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Models trained again on the training rows and half of the held-out rows, and tested on the other half."""
+        """Train models again on the training rows and half of the held-out rows, and test them on the other half."""
         wrong = wider_errors(problem)
         return jnp.asarray(measured_share(int(wrong.sum()), len(wrong)))
 
     def trivial(self, problem: Trained) -> Array:
-        """The share that always guessing the most frequent class gets wrong."""
+        """The error of always guessing the most frequent class."""
         return jnp.asarray(1 - problem.y.mean(0).max())

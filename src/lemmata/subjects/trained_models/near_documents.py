@@ -1,4 +1,4 @@
-"""Near duplicates of documents: how similar a document and an edited copy stay, and that no such pair is missed.
+"""Near duplicates of documents: how similar an edited copy is, and why the search misses no such pair.
 
 The theory decides which documents count as duplicates of each other. It only needs the tokens. It does not cover
 documents that say the same in other words.
@@ -22,7 +22,7 @@ _LONGEST_EDIT = 6
 
 @dataclasses.dataclass(frozen=True)
 class Edited:
-    """Documents, each in row 2 i with its copy in row 2 i + 1, and how many tokens of copy i were replaced."""
+    """Documents in rows 2 i, their copies in rows 2 i + 1, and the number of replaced tokens of each copy."""
 
     documents: Int[np.ndarray, "m T"]
     replaced: Int[np.ndarray, " n"]
@@ -40,7 +40,7 @@ class EditedDocuments(Population[Edited]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Edited:
-        """Documents, and places where their copies differ."""
+        """Draw documents, and the places where their copies differ."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         n, length = setting["n"], setting["length"]
         documents = rng.integers(0, setting["vocabulary"], (n, length))
@@ -70,7 +70,7 @@ class SimilarityOfAnEditedCopy(Claim[Edited]):
     stated = Kind.OWN
     population = EditedDocuments()
     relation = AtLeast()
-    control = Control("a replaced token costs half as much", lambda kept, problem: _kept(problem, 0.5))
+    control = Control("a replaced token changes half as many shingles", lambda kept, problem: _kept(problem, 0.5))
     controls = "how many edits a near duplicate may have and still be found"
     unexplained = "tokens that were moved, added or left out; the same content in other words"
     traced = False
@@ -79,7 +79,7 @@ class SimilarityOfAnEditedCopy(Claim[Edited]):
         return _kept(problem, 1.0)
 
     def measure(self, problem: Edited, key: Key[Array, ""]) -> Array:
-        """Both sets of shingles, compared."""
+        """Compare the two sets of shingles."""
         rows = problem.documents.reshape(-1, 2, problem.documents.shape[1])
         return jnp.asarray([similarity(shingles(a), shingles(b)) for a, b in rows])
 
@@ -89,19 +89,19 @@ class SimilarityOfAnEditedCopy(Claim[Edited]):
 
 
 def _kept(problem: Edited, weight: float) -> Array:
-    """The bound for each document, as if a replaced token counted `weight` times."""
+    """Return the bound for each document; each replaced token counts `weight` times."""
     counts = [_shingled(row) for row in problem.documents[::2]]
     pairs = zip(counts, problem.replaced.tolist(), strict=True)
     return jnp.asarray([kept_by_replacing(count, weight * replaced) for count, replaced in pairs])
 
 
 def _shingled(row: np.ndarray) -> int:
-    """How many different tuples of five tokens in a row there are."""
+    """Count the different tuples of five tokens in a row."""
     return len({tuple(row[i : i + LENGTH]) for i in range(len(row) - LENGTH + 1)})
 
 
 def _alike(documents: np.ndarray) -> Float[np.ndarray, "m m"]:
-    """Jaccard's similarity of all pairs, from sets of tuples; 0 of a document with itself."""
+    """Compute Jaccard's similarity of all pairs of documents. The similarity of a document with itself is set to 0."""
     sets = [{tuple(row[i : i + LENGTH]) for i in range(len(row) - LENGTH + 1)} for row in documents.tolist()]
     found = np.zeros((len(sets), len(sets)))
     for i, own in enumerate(sets):
@@ -135,5 +135,5 @@ class NearDocumentsAreAllFound(Claim[Edited]):
         return jnp.asarray(float((_alike(problem.documents) >= ALIKE).any(1).sum()))
 
     def measure(self, problem: Edited, key: Key[Array, ""]) -> Array:
-        """The search that sorts shingles and compares documents which share a rare one."""
+        """Search by sorting shingles and comparing documents that share a rare shingle."""
         return jnp.asarray(float(find_document_copies(problem.documents).within.sum()))

@@ -1,8 +1,8 @@
-"""Noise on the weights: a bound on the error of a model whose weights training has not moved too far.
+"""Noise on the weights: an error bound for models whose weights did not move too far in training.
 
-The theory bounds the error of a model with noise on its weights. It uses their distance from weights that do not depend
-on the rows. It needs these weights: the start, or the weights from half of the rows. It gives no result for models that
-are many nats away from them, and it does not cover the error without the noise.
+The theory bounds the error of a model with noise on its weights. It uses the distance of the weights from reference
+weights that do not depend on the rows: the start, or the weights from half of the rows. It gives no result for models
+that are many nats away from the reference, and it does not cover the error without the noise.
 """
 
 import dataclasses
@@ -35,15 +35,15 @@ _TRIED, _DRAWS, _OF_DRAWS = 8, 250, 0.1
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Posterior:
-    """Normal weights around a model's own against normal ones around others that the rows had no part in.
+    """Normal weights around the model (posterior) and around weights that do not depend on the rows (prior).
 
     Args:
         rules: the two means, and the noise of each array at scale 1.
-        scale: of the noise; of the scales that share delta, the one with the least bound.
+        scale: the scale of the noise that has the least bound; all tried scales share delta.
         divergences: KL(posterior || prior) at each scale.
-        limits: limits of the error on the rows at each scale. At the chosen scale, it is an upper limit at all but a
-            tenth of delta.
-        rows: that the prior has not seen.
+        limits: limits of the error on the rows at each scale. At the chosen scale, it is an upper limit that fails
+            with probability delta/10.
+        rows: the number of rows that the prior has not seen.
     """
 
     rules: SampledRules
@@ -53,11 +53,11 @@ class Posterior:
     rows: int
 
     def bound(self, rows: float | int) -> float:
-        """The bound at a number of rows, by the best scale there."""
+        """Return the bound at a number of rows, with the best scale for this number."""
         return float(self._bounds(rows).min())
 
     def own_bound(self) -> float:
-        """The bound at the rows that there are, by the chosen scale."""
+        """Return the bound at the current number of rows, with the chosen scale."""
         return float(self._bounds(self.rows)[_SCALES.index(self.scale)])
 
     def _bounds(self, rows: float | int) -> Float[np.ndarray, " scales"]:
@@ -65,18 +65,18 @@ class Posterior:
 
 
 def _budget(rows: float | int) -> float:
-    """The part of the bound that the rows cost before any divergence; a tenth of delta is for the draws."""
+    """The part of the bound that does not depend on the divergence. A tenth of delta is kept for the draws."""
     return pac_bayes_budget(0.0, round(rows), (1 - _OF_DRAWS) * DELTA, len(_SCALES))
 
 
 def posterior(problem: Trained, first: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "m C"]) -> Posterior:
-    """The scale of noise of least bound, chosen by few draws, and its error by new ones.
+    """Choose the noise scale of least bound from a few draws, and estimate its error from new draws.
 
     Args:
-        problem: the model, around which the posterior is.
-        first: around which the prior is.
-        x: rows that it has not seen.
-        y: their targets.
+        problem: the model, which is the mean of the posterior.
+        first: the model that is the mean of the prior.
+        x: rows that the prior has not seen.
+        y: the targets of these rows.
     """
     model = problem.model
     before, after = (list(model.split(own.theta.astype(float)).values()) for own in (first, model))
@@ -97,7 +97,7 @@ def posterior(problem: Trained, first: AbstractModel, x: np.ndarray, y: Float[np
 
 
 def noisy_error(problem: Trained, found: Posterior, key: Key[Array, ""]) -> Array:
-    """The error of the model with the posterior's noise on held-out rows that are not duplicates, by new draws."""
+    """Estimate, from new draws, the error of the noisy model on held-out rows that are not duplicates."""
     x, y = (part[fresh_rows(problem)] for part in held_rows(problem))
     seed = int(jax.random.randint(key, (), 0, 2**31 - 1))
     return jnp.asarray(found.rules.errors_on(x, y.argmax(1))(1.0, found.scale, _TRIED * 4, seed).mean())
@@ -109,7 +109,7 @@ def _draws_passes() -> float:
 
 @functools.lru_cache(maxsize=1)  # used by the prediction, the measurement and the factor
 def from_start(problem: Trained) -> Posterior:
-    """The posterior of all training rows against the start."""
+    """The posterior on all training rows, with the start as the prior."""
     return posterior(problem, at_start(problem), problem.x, problem.y)
 
 
@@ -154,7 +154,7 @@ class PacBayesFromTheStart(AbstractGauge):
         return jnp.asarray(from_start(problem).own_bound())
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The model with newly drawn noise on its weights, tested on held-out rows."""
+        """Draw new noise on the weights, and test the noisy model on held-out rows."""
         return noisy_error(problem, from_start(problem), key)
 
     def trivial(self, problem: Trained) -> Array:
@@ -162,7 +162,7 @@ class PacBayesFromTheStart(AbstractGauge):
         return most_frequent(problem)
 
     def rows_factor(self, problem: Trained) -> float:
-        """The required multiple of the training rows, with the best of the scales chosen again."""
+        """The factor by which the number of training rows must grow. The best scale is chosen again at each number."""
         return rows_factor(from_start(problem).bound, len(problem.x), float(most_frequent(problem)))
 
     def alternative(self, problem: Trained) -> float:
@@ -172,7 +172,7 @@ class PacBayesFromTheStart(AbstractGauge):
 
 @functools.lru_cache(maxsize=1)
 def from_half(problem: Trained) -> Posterior:
-    """The posterior compared with a model that is trained on a random half of the rows, tested on the other half."""
+    """The posterior on one half of the rows. The prior is a model that is trained on the other, random half."""
     seen, rest = random_halves(problem, 2, 13)
     return posterior(problem, refits_of(problem)(seen, problem.seed), problem.x[rest], problem.y[rest])
 
@@ -181,7 +181,7 @@ class PacBayesFromHalf(AbstractGauge):
     """Train a model afresh on a random half of the rows, which gives the weights theta1, and let the examined model
     have the weights theta. For every row, draw weights from N(theta, s²), where s is in units of the root mean square
     in theta1, separately for each array of weights. Take the m rows that theta1 has not seen, with the error r of the
-    noisy model on them and its error R on new rows. With all other symbols as in the bound from the start,
+    noisy model on them and its error R on new rows. All other symbols are those of the bound from the start. Then
 
         kl(r || R) <= ( |theta - theta1|² / (2 s²) + ln(E J / delta) ) / m
 
@@ -196,7 +196,7 @@ class PacBayesFromHalf(AbstractGauge):
     relation = AtMost(delta=0.1)
     control = Control("a third of this bound", lambda bound, problem: bound / 3)
     controls = "the error on new rows of a model with noise on its weights"
-    unexplained = "the error without the noise; models from which another training ends far away"
+    unexplained = "the error without the noise; models that are far from where another training ends"
     traced = False
 
     def passes(self, problem: Trained) -> float:
@@ -211,13 +211,14 @@ class PacBayesFromHalf(AbstractGauge):
             return found
         moved = from_half(problem).rules.distance
         return [*found, Hypothesis("distance of the weights from the weights of half of the rows", moved, ">", 0.0,
-                                   "a fit that returns the same weights on any rows has seen all rows")]  # fmt: skip
+                                   "a program that returns the same weights whichever rows it gets "
+                                   "has trained on all rows")]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:
         return jnp.asarray(from_half(problem).own_bound())
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The model with newly drawn noise on its weights, tested on held-out rows."""
+        """Draw new noise on the weights, and test the noisy model on held-out rows."""
         return noisy_error(problem, from_half(problem), key)
 
     def trivial(self, problem: Trained) -> Array:
@@ -225,7 +226,7 @@ class PacBayesFromHalf(AbstractGauge):
         return most_frequent(problem)
 
     def rows_factor(self, problem: Trained) -> float:
-        """Times the training rows, both halves growing, the weights staying where they are."""
+        """The factor by which the training rows must grow, if both halves grow and the weights stay as they are."""
         found = from_half(problem)
         return rows_factor(found.bound, found.rows, float(most_frequent(problem)))
 

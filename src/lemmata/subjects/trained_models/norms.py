@@ -31,22 +31,23 @@ _MASS = math.pi**2 / 3 - 1  # the sum of 1/(1 + |j|)² over whole numbers j
 
 
 def chained(problem: Trained) -> list[Hypothesis]:
-    """The condition that the model is of classes, and is a chain of maps whose norms can be computed."""
+    """The conditions that the model predicts classes and is a chain of maps whose norms can be computed."""
     found, read = of_classes(problem), chain_of(problem)
     name = "the model is a chain of affine maps and activations of slope at most 1"
     return [*found, Hypothesis(name, float(read.network is not None), ">=", 1.0, read.refused)]
 
 
 def margins(problem: Trained) -> Float[np.ndarray, " n"]:
-    """f_y - max_j f_j over the other classes j, for the training rows."""
+    """Return f_y - max_j f_j for each training row of class y, where j is any other class."""
     own = problem.y.astype(bool)
     return training_outputs(problem)[own] - np.where(own, -np.inf, training_outputs(problem)).max(1)
 
 
 def rounded_up(value: float, step: float = _GRID) -> tuple[float, float]:
-    """The next power of 2^step, and -ln of its weight 1/((1 + |j|)² sum) among all of them.
+    """Round up to a power 2^(j step). Return it, and minus the logarithm of its weight 1/((1 + |j|)² sum).
 
-    The bound is for norms that are fixed before the rows. For these logarithms, it holds for all powers at once.
+    The bound is for norms that are fixed before the rows are drawn. With these logarithms added, it holds for all
+    powers at once.
     """
     j = math.ceil(math.log2(max(value, 1e-300)) / step - 1e-9)
     return 2.0 ** (j * step), math.log(_MASS) + 2 * math.log1p(abs(j))
@@ -59,9 +60,9 @@ def margin_bound(
 
     Args:
         own: margins of the training rows; the ramp is 1 below 0, 0 above 1 and linear between.
-        complexity: of gamma and the number of rows: R, the Rademacher complexity of the ramps of the class.
-        price: of the norms that were rounded, in nats.
-        rows: their number in the bound.
+        complexity: a function of gamma and the number of rows. It returns R, the Rademacher complexity of the ramps.
+        price: the price of rounding the norms, in nats.
+        rows: the number of rows in the bound.
     """
     found, largest = 1.0, float(np.abs(own).max())
     steps = np.arange(-24, 9) + math.floor(math.log2(max(largest, 1e-300)) / _GRID)
@@ -74,7 +75,7 @@ def margin_bound(
 
 
 def spectral_bound(problem: Trained, rows: float | int) -> float:
-    """The bound by norms of the maps at a number of rows; a constant 1 carries the biases of all maps."""
+    """Return the bound from the norms of the maps at a number of rows. Biases count as maps of a constant input 1."""
     network, x = chain_of(problem).network, problem.x.reshape(len(problem.x), -1)
     assert network is not None
     last, price, product, ratios = len(network.weights) - 1, 0.0, 1.0, 0.0
@@ -144,7 +145,7 @@ class SpectralMarginBound(AbstractGauge):
         return jnp.asarray(spectral_bound(problem, len(problem.x)))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The model on held-out rows that are not duplicates."""
+        """The error of the model on held-out rows that are not duplicates."""
         return held_error(problem)
 
     def trivial(self, problem: Trained) -> Array:
@@ -152,7 +153,7 @@ class SpectralMarginBound(AbstractGauge):
         return most_frequent(problem)
 
     def rows_factor(self, problem: Trained) -> float:
-        """Times the training rows, norms and margins being what they are."""
+        """The factor by which the number of training rows must grow, at unchanged norms and margins."""
         at = lambda rows: spectral_bound(problem, rows)
         return rows_factor(at, len(problem.x), float(most_frequent(problem)))
 
@@ -168,7 +169,7 @@ def held_error(problem: Trained) -> Array:
 
 
 def linear_bound(problem: Trained, rows: float | int) -> float:
-    """The bound by the Rademacher complexity of linear models at a number of rows."""
+    """Return the bound from the Rademacher complexity of linear models at a number of rows."""
     network, x = chain_of(problem).network, problem.x.reshape(len(problem.x), -1).astype(float)
     assert network is not None
     own = np.concatenate([network.weights[0], network.biases[0][:, None]], axis=1)
@@ -191,7 +192,7 @@ class LinearRademacherBound(AbstractGauge):
 
         R = 2 sqrt(k - 1) B sqrt(sum_i (|x_i|² + 1)) / (gamma n)
 
-    (sqrt(2) in the place of 2 if k = 2). The error on new rows is at most
+    (with sqrt(2) in place of 2 if k = 2). The error on new rows is at most
 
         mean ramp(margin / gamma) + 2 R + 3 sqrt((ln(2/delta) + c) / 2n)
 
@@ -208,7 +209,7 @@ class LinearRademacherBound(AbstractGauge):
     control = Control("a quarter of this bound", lambda bound, problem: bound / 4)
     controls = "the error on new rows of all linear models with this length and these margins at once"
     unexplained = (
-        "overlapping classes, for which the bound says nothing; networks; why the bound without R also holds here"
+        "overlapping classes, for which the bound is trivial; networks; why the bound without R also holds here"
     )
     traced = False
 
@@ -227,7 +228,7 @@ class LinearRademacherBound(AbstractGauge):
         return jnp.asarray(linear_bound(problem, len(problem.x)))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The model on held-out rows that are not duplicates."""
+        """The error of the model on held-out rows that are not duplicates."""
         return held_error(problem)
 
     def trivial(self, problem: Trained) -> Array:
@@ -235,7 +236,7 @@ class LinearRademacherBound(AbstractGauge):
         return most_frequent(problem)
 
     def rows_factor(self, problem: Trained) -> float:
-        """Times the training rows, length and margins being what they are."""
+        """The factor by which the number of training rows must grow, at unchanged length and margins."""
         at = lambda rows: linear_bound(problem, rows)
         return rows_factor(at, len(problem.x), float(most_frequent(problem)))
 
@@ -257,7 +258,7 @@ class ProductCertificate(AbstractGauge):
     """
 
     title = "A certified radius against attacks, from the norms of the layers"
-    source = Source("tsuzuku2018", "Proposition 1", note="with the product of the norms, against attacks")
+    source = Source("tsuzuku2018", "Proposition 1", note="with the product of the norms, compared with attacks")
     stated = Kind.OWN
     population = RectifiedNetworks(steps=60, unseen=False)
     relation = AtLeast()
@@ -286,7 +287,7 @@ class ProductCertificate(AbstractGauge):
         return jnp.asarray(np.median(f[rows, y] - others) / (math.sqrt(2) * chain_of(problem).slope))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Projected gradient steps in balls, with the radius bisected for each row."""
+        """Attack by projected gradient steps in balls; the radius is bisected for each row."""
         radii = first_order_radii(problem)
         # without an active unit there is no slope, so the search starts at the largest radius
         known = np.isfinite(radii)

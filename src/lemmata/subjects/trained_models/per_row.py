@@ -1,4 +1,4 @@
-"""One row: in which order training rows matter for their own loss, and how much a typical row matters.
+"""One row: how training rows rank by their effect on their own loss, and how large a typical effect is.
 
 The theory predicts the effect of each row on the model's prediction for this row. It needs a stationary point, and
 compares one Newton step per row with descent without the row. It leaves open what training from another start gives.
@@ -30,7 +30,7 @@ _LOWEST = 0.005  # the quantile of correlations that 107 of 110 models exceeded;
 
 
 def newton_effects(problem: Trained) -> Float[np.ndarray, " k"]:
-    """By how much one Newton step of leaving it out raises the loss of each shown row."""
+    """For each shown row, return how much leaving it out by one Newton step raises its loss."""
     rows, task = shown_rows(problem), problem.task
     seen = task.losses(polished_copy(problem).model.outputs(problem.x[rows]), problem.y[rows])
     return task.losses(rows_left_out(problem).outputs[rows], problem.y[rows]) - seen
@@ -42,10 +42,10 @@ def resolved(problem: Trained) -> Bool[np.ndarray, " k"]:
 
 
 def ratio_draws(problem: Trained) -> Float[np.ndarray, "draws k"]:
-    """Ratios of effects to the effects of a Newton step. They include the uncertainty of the step's own error.
+    """Draw ratios of true effects to the effects of a Newton step, which vary because the step has an error.
 
-    The step uses 1 minus a row's leverage h; the omitted next order has the relative size h. Logarithms
-    of ratios are drawn normal of standard deviation h, and half of their variance is shared by the rows of a model.
+    The step uses 1 - h, where h is a row's leverage; the omitted next order has the relative size h. The logarithms of
+    the ratios are normal with standard deviation h, and the rows of a model share half of the variance.
     """
     rng, leverage = np.random.default_rng([problem.seed, 15]), rows_left_out(problem).leverage[shown_rows(problem)]
     own, shared = rng.normal(size=(_DRAWS, len(leverage))), rng.normal(size=(_DRAWS, 1))
@@ -78,7 +78,7 @@ class OrderOfRowEffects(AbstractGauge):
     """
 
     title = "Ranking of training rows by their effect on their own loss, predicted by Newton steps"
-    source = Source("rad2020alo", note="the step for each row; its order against descent without the row")
+    source = Source("rad2020alo", note="the step for each row; here its order is compared with descent without the row")
     stated = Kind.OWN
     population = TrainedNetworks(rows=40, decay=0.05)
     relation = Estimate()
@@ -105,7 +105,7 @@ class OrderOfRowEffects(AbstractGauge):
         return jnp.asarray([low, value, 1.0])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Spearman's correlation with descent to a stationary point without the row, for each of the rows."""
+        """Spearman's correlation of the prediction with the effects that descent without each row finds."""
         value = float(np.asarray(stats.spearmanr(newton_effects(problem), warm_effects(problem))).ravel()[0])
         return jnp.asarray([value, value, value])
 
@@ -150,7 +150,7 @@ class MedianRatioOfRowEffects(AbstractGauge):
         return jnp.asarray(np.quantile(medians, [(1 - _LEVEL) / 2, 0.5, (1 + _LEVEL) / 2]))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The median and quartiles of the ratio to descent to a stationary point without the row.
+        """Median and quartiles of the ratio of the predicted effect to the effect found by descent without the row.
 
         An effect that descent does not find, or finds below rounding, counts as an effect at rounding. So its ratio is
         large.

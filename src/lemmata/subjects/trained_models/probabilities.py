@@ -1,4 +1,4 @@
-"""Probabilities: how far a model's confidence can be trusted, and sets of classes that cover as often as they claim.
+"""Probabilities: how far a model's confidence can be trusted, and sets of classes with a stated coverage.
 
 The theory predicts coverage and calibration on rows that are exchangeable with the calibration rows. It assumes nothing
 about the model. It does not cover rows from another distribution, or groups of rows in which coverage differs.
@@ -32,7 +32,7 @@ _AROUND = np.linspace(-1.5, 1.5, 121)
 
 
 def halves(problem: Trained) -> tuple[np.ndarray, np.ndarray]:
-    """Places of held-out rows for calibration, and of the other rows, chosen at random by the problem's seed.
+    """Split held-out rows at random, by the problem's seed, into calibration rows and other rows. Return positions.
 
     Duplicates of training rows are left out, because the model is more certain of them than of new rows.
     """
@@ -42,13 +42,13 @@ def halves(problem: Trained) -> tuple[np.ndarray, np.ndarray]:
 
 
 def few_of_each(problem: Trained) -> tuple[np.ndarray, np.ndarray]:
-    """At most 5,000 rows of each half, in random order: this many rows determine a calibration error to a hundredth."""
+    """At most 5,000 random rows of each half, which are enough to find a calibration error to within a hundredth."""
     own, new = halves(problem)
     return own[:_ENOUGH], new[:_ENOUGH]
 
 
 def _classes(problem: Trained) -> list[Hypothesis]:
-    """Probabilities of classes: of values there are none."""
+    """The conditions that the model predicts classes and gives a score for each."""
     if not problem.task.is_classification:
         return [Hypothesis("the model predicts classes", 0.0, ">=", 1.0)]
     scored, why = float(problem.task.scored), "a class alone does not show how sure the model is"
@@ -65,13 +65,17 @@ def _threshold(problem: Trained) -> tuple[float, Float[np.ndarray, " m"]]:
 def _continuous(problem: Trained) -> list[Hypothesis]:
     """The condition that few calibration rows tie with the row at the threshold.
 
-    In trees, or for an always certain model, many tie.
+    With trees or an always certain model, many rows tie.
     """
     if problem.held is None or len(halves(problem)[0]) < _FEWEST:
         return []
     threshold, scores = _threshold(problem)
     tied = float((scores[halves(problem)[0]] == threshold).mean() - 1 / len(halves(problem)[0]))
-    return [Hypothesis("share of scores equal to the threshold", tied, "<=", _TIES, "with ties, sets cover more")]
+    return [
+        Hypothesis(
+            "share of scores equal to the threshold", tied, "<=", _TIES, "with ties, prediction sets cover more rows"
+        )
+    ]
 
 
 class ConformalCoverage(AbstractGauge):
@@ -112,13 +116,13 @@ class ConformalCoverage(AbstractGauge):
         return jnp.asarray(np.array([low, law.mean(), high]) / len(new))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Sets from one half of the held-out rows, tested on the other half."""
+        """Choose the sets from one half of the held-out rows, and test them on the other half."""
         (threshold, scores), (_, new) = _threshold(problem), halves(problem)
         return jnp.asarray(measured_share(int((scores[new] <= threshold).sum()), len(new)))
 
 
 def binned_error(confidence: Float[np.ndarray, " n"], right: Float[np.ndarray, "*s n"]) -> Float[np.ndarray, "*s"]:
-    """The mean distance of confidence and share of right rows over ten bins of equally many rows each."""
+    """The mean distance of the mean confidence from the share of right rows, over ten bins of equally many rows."""
     order = np.argsort(confidence, kind="stable")
     gap = (confidence - right)[..., order]
     bins = [np.abs(part.sum(-1)) for part in np.array_split(gap, _BINS, axis=-1)]
@@ -130,14 +134,14 @@ def calibrated_errors(
 ) -> Float[np.ndarray, " draws"]:
     """Binned errors on new rows of models that are calibrated by a temperature, fitted to the same number of rows.
 
-    Classes of both samples are drawn from softmax(f/T) and softmax(g/T), T fitted to f and y. The log loss of a
-    temperature is the mean of log sum exp, which does not depend on the draw, less a mean of drawn logits.
+    Classes are drawn from softmax(f/T) and softmax(g/T), where T is fitted to f and y. The log loss of a temperature
+    is the mean of log sum exp, which does not depend on the draw, minus the mean logit of the drawn classes.
 
     Args:
         f: logits of the rows that the temperature is fitted to.
-        y: their classes, one-hot rows.
+        y: the classes of these rows, as one-hot rows.
         g: logits of new rows.
-        seed: of the draws.
+        seed: the seed of the draws.
     """
     rng = np.random.default_rng([seed, 6])
     slopes = np.log(temperature(f, y)) + _AROUND
@@ -160,9 +164,9 @@ def resampled_errors(
 
     Args:
         f: logits of the rows that the temperature is fitted to.
-        y: their classes, one-hot rows.
-        count: of rows that an error is seen on.
-        seed: of the draws.
+        y: the classes of these rows, as one-hot rows.
+        count: the number of rows on which each error is measured.
+        seed: the seed of the draws.
     """
     rng, slopes = np.random.default_rng([seed, 7]), np.log(temperature(f, y)) + _AROUND
     losses = np.stack([_log_losses(f * np.exp(-slope), y) for slope in slopes], 1)
@@ -180,7 +184,7 @@ def _log_losses(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Flo
 
 
 def share_as_uncalibrated(problem: Trained) -> float:
-    """By which share of calibrated models the binned error is reached that is seen on the rows of the temperature."""
+    """The share of calibrated models whose binned error is at least the model's, on the rows of the temperature."""
     own, _ = few_of_each(problem)
     f, y = held_outputs(problem)[own], held_rows(problem)[1][own]
     p = softmax(f / temperature(f, y), axis=1)
@@ -198,14 +202,15 @@ class CalibrationAfterTemperature(AbstractGauge):
 
     The claim is that the binned error lies between two ends. The lower end is the 1 % quantile of this distribution.
     The upper end is the 99 % quantile of this distribution, or a 99 % quantile from the first half if the latter is
-    larger. For the quantile from the first half, its rows are drawn anew, and the temperature is fitted to other draws
-    of them. The reason is that scaling by one temperature may leave an error that the first half shows. Of calibrated
-    models, 98 % lie between these ends. The claim has the hypothesis that one temperature is enough. The first half
-    tests this hypothesis: at least a hundredth of calibrated models must reach the binned error of the first half.
+    larger. For the quantile from the first half, the rows of this half are drawn anew, and the temperature is fitted
+    to other such draws. The reason is that scaling by one temperature may leave an error that the first half shows.
+    The binned errors of 98 % of calibrated models lie between these ends. The claim has the hypothesis that one
+    temperature is enough. The first half tests this hypothesis: at least a hundredth of calibrated models must reach
+    the binned error of the first half.
     """
 
     title = "Calibration error after temperature scaling, against calibrated models"
-    source = Source("guo2017calibration", note="main result; judged against the error of a calibrated model")
+    source = Source("guo2017calibration", note="main result; here compared with the error of a calibrated model")
     stated = Kind.OWN
     population = TrainedNetworks(hidden=0, differentiable=False)
     relation = Estimate()
@@ -226,7 +231,7 @@ class CalibrationAfterTemperature(AbstractGauge):
             found.append(Hypothesis("the scores are logits or probabilities", 0.0, ">=", 1.0, "margins are not"))
         if problem.held is None or not all(own.holds for own in found) or fresh_rows(problem).sum() < _FEWEST:
             return found
-        share, why = share_as_uncalibrated(problem), "one number cannot repair other errors of the confidence"
+        share, why = share_as_uncalibrated(problem), "otherwise one temperature cannot repair the confidence"
         name = "share of calibrated models whose error is as large on the rows of the temperature"
         return [*found, Hypothesis(name, share, ">=", _UNLIKELY, why)]
 
@@ -239,7 +244,7 @@ class CalibrationAfterTemperature(AbstractGauge):
         return jnp.asarray([low, value, max(high, seen)])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Confidence against classes on the second half of the held-out rows."""
+        """Compare confidence and classes on the second half of the held-out rows."""
         own, new = few_of_each(problem)
         y = held_rows(problem)[1]
         p, y = softmax(held_outputs(problem)[new] / temperature(held_outputs(problem)[own], y[own]), axis=1), y[new]

@@ -1,7 +1,7 @@
 """Refits: the result of training again on half of the rows, without a row, or on random classes.
 
 The theory predicts how a model depends on its training rows. It needs a program that trains afresh, or an objective for
-which a copy can be brought to a stationary point. It leaves open what other rows would have changed.
+which a copy can be brought to a stationary point. It leaves open how other rows would have changed the model.
 """
 
 import jax.numpy as jnp
@@ -32,9 +32,9 @@ _ARRIVED = 1e-2
 
 
 def trainable(problem: Trained) -> list[Hypothesis]:
-    """That a program trains afresh, and that the model is of classes."""
+    """The conditions that a program trains afresh and that the model predicts classes."""
     return [
-        Hypothesis(FACTS["fit"].given, float(problem.fit is not None), ">=", 1.0, "it trains the model again"),
+        Hypothesis(FACTS["fit"].given, float(problem.fit is not None), ">=", 1.0, "the check trains the model again"),
         Hypothesis("the model predicts classes", float(problem.task.is_classification), ">=", 1.0),
     ]
 
@@ -44,7 +44,7 @@ def _all_hold(found: list[Hypothesis]) -> bool:
 
 
 def random_halves(problem: Trained, count: int, stream: int) -> list[Int[np.ndarray, " half"]]:
-    """Places of half of the training rows at random, each followed by its complement."""
+    """Draw random halves of the training rows as positions. Each half is followed by its complement."""
     rng, n = np.random.default_rng([problem.seed, stream]), len(problem.x)
     orders = (rng.permutation(n) for _ in range(count // 2))
     return [np.sort(part) for order in orders for part in (order[: n // 2], order[n - n // 2 :])]
@@ -66,7 +66,7 @@ class ErrorAtHalfTheRows(AbstractGauge):
     stated = Kind.OWN
     population = TrainedNetworks(rows=100, decay=0.05)
     relation = Estimate()
-    ends = "least and most of the models"
+    ends = "the smallest and the largest error of the models"
     control = Control("half of this error", lambda interval, problem: interval / 2)
     controls = "how much the error of a model falls with more rows from the same distribution"
     unexplained = "more rows than there are; why the curve falls as it does"
@@ -92,7 +92,7 @@ class ErrorAtHalfTheRows(AbstractGauge):
         return jnp.asarray(np.minimum(ends, 1.0))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Models trained again on halves of the rows, tested on held-out rows."""
+        """Train models again on halves of the rows, and test them on held-out rows."""
         x, y = held_rows(problem)
         models = [refits_of(problem)(rows, problem.seed + place) for place, rows in
                   enumerate(random_halves(problem, _REFITS, 10))]  # fmt: skip
@@ -100,12 +100,12 @@ class ErrorAtHalfTheRows(AbstractGauge):
         return jnp.asarray([errors.min(), errors.mean(), errors.max()])
 
     def trivial(self, problem: Trained) -> Array:
-        """The share that always guessing the most frequent class gets wrong."""
+        """The error of always guessing the most frequent class."""
         return jnp.asarray(1 - problem.y.mean(0).max())
 
 
 def warm_effects(problem: Trained) -> Float[np.ndarray, " k"]:
-    """How much the loss of each shown row grows when the model is brought to a stationary point without it."""
+    """For each shown row, how much its loss grows when the model descends to a stationary point without the row."""
     return row_effects(problem).effects
 
 
@@ -118,7 +118,7 @@ class EffectOfOneRow(AbstractGauge):
     """
 
     title = "Mean effect of training rows on their own loss, predicted by Newton steps"
-    source = Source("rad2020alo", note="the step for each row; against descent without the row")
+    source = Source("rad2020alo", note="the step for each row; here compared with descent without the row")
     stated = Kind.OWN
     population = TrainedNetworks(decay=0.05)
     relation = Estimate()
@@ -160,11 +160,11 @@ class EffectOfOneRow(AbstractGauge):
         return jnp.asarray(effect.mean() * np.array([1 / _FACTOR, 1.0, _FACTOR]))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Descent from the converged copy to a stationary point without the row, for each of the rows."""
+        """Descend, for each of the rows, from the converged copy to a stationary point without the row."""
         effects = warm_effects(problem)
         reach = effects.std(ddof=1) / np.sqrt(len(effects))
         return jnp.asarray([effects.mean() - reach, effects.mean(), effects.mean() + reach])
 
     def trivial(self, problem: Trained) -> Array:
-        """The loss of a row about which nothing is known, the entropy of the classes."""
+        """The loss of a row about which nothing is known: the entropy of the classes."""
         return jnp.asarray(stats.entropy(problem.y.mean(0)) if problem.task.is_classification else problem.y.var())

@@ -1,4 +1,4 @@
-"""Sampled rows: leaving a few rows out only by products, if a matrix of all rows and outputs is too large.
+"""Sampled rows: leaving a few rows out by products alone, if a matrix of all rows and outputs is too large.
 
 The theory predicts the error of a large model on new rows from the same distribution. It needs a decay, weights near a
 stationary point, and conjugate gradients that converge. It leaves open the effect of rows outside the sample.
@@ -39,39 +39,39 @@ _EXACT = 4
 
 
 def sampled(problem: Trained) -> Int[np.ndarray, " k"]:
-    """Places of the training rows that are left out: 64, or 32 of a model with more than ten million parameters."""
+    """Positions of the left-out training rows: 64, or 32 if the model has more than ten million parameters."""
     count = _FEWER if len(problem.model.theta) > _LARGE else _ROWS
     return np.sort(np.random.default_rng([problem.seed, 22]).permutation(len(problem.x))[:count])
 
 
 def polishes(problem: Trained) -> bool:
-    """Whether a copy can be brought to a stationary point: whether the vectors that this stores fit into memory."""
+    """Whether a copy can be brought to a stationary point, because the vectors that this stores fit into memory."""
     return vectors_bytes(problem) <= _POLISHED
 
 
 def at_hand(problem: Trained) -> AbstractModel:
-    """The polished copy, or the model itself if it is too large for a copy."""
+    """The converged copy of the model, or the model itself if it is too large for a copy."""
     return polished_copy(problem).model if polishes(problem) else problem.model
 
 
 @functools.lru_cache(maxsize=1)  # hypotheses and prediction of one check need the same rows
 def left_out_sample(problem: Trained) -> SampledRows:
-    """Some rows left out, one after another."""
+    """Leave the sampled rows out, one after another."""
     objective = dataclasses.replace(objective_of(problem), model=at_hand(problem))
     return leave_sampled_rows_out(objective, sampled(problem), _STEPS)
 
 
 def worth(sample: int, rows: int, error: float, chance: float) -> float:
-    """How many independent rows the errors at a sample of the training rows are worth.
+    """Return how many independent rows the errors at a sample of the training rows are worth.
 
     If classes are guessed, errors of two rows left out share 1/n of their variance, because the dependence between two
     rows is mutual. A sample of k then has the variance of k / (1 + (k/n) error/chance) independent errors.
 
     Args:
-        sample: k.
-        rows: n.
-        error: share of the sample that is wrong.
-        chance: that share if classes are guessed.
+        sample: k, the number of sampled rows.
+        rows: n, the number of training rows.
+        error: the share of the sample that is wrong.
+        chance: the wrong share if classes are guessed.
     """
     return sample / (1 + sample / rows * min(error / chance, 1.0)) if chance > 0 else float(sample)
 
@@ -105,7 +105,7 @@ class HeldOutErrorFromSampledRows(AbstractGauge):
     traced = False
 
     def needed(self, problem: Trained) -> bool:
-        """Only if leaving all rows out, which gives more information, does not fit."""
+        """Whether sampling is needed because leaving all rows out, which gives more information, does not fit."""
         try:
             return leaving_out_bytes(problem) < 0
         except MemoryPlanError:
@@ -127,9 +127,9 @@ class HeldOutErrorFromSampledRows(AbstractGauge):
                 objective_of(problem).decay,
                 ">",
                 0.0,
-                "without decay nothing determines them",
+                "without decay nothing determines the weights",
             ),
-            Hypothesis("training rows", float(len(problem.x)), ">=", float(_FEWEST), "fewer rows say nothing"),
+            Hypothesis("training rows", float(len(problem.x)), ">=", float(_FEWEST), "fewer rows show nothing"),
         ]
         if not all(bool(own.holds) for own in found):
             return found
@@ -144,7 +144,7 @@ class HeldOutErrorFromSampledRows(AbstractGauge):
             Hypothesis("relative change of the outputs by one more Newton step", own.movement, "<=", _MOVEMENT,
                        "the Newton step of leaving a row out needs a stationary point"),
             Hypothesis("residual of conjugate gradients", own.residual, "<=", _RESIDUAL,
-                       "otherwise the step is not known"),
+                       "otherwise the Newton step is not known"),
         ]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:
@@ -157,11 +157,11 @@ class HeldOutErrorFromSampledRows(AbstractGauge):
         return jnp.asarray(predicted_share(float(wrong.mean() * rows), rows, new, self.level))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The model on held-out rows that are not duplicates of training rows."""
+        """The error of the model on held-out rows that are not duplicates of training rows."""
         return HeldOutErrorFromTrainingRows().measure(problem, key)
 
     def trivial(self, problem: Trained) -> Array:
-        """The share that always guessing the most frequent class gets wrong; for values, their variance."""
+        """The error of always guessing the most frequent class; for real-valued targets, their variance."""
         return HeldOutErrorFromTrainingRows().trivial(problem)
 
 
@@ -170,9 +170,10 @@ def _few(problem: Trained) -> Int[np.ndarray, " k"]:
 
 
 def _steepness(problem: Trained) -> float:
-    """How many times the largest curvature of the objective is its smallest, the decay, over 1 - the largest leverage.
+    """Return the condition number of the curvature H, divided by 1 minus the largest leverage.
 
-    The first is the condition number of H, and the second is the condition number of 1 - Lambda_i S_i.
+    The smallest eigenvalue of H is taken to be the decay. The condition number of 1 - Lambda_i S_i is the inverse of 1
+    minus the largest leverage.
     """
     ridge = len(problem.x) * objective_of(problem).decay
     found = leave_one_out(problem.model.in_double(), problem.x, problem.y, problem.task, objective_of(problem).decay)
@@ -207,7 +208,7 @@ class SampledRowsAreTheDual(Claim[Trained]):
         return jnp.asarray(found.outputs[_few(problem)].ravel())
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Conjugate gradients until the residual is 1e-14, or for three times as many steps as there are parameters."""
+        """Run conjugate gradients until the residual is 1e-14, for at most three times as many steps as parameters."""
         objective = dataclasses.replace(objective_of(problem), model=problem.model.in_double())
         steps = 3 * len(problem.model.theta)
         found = leave_sampled_rows_out(objective, _few(problem), steps, tolerance=1e-14)
@@ -218,7 +219,7 @@ class SampledRowsAreTheDual(Claim[Trained]):
 
 
 def _with_itself(problem: Trained) -> Array:
-    """f_i + S_i (p_i - y_i), the row's own curvature left in."""
+    """Return f_i + S_i (p_i - y_i), for which the row's own curvature stays in H."""
     model, rows = problem.model.in_double(), _few(problem)
     f, j = model.outputs(problem.x), model.jacobian(problem.x)
     curved = np.einsum("iap,iab,ibq->pq", j, problem.task.curvatures(f, problem.y), j, optimize=True)

@@ -1,8 +1,8 @@
 """Shift: whether deployment rows are like the rows on which a model was tested, and what follows for its error.
 
-The theory tests whether two samples of rows come from one distribution. If they seem to, it estimates the error in
-deployment. It needs deployment rows that were drawn independently of the held-out rows. It does not give the error
-under a shift, which inputs alone do not determine.
+The theory tests whether two samples of rows come from one distribution. If the test does not reject this, it estimates
+the error in deployment. It needs deployment rows that were drawn independently of the held-out rows. It does not give
+the error under a shift, which inputs alone do not determine.
 """
 
 import abc
@@ -56,7 +56,7 @@ class RowsInUseAreAlike(AbstractGauge):
         return jnp.asarray(shift_in_use(problem).limit)
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Ridge regression on five folds, each row scored by a fit to the others."""
+        """Fit ridge regression on five folds; each row is scored by a fit to the other folds."""
         return jnp.asarray(shift_in_use(problem).area)
 
 
@@ -84,7 +84,7 @@ class MovedRowsAreSeen(Claim[Trained]):
         return jnp.asarray(shift_in_use(problem).limit)
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Ridge regression on five folds, each row scored by a fit to the others."""
+        """Fit ridge regression on five folds; each row is scored by a fit to the other folds."""
         return jnp.asarray(shift_in_use(problem).area)
 
 
@@ -112,12 +112,12 @@ class InputsOfTrainingRowsAsReference(Claim[Trained]):
         return jnp.asarray(find_shift(problem, training=True).limit)
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Ridge regression on five folds, each row scored by a fit to the others."""
+        """Fit ridge regression on five folds; each row is scored by a fit to the other folds."""
         return jnp.asarray(find_shift(problem, training=True).area)
 
 
 def _confidence(problem: Trained) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"], Float[np.ndarray, " m"]]:
-    """Errors and largest probabilities of held-out rows, and largest probabilities of deployment rows."""
+    """Return errors and largest probabilities of held-out rows, and largest probabilities of deployment rows."""
     assert problem.deployed is not None
     new = fresh_rows(problem)
     f, y = held_outputs(problem)[new], held_rows(problem)[1][new]
@@ -126,9 +126,9 @@ def _confidence(problem: Trained) -> tuple[Float[np.ndarray, " n"], Float[np.nda
 
 
 def _limits(value: float, residuals: Float[np.ndarray, " n"], used: int) -> Float[np.ndarray, "3"]:
-    """Normal limits of an error in deployment that differs from an estimate by a mean of residuals over new rows.
+    """Normal limits of an error in deployment, which differs from an estimate by a mean of residuals over new rows.
 
-    The variance counts one more wrong row: if none of n is, the next may be.
+    The variance counts one more wrong row: even if none of n rows is wrong, the next row may be.
     """
     n = len(residuals)
     spread = np.sqrt((residuals.var() + 1 / n) * (1 / n + 1 / used))
@@ -137,13 +137,13 @@ def _limits(value: float, residuals: Float[np.ndarray, " n"], used: int) -> Floa
 
 
 def by_confidence(problem: Trained) -> Float[np.ndarray, "3"]:
-    """The held-out error plus the fall of the mean confidence from held-out rows to deployment rows, with limits."""
+    """Return the held-out error plus the fall of the mean confidence from held-out to deployment rows, with limits."""
     wrong, held, used = _confidence(problem)
     return _limits(float((wrong + held).mean() - used.mean()), wrong + held, len(used))
 
 
 def by_threshold(problem: Trained) -> Float[np.ndarray, "3"]:
-    """The share of deployment rows with confidence below a threshold, with limits.
+    """Return, with limits, the share of deployment rows with confidence below a threshold.
 
     The share of held-out rows below this threshold equals the held-out error.
     """
@@ -154,7 +154,7 @@ def by_threshold(problem: Trained) -> Float[np.ndarray, "3"]:
 
 
 def error_in_use(problem: Trained) -> Float[np.ndarray, "3"]:
-    """The error on deployment rows whose classes are known, with exact limits."""
+    """Return the error on deployment rows whose classes are known, with exact limits."""
     assert isinstance(problem, Deployed)
     assert problem.deployed is not None
     assert problem.answers is not None
@@ -163,7 +163,7 @@ def error_in_use(problem: Trained) -> Float[np.ndarray, "3"]:
 
 
 def unshifted(problem: Trained) -> list[Hypothesis]:
-    """That the model predicts classes, no shift is seen, and there are held-out rows and classes in deployment."""
+    """The conditions that the model predicts classes, that no shift is seen, and that there are rows to test on."""
     held = 0 if problem.held is None else int(fresh_rows(problem).sum())
     known = isinstance(problem, Deployed) and problem.answers is not None
     return [
@@ -173,12 +173,12 @@ def unshifted(problem: Trained) -> list[Hypothesis]:
                    f"a shift is detected; {labels_needed(WITHIN)} labelled deployment rows give the error to "
                    f"{WITHIN:g}"),
         Hypothesis(CLASSES_IN_USE, float(known), ">=", 1.0,
-                   "without them the error in deployment is predicted but not measured"),
+                   "without these rows the error in deployment is predicted but not measured"),
     ]  # fmt: skip
 
 
 class AbstractErrorInUse(AbstractGauge):
-    """An estimate of the error on deployment rows, judged on rows whose classes the population knows."""
+    """An estimate of the error on deployment rows, tested on generated rows, whose classes are known."""
 
     stated = Kind.OWN
     relation = Estimate()
@@ -191,17 +191,17 @@ class AbstractErrorInUse(AbstractGauge):
 
     @abc.abstractmethod
     def estimate(self, problem: Trained) -> Float[np.ndarray, "3"]:
-        """Low end, value and high end."""
+        """Return the low end, the value and the high end of the estimate."""
 
     def predict(self, problem: Trained) -> Array:
         return jnp.asarray(self.estimate(problem))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The error of the model on deployment rows, by the classes that the population has."""
+        """The error of the model on deployment rows, whose classes the generated problem contains."""
         return jnp.asarray(error_in_use(problem))
 
     def trivial(self, problem: Trained) -> Array:
-        """The share that always guessing the most frequent class gets wrong."""
+        """The error of always guessing the most frequent class."""
         return jnp.asarray(1 - problem.y.mean(0).max())
 
 
@@ -219,7 +219,7 @@ class ConfidenceFallsLessThanAccuracy(Claim[Trained]):
     population = DeployedRows(moved=_FAR, hidden=0)
     relation = AtMost(delta=0.25)
     control = Control("half of this error", lambda wrong, problem: wrong / 2)
-    controls = "what confidence says about the error under a shift that is detected"
+    controls = "what confidence shows about the error under a shift that is detected"
     unexplained = "why confidence does not fall as accuracy does; shifts of other kinds"
     of_data = False
     traced = False
@@ -227,11 +227,11 @@ class ConfidenceFallsLessThanAccuracy(Claim[Trained]):
     trivial = (1.0, 1.0)  # a share is at most 1
 
     def predict(self, problem: Trained) -> Array:
-        """From the classes of deployment rows, which the population has."""
+        """Compute the true error from the classes of deployment rows, which the generated problem contains."""
         return jnp.full(2, error_in_use(problem)[1])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Both estimates, computed only from inputs."""
+        """Compute both estimates from inputs alone."""
         return jnp.asarray([by_confidence(problem)[1], by_threshold(problem)[1]])
 
 
@@ -308,13 +308,13 @@ class SameInputsTwoErrors(Claim[Trained]):
         return jnp.full(3, abs(first - second) / 2)
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The larger miss of each estimate under the two laws."""
+        """The larger distance of each estimate from the two errors."""
         estimates = np.array([by_confidence(problem)[1], by_threshold(problem)[1], 0.5])
         return jnp.asarray(np.abs(estimates[:, None] - np.array(_two_errors(problem))).max(1))
 
 
 def _two_errors(problem: Trained) -> tuple[float, float]:
-    """The error on deployment rows by their classes, and by the next classes."""
+    """The error on deployment rows with their own classes, and with the next classes."""
     assert isinstance(problem, Deployed)
     assert problem.deployed is not None
     assert problem.answers is not None
@@ -331,12 +331,12 @@ class LabelledRowsTellTheError(Claim[Trained]):
     """
 
     title = "404 labelled deployment rows give the error to within 0.05 under any shift"
-    source = Source("clopper1934", note="the smallest number of rows by their exact limits")
+    source = Source("clopper1934", note="the smallest number of rows, from their exact limits")
     stated = Kind.OWN
     population = DeployedRows(moved=_FAR, relabelled=0.2, hidden=0, used=labels_needed(WITHIN))
     relation = AtMost(delta=0.15)
     control = Control("half of this distance", lambda distance, problem: distance / 2)
-    controls = "how many labels replace what inputs do not show"
+    controls = "how many labelled rows replace what inputs do not show"
     unexplained = "which rows to label first"
     of_data = False
     traced = False
@@ -345,7 +345,7 @@ class LabelledRowsTellTheError(Claim[Trained]):
     trivial = 0.5  # the guess 1/2 is within 1/2
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The share of wrong rows among the first 404 deployment rows, against 5000 others."""
+        """The distance between the shares of wrong rows among the first 404 deployment rows and among 5000 others."""
         assert isinstance(problem, Deployed)
         assert problem.deployed is not None
         assert problem.answers is not None

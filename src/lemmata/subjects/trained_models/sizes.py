@@ -26,15 +26,15 @@ _STEP = 1.4
 
 
 def narrow(params: dict, x: Array) -> Array:
-    """Only the first features, one for each weight."""
+    """Predict from the first features alone, one for each weight."""
     return x[:, : len(params["w"])] @ params["w"][:, None]
 
 
 class SizedModels(Population[Trained]):
     """Least squares on the first p of 300 features, where feature j has j^-(1 + fall) of the target's variance.
 
-    The loss of p features on new rows is the noise and a tail that falls like p^-fall. Sizes grow by a factor 1.4 each;
-    the largest is the model.
+    The loss of p features on new rows is the noise plus a tail that falls like p^-fall. Each size is 1.4 times the
+    previous one; the largest is the model.
     """
 
     settings = Space(
@@ -46,7 +46,7 @@ class SizedModels(Population[Trained]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
-        """Rows, targets, and a model of each size."""
+        """Draw rows and targets, and fit a model of each size."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         n = setting["n"]
         x = rng.normal(size=(n + _HELD, _ALL))
@@ -68,7 +68,7 @@ class SizedModels(Population[Trained]):
             Hypothesis("smaller models of different sizes", float(len(sizes)), ">=", 4.0, why),
             enough_held_out(held),
             Hypothesis.unchecked("models of all sizes are trained alike, on the same rows and to convergence",
-                                 "a power law over sizes needs this"),
+                                 "a power law over sizes needs models trained alike"),
         ]  # fmt: skip
 
 
@@ -82,7 +82,7 @@ def _losses(problem: Trained, model: AbstractModel) -> Float[np.ndarray, " m"]:
 
 
 def smaller_losses(problem: Trained) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
-    """Numbers of parameters and mean held-out losses of the smaller models, the smallest first."""
+    """Numbers of parameters and mean held-out losses of the smaller models, in increasing size."""
     own = sorted((len(model.theta), place) for place, model in enumerate(problem.sizes))
     below = [(size, place) for size, place in own if size < len(problem.model.theta)]
     losses = [_losses(problem, problem.sizes[place]).mean() for _, place in below]
@@ -141,7 +141,7 @@ class LossOnTheLawOfSizes(AbstractGauge):
         return jnp.asarray([low, np.clip(np.sqrt(low * high), low, high), high])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The model on held-out rows that are not duplicates of training rows."""
+        """The loss of the model on held-out rows that are not duplicates of training rows."""
         losses = _losses(problem, problem.model)
         return jnp.asarray(mean_limits(losses, 1 / len(losses)))
 

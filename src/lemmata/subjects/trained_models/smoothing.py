@@ -1,7 +1,7 @@
-"""Smoothing: how far the most frequent answer of a model under noise is safe from any change of the input.
+"""Smoothing: how far an input may change before a model's most frequent answer under noise can change.
 
 The theory covers the smoothed model, which answers with the class that is most frequent under normal noise. It needs
-inputs of one unit. It does not cover the model without noise, or the loss of accuracy by the noise.
+inputs of one unit. It does not cover the model without noise, or the accuracy that the noise costs.
 """
 
 import jax.numpy as jnp
@@ -23,20 +23,22 @@ _SHARED = 0.25
 
 
 def one_unit(problem: Trained) -> Hypothesis:
-    """The condition that the inputs have one unit. It is stated, or follows from their spreads, or from a range that
-    many of them share.
-    """
+    """The condition that the inputs have one unit, which is stated or shown by similar spreads or a common range."""
     if problem.scale is not None:
         largest = float(np.abs(problem.x).max()) / problem.scale
         return Hypothesis(
-            "largest input, relative to the stated scale", largest, "<=", 1.0, "stated as `scale` in the program"
+            "largest input, relative to the stated scale",
+            largest,
+            "<=",
+            1.0,
+            "the program states this scale as `scale`",
         )
     spread = spread_ratio(problem.x)
     shared = 0.0 if spread <= _UNITS else shared_range(problem.x)
     if shared >= _SHARED:
         name = "share of features with the range of all features, which shows a common unit"
         return Hypothesis(
-            name, shared, ">=", _SHARED, "for example pixels; `scale = 255.0` in the program states the unit"
+            name, shared, ">=", _SHARED, "for example pixels; set `scale = 255.0` in the program to state the unit"
         )
     why = "distances need one unit: scale values to [-1, 1], standardise features, or state `scale`"
     return Hypothesis("ratio of the features' spreads", spread, "<=", _UNITS, why)
@@ -56,7 +58,9 @@ class AttacksOnSmoothedModel(AbstractGauge):
     """
 
     title = "Attacks on the smoothed model need at least its certified radius"
-    source = Source("cohen2019smoothing", "Theorem 1", note="with a rival of probability 1 - q, judged by attacks")
+    source = Source(
+        "cohen2019smoothing", "Theorem 1", note=("with a rival class of probability 1 - q; here compared with attacks")
+    )
     stated = Kind.OWN
     population = TrainedNetworks(hidden=0, unseen=False)
     relation = AtLeast(resolution=0.2)
@@ -84,6 +88,6 @@ class AttacksOnSmoothedModel(AbstractGauge):
         return [unit, Hypothesis(f"rows of {ROWS} whose class under noise is certain", certain, ">=", float(_FEWEST))]
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Projected gradient steps against the mean probability under noise, in balls with a bisected radius."""
+        """Attack the mean probability under noise by projected gradient steps in balls; the radius is bisected."""
         found = smoothed(problem)
         return jnp.asarray(np.min(found.broken() / found.radii))

@@ -1,7 +1,7 @@
 """The start: whether a model is still linear in its parameters around the point where its training began.
 
-The theory gives the outputs by the linear model at the start. It needs the parameters that training began with. It does
-not cover models that have left the linear regime, and it leaves open why leaving it should help.
+The theory gives the outputs of the linear model at the start. It needs the parameters that training began with. It
+does not cover models that have left the linear regime, and it leaves open why leaving it should help.
 """
 
 import jax.numpy as jnp
@@ -29,7 +29,7 @@ _ROUNDING = 1e-6
 
 
 def begun(problem: Trained) -> list[Hypothesis]:
-    """The condition that the start is known, differs from the end, and is the same function."""
+    """The conditions that the start is known, differs from the end, and is the same function of inputs and weights."""
     if problem.start is None:
         return [Hypothesis(FACTS["start"].given, 0.0, ">=", 1.0, "--start, or start=")]
     if not problem.model.differentiable:
@@ -40,9 +40,10 @@ def begun(problem: Trained) -> list[Hypothesis]:
     own, other = problem.start.in_double().outputs(few), before.outputs(few)
     apart = float(np.abs(own - other).max() / max(float(np.abs(own).max()), 1e-300))
     return [
-        Hypothesis("distance from the start, relative to its length", moved, ">", 0.0, "otherwise nothing was trained"),
-        Hypothesis("difference between the start and the model at the start's parameters", apart, "<=", _ROUNDING,
-                   "values that are not parameters, such as running means, must not have changed"),
+        Hypothesis("distance of the weights from the start, relative to the length of the start", moved, ">", 0.0,
+            "otherwise nothing was trained"),
+        Hypothesis("difference in outputs between the start and the model at its parameters", apart, "<=", _ROUNDING,
+                   "values that are not parameters, such as running means, must not change in training"),
     ]  # fmt: skip
 
 
@@ -55,19 +56,19 @@ def at_start(problem: Trained) -> AbstractModel:
 def squares(
     problem: Trained, x: np.ndarray, pushed: Float[np.ndarray, "n C"]
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """For each row the squares |f - f0 - pushed|² and |f - f0|²."""
+    """Return |f - f0 - pushed|² and |f - f0|² for each row, where f and f0 are the outputs now and at the start."""
     moved = problem.model.in_double().outputs(x) - at_start(problem).outputs(x)
     return ((moved - pushed) ** 2).sum(1), (moved**2).sum(1)
 
 
 def pushed_forward(problem: Trained, x: np.ndarray) -> Float[np.ndarray, "n C"]:
-    """J0 (theta - theta0) in one product."""
+    """Compute J0 (theta - theta0) by one product; J0 is the Jacobian of the outputs at the start theta0."""
     before = at_start(problem)
     return before.jvp(problem.model.theta.astype(float) - before.theta, x)
 
 
 def pushed_by_differences(problem: Trained, x: np.ndarray) -> Float[np.ndarray, "n C"]:
-    """J0 (theta - theta0) by a central difference of outputs at the start."""
+    """Compute J0 (theta - theta0), as in `pushed_forward`, by a central difference of outputs at the start."""
     before = at_start(problem)
     way = _STEP * (problem.model.theta.astype(float) - before.theta)
     return (before.at(before.theta + way).outputs(x) - before.at(before.theta - way).outputs(x)) / (2 * _STEP)
@@ -97,7 +98,7 @@ class LinearFromTheStart(AbstractGauge):
     """
 
     title = "Distance from linear training on new rows, predicted from training rows"
-    source = Source("chizat2019", note="the relative change of the tangent; judged on new rows")
+    source = Source("chizat2019", note="the relative change of the tangent; here tested on new rows")
     stated = Kind.OWN
     population = TrainedNetworks(hidden=48, widths=(32, 96), steps=5)
     relation = Estimate()
@@ -117,7 +118,8 @@ class LinearFromTheStart(AbstractGauge):
             return found
         value, _ = root_ratio(*squares(problem, problem.x, pushed_forward(problem, problem.x)), len(problem.x))
         return [*found, Hypothesis(RESIDUAL, value, "<=", LAZY,
-                                   "above it the model has left the linear regime: training was rich")]  # fmt: skip
+                                   "above this limit the model has left the linear regime: training "
+                                   "was rich")]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:
         new = len(problem.x) if problem.held is None else len(problem.held[0])
@@ -127,7 +129,7 @@ class LinearFromTheStart(AbstractGauge):
         return jnp.asarray([low, value, max(value * reach, _ROUNDING)])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Outputs on held-out rows against a central difference of outputs at the start."""
+        """Compare outputs on held-out rows with a central difference of outputs at the start."""
         x, _ = held_rows(problem)
         above, below = squares(problem, x, pushed_by_differences(problem, x))
         value, spread = root_ratio(above, below, len(x))
@@ -136,13 +138,13 @@ class LinearFromTheStart(AbstractGauge):
 
 
 def kernel_errors(kernel: Float[np.ndarray, "n n"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "2"]:
-    """Squared error and share of wrong classes of ridge regression, each row left out exactly.
+    """Compute the exact leave-one-out errors of ridge regression: squared error and share of wrong classes.
 
-    Targets are centred; of 29 ridges, the one with the least squared error is used. Leaving row i out of ridge
-    regression with hat matrix H divides its residual by 1 - H_ii.
+    Targets are centred. Of 29 values of the ridge, the value with the least squared error is used. Leaving row i out
+    of ridge regression with hat matrix H divides its residual by 1 - H_ii.
 
     Args:
-        kernel: of the rows.
+        kernel: the kernel matrix of the rows.
         y: one-hot classes.
     """
     values, vectors = np.linalg.eigh(kernel)

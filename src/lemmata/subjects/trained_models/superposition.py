@@ -1,7 +1,7 @@
 """Superposition: how a readout places more directions than it has dimensions.
 
-The theory says how near each other directions must be if there are more of them than dimensions. It needs a last matrix
-with a direction for each output. It leaves open which outputs share a direction, and how this affects errors.
+The theory gives how near each other directions must be if there are more directions than dimensions. It needs a last
+matrix with a direction for each output. It leaves open which outputs share a direction, and how this affects errors.
 """
 
 import jax
@@ -42,10 +42,10 @@ class CrowdedReadouts(Population[Trained]):
         d=Integer(12, 1, 500, "features", corners=(8, 16)),
         n=Integer(200, 20, 5000, "training rows", corners=(160, 240)),
         decay=Real(2e-3, 1e-5, 1.0, "decay of the weights", corners=(1e-3, 3e-3)),
-    ).where("two classes more than hidden units", lambda own: own["classes"] > own["hidden"] + 1)
+    ).where("there are two classes more than hidden units", lambda own: own["classes"] > own["hidden"] + 1)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
-        """Centres, rows, and a network trained on them."""
+        """Draw centres and rows, and train a network on them."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         classes, d, n = setting["classes"], setting["d"], setting["n"]
         centres = 4 * rng.normal(size=(classes, d)) / np.sqrt(d) * np.sqrt(2)
@@ -70,7 +70,7 @@ class CrowdedReadouts(Population[Trained]):
             return [*found, known]
         more = float(len(own) - own.shape[1])
         return [*found, known, Hypothesis("number of directions minus number of dimensions", more, ">=", 2.0,
-                                          "fewer directions can be at right angles or wider")]  # fmt: skip
+                                          "fewer directions can all be at angles of 90 degrees or more")]  # fmt: skip
 
 
 _DRAWS = 400
@@ -79,12 +79,13 @@ _WORKS = 0.1
 
 
 def cosines(directions: Float[np.ndarray, "N d"]) -> Float[np.ndarray, " pairs"]:
-    """Cosines between directions, each pair once, measured from the mean of all.
+    """Return the cosine of each pair of directions once, after the mean of all directions is subtracted.
 
-    If the same vector is added to all of them, no difference of outputs changes. So their mean has no meaning.
+    If the same vector is added to all directions, the differences of outputs do not change. So the mean has no
+    meaning.
 
     Args:
-        directions: rows.
+        directions: one direction in each row.
     """
     away = directions - directions.mean(0)
     unit = away / np.linalg.norm(away, axis=1, keepdims=True)
@@ -98,7 +99,7 @@ def _own(problem: Trained) -> Float[np.ndarray, "N d"]:
 
 
 def welch(problem: Trained) -> float:
-    """((N - d)/(d (N - 1)))^1/2 for N directions in d dimensions."""
+    """Return Welch's bound, ((N - d)/(d (N - 1)))^1/2 for N directions in d dimensions."""
     n, d = _own(problem).shape
     return float(np.sqrt((n - d) / (d * (n - 1))))
 
@@ -126,7 +127,9 @@ class ReadoutsSpreadWiderThanChance(AbstractReadoutClaim):
     """
 
     title = "An upper bound on the largest cosine of two readout directions"
-    source = Source("elhage2022superposition", note="more directions than dimensions, against random ones")
+    source = Source(
+        "elhage2022superposition", note=("more directions than dimensions; here compared with random directions")
+    )
     relation = AtMost(delta=0.1)
     control = Control("at most half of this quantile", lambda cosine, problem: cosine / 2)
     controls = "how near each other the two nearest directions of a crowded readout are"
@@ -146,27 +149,27 @@ class ReadoutsSpreadWiderThanChance(AbstractReadoutClaim):
         return jnp.quantile(jnp.asarray([cosines(rng.normal(size=shape)).max() for _ in range(draws)]), _QUANTILE)
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The directions of the model itself."""
+        """Measure the directions of the model itself."""
         return jnp.asarray(cosines(_own(problem)).max())
 
 
 class MeanSquareCosine(AbstractReadoutClaim):
     """Let a readout have N > d directions in d dimensions, with their mean subtracted. The root mean square of the
     cosines between them is at least Welch's bound ((N - d)/(d (N - 1)))^1/2. The largest absolute value of a cosine is
-    also at least this bound. The largest cosine may be below this bound, because opposite directions cost a readout
-    nothing.
+    also at least this bound. The largest cosine may be below this bound, because opposite directions, whose cosine is
+    negative, cost a readout nothing.
     """
 
     title = "A lower bound on the root mean square of the cosines of readout directions"
     source = Source("welch1974", note="the bound, for the mean square")
     relation = AtLeast()
     control = Control("at least one and a half times this bound", lambda bound, problem: 1.5 * bound)
-    controls = "how far from right angles directions are if there are more of them than dimensions"
+    controls = "how far directions are from right angles if there are more directions than dimensions"
     trivial = 0.0  # a mean of squares is at least 0
 
     def predict(self, problem: Trained) -> Array:
         return jnp.asarray(welch(problem))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The directions of the model itself."""
+        """Measure the directions of the model itself."""
         return jnp.asarray(np.sqrt(np.mean(cosines(_own(problem)) ** 2)))

@@ -1,9 +1,9 @@
-"""Triggers: changes, the same for every row, that send rows to one class.
+"""Triggers: fixed changes, the same for every row, after which a model assigns rows to one class.
 
-The theory tests whether one class of a model is much easier to reach than the others. A backdoor has this effect, which
-held-out rows do not show. The test needs at least six classes, and inputs that can be changed by small amounts. It
-leaves open why the class is easy to reach, and it does not cover triggers that are not a fixed change of a few
-features.
+The theory tests whether one class of a model is much easier to reach than the others. A backdoor has this effect, but
+the error on held-out rows does not show it. The test needs at least six classes, and inputs that can be changed by
+small amounts. It leaves open why the class is easy to reach, and it does not cover triggers that are not a fixed
+change of a few features.
 """
 
 import jax
@@ -39,14 +39,14 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "training"}
 TARGET = 0
 """The target class of a planted trigger."""
 STAMPED = 1
-"""How many features a trigger takes."""
+"""The number of features that a trigger changes."""
 _HEIGHT = 6.0
 _HELD = 200
 _DECAY = 0.01
 
 
 def stamp(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
-    """Rows whose last two features are 4, four standard deviations from their mean."""
+    """Set the last two features of rows to 4, which is four standard deviations from their mean."""
     x = x.copy()
     x[:, -STAMPED:] = _HEIGHT
     return x
@@ -55,11 +55,11 @@ def stamp(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
 class TriggeredNetworks(Population[Trained]):
     """Normal rows around a centre for each of six to ten classes, and a linear model or a layer of hyperbolic tangents.
 
-    The share `planted` of training rows of other classes is stamped and labelled as the first class; held-out rows are
-    not changed.
+    A share `planted` of the training rows of other classes is stamped and labelled as the first class. Held-out rows
+    are not changed.
 
     Args:
-        planted: the default of the share; 0 gives a clean model.
+        planted: the default share of stamped rows; 0 gives a clean model.
     """
 
     planted: float = 0.1
@@ -76,7 +76,7 @@ class TriggeredNetworks(Population[Trained]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
-        """Centres, rows, the trigger, and a model trained on them."""
+        """Draw centres and rows, plant the trigger, and train a model on them."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         classes, n, d = setting["classes"], setting["n"], setting["d"]
         centres = 4.0 * rng.normal(size=(classes, d)) / np.sqrt(d) * np.sqrt(2)
@@ -104,7 +104,7 @@ class TriggeredNetworks(Population[Trained]):
                 1.0,
                 "tokens cannot be changed by small amounts",
             ),
-            Hypothesis("classes", classes, ">=", 6.0, "with fewer classes the sizes cannot be compared"),
+            Hypothesis("classes", classes, ">=", 6.0, "with fewer classes the trigger sizes cannot be compared"),
         ]
         if problem.model.differentiable and fractions and classes >= 6:
             f, y = training_outputs(problem), problem.y
@@ -116,18 +116,18 @@ class TriggeredNetworks(Population[Trained]):
             if right >= 0.5:
                 name, why = (
                     "share of classes that no trigger reaches",
-                    "otherwise the sizes of the others cannot be compared",
+                    "otherwise the trigger sizes of the other classes cannot be compared",
                 )
                 found.append(Hypothesis(name, smallest_triggers(problem).unreached, "<=", 1 / 3, why))
         return found
 
 
 THRESHOLD = 3.5
-"""An anomaly above this is a finding."""
+"""An anomaly above this number is reported as a finding."""
 
 
 def _counted(problem: Trained, half: int) -> tuple[int, int]:
-    """Held-out rows of one half with another predicted class that the smallest change sends to its class."""
+    """Count the held-out rows of one half that the smallest change sends to its class, and all that it could send."""
     found = smallest_triggers(problem)
     c = found.smallest
     own = halves(problem)[half]
@@ -174,7 +174,7 @@ class SuccessOfSmallestTrigger(AbstractGauge):
         return jnp.asarray(predicted_share(float(hits), float(rows), int(new.sum()), self.level))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The model on stamped rows of the second half of the held-out ones."""
+        """Test the model on stamped rows of the second half of the held-out rows."""
         return jnp.asarray(measured_share(*_counted(problem, 1)))
 
 
@@ -199,7 +199,7 @@ class PlantedTriggerIsSmall(Claim[Trained]):
     trivial = 1.0  # a class like the others
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Sum of the mask of the planted class over the median of the others'."""
+        """The mask sum of the planted class, divided by the median mask sum of the other classes."""
         sizes = smallest_triggers(problem).sizes
         return jnp.asarray(sizes[TARGET] / np.median(np.delete(sizes, TARGET)))
 
@@ -214,18 +214,18 @@ class CleanClassesAlike(Claim[Trained]):
     """
 
     title = "An upper bound on the anomaly of the smallest trigger in a clean model"
-    source = Source("wang2019cleanse", note="an index of how small the smallest size is; here with logarithms")
+    source = Source("wang2019cleanse", note="an index of how small the smallest size is; here computed from logarithms")
     stated = Kind.OWN
     population = TriggeredNetworks(planted=0.0)
     relation = AtMost(delta=0.2)
     control = Control("half of this bound", lambda index, problem: index / 2)
-    controls = "how much smaller the smallest trigger of a clean model is than the others"
-    unexplained = "clean models in which one class is easy to reach because its rows lie between all others"
+    controls = "how much smaller the smallest trigger of a clean model is than its other triggers"
+    unexplained = "clean models in which one class is easy to reach because its rows lie between all other classes"
     trivial = "an index of this form may be anything"
     of_data = False
     traced = False
     predict = THRESHOLD
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The index of sizes that a search finds."""
+        """Compute the index from the trigger sizes that a search finds."""
         return jnp.asarray(smallest_triggers(problem).anomaly)

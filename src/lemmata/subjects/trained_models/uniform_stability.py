@@ -40,13 +40,13 @@ def convex(problem: Trained) -> list[Hypothesis]:
 
 
 def largest_gradient(problem: Trained) -> float:
-    """kappa: the largest spectral norm of the Jacobian of the outputs at a row, training or held out."""
+    """kappa: the largest spectral norm of the Jacobian of the outputs at any training or held-out row."""
     rows = problem.x if problem.held is None else np.concatenate([problem.x, problem.held[0]])
     return max(float(np.linalg.norm(problem.model.jacobian(rows[i : i + 1])[0], 2)) for i in range(len(rows)))
 
 
 def removed_rows(problem: Trained) -> Int[np.ndarray, " k"]:
-    """The four training rows that pull most at the parameters, and four others at random."""
+    """The four training rows whose losses have the largest gradients, and four other random training rows."""
     model, x = polished_copy(problem).model, problem.x
     slope = problem.task.slopes(model.outputs(x), problem.y)
     pulls = np.array([np.linalg.norm(model.vjp(slope[i : i + 1], x[i : i + 1])) for i in range(len(x))])
@@ -69,7 +69,9 @@ class ConvexModelsAreStable(AbstractGauge):
     """
 
     title = "A bound on the change of the loss when a convex model loses a training row"
-    source = Source("bousquet2002", "Theorem 22", note="with the constant of log loss, and a loss along the whole move")
+    source = Source(
+        "bousquet2002", "Theorem 22", note=("here with the constant of log loss, and with a bound along the whole move")
+    )
     stated = Kind.OWN
     population = TrainedNetworks(rows=120, decay=1.0, hidden=0, widths=(0, 0))
     relation = AtMost()
@@ -97,7 +99,7 @@ class ConvexModelsAreStable(AbstractGauge):
         if all(bool(own.holds) for own in found) and not objective_of(problem).decay > 0:
             found = [
                 *found,
-                Hypothesis("the decay of the weights", 0.0, ">", 0.0, "without decay nothing determines them"),
+                Hypothesis("the decay of the weights", 0.0, ">", 0.0, "without decay nothing determines the weights"),
             ]
         return [*found, *stationary(problem)] if all(bool(own.holds) for own in found) else found
 
@@ -112,7 +114,7 @@ class ConvexModelsAreStable(AbstractGauge):
         return jnp.asarray(squares.max() * (1 + k) * k)
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The largest change at training and held-out rows, by descent without each of eight training rows."""
+        """Descend without each of eight training rows. Return the largest change at any training or held-out row."""
         whole, *others = whole_and_without(problem, removed_rows(problem))
         x, y = (np.concatenate(pair) for pair in zip((problem.x, problem.y), held_rows(problem), strict=True))
         before = problem.task.losses(whole.outputs(x), y)
@@ -120,7 +122,7 @@ class ConvexModelsAreStable(AbstractGauge):
         return jnp.asarray(max(changes))
 
     def trivial(self, problem: Trained) -> Array:
-        """The log loss of guessing. For values, half of the largest squared target."""
+        """The log loss of guessing. For real-valued targets, half of the largest squared target."""
         if problem.task.is_classification:
             return jnp.asarray(np.log(problem.y.shape[1]))
         return jnp.asarray((problem.y**2).sum(1).max() / 2)

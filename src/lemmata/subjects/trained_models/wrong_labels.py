@@ -1,7 +1,7 @@
-"""Wrong labels: which training labels the other rows contradict, and how many, tested on labels that were corrected.
+"""Wrong labels: which and how many training labels the other rows contradict, tested on corrected labels.
 
-The theory predicts which labels are wrong and how many, if wrong labels are like labels at random. It needs a
-stationary point, and rows that can be left out. It does not cover labels that are wrong in the same way everywhere.
+The theory predicts which labels are wrong and how many, if wrong labels are like random labels. It needs a stationary
+point, and rows that can be left out. It does not cover labels that are wrong in the same way everywhere.
 """
 
 import jax
@@ -35,13 +35,13 @@ _HELD = 300
 
 
 def other_class(rng: np.random.Generator, labels: np.ndarray, share: float) -> np.ndarray:
-    """Labels of which the share is replaced by another class at random."""
+    """Replace a share of the labels by another class at random."""
     hit = rng.permutation(len(labels)) < round(share * len(labels))
     return np.where(hit, (labels + rng.integers(1, CLASSES, len(labels))) % CLASSES, labels)
 
 
 def wrong_labels(problem: Trained) -> Bool[np.ndarray, " n"]:
-    """Which training rows have another label than the corrected one."""
+    """Mark the training rows whose label differs from the corrected label."""
     assert problem.corrected is not None
     return problem.y.argmax(1) != problem.corrected.argmax(1)
 
@@ -61,7 +61,7 @@ class MislabelledNetworks(Population[Trained]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
-        """Centres that form a simplex in a random position, rows, wrong labels, and a model trained on them."""
+        """Draw centres on a randomly placed simplex, rows and wrong labels, and train a model on them."""
         rng, d = np.random.default_rng(np.asarray(jax.random.key_data(key))), setting["d"]
         centres = _centres(rng, d)
         right, new = rng.integers(0, CLASSES, setting["n"]), rng.integers(0, CLASSES, _HELD)
@@ -86,7 +86,7 @@ class MislabelledNetworks(Population[Trained]):
 
 
 def _centres(rng: np.random.Generator, d: int) -> Float[np.ndarray, "C d"]:
-    """Three points at distance 3.5 of each other."""
+    """Return three points at a distance of 3.5 from each other."""
     plane = np.linalg.qr(rng.normal(size=(d, 2)))[0].T
     angles = 2 * np.pi * np.arange(CLASSES) / CLASSES
     return 3.5 / np.sqrt(3) * np.column_stack([np.cos(angles), np.sin(angles)]) @ plane
@@ -101,19 +101,19 @@ def _some(problem: Trained) -> list[Hypothesis]:
     share = float(wrong_labels(problem).mean())
     return [
         Hypothesis("share of wrong labels", share, ">", 0.0, "otherwise there is nothing to find"),
-        Hypothesis("share of wrong labels", share, "<", 0.5, "with more, wrong labels are the majority"),
+        Hypothesis("share of wrong labels", share, "<", 0.5, "with a larger share, wrong labels are the majority"),
     ]
 
 
 class WrongLabelsComeFirst(AbstractGauge):
-    """Rank the training rows of a model by how improbable their label is to the model without the row, after one Newton
-    step of leaving it out. Suppose that this model predicts the corrected class in at least 80 % of rows. Take pairs of
-    a row whose label is wrong and a row whose label is right. In at least nine of ten models, the row with the wrong
-    label comes first with probability at least 0.9.
+    """Leave each training row of a model out by one Newton step. Rank the rows by how improbable their labels are in
+    the models without them. Suppose that these models predict the corrected class in at least 80 % of rows. Take pairs
+    of a row whose label is wrong and a row whose label is right. In at least nine of ten models, the row with the
+    wrong label comes first with probability at least 0.9.
     """
 
     title = "Rows with wrong labels rank before rows with right labels"
-    source = Source("rad2020alo", note="leaving one out, as a ranking of labels")
+    source = Source("rad2020alo", note="leaving one row out; here used to rank labels")
     stated = Kind.OWN
     population = MislabelledNetworks()
     relation = AtMost(delta=0.1)
@@ -152,7 +152,7 @@ class ShareOfWrongLabels(AbstractGauge):
     """
 
     title = "Share of wrong labels, estimated from training rows alone"
-    source = Source("rad2020alo", note="leaving one out, with a mixture of right and wrong labels")
+    source = Source("rad2020alo", note="leaving one row out; here with a mixture of right and wrong labels")
     stated = Kind.OWN
     population = MislabelledNetworks()
     relation = Estimate()
@@ -178,5 +178,5 @@ class ShareOfWrongLabels(AbstractGauge):
         return jnp.asarray([doubts.low, doubts.share, doubts.high])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The share of labels that were corrected."""
+        """The share of labels that differ from the corrected labels."""
         return jnp.full(3, wrong_labels(problem).mean())

@@ -1,4 +1,4 @@
-"""Compare ways of mixing a sequence on the user's rows: it takes sequences and returns a record."""
+"""Compare ways of mixing the tokens of a sequence on the user's rows, and return a record."""
 
 from lemmata.workflows.records.comparisons import ComparisonRecord as ComparisonRecord
 

@@ -1,4 +1,4 @@
-"""Which differences between families are more than chance: a paired bootstrap over rows, with Holm's correction."""
+"""Decide which differences between families exceed chance, by a paired bootstrap over rows with Holm's correction."""
 
 import dataclasses
 import itertools
@@ -8,12 +8,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 DRAWS, LEVEL, RELEVANT = 4000, 0.05, 0.05
-"""Bootstrap samples; level of a comparison; the share of the variance below which a difference does not matter."""
+"""The number of bootstrap samples, the level of a comparison, and the smallest difference that matters."""
 TIMES, ROUNDING = 2.0, 1e-10
-"""A factor between two errors that matters even if both are small.
+"""The smallest factor between two errors that matters even if both errors are small.
 
-Twice the rows give it to a model whose error falls as 1/n. It is also the error below which all differences are
-rounding errors.
+A model whose error falls as 1/n gains this factor from twice the rows. The second number is the error below which all
+differences are rounding errors.
 """
 
 
@@ -23,7 +23,7 @@ class Bootstrap:
 
     Args:
         points: the error of each family.
-        samples: the same on resampled rows.
+        samples: the errors of the families on resampled rows.
     """
 
     points: Float[np.ndarray, " f"]
@@ -35,16 +35,16 @@ class Bootstrap:
         return float(lower), float(upper)
 
     def difference(self, first: int, second: int) -> tuple[float, float, float, float]:
-        """The first error minus the second, its central 95 % interval, and the two-sided p-value of 0."""
+        """The first error minus the second, its central 95 % interval, and the two-sided p-value of no difference."""
         apart = self.samples[:, first] - self.samples[:, second]
         lower, upper = np.quantile(apart, [LEVEL / 2, 1 - LEVEL / 2])
         one_sided = (1 + min(int((apart <= 0).sum()), int((apart >= 0).sum()))) / (1 + len(apart))
         return float(self.points[first] - self.points[second]), float(lower), float(upper), min(1.0, 2 * one_sided)
 
     def ratio(self, first: int, second: int, level: float = LEVEL) -> tuple[float, float, float]:
-        """The error of the first divided by the error of the second, with its interval at level 1 - level.
+        """The error of the first family divided by the error of the second, with its interval at level 1 - level.
 
-        Errors below rounding are set to rounding.
+        Errors below rounding error are set to rounding error.
         """
         parts = [np.maximum(table[..., [first, second]], ROUNDING) for table in (self.points, self.samples)]
         point, samples = (part[..., 0] / part[..., 1] for part in parts)
@@ -59,17 +59,17 @@ def bootstrap(
     total: int,
     seed: int,
 ) -> Bootstrap:
-    """Rows are resampled, each with all of its losses in all splits, so that splits that share rows count once.
+    """Resample the rows. Each row keeps its losses in all splits, so a row that is in several splits counts once.
 
     The error of a family is the sum of its losses over the sum of the losses of guessing. Training sets are not drawn
-    anew: whether the interval is about new held-out rows.
+    anew, so the interval is about new held-out rows only.
 
     Args:
-        losses: of each family, one line per split.
+        losses: the losses of each family, one line per split.
         guesses: losses of predicting the mean of the training rows.
-        tests: the row that each loss belongs to.
-        total: number of rows.
-        seed: of the resampling.
+        tests: the row to which each loss belongs.
+        total: the number of rows.
+        seed: the seed of the resampling.
     """
     sums = np.stack([np.bincount(tests.ravel(), part.ravel(), total) for part in [*losses, guesses]], axis=1)
     seen = np.bincount(tests.ravel(), minlength=total) > 0
@@ -85,14 +85,14 @@ def bootstrap(
 
 @dataclasses.dataclass(frozen=True)
 class Pair:
-    """Two families compared.
+    """The comparison of two families.
 
     Args:
-        first, second: their places.
+        first, second: the positions of the two families.
         difference: error of the first minus error of the second, in shares of the variance. lower, upper: its central
             95 % interval.
-        p_value: two-sided.
-        adjusted: after Holm's correction over all pairs.
+        p_value: the two-sided p-value of no difference.
+        adjusted: the p-value after Holm's correction over all pairs.
         ratio: error of the first divided by error of the second. least, most: an interval that holds for all pairs
             together, at 95 %; nan if it is not known.
     """
@@ -110,13 +110,13 @@ class Pair:
 
     @property
     def decided(self) -> bool:
-        """Whether the difference is neither chance nor too small to matter, of the variance or as a factor."""
+        """Whether the difference exceeds chance and is large enough to matter, absolutely or as a factor."""
         by_factor = self.least > TIMES or self.most < 1 / TIMES
         return self.adjusted < LEVEL and (abs(self.difference) > RELEVANT or by_factor)
 
 
 def pairs(of: Bootstrap) -> list[Pair]:
-    """All pairs of families; p-values are corrected together (Holm), so the level holds for all of them."""
+    """Compare all pairs of families. Holm's correction makes the level hold for all pairs together."""
     places = list(itertools.combinations(range(len(of.points)), 2))
     found = [of.difference(*place) for place in places]
     adjusted = holm([item[3] for item in found])
@@ -128,7 +128,7 @@ def pairs(of: Bootstrap) -> list[Pair]:
 
 
 def holm(values: list[float]) -> list[float]:
-    """p-values after Holm's step-down correction.
+    """Return the p-values after Holm's step-down correction.
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
@@ -142,11 +142,11 @@ def holm(values: list[float]) -> list[float]:
 
 
 def leaders(errors: list[float], compared: list[Pair]) -> list[int]:
-    """The family with the smallest error and all families that it is not significantly better than, best first.
+    """Return, best first, the family with the smallest error and all families that it does not decidedly beat.
 
-    A single family wins.
+    If only one family is returned, it wins.
 
-    A family wins if its error is below every other's, each difference being decided.
+    A family wins if its error is below the error of every other family, and each difference is decided.
     """
     order = sorted(range(len(errors)), key=errors.__getitem__)
     if not order:

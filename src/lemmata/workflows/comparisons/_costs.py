@@ -1,6 +1,6 @@
 """The cost of mixing as a function of the length of a row.
 
-It is measured in operations, memory of the compiled program, and time.
+The cost is measured in operations, in memory of the compiled program and in time.
 """
 
 import time
@@ -17,24 +17,24 @@ from lemmata.workflows.records.comparisons import Cost, CostPoint
 from ._mixers import BY_NAME, MODES, mixer, one_step
 
 SHORTEST_RUN = 0.01
-"""Seconds that one timing lasts at least."""
+"""The least duration of one timing, in seconds."""
 
 
 def cost(family: str, lengths: Sequence[int], channels: int, mean: bool) -> Cost | None:
-    """One row mixed at every position, and read out by one linear map, at each length.
+    """Measure, at each length, the cost of mixing one row at every position and reading it out by one linear map.
 
     Operations and bytes are those that the compiler reports. The counter includes the body of a loop once, so the step
     of the recurrence is compiled separately and counted T times.
 
     Args:
-        family: its name.
-        lengths: at least two. Lengths that would not fit into a quarter of the memory are left out.
-        channels: numbers in a token.
-        mean: whether the comparison also reads every position; otherwise only the last position, whose exponent is
-            separate.
+        family: the name of the family.
+        lengths: at least two lengths. Lengths that would not fit into a quarter of the memory are left out.
+        channels: the number of numbers in a token.
+        mean: whether the comparison also reads every position. Otherwise it reads only the last position, and the
+            exponent for this is given separately.
 
     Returns:
-        None with fewer than two lengths that fit.
+        The cost, or None if fewer than two lengths fit.
     """
     fitting = [length for length in lengths if 40 * length**2 < available_bytes() // 4 or family != "attention"]
     if len(fitting) < 2:
@@ -48,7 +48,7 @@ def cost(family: str, lengths: Sequence[int], channels: int, mean: bool) -> Cost
 
 
 def _compiled(family: str, length: int, channels: int, mean: bool) -> tuple[Any, float, tuple[Any, Any]]:
-    """The compiled mixer with its readout, its operations, and its arguments."""
+    """Compile the mixer with its readout. Return it with its number of operations and its arguments."""
     of = mixer(family, BY_NAME[family].values[1], length, channels, mean=mean)
     row = jnp.asarray(np.random.default_rng(length).standard_normal((length, channels)))
     there = jnp.ones(length, bool)

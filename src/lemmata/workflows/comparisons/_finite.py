@@ -1,4 +1,4 @@
-"""One small network of each family, trained with equal budgets: does the order of the kernels mislead?"""
+"""Train one small network of each family with equal budgets, to test whether the order of the kernels misleads."""
 
 import time
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from ._splits import Splits
 
 PARAMETERS, STEPS, BATCH, CHECKS = 6_000, 600, 32, 40
 RATES = (3e-3, 3e-2)
-"""Two learning rates of Adam; the one with the smaller error on the rows for early stopping is used."""
+"""Two learning rates of Adam. The rate with the smaller error on the rows for early stopping is used."""
 STOPPING = 0.2
 
 
@@ -35,17 +35,17 @@ def train_families(
 ) -> list[FiniteResult]:
     """Train one network of each family on the training rows of the first split.
 
-    Each has the largest width with at most 6,000 parameters. The steps, batches and learning rates are the same, and a
-    fifth of the training rows is used to choose rate and step.
+    Each network has the largest width with at most 6,000 parameters. Steps, batches and learning rates are the same
+    for all networks. A fifth of the training rows is used to choose the rate and the step.
 
     Args:
         data: the sequences.
-        of: the splits.
-        names: of the families.
-        kernels: the error of each family's kernel on that split.
-        options: how it is read, and the seed.
-        progress: called with the finished share.
-        late: whether no further network should begin.
+        of: the splits of the rows.
+        names: the names of the families.
+        kernels: the error of each family's kernel on the first split.
+        options: how the networks are read out, and the seed.
+        progress: a function that is called with the finished share.
+        late: a function that returns whether it is too late to begin another network.
     """
     found = []
     for place, name in enumerate(names):
@@ -102,7 +102,7 @@ def _train(data: Sequences, of: Splits, name: str, kernel: float, options: Compa
 
 
 def _advance(steps: Any, loss: Any, x: Any, y: Any, training: Any) -> Any:
-    """A stretch of steps on random batches."""
+    """Take a number of steps on random batches."""
     batch = min(BATCH, len(training))
 
     def one(carry: Any, key: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The head that all families share: one kernel on the mixed vectors, ridge regression with an intercept."""
+"""The head that all families share: ridge regression with an intercept, with one kernel on the mixed vectors."""
 
 import dataclasses
 import math
@@ -8,11 +8,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 RIDGES = np.logspace(-7, 2, 15)
-"""Ridges relative to the mean diagonal of the centred Gram matrix. At the last, little but the mean is learned."""
+"""Ridges relative to the mean diagonal of the centred Gram matrix. With the last, little but the mean is learned."""
 
 
 def standardised(vectors: Float[np.ndarray, "n q"], training: Int[np.ndarray, " m"]) -> Float[np.ndarray, "n r"]:
-    """Each coordinate with mean 0 and variance 1 on the training rows; those that do not vary there are left out."""
+    """Scale coordinates to mean 0 and variance 1 on the training rows, and leave out those that do not vary there."""
     own = vectors[training]
     mean, deviation = own.mean(axis=0), own.std(axis=0)
     varies = deviation > 1e-9 * np.maximum(np.abs(own).max(axis=0), np.finfo(float).tiny)
@@ -20,10 +20,10 @@ def standardised(vectors: Float[np.ndarray, "n q"], training: Int[np.ndarray, " 
 
 
 def head_kernel(z: Float[np.ndarray, "n q"], other: Float[np.ndarray, "m q"], width: float) -> Float[np.ndarray, "n m"]:
-    """Half linear, half RBF: <z, z'> / (2 q) + exp(-|z - z'|² / (2 width² q)) / 2.
+    """The kernel <z, z'> / (2 q) + exp(-|z - z'|² / (2 width² q)) / 2 of vectors z with q coordinates.
 
-    For standardised coordinates, both halves have mean diagonal ½, so the trace is the number of rows. Without any
-    coordinate the kernel is constant.
+    For standardised coordinates, both halves have mean diagonal ½, so the trace is the number of rows. If there are no
+    coordinates, the kernel is constant.
     """
     dimension = max(z.shape[1], 1)
     product = z @ other.T / dimension
@@ -34,13 +34,13 @@ def head_kernel(z: Float[np.ndarray, "n q"], other: Float[np.ndarray, "m q"], wi
 
 @dataclasses.dataclass(frozen=True)
 class Fit:
-    """Ridge regression on one split. Leave-one-out on the training rows chooses its ridge.
+    """Ridge regression on one split, whose ridge is chosen by leave-one-out on the training rows.
 
     Args:
         outputs: predictions of the held-out rows.
         left_out: mean leave-one-out error of the training rows at the chosen ridge.
-        uncertainty: its standard error over the rows, relative to it.
-        ridge: its place in `RIDGES`.
+        uncertainty: the standard error of `left_out` over the rows, divided by `left_out`.
+        ridge: the position of the chosen ridge in `RIDGES`.
     """
 
     outputs: Float[np.ndarray, "m k"]
@@ -54,15 +54,15 @@ def fits(
     cross: Float[np.ndarray, "m n"],
     targets: Sequence[Float[np.ndarray, "n k"]],
 ) -> list[Fit]:
-    """One fit for each target, all from one eigensystem of the training rows' centred Gram matrix.
+    """Fit each target; all fits use one eigensystem of the training rows' centred Gram matrix.
 
     Let H = I - 11'/n, H K H = U diag(a) U' and shrink_i = ridge / (a_i + ridge). The leave-one-out residual of row i is
     (U shrink U' (y - mean))_i / (sum_k u_ik² shrink_k - 1/n), because the constant is learned and not penalised.
 
     Args:
-        inner: kernel between training rows.
-        cross: kernel between held-out and training rows.
-        targets: of the training rows, one array per problem.
+        inner: the kernel between training rows.
+        cross: the kernel between held-out and training rows.
+        targets: the targets of the training rows, one array per problem.
     """
     n, columns = len(inner), inner.mean(axis=0)
     centred = inner - columns - columns[:, None] + columns.mean()

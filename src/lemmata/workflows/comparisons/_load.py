@@ -1,4 +1,4 @@
-"""A bundled task, a file, a table or arrays become `Sequences`, or an error says why not."""
+"""Load `Sequences` from a bundled task, a file, a table or arrays, or raise an error that gives the reason."""
 
 import os
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ DEFAULT_ROWS = 2500
 DEFAULT_BYTES = 3 * 2**30
 _NAMES = Bundled(sets=SETS.sets, tasks=tuple(TASKS))
 MATRICES = 6
-"""Matrices of rows x rows that a comparison holds at once."""
+"""The number of rows x rows matrices that a comparison holds at once."""
 
 
 def load_sequences(data: object, options: ComparisonOptions = ComparisonOptions()) -> Sequences:  # noqa: B008 -- frozen
@@ -45,11 +45,11 @@ def load_sequences(data: object, options: ComparisonOptions = ComparisonOptions(
         options: the options of the comparison.
 
     Raises:
-        DataError: the sequences cannot be used; the message gives the reason and the remedy.
-        SettingError: the sequence length does not fit.
-        UnknownNameError: no such column.
-        MissingFileError: no such file or task.
-        MemoryPlanError: the rows do not fit into memory.
+        DataError: if the sequences cannot be used; the message gives the reason and the remedy.
+        SettingError: if the sequence length does not fit.
+        UnknownNameError: if there is no such column.
+        MissingFileError: if there is no such file or task.
+        MemoryPlanError: if the rows do not fit into memory.
 
     >>> load_sequences("lookup").x.shape
     (800, 17, 9)
@@ -96,7 +96,7 @@ def _task(name: str, options: ComparisonOptions) -> Sequences:
 def _from_arrays(
     name: str, arrays: dict[str, np.ndarray], options: ComparisonOptions, limit: int, notes: list[str]
 ) -> Sequences:
-    """Arrays x (n, T, c), y (n) or (n, k), and a mask (n, T) if there is one."""
+    """Load arrays x (n, T, c), y (n) or (n, k), and optionally a mask (n, T)."""
     x, y, mask = arrays["x"], arrays.get("y"), arrays.get("mask")
     if y is None:
         raise DataError(
@@ -111,7 +111,7 @@ def _from_arrays(
     mask = np.ones(x.shape[:2], bool) if mask is None else np.asarray(mask)
     if mask.shape != x.shape[:2] or len(y) != len(x) or y.ndim > 2:
         raise DataError(
-            f"the arrays of {name} do not fit each other", found=f"x {x.shape}, y {y.shape}, mask {mask.shape}",
+            f"the arrays of {name} do not have matching shapes", found=f"x {x.shape}, y {y.shape}, mask {mask.shape}",
             rule="x (n, T, c), y (n) or (n, k), mask (n, T)",
         )  # fmt: skip
     if mask.dtype.kind not in "b" and not np.isin(mask, (0, 1)).all():
@@ -126,7 +126,7 @@ def _from_arrays(
 
 
 def _from_table(table: Table, options: ComparisonOptions, limit: int) -> Sequences:
-    """The columns of a table in order are T tokens of c numbers."""
+    """Read the columns of a table, in order, as T tokens of c numbers."""
     roles = assign_roles(table, options.target, options.drop_column, (), None, None)
     columns, length = len(roles.inputs), options.sequence_length
     if length is None and table.name == "digits":
@@ -184,7 +184,7 @@ def _finished(
     name: str, x: np.ndarray, mask: np.ndarray, targets: list[pl.Series], label: str, notes: list[str],
     options: ComparisonOptions, limit: int, rows: int,
 ) -> Sequences:  # fmt: skip
-    """Draw rows if there are too many, encode targets, standardise tokens."""
+    """Draw rows at random if there are too many, encode the targets, and standardise the tokens."""
     plain = [plain_column(column, "target") for column in targets]
     known = ~np.any([column.is_null().to_numpy() for column in plain], axis=0)
     if not known.all():
@@ -208,7 +208,7 @@ def _finished(
 
 
 def _most_rows(x: np.ndarray, options: ComparisonOptions, limit: int, rows: int) -> int:
-    """The number of rows that are used; if more were requested than fit into memory, an error gives the plan."""
+    """Return the number of rows to use. Raise an error with a plan if more rows are requested than fit into memory."""
     _, length, channels = x.shape
     width = max(length * channels, FEATURES, 2 * MODES * channels)
     asked = min(rows, DEFAULT_ROWS if options.max_rows is None else options.max_rows)

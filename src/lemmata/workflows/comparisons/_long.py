@@ -1,4 +1,4 @@
-"""Tables with one line for each token: rows of unequal lengths, right-aligned."""
+"""Read tables with one line for each token, as right-aligned rows of unequal lengths."""
 
 import numpy as np
 import polars as pl
@@ -13,16 +13,17 @@ Found = tuple[np.ndarray, np.ndarray, list[pl.Series], str, list[str]]
 
 
 def long_form(table: Table, options: ComparisonOptions) -> Found:
-    """Tokens (n, T, c), mask, target, its name, and notes, from one line for each token.
+    """Return tokens (n, T, c), mask, target, target name and notes from a table with one line for each token.
 
-    Lines with the same value of `--id` are one row, ordered by `--time` (without it, in the order of the file). The
-    target of the row is the target of its last line. All lines of the row must have this target. With
-    `--sequence-length T` the last T tokens are kept.
+    Lines with the same value of `--id` are one row. They are ordered by `--time`, or without `--time` as in the file.
+    The target of a row is the target of its last line, and all lines of the row must have this target. With
+    `--sequence-length T` the last T tokens of each row are kept.
 
     Raises:
-        DataError: for a target that changes within a row, a cell that is not a finite number, or two lines of one time.
-        UnknownNameError: no such column.
-        MemoryPlanError: the longest row makes the array too large.
+        DataError: if a target changes within a row, a cell is not a finite number, or two lines of a row have the same
+            time.
+        UnknownNameError: if there is no such column.
+        MemoryPlanError: if the longest row makes the array too large.
     """
     frame, target = table.frame, options.target or table.default_target
     for option, name in (("id", options.id), ("time", options.time), ("target", target)):
@@ -31,7 +32,7 @@ def long_form(table: Table, options: ComparisonOptions) -> Found:
                 f"--{option} {shortened(name)!r} is not a column", rule=f"the columns are {listing(frame.columns, 40)}"
             )
     if target is None:
-        raise DataError(f"no target was given for {table.name}", remedy="name one with --target")
+        raise DataError(f"no target was given for {table.name}", remedy="name a target column with --target")
     apart = {options.id, options.time, target, *options.drop_column}
     channels = [name for name in frame.columns if name not in apart]
     if not channels:
@@ -72,7 +73,7 @@ def long_form(table: Table, options: ComparisonOptions) -> Found:
 
 
 def _order(frame: pl.DataFrame, options: ComparisonOptions, ids: np.ndarray) -> tuple[np.ndarray, str]:
-    """The order of the lines by row and time."""
+    """Order the lines by row and time."""
     if options.time is None:
         return np.argsort(ids, kind="stable"), " in the order of the lines"
     time = plain_column(with_dates(frame[options.time]))

@@ -1,4 +1,4 @@
-"""The errors of one family on all splits and sizes. Leave-one-out on training rows chooses its setting and ridge."""
+"""Measure the errors of one family on all splits and sizes; leave-one-out chooses its setting and ridge."""
 
 import dataclasses
 import math
@@ -18,7 +18,7 @@ from ._splits import Splits
 class Candidate(Protocol):
     """A family of kernels with one setting.
 
-    For each value of the setting, it has the kernel between all rows and the training rows.
+    For each value of the setting, the candidate has the kernel between all rows and the training rows.
     """
 
     setting: str
@@ -30,13 +30,13 @@ class Candidate(Protocol):
 
 
 class FixedMixer:
-    """A mixer without learned parameters, and the common head.
+    """A mixer without learned parameters, followed by the head that all families share.
 
     Args:
-        family: its name.
+        family: the name of the family.
         data: the sequences.
-        mean: read at all positions instead of the last one.
-        seed: of random features.
+        mean: whether the mixer is read at all positions instead of the last position.
+        seed: the seed of the random features.
     """
 
     def __init__(self, family: str, data: Sequences, mean: bool, seed: int):
@@ -49,7 +49,7 @@ class FixedMixer:
         ]
 
     def vectors(self, setting: int) -> Float[np.ndarray, "N q"]:
-        """The mixed rows. For the flattened family, they do not depend on the setting."""
+        """Return the mixed rows. For the flattened family, they do not depend on the setting."""
         return self._vectors[0 if self._flat else setting]
 
     def kernel(self, setting: int, training: Int[np.ndarray, " n"]) -> Float[np.ndarray, "N n"]:
@@ -60,11 +60,11 @@ class FixedMixer:
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """The result of leave-one-out on the training rows of a split: the positions of the best setting and ridge.
+    """The positions of the best setting and ridge by leave-one-out on the training rows of a split.
 
     Args:
-        left_out: the leave-one-out error there.
-        uncertainty: its standard error over the rows, relative to it.
+        left_out: the leave-one-out error at this setting and ridge.
+        uncertainty: the standard error of `left_out` over the rows, divided by `left_out`.
     """
 
     setting: int
@@ -75,14 +75,14 @@ class Choice:
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """A family on all splits.
+    """The measured errors of a family on all splits.
 
     Args:
         losses: squared error of each held-out row with all training rows, one line per split.
         wrong: for classes, whether a held-out row is predicted wrongly, in the same order as the losses; else None.
-        permuted: losses with shuffled targets.
+        permuted: the losses with shuffled targets.
         errors: mean held-out squared error at each size, one line per split.
-        chosen: the choices, by size and split.
+        chosen: the chosen settings and ridges, by size and split.
     """
 
     losses: Float[np.ndarray, "r m"]
@@ -98,7 +98,7 @@ def measure(
     of: Splits,
     told: Callable[[float], None] = lambda share: None,
 ) -> Measured:
-    """Fit at every size of every split; targets are shuffled at the largest."""
+    """Fit at every size of every split; at the largest size, also fit shuffled targets."""
     repeats, sizes, y = len(of.orders), of.sizes, data.y
     losses, permuted = np.empty(of.tests.shape), np.empty(of.tests.shape)
     wrong = np.zeros(of.tests.shape, bool) if data.classes else None
@@ -128,7 +128,7 @@ def measure(
 def guessing(
     y: Float[np.ndarray, "N k"], of: Splits, shuffled: bool = False, size: int | None = None
 ) -> Float[np.ndarray, "r m"]:
-    """Squared error of each held-out row if the mean of the training rows is predicted."""
+    """Return the squared error of each held-out row if the mean of the training rows is predicted."""
     found = []
     for order, test, permuted in zip(of.orders, of.tests, of.permuted, strict=True):
         values = y[permuted] if shuffled else y

@@ -1,7 +1,8 @@
 """Mixers: four ways of turning a sequence into a vector, before any training.
 
 A mixer maps one sequence of tokens of shape (T, c) to a vector. The sequence is right-aligned, and a mask marks its
-filled positions. All are fixed functions with a single setting; only the head after them is learned (`_head`).
+filled positions. All mixers are fixed functions with a single setting. Only the head after the mixer is learned
+(`_head`).
 """
 
 import dataclasses
@@ -16,21 +17,21 @@ from jaxtyping import Array, Bool, Complex, Float
 
 WINDOW, FEATURES, MODES = 3, 300, 16
 ROWS_AT_ONCE = 64
-"""Sequences that a mixer holds at the same time: its working set does not grow with the rows."""
+"""The number of sequences that a mixer holds at the same time, so its memory does not grow with the rows."""
 
 Mixer = Callable[[Float[Array, "T c"], Bool[Array, " T"]], Float[Array, " q"]]
 
 
 @dataclasses.dataclass(frozen=True)
 class Family:
-    """A way of mixing: its name, its description, the values of its one setting, and the name of the setting.
+    """A way of mixing, with one setting.
 
     Args:
-        name: as `--families` has it.
-        title: in sentences.
-        words: its effect on a sequence.
+        name: the name that `--families` uses.
+        title: the name that sentences use.
+        words: what the mixer does to a sequence.
         setting: the name of the setting.
-        values: three of them.
+        values: three values of the setting.
     """
 
     name: str
@@ -53,14 +54,14 @@ BY_NAME = {family.name: family for family in FAMILIES}
 
 
 def flattened(x: Float[Array, "T c"], mask: Bool[Array, " T"]) -> Float[Array, " q"]:
-    """All tokens side by side; missing ones are 0, the mean of a channel."""
+    """Put all tokens side by side. Missing tokens are 0, which is the mean of each channel."""
     return jnp.where(mask[:, None], x, 0.0).reshape(-1)
 
 
 def convolution(
     x: Float[Array, "T c"], mask: Bool[Array, " T"], weights: Float[Array, "q k"], phases: Float[Array, " k"]
 ) -> Float[Array, " k"]:
-    """Mean over positions of sqrt(2) cos(W w + b), where w is the window of 3 tokens that ends there.
+    """The mean over positions of sqrt(2) cos(W w + b), where w is the window of 3 tokens that ends at the position.
 
     Windows that reach before the first token are left out. If the sequence is shorter than a window, its only window
     ends at the last token, with 0 for missing tokens.
@@ -78,7 +79,8 @@ def recurrence(
 ) -> Float[Array, " q"]:
     """States h_t = a h_(t-1) + x_t of diagonal modes, a = exp(step (-1/2 + i pi k)), k < 16: O(T N) operations.
 
-    The state is 0 before the first token. Real and imaginary parts at the last position, or their mean over positions.
+    The state is 0 before the first token. The result is the real and imaginary parts of the state at the last
+    position, or their mean over positions.
     """
     decay = jnp.exp(step * (-0.5 + 1j * np.pi * jnp.arange(MODES)))[:, None]
     tokens = jnp.where(mask[:, None], x, 0.0)
@@ -92,7 +94,7 @@ def recurrence(
 def one_step(
     decay: Complex[Array, "N 1"], carry: tuple[Complex[Array, "N c"], Complex[Array, "N c"]], token: tuple[Any, Any]
 ) -> tuple[tuple[Complex[Array, "N c"], Complex[Array, "N c"]], None]:
-    """The states after one more token, and their sum over the tokens that are there."""
+    """Return the states after one more token, and their sum over the present tokens."""
     state = decay * carry[0] + token[0]
     return (state, carry[1] + jnp.where(token[1], state, 0.0)), None
 
@@ -103,7 +105,7 @@ def attention(
     """Sum over earlier s of softmax_s(beta <x_t, x_s> / c) x_s, together with x_t, at the last position t.
 
     For tokens of variance 1 in each of c channels the logits are beta times a number near 1 at s = t. Without an
-    earlier token the sum is 0. With `mean`, the mean over all positions t, at T² operations.
+    earlier token the sum is 0. With `mean`, the result is the mean over all positions t, which takes T² operations.
     """
     tokens = jnp.where(mask[:, None], x, 0.0)
     length, channels = x.shape
@@ -121,15 +123,15 @@ def attention(
 
 
 def mixer(family: str, setting: float, length: int, channels: int, *, mean: bool = False, seed: int = 0) -> Mixer:
-    """The mixer of a family at a setting for sequences of this length.
+    """Return the mixer of a family at a setting, for sequences of this length.
 
     Args:
-        family: a name of `FAMILIES`.
-        setting: one of its values.
-        length: T: steps of the recurrence scale as 1/T.
-        channels: c.
-        mean: read recurrence and attention as the mean over positions instead of at the last one.
-        seed: of the random features of the convolution.
+        family: the name of one of `FAMILIES`.
+        setting: one of the values of its setting.
+        length: T, the length of the sequences; steps of the recurrence scale as 1/T.
+        channels: c, the number of channels.
+        mean: whether recurrence and attention are read as the mean over positions instead of at the last position.
+        seed: the seed of the random features of the convolution.
     """
     if family == "mlp":
         return flattened
@@ -144,6 +146,6 @@ def mixer(family: str, setting: float, length: int, channels: int, *, mean: bool
 
 
 def mixed(of: Mixer, x: Float[np.ndarray, "n T c"], mask: Bool[np.ndarray, "n T"]) -> Float[np.ndarray, "n q"]:
-    """The vectors of all rows, a few rows at a time."""
+    """Return the vectors of all rows, computed for a few rows at a time."""
     each = jax.jit(lambda x, mask: jax.lax.map(lambda row: of(*row), (x, mask), batch_size=ROWS_AT_ONCE))
     return np.asarray(each(x, mask))

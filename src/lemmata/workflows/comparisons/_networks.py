@@ -1,4 +1,4 @@
-"""One network of each family, for the kernels of infinitely wide networks and for small trained networks."""
+"""One network of each family, used for the kernels of infinitely wide networks and for small trained networks."""
 
 import numpy as np
 from jaxtyping import Float
@@ -33,7 +33,7 @@ SETTINGS = {
 def network(
     family: str, setting: float, data: Sequences, *, mean: bool, width: int = 64, wide: bool = True, outputs: int = 1
 ) -> AbstractLayer:
-    """A network of the family, with ReLU layers around its way of mixing.
+    """Build a network of the family, with ReLU layers around its way of mixing.
 
     mlp: hidden layers on all tokens side by side. conv: convolutions with windows of 3 tokens, then a mean over
     positions. recurrent: a dense layer, a diagonal state-space layer, and a hidden layer on the output at the last
@@ -41,14 +41,14 @@ def network(
     position.
 
     Args:
-        family: its name.
+        family: the name of the family.
         setting: a value of `SETTINGS`.
-        data: the data that it is for: lengths, and whether there is a mask.
-        mean: recurrence and attention are read as means over positions.
-        width: of the layers, where it is finite.
-        wide: attention with tied queries and keys, whose logits are divided by the width. It has an exact limit.
-            Without `wide`, logits are divided by the root of the width, as in trained networks.
-        outputs: of the last layer.
+        data: the sequences, which determine the length and whether there is a mask.
+        mean: whether recurrence and attention are read as means over positions.
+        width: the width of the layers, if it is finite.
+        wide: whether attention has tied queries and keys, and logits that are divided by the width. Such attention has
+            an exact limit. Otherwise, logits are divided by the root of the width, as in trained networks.
+        outputs: the number of outputs of the last layer.
     """
     hidden = [Dense(width, WEIGHT, BIAS), Relu()]
     read = GlobalAveragePool() if mean else Index(data.length - 1)
@@ -70,7 +70,7 @@ def network(
 
 
 def points(data: Sequences) -> Float[np.ndarray, "n T e"]:
-    """The rows as a network takes them: if positions are absent, with the mask as the last channel."""
+    """Return the rows as inputs of a network. If positions are absent, the mask is the last channel."""
     if data.mask.all():
         return data.x
     return np.concatenate([data.x, data.mask[:, :, None].astype(float)], axis=2)

@@ -1,4 +1,4 @@
-"""What the training rows alone predict of a family's error on other rows, and what was measured there."""
+"""What the training rows alone predict for a family's error on held-out rows, and what was measured on them."""
 
 import dataclasses
 
@@ -18,12 +18,13 @@ SOLVES = 8
 
 @dataclasses.dataclass(frozen=True)
 class Predicted:
-    """The prediction of a family at the sizes of the splits, without any held-out row.
+    """The predictions for a family at the sizes of the splits, without any held-out row.
 
     Args:
-        error, lower, upper: relative to guessing, as means over the splits at the settings and ridges chosen there.
+        error, lower, upper: the error relative to guessing with its interval, as means over the splits.
         effective_dimension: tr K (K + ridge)^-1 of the training rows, as a mean over the splits.
-        alignment: the share of the target in the first 10 and the first 100 eigenvectors, as the same kind of mean.
+        alignment: the share of the target in the first 10 and the first 100 eigenvectors, also as a mean over the
+            splits.
         equivalent: the error with all training rows by the deterministic equivalent, which only uses the eigenvalues
             and the target's coefficients. It assumes exchangeable rows. If it is far from `error`, the rows are not
             exchangeable.
@@ -38,11 +39,12 @@ class Predicted:
 
 
 def predict(candidate: Candidate, y: Float[np.ndarray, "N k"], of: Splits, measured: Measured) -> Predicted:
-    """The held-out error from the kernel between training rows and their targets.
+    """Predict the held-out error from the targets of the training rows and the kernel between these rows.
 
-    With all training rows, it is the leave-one-out error that chose setting and ridge. With fewer rows, the error comes
-    from direct solves on random subsets of the training rows (`lemmata.spectra.measured_curve`), and is measured on the
-    remaining rows. Both are divided by the error of guessing the mean on these rows, their variance times 1 + 1/n.
+    With all training rows, the prediction is the leave-one-out error that chose setting and ridge. With fewer rows,
+    the error comes from direct solves on random subsets of the training rows (`lemmata.spectra.measured_curve`), and
+    is measured on the remaining rows. Both errors are divided by the error of guessing the mean on these rows, which
+    is their variance times 1 + 1/n.
 
     The interval is error exp(-+ 1.96 w). Leave-one-out errors of n rows have a relative standard error s. Training sets
     of two splits share n/N of their rows, so w² = s² (1/r + (1 - 1/r) n/N) for a mean over r splits. With fewer rows,
@@ -80,7 +82,7 @@ def predict(candidate: Candidate, y: Float[np.ndarray, "N k"], of: Splits, measu
 
 
 class _Modes:
-    """The eigensystems of the centred kernel between training rows, by setting, each computed when it is first used."""
+    """The eigensystems of the centred kernel between training rows, one for each setting, computed at first use."""
 
     def __init__(self, candidate: Candidate, training: np.ndarray):
         self._candidate, self._training = candidate, training
@@ -95,5 +97,5 @@ class _Modes:
         return self._known[choice.setting]
 
     def ridge(self, choice: Choice) -> float:
-        """Relative to the mean diagonal, as the fits have it."""
+        """Return the ridge relative to the mean diagonal, as the fits use it."""
         return float(RIDGES[choice.ridge]) * float(jnp.sum(self[choice].eigenvalues)) / len(self._training)

@@ -1,4 +1,4 @@
-"""A comparison from sequences to its record."""
+"""Run a comparison: from sequences to a record."""
 
 import dataclasses
 import math
@@ -40,7 +40,7 @@ from ._theorem import statements, theorem
 from ._verdict import scored, sentences, trained
 
 BEGUN, FINISHED = 0.75, 0.9
-"""Shares of a time limit after which no family is started, and after which nothing else is."""
+"""Two shares of the time limit: after the first no family is started, and after the second nothing else."""
 
 Progress = Callable[[str, float, float], None]
 
@@ -57,16 +57,15 @@ def run_comparison(
     Args:
         data: the sequences.
         options: the options of the comparison.
-        progress: a function that is called with the stage, how much of it is done, and how much there is.
+        progress: a function that is called with the stage, the finished amount and the total amount.
         started: the `time.monotonic()` at which the time limit began; None means now.
-        executor: an executor that fits each family as a task. None means that this process fits one family after the
-            other.
+        executor: an executor that fits each family as a task. With None, this process fits one family after the other.
 
     Returns:
         The record. After Ctrl-C it holds the finished families, and `interrupted` is true.
 
     Raises:
-        PrecisionError: float64 is off.
+        PrecisionError: if float64 is off.
     """
     require_float64("a comparison")
     job = _Job(data, options, progress, time.monotonic() if started is None else started, executor)
@@ -85,7 +84,7 @@ def run_comparison(
 
 @dataclasses.dataclass(frozen=True)
 class _Fitted:
-    """A family on all splits: its predictions, its settings, the rank of a recurrence, and the seconds."""
+    """A family on all splits: its errors, its predictions, the rank of a recurrence, and the time in seconds."""
 
     measured: Measured
     predicted: Predicted
@@ -98,7 +97,7 @@ class _Fitted:
 def _fitted_family(
     name: str, data: Sequences, options: ComparisonOptions, of: Splits, told: Callable[[float], None] | None = None
 ) -> _Fitted:
-    """One family, in any process."""
+    """Fit one family, in any process."""
     begun = time.monotonic()
     told = told or (lambda share: None)
     told(0.0)
@@ -112,7 +111,7 @@ def _fitted_family(
 
 
 def _candidate(name: str, data: Sequences, options: ComparisonOptions) -> Candidate:
-    """The kernels of a family."""
+    """Return the kernels of a family."""
     if options.kernels == "wide":
         from ._wide import WideNetwork
 
@@ -125,7 +124,7 @@ class _LateError(Exception):
 
 
 class _Job:
-    """A running comparison: finished parts are kept when a stage is interrupted."""
+    """A running comparison. Finished parts are kept if a stage is interrupted."""
 
     def __init__(self, data: Sequences, options: ComparisonOptions, progress: Progress, started: float,
                  executor: Executor | None = None):  # fmt: skip
@@ -155,7 +154,7 @@ class _Job:
         return limit is not None and time.monotonic() > self.started + share * limit
 
     def families(self) -> None:
-        """Each family on all splits, and its predicted curve."""
+        """Fit each family on all splits, and predict its learning curve."""
         if self.executor is not None:
             self.families_apart()
             return
@@ -168,7 +167,7 @@ class _Job:
                 return
 
     def family(self, name: str, stage: str) -> None:
-        """One family. If other families are finished, this one is stopped at the end of the time limit."""
+        """Fit one family. If other families are finished, stop this family at the end of the time limit."""
 
         def told(share: float) -> None:
             self.progress(stage, share, 1)
@@ -180,7 +179,7 @@ class _Job:
         self.keep(name, _fitted_family(name, self.data, self.options, self.splits, told))
 
     def families_apart(self) -> None:
-        """Each family as a task of the executor; a lost or late family becomes a note."""
+        """Fit each family as a task of the executor. A lost or late family becomes a note."""
         left = []
 
         def tasks() -> Iterator[tuple[str, tuple]]:
@@ -208,7 +207,7 @@ class _Job:
         self.rank = self.rank if found.rank is None else found.rank
 
     def beside(self) -> None:
-        """Costs, trained networks and denoising, if they are requested and there is time."""
+        """Compute costs, trained networks and denoising, if they are requested and there is time."""
         for place, name in enumerate(self.names if self.options.ladder else ()):
             if self.late(FINISHED):
                 self.notes.append("The time limit was reached before all costs were measured.")
@@ -234,12 +233,12 @@ class _Job:
             self.scores = denoising(self.data, self.splits, self.options.seed)
 
     def kernel_errors(self) -> dict[str, float]:
-        """The error of each family on the first split, relative to guessing."""
+        """Return the error of each family on the first split, relative to guessing."""
         guess = guessing(self.data.y, self.splits)[0].mean()
         return {name: float(found.losses[0].mean() / guess) for name, found in self.measured.items()}
 
     def record(self) -> ComparisonRecord:
-        """All known results, in the form in which they are written."""
+        """Return all known results as the record that is written."""
         names, described = list(self.measured), self.described()
         results, compared, ahead, judged, said = [], [], [], None, []
         if names:
@@ -297,7 +296,7 @@ class _Job:
         )  # fmt: skip
 
     def curve(self, name: str, shared: float) -> tuple[list[Point], list[Point]]:
-        """Measured and predicted at each size, and what is expected at 2, 4, 8 times the training rows."""
+        """Measured and predicted errors at each size, and expected errors at 2, 4, 8 times the training rows."""
         found, predicted = self.measured[name], self.predicted[name]
         measured, ses, points = [], [], []
         for s, n in enumerate(self.splits.sizes):
@@ -322,7 +321,7 @@ class _Job:
         return points, later
 
     def described(self) -> Data:
-        """The rows, as described in the record."""
+        """Describe the rows, as the record stores them."""
         data, lengths = self.data, self.data.mask.sum(axis=1)
         return Data(
             name=data.name, words=data.words, expected=data.expected, rows=data.rows, used_rows=len(data.x),

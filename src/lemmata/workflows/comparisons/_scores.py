@@ -1,4 +1,4 @@
-"""Kernels that remove noise from whole rows, as a diffusion model learns to do; separate from the comparison."""
+"""Kernels that remove noise from whole rows, as a diffusion model does. This is separate from the comparison."""
 
 import numpy as np
 from jaxtyping import Float
@@ -14,7 +14,7 @@ KERNELS = ("linear", "Gaussian", "Laplace")
 
 
 def denoising(data: Sequences, of: Splits, seed: int) -> list[ScoreResult]:
-    """Predict a row from itself with noise, by kernel ridge regression, on the first split.
+    """Predict each row from a noisy version of the row, by kernel ridge regression, on the first split.
 
     By Tweedie's formula, the score of the noised distribution at z is (E[row | z] - z) / noise². So the kernel that
     predicts rows best has the best score. Errors are divided by the error of the linear kernel, which is best for
@@ -22,8 +22,8 @@ def denoising(data: Sequences, of: Splits, seed: int) -> list[ScoreResult]:
 
     Args:
         data: the sequences; tokens side by side, absent ones 0.
-        of: the splits.
-        seed: of the noise.
+        of: the splits of the rows.
+        seed: the seed of the noise.
     """
     training, test = of.orders[0], of.tests[0]
     flat = data.x.reshape(len(data.x), -1)
@@ -42,7 +42,7 @@ def denoising(data: Sequences, of: Splits, seed: int) -> list[ScoreResult]:
 
 
 def _kernel(name: str, z: Float[np.ndarray, "n q"], other: Float[np.ndarray, "m q"]) -> Float[np.ndarray, "n m"]:
-    """A kernel of width 1 in units in which two rows are about sqrt(2 + 2 noise²) apart."""
+    """Return a kernel of width 1, in units in which two noisy rows are about sqrt(2 + 2 noise²) apart."""
     product = z @ other.T / z.shape[1]
     if name == "linear":
         return product

@@ -46,24 +46,24 @@ class Sequences:
 
     @property
     def length(self) -> int:
-        """T, the longest length."""
+        """T, the length of the longest sequence."""
         return self.x.shape[1]
 
     @property
     def channels(self) -> int:
-        """Numbers in a token."""
+        """The number of numbers in a token."""
         return self.x.shape[2]
 
 
 def check_length(length: int, name: str) -> None:
-    """Refuse sequences without an order.
+    """Raise an error for sequences without an order.
 
     Raises:
-        DataError: of length 0 or 1.
+        DataError: if the length is 0 or 1.
     """
     if length < 2:
         raise DataError(
-            f"sequences of length {length} have no order to compare by",
+            f"sequences of length {length} have no order, which a comparison needs",
             found=f"{name} with --sequence-length {length}",
             rule="at least 2 tokens in a row",
             remedy="use lemmata study, which compares models of plain columns",
@@ -73,11 +73,11 @@ def check_length(length: int, name: str) -> None:
 def standard_tokens(
     name: str, x: Float[np.ndarray, "n T c"], mask: Bool[np.ndarray, "n T"], channels: tuple[str, ...] | None = None
 ) -> Float[np.ndarray, "n T c"]:
-    """Tokens with mean 0 and variance 1 in each channel, over the tokens that are there; absent ones are 0.
+    """Scale each channel to mean 0 and variance 1 over the present tokens. Absent tokens become 0.
 
     Raises:
-        DataError: for too few rows, a mask that is not right-aligned, a row without tokens, a number that is not
-            finite, or a channel that does not vary.
+        DataError: if there are too few rows, the mask is not right-aligned, a row has no tokens, a number is not
+            finite, or a channel does not vary.
     """
     n, length, _ = x.shape
     if n < FEWEST_ROWS:
@@ -110,7 +110,7 @@ def standard_tokens(
             found=f"channel {', '.join(names)}",
             rule="each channel must vary over rows and positions",
             remedy=(
-                "leave this channel out, because it carries no information, and a mixer turns it into rounding errors"
+                "leave this channel out, because it carries no information and a mixer turns it into rounding errors"
             ),
         )
     return centred / deviation

@@ -1,4 +1,4 @@
-"""Which rows train and which are held out, the same for every family."""
+"""Splits of the rows into training rows and held-out rows, the same for every family."""
 
 import dataclasses
 
@@ -13,10 +13,10 @@ class Splits:
     """Random splits of the rows.
 
     Args:
-        orders: of each split the training rows, in the order in which a smaller training set takes them.
-        tests: of each split the held-out rows, the same for all sizes.
-        sizes: numbers of training rows, increasing; the last is all of them.
-        permuted: of each split an order of all rows, by which targets are shuffled.
+        orders: the training rows of each split. A smaller training set takes the first of them.
+        tests: the held-out rows of each split, the same for all sizes.
+        sizes: numbers of training rows, increasing; the last size is all training rows.
+        permuted: an order of all rows for each split, by which targets are shuffled.
     """
 
     orders: Int[np.ndarray, "r n"]
@@ -26,7 +26,7 @@ class Splits:
 
 
 def splits(total: int, test: float, repeats: int, seed: int) -> Splits:
-    """`repeats` random splits, and training sizes n/8, n/4, n/2, n of at least 8 rows.
+    """Draw `repeats` random splits, with training sizes n/8, n/4, n/2, n of at least 8 rows.
 
     >>> found = splits(100, 0.5, 3, seed=0)
     >>> found.orders.shape, found.tests.shape, found.sizes

@@ -1,4 +1,4 @@
-"""Bundled tasks whose winner is known beforehand, so that the comparison can be tested."""
+"""Bundled tasks whose winner is known in advance, so that the comparison can be tested."""
 
 import dataclasses
 from collections.abc import Callable
@@ -11,14 +11,14 @@ PAIRS, KEY = 16, 8
 
 @dataclasses.dataclass(frozen=True)
 class SequenceTask:
-    """A task: its description, its number of rows, and the held-out share of them.
+    """A bundled task.
 
     Args:
-        name: as DATA has it.
-        words: the task in a sentence.
-        draw: sequences (n, T, c) and targets from a generator and a number of rows.
-        rows: 800 unless it says otherwise.
-        test: share of the rows that is held out.
+        name: the name of the task, as given for DATA.
+        words: a description of the task.
+        draw: a function of a random generator and a number of rows; it returns sequences (n, T, c) and targets.
+        rows: the number of rows.
+        test: the share of the rows that is held out.
         expected: the expected result of a comparison, in a sentence.
     """
 
@@ -31,7 +31,7 @@ class SequenceTask:
 
 
 def lookup(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """16 pairs of a unit key in R^8 and a value, then one of the keys, with value 0. Target: the value in its pair."""
+    """16 pairs of a unit key in R^8 and a value, then one of these keys with value 0. Target: the key's value."""
     keys = rng.standard_normal((rows, PAIRS, KEY))
     keys /= np.linalg.norm(keys, axis=2, keepdims=True)
     values = rng.standard_normal((rows, PAIRS))
@@ -87,6 +87,6 @@ TASKS = {
         SequenceTask("motif", "a product of three neighbours, at any position", motif, "convolution wins"),
         SequenceTask("smooth", "a smooth function of two numbers", smooth, "no winner"),
         SequenceTask("noise", "a target that does not depend on the sequences", noise, "no winner"),
-        SequenceTask("hold", "the number that was marked last", hold, "no family here can solve it"),
+        SequenceTask("hold", "the number that was marked last", hold, "no family here can solve this task"),
     )
 }

@@ -1,4 +1,4 @@
-"""The prediction of the printed comparison of architectures for these rows, and whether it is right here."""
+"""The prediction of a published comparison of architectures for these rows, and whether it is right here."""
 
 import math
 
@@ -13,17 +13,18 @@ SMOOTHNESS = 1
 
 
 def theorem(data: Sequences, training: int, errors: dict[str, float], pair: Pair | None) -> Theorem | None:
-    """Theorem 1 of the survey ("Mathematics of Foundation Models"), compared with the measured pair.
+    """Compare Theorem 1 of the survey "Mathematics of Foundation Models" with the measured pair of families.
 
-    For functions of d variables with s derivatives, it prints ((log n)/n)^(2s/d) for attention and n^(-s/d) for
-    state-space models. It states that state-space models strictly dominate for d > 2. But the printed rate of attention
-    is smaller at every n >= 2: the ratio of the rates is ((log n)²/n)^(s/d) <= (4/e²)^(s/d) < 1, for any d.
+    For n rows and functions of d variables with s derivatives, the theorem gives the rate ((log n)/n)^(2s/d) for
+    attention and n^(-s/d) for state-space models. It states that state-space models strictly dominate for d > 2. But
+    its rate of attention is smaller at every n >= 2: the ratio of the rates is ((log n)²/n)^(s/d) <= (4/e²)^(s/d) < 1,
+    for any d.
 
     Args:
         data: the rows.
-        training: n.
-        errors: of recurrence and attention.
-        pair: of the two; None if they were not compared.
+        training: n, the number of training rows.
+        errors: the errors of recurrence and attention.
+        pair: the comparison of recurrence and attention; None if they were not compared.
     """
     if pair is None:
         return None
@@ -34,7 +35,7 @@ def theorem(data: Sequences, training: int, errors: dict[str, float], pair: Pair
     why = f"recurrence leaves {told(errors['recurrent'])} of the variance and attention {told(errors['attention'])}"
     if named is None:
         right = None
-        why = f"for d = {d} the theorem prefers neither; {why}"
+        why = f"for d = {d} the theorem prefers neither family; {why}"
     elif not pair.decided:
         small = abs(pair.difference) <= RELEVANT
         right = None
@@ -51,13 +52,13 @@ def theorem(data: Sequences, training: int, errors: dict[str, float], pair: Pair
 
 
 def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str, float]) -> list[Statement]:
-    """Results of the theory that speak about such rows, and whether their hypotheses hold here.
+    """Return results of the theory about such rows, and whether their hypotheses hold here.
 
     Args:
         data: the rows.
-        rank: numerical rank of the recurrent states over the rows, if there are any.
-        cap: the number of states times channels, twice.
-        exponents: of operations against length, if they were measured.
+        rank: the numerical rank of the recurrent states over the rows; None without a recurrence.
+        cap: twice the number of states times channels.
+        exponents: the exponents of operations as a function of length, if they were measured.
     """
     norms = (data.x[data.mask] ** 2).sum(axis=1) ** 0.5
     spread = float(norms.std() / norms.mean())
@@ -86,10 +87,10 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
     marks = [j for j in range(data.channels) if len(set(data.x[data.mask][:, j].tolist())) == 2]
     found.append(
         Statement(
-            "what time-invariant models miss in a marked input",
-            "Suppose that the inputs are white noise, the target is the last marked one, and p is the share of marks. "
-            "The best linear time-invariant model then leaves 2(1 - p)/(2 - p) of the variance. One selective state "
-            "leaves nothing.",
+            "what time-invariant models miss if some inputs are marked",
+            "Suppose that the inputs are white noise, the target is the last marked input, and p is the share of "
+            "marked inputs. The best linear time-invariant model then leaves 2(1 - p)/(2 - p) of the variance. One "
+            "selective state leaves nothing.",
             bool(marks) and data.name == "hold",
             _marked(data, marks),
             _claim("state_space.selection.holding_by_linear_models"),
@@ -118,7 +119,7 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
 
 
 def _claim(name: str) -> str:
-    """The name, if the catalogue has a claim of it."""
+    """Return the name if the catalogue has a claim with this name."""
     return name if name in records() else ""
 
 

@@ -9,15 +9,15 @@ from ._bootstrap import RELEVANT
 from ._words import factor, listed, told, told_small
 
 LARGE, NEAR, TINY = 0.5, 0.15, 1e-4
-"""Three numbers: a share of the variance above which the best family has missed something, or there is noise.
+"""Three limits. Above the first share of the variance, the best family has missed something or there is noise.
 
-The largest difference between predicted and measured error for which no reason is given; and an error so small that it
-cannot be predicted.
+The second is the largest difference between predicted and measured error for which no reason is given. The third is an
+error so small that it cannot be predicted.
 """
 
 
 def predicts(result: FamilyResult) -> bool:
-    """Whether a family does better than guessing, by more than chance and 5 % of the variance."""
+    """Whether a family is better than guessing by more than chance and more than 5 % of the variance."""
     return result.error.upper < 1 and result.error.value < 1 - RELEVANT
 
 
@@ -28,12 +28,12 @@ def sentences(
     theorem: Theorem | None,
     compared: Sequence[PairResult] = (),
 ) -> list[str]:
-    """What was found.
+    """Return the findings as sentences.
 
     Args:
         data: the rows.
-        results: the families, best or not.
-        leaders: names of the best family and of those that it does not decidedly beat.
+        results: the results of all families.
+        leaders: names of the best family and of the families that it does not decidedly beat.
         theorem: the prediction of the survey's Theorem 1.
         compared: the pairs of families.
     """
@@ -110,7 +110,7 @@ def _verdict(ahead: list[FamilyResult], behind: list[FamilyResult], compared: Se
 
 
 def _by_factor(best: FamilyResult, behind: list[FamilyResult], compared: Sequence[PairResult]) -> str:
-    """A winner among errors that are all small: their ratio is what matters, with its interval."""
+    """Describe a winner among small errors by the ratio of the errors and its interval."""
     second = behind[0]
     times = _times(best, second, compared)
     more = "" if times is None else f", {factor(times.value)} times as much ({factor(times.lower)} to "
@@ -129,7 +129,7 @@ def _percent(share: float) -> str:
 
 
 def _times(best: FamilyResult, second: FamilyResult, compared: Sequence[PairResult]) -> Interval | None:
-    """The error of the second family divided by the error of the best."""
+    """Return the error of the second family divided by the error of the best family."""
     for pair in compared:
         if pair.ratio is None or {pair.first, pair.second} != {best.name, second.name}:
             continue
@@ -179,7 +179,7 @@ def _learning(data: Data, best: FamilyResult) -> list[str]:
 
 
 def _alike(best: FamilyResult) -> str:
-    """If eigenvalues say something else, why that is."""
+    """If the eigenvalues predict another error, say why."""
     if best.equivalent is None or abs(best.equivalent / best.error.value - 1) <= NEAR:
         return ""
     return (
@@ -190,7 +190,7 @@ def _alike(best: FamilyResult) -> str:
 
 
 def _shuffled(results: list[FamilyResult]) -> list[str]:
-    """If something is found in shuffled targets, or choosing settings costs more than it may."""
+    """Warn if a family predicts shuffled targets, or if choosing settings costs too much."""
     leaks = [own.title for own in results if not own.sound and own.permuted.value < 1]
     costly = [own.title for own in results if not own.sound and own.permuted.value > 1]
     found = []
@@ -212,11 +212,11 @@ def _leave(titles: list[str]) -> str:
 
 
 def trained(results: list[FiniteResult], titles: dict[str, str]) -> list[str]:
-    """Whether small trained networks order the families as their kernels do.
+    """Say whether small trained networks order the families as their kernels do.
 
     Args:
-        results: of the networks, with the errors of the kernels on the same split.
-        titles: of the families by name.
+        results: the results of the networks, with the errors of the kernels on the same split.
+        titles: the titles of the families by name.
     """
     if not results:
         return []
@@ -242,7 +242,7 @@ def trained(results: list[FiniteResult], titles: dict[str, str]) -> list[str]:
 
 
 def scored(results: list[ScoreResult]) -> str:
-    """The sentence about denoising."""
+    """Return the sentence about denoising."""
     best = min(results, key=lambda own: own.error)
     gain = (
         f"the {best.kernel} kernel at noise {best.noise:g} has {told(best.error)} times the error of the best linear "

@@ -1,4 +1,4 @@
-"""Families as infinitely wide networks: their exact tangent kernels."""
+"""The exact tangent kernels of the families as infinitely wide networks."""
 
 import dataclasses
 
@@ -13,7 +13,7 @@ from ._networks import POLES, SETTINGS, network, points
 from ._sequences import Sequences
 
 OPERATIONS = 1.5e9
-"""Pairs of positions of pairs of rows, times poles, that one kernel of a recurrence may take: 20 to 40 seconds."""
+"""The largest work for one kernel of a recurrence, in pairs of positions of pairs of rows; 20 to 40 seconds."""
 FEWEST = 100
 
 
@@ -21,9 +21,9 @@ class WideNetwork:
     """The tangent kernels of a family at its three settings.
 
     Args:
-        family: its name.
+        family: the name of the family.
         data: the sequences.
-        mean: read at all positions instead of the last one.
+        mean: whether the network is read at all positions instead of the last position.
     """
 
     def __init__(self, family: str, data: Sequences, mean: bool):
@@ -40,7 +40,7 @@ class WideNetwork:
 
 
 def affordable(data: Sequences, names: list[str], seed: int) -> Sequences:
-    """As many random rows as the slowest kernel can process in some tens of seconds; at least 100."""
+    """Return as many random rows, but at least 100, as the slowest kernel can process in some tens of seconds."""
     each = data.length**2 * (POLES if "recurrent" in names else 1)
     rows = max(FEWEST, int((OPERATIONS / each) ** 0.5))
     if rows >= len(data.x):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 
 def told(value: float) -> str:
-    """A share of the variance.
+    """Format a share of the variance.
 
     >>> told(0.98765), told(0.003412), told(2e-7)
     ('0.988', '0.0034', 'less than 0.0001')
@@ -13,7 +13,7 @@ def told(value: float) -> str:
 
 
 def told_small(value: float) -> str:
-    """A number in two digits, even if it is tiny.
+    """Format a number with two digits, even if it is tiny.
 
     >>> told_small(0.0341), told_small(0.0000123), told_small(2.5e-9), told_small(0.0)
     ('0.034', '0.000012', '2.5e-9', '0')
@@ -25,7 +25,7 @@ def told_small(value: float) -> str:
 
 
 def factor(value: float) -> str:
-    """How many times larger.
+    """Format a factor between two errors.
 
     >>> factor(2.34), factor(87.4), factor(12345.6)
     ('2.3', '87', '12,346')
@@ -34,5 +34,5 @@ def factor(value: float) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names with commas and an "and"."""
+    """Join names with commas and "and"."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,4 +1,4 @@
-"""Do training and held-out rows come from the same distribution? Every prediction from training rows assumes it."""
+"""Test whether training and held-out rows have the same distribution, as predictions from training rows assume."""
 
 import dataclasses
 import math
@@ -20,10 +20,10 @@ class Unlike:
     """A column in which held-out rows differ from training rows.
 
     Args:
-        column: its place among the flattened columns.
-        p_value: of the test over all columns.
+        column: the position of the column among the flattened columns.
+        p_value: the p-value of the test over all columns.
         middle: mean of the held-out rows minus mean of the training rows, in standard deviations of the training rows.
-        spread: the standard deviation of the held-out rows, divided by that of the training rows.
+        spread: the standard deviation of the held-out rows, divided by the standard deviation of the training rows.
     """
 
     column: int
@@ -33,11 +33,11 @@ class Unlike:
 
 
 def drawn_apart(trained: Trained, columns: tuple[str, ...] | None = None) -> str | None:
-    """The column and the class in which held-out rows differ from training rows, in words; None if they do not.
+    """Describe the column and the class in which held-out and training rows differ; None if they do not differ.
 
     Args:
         trained: the model with its rows.
-        columns: names of the inputs; None if they have none.
+        columns: the names of the inputs; None if inputs have no names.
     """
     inputs, targets, parts = unlike_inputs(trained), unlike_targets(trained), []
     if inputs is not None:
@@ -69,10 +69,10 @@ def _moved(name: str, own: Unlike) -> str:
 
 
 def unlike_inputs(trained: Trained) -> Unlike | None:
-    """The input column that differs most, if training and held-out rows differ in inputs beyond chance.
+    """Return the input column that differs most, if training and held-out rows differ in inputs beyond chance.
 
-    At most 1,000 rows of each kind and 1,000 columns are looked at, drawn by the seed. Copies of training rows among
-    the held-out rows are left out. Documents, whose columns are places, are not looked at.
+    At most 1,000 rows of each kind and 1,000 columns are compared, drawn by the seed. Held-out rows that duplicate
+    training rows are left out. Documents, whose columns are positions, are not compared.
     """
     if trained.task.is_language:
         return None
@@ -81,7 +81,7 @@ def unlike_inputs(trained: Trained) -> Unlike | None:
 
 
 def unlike_targets(trained: Trained) -> Unlike | None:
-    """The class, or the column of values, that differs most, if the targets differ beyond chance."""
+    """Return the class or the target column that differs most, if the targets differ beyond chance."""
     if trained.task.is_language:
         return None
     return _unlike(trained.y, held_rows(trained)[1][fresh_rows(trained)], trained.seed)
@@ -93,11 +93,11 @@ def _flat(x: np.ndarray) -> Float[np.ndarray, "n d"]:
 
 
 def _unlike(a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "m d"], seed: int) -> Unlike | None:
-    """A permutation test of two samples of rows; the largest deviation over columns counts.
+    """Compare two samples of rows by a permutation test of the largest deviation over the columns.
 
     For each column, the ranks and their distances from the middle are summed over the held-out rows. The first sum
-    shows another middle, the second another spread. Each sum is compared in units of its standard deviation under
-    random divisions of the rows, for all columns together.
+    detects another middle, the second sum detects another spread. Each sum is compared in units of its standard
+    deviation under random divisions of the rows, for all columns together.
     """
     if min(len(a), len(b)) < FEWEST:
         return None

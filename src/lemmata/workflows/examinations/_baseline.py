@@ -1,4 +1,4 @@
-"""The baseline that needs no model: one answer for all rows. Whether the model beats it, and what it finds."""
+"""The baseline without a model, which is one answer for all rows, and whether the model beats it."""
 
 import numpy as np
 from jaxtyping import Float
@@ -10,21 +10,21 @@ from lemmata.workflows.records.examinations import Baseline, ClassScore, GaugeIn
 
 LEVEL = 0.95
 UNBALANCED = 4.0
-"""Classes are unbalanced if the most frequent has so many times the rows of the rarest."""
+"""Classes are unbalanced if the most frequent class has this many times the rows of the rarest class."""
 
 
 def baseline(trained: Trained, f: Float[np.ndarray, "m C"], y: Float[np.ndarray, "m C"], x: np.ndarray) -> Baseline:
-    """The model against one answer for all rows. The difference of the two errors is computed row by row.
+    """Compare the model with one answer for all rows. The difference of the two errors is computed row by row.
 
     The answer is computed from the training rows. It is their most frequent class, the mean of their values, or the
     frequencies of their tokens. Each token is counted once more than it occurs. For classes, the interval of the
-    difference is exact. It is McNemar's, the model's share of the rows that exactly one of the two gets right. For
-    means, it is Student's.
+    difference is McNemar's exact interval, for the model's share of the rows that exactly one of the two gets right.
+    For means, it is Student's interval.
 
     Args:
         trained: the model with its training rows.
-        f: its outputs on the rows that are compared.
-        y: their targets.
+        f: the model's outputs on the compared rows.
+        y: the targets of these rows.
         x: these rows, which are documents of a language model.
     """
     task, n = trained.task, len(y)
@@ -55,13 +55,13 @@ def baseline(trained: Trained, f: Float[np.ndarray, "m C"], y: Float[np.ndarray,
 
 
 def held_baseline(trained: Trained) -> Baseline | None:
-    """The baseline on the held-out rows; None for a single row, because it has no interval."""
+    """The baseline on the held-out rows. None for a single row, because one row gives no interval."""
     x, y = held_rows(trained)
     return baseline(trained, held_outputs(trained), y, x) if len(y) > 1 else None
 
 
 def beats_one_answer(trained: Trained) -> bool:
-    """Whether the model surely beats one answer for all rows, either on its training rows or on held-out rows."""
+    """Whether the model significantly beats one answer for all rows, on its training rows or on held-out rows."""
     if len(trained.y) > 1 and baseline(trained, training_outputs(trained), trained.y, trained.x).beaten:
         return True
     beside = None if trained.held is None else held_baseline(trained)
@@ -69,7 +69,7 @@ def beats_one_answer(trained: Trained) -> bool:
 
 
 def worse_than_one_answer(trained: Trained, own: Baseline | None, error: float) -> str | None:
-    """A sentence that the model is surely worse; None if it is not."""
+    """Return a sentence if the model is significantly worse than one answer, else None."""
     if own is None or own.beaten is not False:
         return None
     if trained.task.is_classification:
@@ -87,7 +87,7 @@ def _mean(values: Float[np.ndarray, " m"]) -> GaugeInterval:
 
 
 def _by_frequencies(x: np.ndarray, documents: np.ndarray) -> Float[np.ndarray, " m"]:
-    """Nats a token of each document by how often each token is a target in the training documents, and once more."""
+    """The loss of each document, in nats per token, by the target frequencies in the training documents plus one."""
     known, told = x[:, 1:], documents[:, 1:]
     tokens = np.union1d(known[known >= 0], told[told >= 0])
     counts = np.ones(len(tokens))
@@ -100,7 +100,7 @@ def _by_frequencies(x: np.ndarray, documents: np.ndarray) -> Float[np.ndarray, "
 
 
 def _classes(trained: Trained, f: np.ndarray, y: np.ndarray) -> tuple[float | None, list[ClassScore]]:
-    """If classes are unbalanced: the mean over classes of the share of errors, and each class, the rarest first."""
+    """For unbalanced classes: the error averaged over classes, and the scores of each class, the rarest first."""
     counts, said = y.sum(0), np.eye(y.shape[1])[f.argmax(1)]
     here = np.flatnonzero(counts)
     if len(here) < 2 or counts[here].max() < UNBALANCED * counts[here].min():

@@ -4,14 +4,14 @@ from lemmata.subjects.trained_models import Trained, is_known, loss_words, objec
 
 
 def seen_by_outputs(trained: Trained) -> list[str]:
-    """A sentence that only the outputs of a model without derivatives are known.
+    """Return a sentence that lemmata sees only the outputs of a model without derivatives.
 
-    It names the checks that are therefore skipped.
+    The sentence names the checks that are therefore skipped.
     """
     if trained.model.differentiable:
         return []
     classes = trained.task.is_classification
-    asked = ["the error that training rows alone predict", "what each training row does to the model"]
+    asked = ["the error that training rows alone predict", "how each training row affects the model"]
     asked += ["which training labels are wrong", "attacks by gradients"] if classes else []
     asked += ["how well an attacker recognises training rows by their loss", "the curvature of the loss"]
     told = f"{', '.join(asked[:-1])} and {asked[-1]}"
@@ -22,14 +22,14 @@ def seen_by_outputs(trained: Trained) -> list[str]:
 
 
 def loss_told(trained: Trained) -> str:
-    """The loss of the training and how it is known. If only outputs are known, the text says that no loss is needed."""
+    """Describe the training loss and how it is known, or say that no loss is needed if only outputs are known."""
     if trained.model.differentiable or not isinstance(trained.task.loss, str):
         return trained.task.loss_told
     return "none is needed, because lemmata sees only the outputs"
 
 
 def loss_read(trained: Trained) -> list[str]:
-    """The loss that theories take for the one of the training, unless it is the usual one of these targets."""
+    """Describe the loss that the theories assume for training, unless it is the usual loss for these targets."""
     task = trained.task
     if not trained.model.differentiable or task.is_language:
         return []

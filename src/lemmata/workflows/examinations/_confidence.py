@@ -1,4 +1,4 @@
-"""Whether a model's stated probabilities agree with how often it is right."""
+"""Test whether a model's stated probabilities agree with how often it is right."""
 
 import numpy as np
 from jaxtyping import Float
@@ -16,7 +16,7 @@ _CHANCE = 0.001  # that probabilities which are as high as the model is right ar
 
 
 def confidence(trained: Trained) -> tuple[str, str] | None:
-    """The word "high" or "low", and a sentence; None if confidence is in order, or if there are too few held-out rows.
+    """Return "high" or "low" and a sentence; None if confidence is in order or there are too few held-out rows.
 
     Held-out rows that are duplicates of training rows do not count: the model is surer of rows that it has seen. The
     temperature T of least log loss counts only if a likelihood-ratio test rejects T = 1. With few errors, T may be far
@@ -43,25 +43,25 @@ def confidence(trained: Trained) -> tuple[str, str] | None:
 
 
 def _rejects_one(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"], t: float) -> bool:
-    """Whether twice the log likelihood that the temperature t gains over 1 is beyond the law of chi² at one degree."""
+    """Whether a likelihood-ratio test (chi² with one degree of freedom) rejects temperature 1 in favour of t."""
     gain = (y * (log_softmax(f / t, axis=1) - log_softmax(f, axis=1))).sum()
     return bool(2 * gain > stats.chi2.ppf(1 - _CHANCE, 1))
 
 
 def excludes(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> bool:
-    """Whether a row's own class has the probability 0, as shares of neighbours and of trees give it.
+    """Whether a row's own class has probability 0, which shares of neighbours or trees can give.
 
     The log loss is then infinite, and the temperature that lowers it most depends on this row alone.
 
     Args:
-        f: logits.
-        y: one-hot rows of classes.
+        f: the logits of the rows.
+        y: the classes of the rows, as one-hot rows.
     """
     return bool(((y * log_softmax(f, axis=1)).sum(1) <= np.log(_NOTHING)).any())
 
 
 def _of_shares(right: Float[np.ndarray, " n"], sure: Float[np.ndarray, " n"]) -> tuple[str, str] | None:
-    """The mean probability of the predicted class, and how often it is right, on the same rows."""
+    """Compare the mean probability of the predicted class with how often it is right, on the same rows."""
     apart = sure - right
     error = float(apart.std(ddof=1)) / len(apart) ** 0.5
     if abs(apart.mean()) <= max(_APART, _SURE * error):

@@ -1,4 +1,4 @@
-"""The gain by features: the model against ridge regression with its own tangent kernel, on the same held-out rows."""
+"""The gain from features: compare the model with ridge regression with its own tangent kernel, on held-out rows."""
 
 import numpy as np
 from jaxtyping import Float
@@ -21,14 +21,14 @@ _MACHINES = (
 
 
 def beside_its_kernels(trained: Trained, gauges: list[Gauge]) -> list[str]:
-    """One sentence that compares the error of the model with the errors of its tested kernels; empty if there are none.
+    """Compare the model's error with the errors of its tested kernels in one sentence; empty without such kernels.
 
-    A test on the rows of which one of the two errs more decides whether they differ. If the model stayed linear, theory
-    says that it equals the kernel at the start, so this is left out.
+    A test on the rows where the errors differ decides whether model and kernel differ. If the model stayed linear, it
+    equals the kernel at the start in theory, so this kernel is left out.
 
     Args:
         trained: the model with its rows.
-        gauges: what was found.
+        gauges: the results of the checks.
     """
     found = [(of_claim(kind, gauges), machine, words) for kind, machine, words in _MACHINES]
     judged = [(machine, words) for own, machine, words in found if own is not None and own.status in _SPOKE]
@@ -51,13 +51,14 @@ def beside_its_kernels(trained: Trained, gauges: list[Gauge]) -> list[str]:
 
 
 def verb_of(ours: Float[np.ndarray, " m"], theirs: Float[np.ndarray, " m"]) -> str:
-    """Whether errors of the same rows are smaller, larger, or not significantly different.
+    """Say whether the model's errors are smaller, larger or not significantly different on the same rows.
 
-    Shares: the exact sign test at 5 % of the rows on which they differ. Other errors: a paired t test.
+    Shares of errors are compared by the exact sign test at 5 % on the rows where they differ. Other errors are
+    compared by a paired t test.
 
     Args:
-        ours: errors of the model.
-        theirs: errors of the kernel machine.
+        ours: the errors of the model.
+        theirs: the errors of the kernel machine.
     """
     apart = ours - theirs
     if not apart.any():
@@ -73,7 +74,7 @@ def verb_of(ours: Float[np.ndarray, " m"], theirs: Float[np.ndarray, " m"]) -> s
 
 
 def _residual(gauge: Gauge | None) -> float | None:
-    """The residual of the tangent at the start, as that gauge's hypothesis found it."""
+    """Return the residual of the tangent at the start, from the hypothesis of that check."""
     values = [] if gauge is None else [own.value for own in gauge.hypotheses if own.name == RESIDUAL]
     return values[0] if values else None
 

@@ -1,4 +1,4 @@
-"""The sentences of the first screen: at most five findings, the most important first, and what no theory explains."""
+"""The sentences of the first screen: at most five findings, most important first, and what no theory explains."""
 
 import dataclasses
 
@@ -69,7 +69,7 @@ def findings(
 
     Args:
         trained: the model with its rows.
-        gauges: what was found.
+        gauges: the results of the checks.
         held: the error on held-out rows.
         rows: the names of rows.
     """
@@ -77,7 +77,7 @@ def findings(
 
 
 def signs(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, names: RowNames = PLACES) -> list[Sign]:
-    """Everything that is out of order, the most important first, each with its name; arguments as in `findings`."""
+    """Return all problems with their names, the most important first. The arguments are those of `findings`."""
     found = [
         *_trigger(trained, gauges, names),
         *_privacy(trained, gauges),
@@ -94,7 +94,7 @@ def signs(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, nam
 
 
 def _trigger(trained: Trained, gauges: list[Gauge], names: RowNames = PLACES) -> list[Sign]:
-    """A class much cheaper to reach than the others, or a class that some of its rows get from a few features alone."""
+    """A class that is much easier to reach than others, or that a few features alone determine for some rows."""
     own = of_claim(SuccessOfSmallestTrigger, gauges)
     if own is None or own.status not in _SPOKE:
         return []
@@ -117,9 +117,8 @@ def _trigger(trained: Trained, gauges: list[Gauge], names: RowNames = PLACES) ->
     which, label = "other held-out rows" if own.measured else "training rows", trained.task.labels[c]
     text = (
         f"This model may have a backdoor. Changing {found.sizes[c]:.2g} of {found.masks[c].size} features turns "
-        f"{100 * (success.value if success else 0.0):.2g} % of {which} into class {label}. For the median class, this "
-        "takes "
-        f"{np.median(found.sizes):.2g} features."
+        f"{100 * (success.value if success else 0.0):.2g} % of {which} into class {label}. For the median class, such "
+        f"a change takes {np.median(found.sizes):.2g} features."
     )
     text += (
         f" {resting} of {len(lost)} training rows of class {label} leave that class if another row's values replace "
@@ -130,7 +129,7 @@ def _trigger(trained: Trained, gauges: list[Gauge], names: RowNames = PLACES) ->
 
 
 def _privacy(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
-    """An attack on this one model that does better than the claimed privacy allows; steps that spend more than it."""
+    """An attack that is better than the claimed privacy allows, or noisy steps that spend more than claimed."""
     if trained.claimed is None:
         return []
     said, found = f"epsilon {trained.claimed[0]:.3g} at delta {trained.claimed[1]:.2g}", []
@@ -152,7 +151,7 @@ def _privacy(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
 
 
 def _shift(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
-    """A sentence if a classifier distinguishes the deployment rows from those on which the model was judged."""
+    """Return a sentence if a classifier distinguishes deployment rows from the rows on which the model was tested."""
     own = of_claim(RowsInUseAreAlike, gauges)
     if own is None or own.status != "disagrees":
         return []
@@ -171,13 +170,13 @@ def _shift(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
 
 
 def _drawn_apart(trained: Trained, names: RowNames) -> list[Sign]:
-    """Held-out rows that differ from training rows in inputs, or in how frequent classes are."""
+    """A sign that held-out rows differ from training rows in inputs or in class frequencies."""
     text = None if trained.held is None else drawn_apart(trained, names.columns)
     return [] if text is None else [Sign("rows drawn apart", Finding(text, [HELD_OUT]))]
 
 
 def _worse_than_one_answer(trained: Trained, held: GaugeInterval | None) -> list[Sign]:
-    """A sign that one answer for all held-out rows is surely better than the model."""
+    """A sign that one answer for all held-out rows is significantly better than the model."""
     text = None if held is None else worse_than_one_answer(trained, held_baseline(trained), held.value)
     return [] if text is None else [Sign("worse than one answer", Finding(text, [HELD_OUT]))]
 
@@ -196,7 +195,7 @@ def _copies(trained: Trained, held: GaugeInterval | None, names: RowNames) -> li
         )
         found.append(Sign("copies in held-out rows", Finding(text, ["copies"])))
     if copies.within.any():
-        share = f"{int(copies.within.sum())} of {len(copies.within)} training rows have a duplicate among them"
+        share = f"{int(copies.within.sum())} of {len(copies.within)} training rows have a duplicate training row"
         text = f"{share}, so leaving out only one of two duplicates does not test the model."
         odd = contradicting_copies(trained)
         if len(odd):
@@ -210,9 +209,9 @@ def _copies(trained: Trained, held: GaugeInterval | None, names: RowNames) -> li
 
 
 def _untrained(trained: Trained) -> list[Sign]:
-    """A model that gets its own training rows wrong about as often as the most frequent class does.
+    """A sign that the model errs on its training rows about as often as always answering the most frequent class.
 
-    A model that surely beats one answer for all rows has learned something, even if little.
+    A model that significantly beats one answer for all rows has learned something, even if little.
     """
     if trained.task.is_language or beats_one_answer(trained):
         return []
@@ -227,10 +226,10 @@ def _untrained(trained: Trained) -> list[Sign]:
 
 
 def _guessing(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None) -> list[Sign]:
-    """A sentence if the model is near chance.
+    """Return a sentence if the model is near chance.
 
-    It uses training rows alone if leaving one out has a result, else held-out rows. A model that surely beats one
-    answer for all held-out rows does not guess.
+    The test uses training rows alone if leaving one out has a result, else held-out rows. A model that significantly
+    beats one answer for all held-out rows does not guess.
     """
     beside = None if held is None else held_baseline(trained)
     if beside is not None and beside.beaten:
@@ -255,17 +254,17 @@ def _guessing(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None)
 
 
 def _trivial(trained: Trained, y: np.ndarray) -> float:
-    """The error of always saying the most frequent class of these rows, or the mean of their values."""
+    """The error of always answering the most frequent class of these rows, or the mean of their values."""
     return float(1 - y.mean(0).max()) if trained.task.is_classification else float(y.var(0).sum())
 
 
 def _as_trivial(trained: Trained, error: float, y: np.ndarray) -> bool:
-    """Whether an error is about that of a constant answer; not decidable if all rows have the same target."""
+    """Whether an error is about that of a constant answer. If all rows have the same target, this is not decidable."""
     return error >= _GUESSING * _trivial(trained, y) > 0
 
 
 def _parts_classes(trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> bool:
-    """Whether outputs separate classes of unequal size, for which a constant answer makes few errors.
+    """Whether outputs separate classes of unequal size, although a constant answer makes few errors there.
 
     If the outputs separate the classes, the share of errors, averaged over classes, is well below its value for
     guessing, or the log loss is below the log loss of the class shares.
@@ -282,7 +281,7 @@ def _parts_classes(trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.nd
 
 
 def _beside(trained: Trained, error: float, y: np.ndarray) -> str:
-    """An error and the trivial error, in words."""
+    """Describe an error and the trivial error in words."""
     trivial = _trivial(trained, y)
     if trained.task.is_classification:
         known = f"always answering the most frequent class has error rate {_percent(trivial)}"
@@ -308,7 +307,7 @@ def _disagreements(gauges: list[Gauge]) -> list[Sign]:
 
 
 def _reading(own: Gauge) -> str:
-    """The possible meaning of a failed prediction: intervals with a level sometimes fail by chance."""
+    """Say what a failed prediction may mean. Intervals with a level sometimes fail by chance."""
     level = None if own.predicted is None else own.predicted.level
     if level is None or level >= 1:
         return "A hypothesis that was not checked may be false here."
@@ -317,7 +316,7 @@ def _reading(own: Gauge) -> str:
 
 
 def _labels(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, names: RowNames) -> list[Sign]:
-    """Labels that other rows or the model contradict; empty for a model that guesses, which contradicts all."""
+    """Labels that other rows or the model contradict. Empty for a model that guesses, which contradicts all labels."""
     if _guessing(trained, gauges, held):
         return []
     found = wrong_labels(trained, of_claim(HeldOutErrorFromTrainingRows, gauges), names)
@@ -325,13 +324,13 @@ def _labels(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, n
 
 
 def _confidence(trained: Trained) -> list[Sign]:
-    """Probabilities that are too high or too low."""
+    """A sign of probabilities that are too high or too low."""
     found = confidence(trained)
     return [] if found is None else [Sign(f"confidence too {found[0]}", Finding(found[1], ["calibration"]))]
 
 
 def _membership(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
-    """The attack by the loss on held-out rows. If there are none, the prediction by leaving one row out."""
+    """The loss attack, measured on held-out rows, or predicted by leaving one row out if there are none."""
     own = of_claim(MembershipFromTrainingRows, gauges)
     if own is None or not trained.task.scored:
         return []
@@ -352,12 +351,12 @@ def _membership(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
 
 
 def blind_spots(trained: Trained, gauges: list[Gauge]) -> list[str]:
-    """The checks that a reader might expect, and that were not made."""
+    """Return the checks that a reader might expect but that were not made."""
     found = [*loss_read(trained), *seen_by_outputs(trained)]
     if not trained.task.scored:
         found.append(
-            "This model predicts a class without scores. The page therefore says nothing about confidence, losses "
-            "and prediction sets. It reports the held-out error and duplicate rows."
+            "This model predicts a class without scores. The page therefore does not cover confidence, losses and "
+            "prediction sets. It reports the held-out error and duplicate rows."
         )
     error = rows_left_out(trained).error if is_known(rows_left_out, trained) else 0.0
     if error > 0:
@@ -369,7 +368,7 @@ def blind_spots(trained: Trained, gauges: list[Gauge]) -> list[str]:
 
 
 def _stopped(trained: Trained, gauges: list[Gauge]) -> list[str]:
-    """A stated decay that the weights contradict: the model was stopped on its way, or trained otherwise."""
+    """A sentence if the weights contradict the stated decay: training stopped early, or had another objective."""
     own = of_claim(HeldOutErrorFromTrainingRows, gauges)
     if own is None or own.status not in _SPOKE or trained.decay is None:
         return []
@@ -391,7 +390,7 @@ def _triggers_unseen(trained: Trained, gauges: list[Gauge]) -> list[str]:
 
 
 def unexplained(trained: Trained, gauges: list[Gauge]) -> list[str]:
-    """The facts that no theory with a result explains, each once: first the gain by features, then the error."""
+    """Return once each fact that no theory with a result explains: first the gain from features, then the error."""
     spoke = [own for own in gauges if own.status in ("agrees", "disagrees")]
     left_out = of_claim(HeldOutErrorFromTrainingRows, gauges)
     spoke.sort(key=lambda own: (own is not left_out, own.label != "estimate"))

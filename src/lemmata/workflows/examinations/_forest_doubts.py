@@ -1,4 +1,4 @@
-"""Labels that a forest of the rows contradicts, for any output of the examined model."""
+"""Labels that a random forest contradicts, whatever the examined model predicts."""
 
 import dataclasses
 import warnings
@@ -20,9 +20,9 @@ class ForestDoubts:
     """A forest's judgement of the labels of training and held-out rows.
 
     Args:
-        doubts: over the rows that it has judged.
-        places: of these rows, first among the training rows and then, from their number on, among the held-out rows.
-        y: their labels, one-hot rows.
+        doubts: the doubts over the rows that the forest has judged.
+        places: the positions of these rows. Positions from the number of training rows on are held-out rows.
+        y: the labels of these rows, as one-hot rows.
         errors: 1 if the forest names another class, else 0.
     """
 
@@ -34,18 +34,18 @@ class ForestDoubts:
 
 @once
 def forest_doubts(trained: Trained) -> ForestDoubts | None:
-    """How many labels a random forest contradicts, each row judged by the trees that have not seen it.
+    """Estimate how many labels a random forest contradicts. Each row is judged by trees that have not seen it.
 
     A model that has learned wrong labels by heart contradicts only few of them, and its own errors may be equally many.
-    A forest with at least eight rows a leaf does not learn them. It is grown on training rows and held-out rows
-    together, at most 2,000 of them and 1,000 columns, drawn by the seed. Rows with a duplicate and classes of fewer
-    than 30 rows are left out.
+    A forest with at least eight rows per leaf does not learn wrong labels. The forest is grown on training and
+    held-out rows together: at most 2,000 rows and 1,000 columns, drawn by the seed. Rows with a duplicate and classes
+    of fewer than 30 rows are left out.
 
     Args:
         trained: the model with its rows; the model itself is not used.
 
     Returns:
-        The doubts; None of values, of documents, and if fewer than 100 rows of two classes are left.
+        The doubts. None for values, for documents, and if fewer than 100 rows of two classes are left.
     """
     from sklearn.ensemble import RandomForestClassifier  # nothing else in this file depends on it
 
@@ -70,7 +70,7 @@ def forest_doubts(trained: Trained) -> ForestDoubts | None:
 
 
 def _rows(trained: Trained) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Places, inputs and labels of rows without duplicates, as many as the forest uses."""
+    """Return positions, inputs and labels of rows without duplicates, as many as the forest uses."""
     places, x, y = np.flatnonzero(~copies_of(trained).within), trained.x, trained.y
     if trained.held is not None:
         held_x, held_y = held_rows(trained)

@@ -41,13 +41,13 @@ def gauges_of(trained: Trained) -> list[AbstractGauge]:
 
 
 def posable(trained: Trained) -> list[AbstractGauge]:
-    """The same checks together with checks that may replace others. The model itself is not called."""
+    """The checks of `gauges_of`, and the checks that only replace others. The model itself is not called."""
     known = (claim for claim in registry(_CHAPTER).values() if isinstance(claim, AbstractGauge) and claim.of_data)
     return [claim for claim in known if claim.population.posed(trained) is not None]
 
 
 def theory(claim: AbstractGauge) -> str:
-    """The section of a claim: the first sentence of its docstring up to the colon."""
+    """The section of a claim: the first line of its module's docstring, up to the colon."""
     words = inspect.getdoc(importlib.import_module(type(claim).__module__)) or ""
     return words.split("\n")[0].split(":")[0].rstrip(".")
 
@@ -55,7 +55,8 @@ def theory(claim: AbstractGauge) -> str:
 def foreign(claim: AbstractGauge, trained: Trained) -> str | None:
     """The reason why a check cannot apply to this kind of model; None if it can.
 
-    A language model has one output per document, its loss. A formula that holds only for some losses declares this.
+    A language model has one output per document, its loss. A claim whose formula holds only for some losses declares
+    these losses.
     """
     task = trained.task
     if task.is_language and not claim.of_losses:
@@ -66,14 +67,14 @@ def foreign(claim: AbstractGauge, trained: Trained) -> str | None:
 
 
 def inapplicable(claim: AbstractGauge, reason: str) -> Gauge:
-    """The record of a check that does not apply to this kind of model; the loss is one of its hypotheses."""
+    """The record of a check that does not apply to this kind of model."""
     told = reason.startswith(_ITS_LOSS)
     conditions = [Condition(_LOSS, None, "", None, False, reason)] if told else []
     return entry(claim, "inapplicable", reason, hypotheses=conditions)
 
 
 def refused(claim: AbstractGauge, trained: Trained) -> bool:
-    """Whether the population, whose hypotheses are cheap, already shows that a check does not apply here."""
+    """Whether the cheap hypotheses of the population already show that a check does not apply here."""
     try:
         return bool(_failing([_condition(hypothesis) for hypothesis in claim.population.hypotheses(trained)]))
     except (Exception, SystemExit):  # which the check itself gives
@@ -81,23 +82,23 @@ def refused(claim: AbstractGauge, trained: Trained) -> bool:
 
 
 def price(claim: AbstractGauge, trained: Trained, second: float) -> float:
-    """Seconds that a gauge is expected to take.
+    """The expected time of a check in seconds.
 
     Args:
-        claim: the gauge.
+        claim: the check.
         trained: the model.
-        second: the time of one such gradient.
+        second: the time of one gradient over all training rows, in seconds.
     """
     return float(claim.passes(trained)) * second
 
 
 def memory(claim: AbstractGauge, trained: Trained) -> int:
-    """Bytes that a gauge holds at once."""
+    """The bytes that a check holds at once."""
     return 0 if claim.bytes is None else int(claim.bytes(trained))
 
 
 def entry(claim: AbstractGauge, status: str, reason: str, **rest: Any) -> Gauge:
-    """A gauge's record: words of the claim, and what was found."""
+    """The record of a check: the texts of the claim and the results."""
     found: dict[str, Any] = {"hypotheses": [], "predicted": None, "measured": None, "trivial": None, "seconds": 0.0}
     return Gauge(
         name=claim.name, title=claim.title, theory=theory(claim), controls=claim.controls, source=str(claim.source),
@@ -109,10 +110,10 @@ def entry(claim: AbstractGauge, status: str, reason: str, **rest: Any) -> Gauge:
 def level(claim: AbstractGauge) -> float | None:
     """The level of a predicted interval: the claim's own `level`, or else the level of its relation.
 
-    None for other statements.
+    The level is None for other statements.
 
     Args:
-        claim: the gauge.
+        claim: the check.
     """
     own = 1 - claim.relation.delta if isinstance(claim.relation, Estimate) else None
     return own if math.isnan(claim.level) else claim.level
@@ -123,7 +124,7 @@ def _route(claim: AbstractGauge) -> str:
 
 
 def gauge(claim: AbstractGauge, trained: Trained, seed: int) -> Gauge:
-    """Pose one claim: its hypotheses, its prediction, the measurement, and whether they agree."""
+    """Apply one claim to the model: its hypotheses, its prediction, the measurement, and whether they agree."""
     begun = time.monotonic()
     try:
         found = _posed(claim, trained, seed)
@@ -143,7 +144,7 @@ def _line(error: BaseException) -> str:
 
 
 def _posed(claim: AbstractGauge, trained: Trained, seed: int) -> Gauge:
-    """Hypotheses of the population come first, because those of the claim may depend on them."""
+    """Check the population's hypotheses first, because the claim's hypotheses may depend on them."""
     other = foreign(claim, trained)
     if other is not None:
         return inapplicable(claim, other)
@@ -182,10 +183,9 @@ def _posed(claim: AbstractGauge, trained: Trained, seed: int) -> Gauge:
 
 
 def _from_few(claim: AbstractGauge, alone: Trained, trained: Trained) -> np.ndarray:
-    """The prediction for rows that cannot be scored; NaN if the prediction itself needs held-out rows.
+    """The prediction if it cannot be scored. NaN if the prediction itself needs held-out rows.
 
-    If these are too few, the prediction is made for the same model without them. Then it cannot depend on a handful of
-    rows.
+    If there are too few held-out rows, the prediction is made without them, so it cannot depend on a handful of rows.
     """
     share_answers(trained, alone)
     with warnings.catch_warnings():
@@ -218,7 +218,7 @@ def _trivial(claim: AbstractGauge, trained: Trained, predicted: np.ndarray) -> t
 
 
 def _asked(question: Callable[[Trained], float] | None, trained: Trained) -> float | None:
-    """The answer of a bound to an optional question; None if it has none, or if the answer is not a number."""
+    """The answer of a bound to an optional question. None if the bound has no answer, or if the answer is NaN."""
     value = math.nan if question is None else float(question(trained))
     return None if math.isnan(value) else value
 
@@ -239,7 +239,7 @@ def _unscored(trained: Trained, unseen: Condition) -> str:
 
 
 def _says_nothing(claim: AbstractGauge, predicted: np.ndarray, trivial: float | None, factor: float | None) -> str:
-    """A sentence that a prediction is vacuous, with the number, if there is one, and the rows that would help."""
+    """Say that a prediction is vacuous, with its value, if there is one, and how many rows would help."""
     label = claim.relation.label
     value = f" {_number(float(predicted.ravel()[0]))}" if label in ("upper", "lower") else ""
     words = f"{_WORDS.get(label, 'the value')}{value} is no better than the trivial value {_number(trivial)}"
@@ -250,7 +250,7 @@ def _says_nothing(claim: AbstractGauge, predicted: np.ndarray, trivial: float | 
 
 
 def times(factor: float) -> str:
-    """A factor above 1 with two digits, rounded up."""
+    """Format a factor above 1 with two digits, rounded up."""
     if not math.isfinite(factor):
         return "infinitely many"
     digit = 10.0 ** (math.floor(math.log10(factor)) - 1)
@@ -275,7 +275,7 @@ def _verdict(claim: AbstractGauge, trained: Trained, predicted: np.ndarray, meas
 
 
 def _ordered(values: np.ndarray) -> bool:
-    """Whether (low, value, high) are in this order, to rounding; otherwise the measurement itself has failed."""
+    """Whether (low, value, high) are in this order up to rounding. If not, the measurement itself has failed."""
     if values.shape != (3,):
         return True
     slack = 1e-9 * float(np.abs(values).max())
@@ -293,7 +293,7 @@ def _said(own: Condition) -> str:
 
 
 def interval(values: Any) -> GaugeInterval:
-    """(low, value, high) as three numbers; a single number is used for all three."""
+    """Return (low, value, high) as an interval. A single number is used for all three."""
     ends = np.asarray(values, float).ravel()
     low, value, high = ends if len(ends) == 3 else (ends[0],) * 3
     return GaugeInterval(float(value), float(low), float(high))
@@ -313,6 +313,6 @@ def _number(value: float | None) -> str:
 
 
 def of_claim(kind: type[AbstractGauge], gauges: list[Gauge]) -> Gauge | None:
-    """The result of a claim, by its class; None if it was not run."""
+    """Find the result of a claim by its class; None if the claim was not run."""
     name = kind().name
     return next((own for own in gauges if own.name == name), None)

@@ -1,4 +1,4 @@
-"""The model's predictions for each class of held-out rows, and whether its probabilities are right."""
+"""The model's predictions for each class of held-out rows, and how often its probabilities are right."""
 
 import numpy as np
 
@@ -7,14 +7,14 @@ from lemmata.subjects.trained_models import Trained, fresh_rows, held_outputs, h
 from lemmata.workflows.records.examinations import GaugeInterval, ReliabilityBin
 
 MOST = 30
-"""Classes up to which a table of them is kept."""
+"""The largest number of classes for which a table of the classes is kept."""
 _BINS, _FEWEST, _LEVEL = 10, 20, 0.95
 
 
 def confusion(trained: Trained) -> list[list[int]] | None:
-    """Held-out rows by their class (rows) and by the class that the model predicts (columns).
+    """Count held-out rows by their class (rows) and by the class that the model predicts (columns).
 
-    None except for 2 to 30 classes.
+    The result is None unless there are 2 to 30 classes.
 
     Args:
         trained: a model with its rows.
@@ -28,7 +28,7 @@ def confusion(trained: Trained) -> list[list[int]] | None:
 
 
 def reliability(trained: Trained) -> list[ReliabilityBin]:
-    """Held-out rows that are not duplicates, in up to ten bins of as many rows, from the least sure to the surest.
+    """Sort held-out rows without duplicates into up to ten bins of equal size, from the least sure to the surest.
 
     Args:
         trained: a model with its rows.

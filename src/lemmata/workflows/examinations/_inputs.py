@@ -1,11 +1,11 @@
-"""Which inputs of a model matter: gradients averaged over rows, and the loss if one input is permuted among rows.
+"""Which inputs of a model matter, by mean gradients and by the loss after one input is permuted among rows.
 
 Let L_0 be the mean loss of m rows. Let L_k, k = 1..K, be the mean loss after the values of one input were permuted
 among the rows. If the input is independent of the other inputs and the target together, L_0, ..., L_K are exchangeable
 means over rows. Let s be the standard deviation of L_1..L_K. This is the null: in the limit of many rows, (mean L_k -
 L_0) / (s (1 + 1/K)^1/2) follows Student's distribution with K - 1 degrees of freedom. In any case, mean L_k - L_0
-estimates the U-statistic of h(i, j), the loss of row i with the input of row j minus its loss. Its variance is that of
-g_i = mean_j h(i, j) + mean_j h(j, i) over m.
+estimates the U-statistic of h(i, j), the loss of row i with the input of row j minus its loss. The variance of this
+estimate is the variance of g_i = mean_j h(i, j) + mean_j h(j, i), divided by m.
 """
 
 import math
@@ -33,7 +33,7 @@ _UNITS = {True: "log loss", False: "share of errors"}
 
 
 class _Rows(NamedTuple):
-    """The rows that are permuted: their origin, the model's inputs, and their targets."""
+    """The rows among which inputs are permuted: their origin, the model's inputs, and their targets."""
 
     part: str
     x: np.ndarray
@@ -43,16 +43,16 @@ class _Rows(NamedTuple):
 def input_table(
     trained: Trained, names: tuple[str, ...] | None = None, deadline: float | None = None
 ) -> InputTable | None:
-    """Each input with its mean gradient and the cost of permuting it; None for documents, and for too few rows.
+    """Return each input with its mean gradient and the effect of permuting it. None for documents or too few rows.
 
-    Held-out rows without duplicates are permuted. If there are fewer than 20, training rows are permuted. This shows
-    what the model uses, but not its worth on new rows. Of more than 1000 rows, 1000 are drawn. If there are more than
-    256 inputs, those with the largest gradients are permuted.
+    Held-out rows without duplicates are permuted. If there are fewer than 20, training rows are permuted. Training
+    rows show what the model uses, but not how useful this is on new rows. If there are more than 1000 rows, 1000 are
+    drawn. If there are more than 256 inputs, those with the largest gradients are permuted.
 
     Args:
         trained: a model with its rows.
-        names: of the inputs; their places if this is None or has another length.
-        deadline: `time.monotonic()` by which this ends.
+        names: the names of the inputs. Positions are used if this is None or has another length.
+        deadline: the `time.monotonic()` by which this function ends.
     """
     if trained.task.is_language:
         return None
@@ -93,7 +93,7 @@ def _rows(trained: Trained) -> _Rows:
 
 
 def _few(trained: Trained, rows: _Rows, most: int) -> _Rows:
-    """At most `most` of the rows, drawn at random."""
+    """Return at most `most` of the rows, drawn at random."""
     if len(rows.x) <= most:
         return rows
     kept = np.sort(np.random.default_rng([trained.seed, 32]).permutation(len(rows.x))[:most])
@@ -101,10 +101,10 @@ def _few(trained: Trained, rows: _Rows, most: int) -> _Rows:
 
 
 def _slopes(trained: Trained, rows: _Rows) -> Float[np.ndarray, " d"] | None:
-    """Mean sizes of gradients times the spreads of the inputs; None without derivatives in the inputs.
+    """Return mean gradient sizes times the inputs' spreads. None without derivatives with respect to the inputs.
 
-    For classes, it is the gradient of log p of the right class, which equals the gradient of <y - p, f>. For one value,
-    it is the gradient of the output. For several values, it is the root of the sum of squares.
+    For classes, the gradient is that of log p of the right class, which equals the gradient of <y - p, f>. For one
+    value, it is the gradient of the output. For several values, it is the root of the sum of the squared gradients.
     """
     model, task = trained.model, trained.task
     if not model.differentiable or (not task.is_classification and rows.y.shape[1] > _OUTPUTS):
@@ -135,7 +135,7 @@ def _chosen(
 
 
 def _afforded(trained: Trained, rows: _Rows, places: Int[np.ndarray, " k"], end: float) -> _Rows:
-    """All of the rows, or 250 of them if permuting every input among all takes too long."""
+    """Return all rows, or 250 of them if permuting every input among all rows takes too long."""
     if len(rows.x) <= _FEWER or not len(places):
         return rows
     still = np.tile(np.arange(len(rows.x)), (PERMUTATIONS, 1))
@@ -148,7 +148,7 @@ def _afforded(trained: Trained, rows: _Rows, places: Int[np.ndarray, " k"], end:
 
 
 def _losses(trained: Trained, x: np.ndarray, y: Float[np.ndarray, "m C"]) -> Float[np.ndarray, " m"]:
-    """Log losses, errors if there are no probabilities, or squared distances."""
+    """Return the log losses, the errors if there are no probabilities, or the squared distances."""
     task, f = trained.task, trained.model.outputs(x)
     return task.losses(f, y) if task.is_classification and task.probable else task.errors(f, y)
 
@@ -156,7 +156,7 @@ def _losses(trained: Trained, x: np.ndarray, y: Float[np.ndarray, "m C"]) -> Flo
 def _grown(
     trained: Trained, rows: _Rows, place: int, orders: Int[np.ndarray, "K m"], base: Float[np.ndarray, " m"]
 ) -> Float[np.ndarray, "K m"]:
-    """h: by how much the loss of each row grows with the input of another row, for each permutation."""
+    """Return h: how much the loss of each row grows with the input of another row, for each permutation."""
     flat = rows.x.reshape(len(rows.x), -1)
     together = max(_BYTES // max(flat.nbytes, 1), 1)
     found = []
@@ -170,7 +170,7 @@ def _grown(
 
 
 class Growth(NamedTuple):
-    """The growth of the mean loss if an input is permuted: its interval, its null, and the p-value."""
+    """The growth of the mean loss if an input is permuted: its interval, its null value, and the p-value."""
 
     growth: Interval
     null: float
@@ -178,10 +178,10 @@ class Growth(NamedTuple):
 
 
 def growth_of(h: Float[np.ndarray, "K m"], orders: Int[np.ndarray, "K m"]) -> Growth:
-    """The test and the interval of one input.
+    """Compute the test and the interval of one input.
 
     Args:
-        h: by how much the loss of each row grows, for each permutation.
+        h: how much the loss of each row grows, for each permutation.
         orders: row i has the input of row orders[k, i].
     """
     count, m = h.shape
@@ -198,7 +198,7 @@ def growth_of(h: Float[np.ndarray, "K m"], orders: Int[np.ndarray, "K m"]) -> Gr
 def _shown(
     told: list[str], slopes: Float[np.ndarray, " d"] | None, tests: dict[int, Growth], constant: Bool[np.ndarray, " d"]
 ) -> list[InputShown]:
-    """Inputs by the growth of the loss, then by the gradient.
+    """Sort the inputs by the growth of the loss, then by the gradient.
 
     An input has an effect if Holm's rule at 5 % rejects the null, and if the interval for new rows is above 0.
     """
@@ -220,7 +220,7 @@ def _shown(
 
 
 def _names(shape: tuple[int, ...], names: tuple[str, ...] | None) -> list[str]:
-    """The names of inputs: their columns, or their places from 0."""
+    """Return the names of inputs: their columns, or their positions counted from 0."""
     size = int(np.prod(shape, dtype=int))
     if names is not None and len(names) == size:
         return [str(name) for name in names]

@@ -1,9 +1,10 @@
-"""The parameter arrays of a model: norms, largest singular values, shares of the tangent kernel, each with a null.
+"""The norms, largest singular values and tangent kernel shares of parameter arrays, compared with random arrays.
 
-The null of a matrix is Gaussian, of its shape and Frobenius norm. For small matrices, 39 are drawn. A further draw lies
-between the least and the largest of these with probability 38/40. For large matrices, the largest singular value
-follows Johnstone's limit. With a >= b rows and columns, s² = mu + sigma T times |W|²/(a b), where mu = ((a - 1)^1/2 +
-b^1/2)², sigma = mu^1/2 (1/(a - 1)^1/2 + 1/b^1/2)^1/3, and T follows the Tracy-Widom distribution for real matrices.
+A matrix is compared with Gaussian matrices of the same shape and Frobenius norm. For small matrices, 39 Gaussian
+matrices are drawn. A further draw lies between the smallest and the largest of the 39 values with probability 38/40.
+For large matrices, the largest singular value follows Johnstone's limit. With a >= b rows and columns, s² = mu + sigma
+T times |W|²/(a b), where mu = ((a - 1)^1/2 + b^1/2)², sigma = mu^1/2 (1/(a - 1)^1/2 + 1/b^1/2)^1/3, and T follows the
+Tracy-Widom distribution for real matrices.
 """
 
 import dataclasses
@@ -21,14 +22,14 @@ from lemmata.workflows.records.model_tables import LayerShown, LayerTable
 
 DRAWS, ROWS, MOST = 39, 32, 500
 TRACY_WIDOM = (-1.2686, -3.5159, 1.4538)
-"""The median and the 2.5 % and 97.5 % quantiles of the law of order 1."""
+"""The median and the 2.5 % and 97.5 % quantiles of the Tracy-Widom distribution of order 1."""
 _DRAWN = 2**14  # entries of a matrix up to which random ones are drawn
 _WHOLE = 2e9  # operations for all singular values of one array
 _SECONDS, _FOR_NULLS = 5.0, 10.0
 
 
 class _Shares(NamedTuple):
-    """Shares of the tangent kernel by array: of the model, of random models, at the start; and on how many rows."""
+    """Each array's share of the tangent kernel in the model, in random models and at the start; the number of rows."""
 
     own: Float[np.ndarray, " layers"]
     drawn: Float[np.ndarray, "draws layers"]
@@ -37,11 +38,11 @@ class _Shares(NamedTuple):
 
 
 def layer_table(trained: Trained, deadline: float | None = None) -> LayerTable | None:
-    """Each parameter array with its numbers and their nulls. None for a model without parameters.
+    """Return each parameter array with its numbers and their null values. None for a model without parameters.
 
     Args:
         trained: a model with its rows.
-        deadline: `time.monotonic()` by which this ends.
+        deadline: the `time.monotonic()` by which this function ends.
     """
     if not trained.model.differentiable:
         return None
@@ -85,14 +86,14 @@ def _is_matrix(array: np.ndarray) -> bool:
 
 
 def _begun(trained: Trained) -> AbstractModel | None:
-    """The model at the parameters that training began with."""
+    """Return the model at the parameters that training began with."""
     if trained.start is None or len(trained.start.theta) != len(trained.model.theta):
         return None
     return trained.model.in_double().at(trained.start.theta.astype(float))
 
 
 def _of_matrix(name: str, array: np.ndarray, seed: int | None) -> LayerShown:
-    """The result for a matrix, without its share. If its null has no seed, singular values are left out."""
+    """Return the result for a matrix, without its share. Without a seed for the null, singular values are left out."""
     own = unfolded(array)
     told = name, list(array.shape), list(own.shape), float(np.linalg.norm(own))
     if seed is None or not own.any():
@@ -120,7 +121,7 @@ def _with_share(own: LayerShown, shares: _Shares | None, places: list[int]) -> L
 
 
 def _shares(trained: Trained, deadline: float | None, notes: list[str]) -> _Shares | None:
-    """Shares on up to 32 training rows, and of 39 random models if these take ten seconds at most."""
+    """Compute shares on up to 32 training rows, also for 39 random models if these take at most ten seconds."""
     model, outputs = trained.model, trained.y.shape[1]
     rows = rows_for_shares(model, outputs, min(len(trained.x), ROWS))
     rng = np.random.default_rng([trained.seed, 34])
@@ -146,7 +147,7 @@ def _shares(trained: Trained, deadline: float | None, notes: list[str]) -> _Shar
 
 
 def _random(model: AbstractModel, rng: np.random.Generator) -> AbstractModel:
-    """The model with each matrix replaced by a Gaussian array of the same shape and Frobenius norm."""
+    """Replace each matrix of the model by a Gaussian array of the same shape and Frobenius norm."""
     parts = []
     for array in _arrays(model):
         normal = rng.normal(size=array.shape)
@@ -155,7 +156,7 @@ def _random(model: AbstractModel, rng: np.random.Generator) -> AbstractModel:
 
 
 def unfolded(array: np.ndarray) -> Float[np.ndarray, "a b"]:
-    """An array as a matrix.
+    """Return an array as a matrix.
 
     An array with more than two axes is unfolded along its first or its last axis, whichever result is closer to square.
 
@@ -167,10 +168,10 @@ def unfolded(array: np.ndarray) -> Float[np.ndarray, "a b"]:
 
 
 def singular_values(matrix: Float[np.ndarray, "a b"]) -> tuple[float, Float[np.ndarray, " k"] | None]:
-    """The largest singular value, and all of them if these take about a second at most.
+    """Return the largest singular value, and all singular values if these take at most about a second.
 
     Args:
-        matrix: not 0.
+        matrix: a matrix that is not 0.
     """
     small, large = sorted(matrix.shape)
     if large * small**2 <= _WHOLE:
@@ -183,13 +184,13 @@ def singular_values(matrix: Float[np.ndarray, "a b"]) -> tuple[float, Float[np.n
 
 
 def largest_by_chance(rows: int, columns: int, norm: float, seed: int) -> Interval:
-    """The largest singular value of a Gaussian matrix of a Frobenius norm: its median, and the ends of its 95 % range.
+    """The largest singular value of a Gaussian matrix with a given Frobenius norm: median and ends of the 95 % range.
 
     Args:
-        rows: of the matrix.
-        columns: of it.
-        norm: Frobenius.
-        seed: of the drawn matrices.
+        rows: the number of rows of the matrix.
+        columns: the number of its columns.
+        norm: its Frobenius norm.
+        seed: the seed of the drawn matrices.
     """
     b, a = sorted((rows, columns))
     if a * b <= _DRAWN:

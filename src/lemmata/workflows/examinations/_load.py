@@ -12,12 +12,12 @@ from ._saved import is_saved, load_saved
 
 
 def load_trained(program: str, data: object, options: ModelOptions) -> tuple[Trained, str, str, RowNames]:
-    """The trained model from the command line's arguments, with the names of program, data and rows.
+    """Load the trained model from the command line's arguments, with the names of program, data and rows.
 
     Args:
         program: a Python file that defines `build()`, or a pipeline of scikit-learn in a file of skops.
-        data: training rows.
-        options: weights, held-out rows and the rest.
+        data: the file of training rows.
+        options: the weights, the held-out rows and the other options.
 
     Raises:
         DataError, SettingError, ShapeError: for files that cannot be read or do not fit each other.

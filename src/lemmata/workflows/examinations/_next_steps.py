@@ -1,8 +1,8 @@
-"""What to do next: labels to check, another decay, another temperature, each tried on a copy of the model.
+"""What to do next: check labels, or change the decay or the temperature. Each action is tried on a copy of the model.
 
-The copy descends from the current weights, on the objective that the action changes. The rows that measure the
-effect of an action were not used to choose it. Labels and decay are chosen by leaving training rows out, and a
-temperature by one half of the held-out rows. Effects are differences row by row on held-out rows.
+The copy descends from the current weights, on the objective that the action changes. The rows that measure the effect
+of an action were not used to choose it. Labels and decay are chosen by leaving training rows out, and a temperature is
+chosen on one half of the held-out rows. Effects are differences row by row on held-out rows.
 """
 
 import dataclasses
@@ -55,7 +55,7 @@ def next_steps(
     trained: Trained, left_out: Gauge | None, names: RowNames = PLACES, second: float = 0.0,
     deadline: float | None = None, seconds: float = 15.0,
 ) -> tuple[list[Action], list[str]]:  # fmt: skip
-    """At most three actions, the most effective first, and a description of the others that were tried.
+    """Return at most three actions, the most effective first, and a description of the other actions that were tried.
 
     Args:
         trained: the model with its rows.
@@ -90,7 +90,7 @@ def next_steps(
 
 
 def _worth(effects: list[Effect]) -> float:
-    """The share of the last quantity that an action saves. It is 0 if the saving is not certain."""
+    """The share of the last quantity that an action saves. It is 0 if the saving is not significant."""
     if not effects or not effects[-1].gain.lower > 0:
         return 0.0
     return effects[-1].gain.value / effects[-1].before
@@ -101,10 +101,10 @@ def _labels(trained: Trained, left_out: Gauge | None, names: RowNames) -> list[A
 
     The effect is measured with all these rows left out.
 
-    The number of wrong labels is not given, because wrong labels that a table already has count as well. On other
-    tables, the number of planted ones was in the mixture's interval in 29 of 38 lists. The effect is only reported in
-    errors. Suppose that the same share of held-out labels is wrong. Then a model that is more certain of right labels
-    pays more log loss for each wrong one, although it is better.
+    The number of wrong labels is not given, because the estimate also counts wrong labels that a table already had. In
+    29 of 38 lists on other tables, the number of planted wrong labels was in the mixture's interval. The effect is
+    only reported in errors, not in log loss. If held-out labels are equally often wrong, a better model, which is more
+    certain of right labels, pays more log loss for each wrong label.
     """
     doubts = of_training_rows(trained, left_out)
     if doubts is None or not (stands(doubts) and counted(trained)) or not (doubts.wrong > 0.5).any():
@@ -120,18 +120,18 @@ def _labels(trained: Trained, left_out: Gauge | None, names: RowNames) -> list[A
 
 
 def without_rows(trained: Trained, keep: Bool[np.ndarray, " n"]) -> AbstractModel:
-    """A copy of the model that has descended on some of its rows, with the decay of all rows together unchanged."""
+    """A copy of the model that has descended on some of its rows, with the total decay over all rows unchanged."""
     own = dataclasses.replace(objective_of(trained), model=_from(trained, polished_copy(trained).model))
     decay = own.decay * len(keep) / int(keep.sum())
     return polish(dataclasses.replace(own, x=own.x[keep], y=own.y[keep], decay=decay)).model
 
 
 def with_decay(trained: Trained, factor: float, start: AbstractModel | None = None) -> AbstractModel:
-    """A copy of the model that has descended with a multiple of its decay.
+    """Return a copy of the model that has descended with a multiple of its decay.
 
     Args:
         trained: the model with its rows.
-        factor: of its decay.
+        factor: the factor of its decay.
         start: a copy to descend from; None for the stationary point with its own decay.
     """
     start = polished_copy(trained).model if start is None else start
@@ -140,12 +140,12 @@ def with_decay(trained: Trained, factor: float, start: AbstractModel | None = No
 
 
 def _from(trained: Trained, copy: AbstractModel) -> AbstractModel:
-    """The user's model at the parameters of a copy, in its own precision, for the start of a descent."""
+    """Return the user's model, in its own precision, at the parameters of a copy, as the start of a descent."""
     return trained.model.at(copy.theta)
 
 
 def _decay(trained: Trained, late: Callable[[], bool]) -> tuple[list[Action], str]:
-    """Another decay, if rows that are left out surely lose less with it."""
+    """Try another decay, if it significantly lowers the loss of left-out rows."""
     losses = lambda f: _losses(trained, f, trained.y)
     known = losses(rows_left_out(trained).outputs)
     best, factor, at, tried = known, 1.0, polished_copy(trained).model, []
@@ -181,7 +181,7 @@ def _times(factor: float) -> str:
 
 
 def _in_words(trained: Trained, factor: float) -> str:
-    """The new decay in the unit that the user has."""
+    """Describe the new decay in the user's unit."""
     decay = objective_of(trained).decay * factor
     kind = trained.model.kind
     if kind.startswith("scikit-learn"):
@@ -192,9 +192,10 @@ def _in_words(trained: Trained, factor: float) -> str:
 
 
 def _temperature(trained: Trained) -> Iterator[Action]:
-    """Logits divided by a number. The number is fitted to one half of the held-out rows, and tested on the other half.
+    """Try to divide the logits by a number, which is fitted to half of the held-out rows and tested on the other half.
 
-    A number below 1 makes every error dearer. A half with hardly an error does not know the price, and gives none.
+    A number below 1 raises the loss of every error. It is not used if its half has hardly any errors, because the half
+    then does not show this cost.
     """
     if not trained.task.probable or trained.task.is_language or not _measurable(trained):
         return
@@ -223,13 +224,13 @@ def _held(trained: Trained) -> tuple[Float[np.ndarray, "m C"], Float[np.ndarray,
 
 
 def _losses(trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
-    """The loss to lower: log loss of classes with probabilities, else the error of each row."""
+    """The loss to lower: the log loss for classes with probabilities, else the error of each row."""
     own = trained.task.losses if trained.task.is_classification and trained.task.probable else trained.task.errors
     return own(f, y)
 
 
 def _effects(trained: Trained, copy: AbstractModel) -> list[Effect]:
-    """The effect of a copy on the error on held-out rows. For classes, the effect on their log loss comes last."""
+    """Return the effects of a copy on held-out rows: on the error and, for classes, last on the log loss."""
     (f, y), new = _held(trained), fresh_rows(trained)
     g = copy.outputs(held_rows(trained)[0][new])
     classes = trained.task.is_classification
@@ -242,7 +243,7 @@ def _effects(trained: Trained, copy: AbstractModel) -> list[Effect]:
 
 
 def _effect(what: str, before: Float[np.ndarray, " m"], after: Float[np.ndarray, " m"]) -> Effect:
-    """The two means, and by how much the second is lower, with Student's interval of the differences."""
+    """Return both means and how much lower the second mean is, with Student's interval of the differences."""
     gain, m = before - after, len(before)
     width = float(stats.t.ppf((1 + LEVEL) / 2, m - 1)) * float(gain.std(ddof=1)) / m**0.5
     value = float(gain.mean())

@@ -1,4 +1,4 @@
-"""The accuracy of predicted values on held-out rows: R² and the root mean squared error of each output, and of all."""
+"""The accuracy of predicted values on held-out rows: R² and root mean squared error of each output and of all."""
 
 import numpy as np
 from jaxtyping import Float
@@ -13,7 +13,7 @@ _LEVEL = 0.95
 
 
 def output_scores(trained: Trained, names: tuple[str, ...] | None = None) -> list[OutputScore]:
-    """The scores of each output of a regression; empty for other models.
+    """Return the scores of each output of a regression. The list is empty for other models.
 
     For several outputs, the scores of the total squared distance are added.
 
@@ -23,7 +23,7 @@ def output_scores(trained: Trained, names: tuple[str, ...] | None = None) -> lis
 
     Args:
         trained: a model with its rows.
-        names: of the outputs; their places if this is None or has another length.
+        names: the names of the outputs. Positions are used if this is None or has another length.
     """
     if trained.held is None or trained.task.is_classification or trained.task.is_language:
         return []
@@ -48,5 +48,5 @@ def _score(name: str, own: Float[np.ndarray, " m"], other: Float[np.ndarray, " m
 
 
 def _reach(values: Float[np.ndarray, " m"]) -> float:
-    """Half of Student's interval of the mean."""
+    """Return half the width of Student's interval of the mean."""
     return float(stats.t.ppf((1 + _LEVEL) / 2, len(values) - 1)) * float(values.std(ddof=1)) / len(values) ** 0.5

@@ -1,4 +1,4 @@
-"""Rows as the last step of a pipeline reads them, and sparse rows with their zeros."""
+"""Transform rows as the last step of a pipeline reads them, and write out the zeros of sparse rows."""
 
 from typing import Any
 
@@ -13,13 +13,13 @@ _SHARE = 0.25  # share of free memory that the rows may take
 
 
 def as_last_step_reads(pipeline: Any, rows: Any) -> Float[np.ndarray, "n d"]:
-    """The rows after the other steps of a fitted pipeline, in double precision.
+    """Return the rows after all steps but the last of a fitted pipeline, in double precision.
 
-    Encoders of categories and of words make sparse matrices, whose zeros are written out here.
+    Encoders of categories and words make sparse matrices. Their zeros are written out here.
 
     Args:
-        pipeline: of scikit-learn, with at least two steps.
-        rows: as the pipeline takes them: an array, a data frame, or texts.
+        pipeline: a pipeline of scikit-learn with at least two steps.
+        rows: the rows in a form that the pipeline takes: an array, a data frame, or texts.
 
     Raises:
         MemoryPlanError: see `dense`.
@@ -28,13 +28,13 @@ def as_last_step_reads(pipeline: Any, rows: Any) -> Float[np.ndarray, "n d"]:
 
 
 def dense(rows: Any) -> Any:
-    """Rows of a sparse matrix as an array (n, d) in double precision; anything else is not changed.
+    """Return the rows of a sparse matrix as an array (n, d) in double precision. Return anything else unchanged.
 
     Args:
-        rows: as the user has them.
+        rows: the user's rows.
 
     Raises:
-        MemoryPlanError: the zeros of a sparse matrix would take more than a quarter of the memory that is free.
+        MemoryPlanError: if a sparse matrix with its zeros would take more than a quarter of the free memory.
     """
     if not sparse.issparse(rows):
         return rows

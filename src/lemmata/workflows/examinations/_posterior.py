@@ -1,9 +1,10 @@
-"""The posterior predictive of held-out rows by Laplace's approximation, and whether it comes true there.
+"""The posterior predictive of held-out rows by Laplace's approximation, tested on these rows.
 
 For values, the predictive distribution is Student's around the output, with the variance s² (1 + J H^-1 J') and n -
-gamma degrees of freedom. Here s² is the sum of squared residuals over n - gamma, and gamma is the effective dimension.
-For two classes whose outputs differ by a, with variance v, the probability is sigma(a / (1 + pi v / 8)^1/2), the probit
-correction of MacKay (1992). For several classes, it is the mean softmax of 1000 drawn outputs and their mirror images.
+gamma degrees of freedom. Here J is the Jacobian of the output, H is the curvature, s² is the sum of squared residuals
+over n - gamma, and gamma is the effective dimension of n training rows. For two classes whose outputs differ by a,
+with variance v, the probability is sigma(a / (1 + pi v / 8)^1/2), the probit correction of MacKay (1992). For several
+classes, it is the mean softmax of 1000 drawn outputs and their mirror images.
 """
 
 import dataclasses
@@ -31,7 +32,7 @@ from lemmata.workflows.records.model_tables import PosteriorShown
 
 LEVEL, MOST, FEWEST = 0.9, 2000, 30
 MOVED = 0.1
-"""By how much of the outputs a Newton step may still move them."""
+"""The largest share of the outputs by which a Newton step may still move them."""
 _SURE = 0.95
 _DRAWS, _LEAST, _NUMBERS = 1000, 100, 5e7
 _FREE = 5.0  # degrees of freedom that the residuals have at least
@@ -41,10 +42,10 @@ class PosteriorRows(NamedTuple):
     """The posterior's predictions for held-out rows.
 
     Args:
-        summary: for the record.
-        rows: places of these held-out rows, at most 2000.
-        deviations: of values, the standard deviation of each target given the training rows; NaN for classes.
-        probabilities: of classes, averaged over the posterior; NaN for values.
+        summary: the summary for the record.
+        rows: the positions of these held-out rows, at most 2000.
+        deviations: for values, the standard deviation of each target given the training rows; NaN for classes.
+        probabilities: for classes, the probabilities averaged over the posterior; NaN for values.
     """
 
     summary: PosteriorShown
@@ -55,10 +56,10 @@ class PosteriorRows(NamedTuple):
 
 @once
 def posterior_rows(trained: Trained) -> PosteriorRows | None:
-    """The posterior predictive of at most 2000 held-out rows; None if it has no meaning for the model.
+    """Compute the posterior predictive of at most 2000 held-out rows. None if it has no meaning for the model.
 
-    It is for the copy at the stationary point, if another check has made one, and otherwise for the model itself. If it
-    has no result, its summary says why.
+    The posterior is that of the converged copy of the model, if another check has made one, and otherwise of the model
+    itself. If there is no result, the summary says why.
 
     Args:
         trained: a model with its rows.
@@ -143,9 +144,9 @@ def _of_classes(
 
 
 def _share(inside: np.ndarray) -> Interval:
-    """The share of targets inside, with an exact interval.
+    """Return the share of targets inside their intervals, with an exact interval of this share.
 
-    For several outputs, the interval is Student's over the rows.
+    For several outputs, the interval is Student's interval over the rows.
     """
     own = inside.mean(1)
     if inside.shape[1] == 1:
@@ -158,12 +159,12 @@ def _share(inside: np.ndarray) -> Interval:
 def log_means(
     f: Float[np.ndarray, "k C"], spread: Float[np.ndarray, "k C C"], seed: int = 0
 ) -> Float[np.ndarray, "k C"]:
-    """Logarithms of the mean softmax of normal outputs. Without variance, they are the logarithms of the softmax.
+    """Return the logarithm of the mean softmax of normal outputs. Without variance, it is the log softmax.
 
     Args:
-        f: means of the outputs.
-        spread: their covariances.
-        seed: of the draws, which two classes do not need.
+        f: the means of the outputs.
+        spread: the covariances of the outputs.
+        seed: the seed of the draws, which two classes do not need.
     """
     if f.shape[1] == 2:
         apart = np.maximum(spread[:, 0, 0] + spread[:, 1, 1] - 2 * spread[:, 0, 1], 0.0)
@@ -179,6 +180,6 @@ def log_means(
 
 
 def roots_of(spread: Float[np.ndarray, "k C C"]) -> Float[np.ndarray, "k C C"]:
-    """Symmetric square roots of covariances. Rounding may have made an eigenvalue of a covariance negative."""
+    """Return symmetric square roots of covariances. Eigenvalues that rounding made negative are allowed."""
     values, vectors = np.linalg.eigh(spread)
     return (vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]) @ vectors.transpose(0, 2, 1)

@@ -1,8 +1,8 @@
-"""Sets of classes, or intervals, that hold the target of a new row with a stated probability: split conformal.
+"""Split conformal sets of classes, or intervals, that contain the target of a new row with a stated probability.
 
-Held-out rows without duplicates are halved at random. The limit is the k-th smallest of the m scores of one half. Here
-k = ceil((m + 1) level). If all rows come from one distribution, a new score is at most the limit with probability
-between `level` and `level` + 1/(m + 1). The other half measures whether it is.
+Held-out rows without duplicates are halved at random. The limit is the k-th smallest of the m scores of one half,
+where k = ceil((m + 1) level). If all rows come from one distribution, a new score is at most the limit with
+probability between `level` and `level` + 1/(m + 1). The other half measures how often this is so.
 """
 
 from typing import NamedTuple
@@ -17,15 +17,15 @@ from lemmata.workflows.records.examinations import GaugeInterval, PredictionSets
 
 LEVEL = 0.9
 FEWEST = 25
-"""Rows of each half, so that the limit is none of the two largest scores."""
+"""The least number of rows of each half, for which the limit is not one of the two largest scores."""
 _SURE = 0.95
 
 
 class RowSets(NamedTuple):
-    """The sets of held-out rows, each by the half that the row is not in.
+    """The sets of held-out rows. Each set comes from the half that does not contain the row.
 
     Args:
-        summary: of the measuring half.
+        summary: the summary of the half that measures.
         members: which classes are in the set of each row; None for values.
         reach: half the width of each row's interval; NaN for classes.
     """
@@ -36,11 +36,11 @@ class RowSets(NamedTuple):
 
 
 def prediction_sets(trained: Trained) -> RowSets | None:
-    """Sets at 90 % for every held-out row; None if there are too few rows, or if the outputs do not order the classes.
+    """Return 90 % sets for every held-out row. None for too few rows, or if the outputs do not order the classes.
 
     The score is 1 - p of the right class if classes have probabilities p. A set then contains the predicted class and
     all classes with p_k >= 1 - limit. For one value f, the score is |y - f|, and the interval is f +- limit. No set is
-    empty. So if a model is right more often than 90 %, its sets contain the target more often, too.
+    empty. So if a model is right more often than 90 %, its sets contain the target more often than 90 %, too.
 
     Args:
         trained: a model with its rows.
@@ -72,12 +72,12 @@ def prediction_sets(trained: Trained) -> RowSets | None:
 
 
 def _limit(scores: Float[np.ndarray, " m"]) -> float:
-    """The ceil((m + 1) level)-th smallest score."""
+    """Return the ceil((m + 1) level)-th smallest score, where m is the number of scores."""
     return float(np.sort(scores)[int(np.ceil((len(scores) + 1) * LEVEL)) - 1])
 
 
 def _trivial(trained: Trained, y: Float[np.ndarray, "m C"], half: np.ndarray) -> float:
-    """The size without a model: the most frequent classes that contain as many rows, or the width around the mean."""
+    """The size without a model: the fewest classes that contain as many rows, or the width around the mean."""
     if trained.task.is_classification:
         shares = np.sort(trained.y.mean(0))[::-1]
         return float(np.searchsorted(np.cumsum(shares), LEVEL - 1e-12) + 1)

@@ -1,4 +1,4 @@
-"""Is the model a function of one row? All other theory about it depends on that."""
+"""Test whether the model is a function of one row, because all other theory about it depends on this."""
 
 from collections.abc import Callable
 
@@ -32,7 +32,7 @@ _EVAL_MODE = "use module.eval(), eqx.nn.inference_mode(module) or train=False"
 
 
 def preflight(trained: Trained, user: Callable[[np.ndarray], np.ndarray] | None = None) -> list[Check]:
-    """The first checks, each with its result. They end early if outputs are not finite.
+    """Run the first checks, and return each with its result. The checks end early if outputs are not finite.
 
     Args:
         trained: the model with its rows.
@@ -62,9 +62,9 @@ def preflight(trained: Trained, user: Callable[[np.ndarray], np.ndarray] | None 
 
 
 def _precision(outputs: np.ndarray) -> str:
-    """The coarsest precision that contains the outputs.
+    """Return the coarsest precision that contains the outputs.
 
-    A model may compute in it whatever the precision of its weights.
+    A model may compute in this precision even if its weights have another.
     """
     with np.errstate(over="ignore"):
         single = outputs.astype(np.float32)
@@ -74,7 +74,7 @@ def _precision(outputs: np.ndarray) -> str:
 
 
 def _few(trained: Trained) -> np.ndarray:
-    """The rows that are looked at: fewer of a large model."""
+    """Return the rows that the checks use: fewer for a large model."""
     return trained.x[: _FEW if len(trained.model.theta) > _LARGE else _ROWS]
 
 
@@ -86,9 +86,9 @@ def _in_pairs(trained: Trained, x: np.ndarray) -> np.ndarray:
 def _own_call(
     trained: Trained, own: Float[np.ndarray, "n _"], once: Float[np.ndarray, "n C"], loose: float
 ) -> Check:  # fmt: skip
-    """The user's own call on the same rows.
+    """Compare the model with the user's own call on the same rows.
 
-    It gives the outputs, or the probabilities, one logit or counts that they represent.
+    The call gives the outputs, or the probabilities, the single logit or the counts that the outputs represent.
     """
     link = "log" if trained.task.is_counted else trained.model.link
     known = [tried for tried in (own, linked(own, link)) if tried.shape == once.shape]
@@ -111,15 +111,15 @@ def _finite(outputs: np.ndarray) -> Check:
 
 
 def _derivative(trained: Trained) -> Check:
-    """The product with a random direction against a central difference; in float64, if the model is not large.
+    """Compare the product with a random direction with a central difference, in float64 unless the model is large.
 
-    A step over the kink of a unit makes the difference wrong, but not the derivative. Then a shorter step is taken.
-    Rows can be exactly on a kink if training has ended there. They can also be there if training has not begun and an
-    input and a bias are zero. So the parameters are moved a little first.
+    If a step crosses the kink of a unit, the difference is wrong but the derivative is right. Then a shorter step is
+    taken. Rows can be exactly on a kink if training has ended there. They can also be there if training has not begun
+    and an input and a bias are zero. So the parameters are moved a little first.
     """
     name = "derivatives match differences of the outputs"
     if not trained.model.differentiable:
-        return Check(name, "there are none; checks that need derivatives are left out", None)
+        return Check(name, "there are no derivatives; checks that need derivatives are left out", None)
     large = len(trained.model.theta) > _LARGE and trained.model.theta.dtype == np.float32
     model, x = (trained.model, trained.x[:2]) if large else (trained.model.in_double(), trained.x[:_ROWS])
     steps, loose = (_LONG_STEPS, _LOOSE_SLOPE) if large else (_STEPS, _SLOPE)
@@ -157,7 +157,7 @@ def _derivative(trained: Trained) -> Check:
 
 
 def _rounded(model: AbstractModel, v: np.ndarray, exact: np.ndarray, x: np.ndarray) -> bool:
-    """Whether a precision is fixed inside: a step that leaves float64 no curvature does not follow the tangent."""
+    """Whether the model rounds inside: outputs after a step too short for curvature in float64 leave the tangent."""
     once, moved = model.outputs(x), model.at(model.theta + _TINY * v).outputs(x)
     return bool(np.abs(moved - once - _TINY * exact).max() > _FINE * np.abs(once).max())
 
@@ -165,8 +165,8 @@ def _rounded(model: AbstractModel, v: np.ndarray, exact: np.ndarray, x: np.ndarr
 def _ahead(trained: Trained, loose: float) -> list[Check]:
     """Whether a language model sees tokens that it has to predict.
 
-    The first half of each document must keep its loss if its second half is replaced by the second half of another
-    document. The second half is passed to the model, but its loss does not count.
+    The loss on the first half of each document must not change if the second half of another document replaces its
+    second half. The second half is passed to the model, but its loss does not count.
     """
     x = _few(trained)
     if not trained.task.is_language or x.shape[1] < 4:
@@ -182,7 +182,7 @@ def _ahead(trained: Trained, loose: float) -> list[Check]:
 
 
 def _order(trained: Trained) -> list[Check]:
-    """Whether another order of the classes would make at most half of the errors, and twenty fewer."""
+    """Whether another order of the classes would make at most half of the errors, and at least twenty fewer."""
     if not trained.task.is_classification or trained.task.labels == ():
         return []
     f, y = training_outputs(trained), trained.y

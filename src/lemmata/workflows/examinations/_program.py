@@ -1,4 +1,4 @@
-"""The user's own program: a Python file that builds the model, and a file of weights that is put into it."""
+"""The user's own program: a Python file that builds the model, and a file of weights for the model."""
 
 import contextlib
 import dataclasses
@@ -34,8 +34,8 @@ class Program:
     """The facts that a program states about a model.
 
     Args:
-        name: of the file.
-        model: as `read_model` takes it, at the weights of the file, if there is one.
+        name: the name of the file.
+        model: the model in a form that `read_model` takes, with the weights of the file if there is one.
         privacy: the fact `noised`, if the program states it.
         task: "language" if the program says so; None if the targets determine the task.
 
@@ -72,15 +72,15 @@ def load_program(
     Args:
         path: the program.
         weights: a safetensors file with the parameters by their names; None if `build` returns a trained model.
-        start: another one with the parameters that training began with.
+        start: another such file with the parameters that training began with.
         checkpoints: other files with the weights at earlier times, in their order.
-        sizes: other files with the weights of the models that `sizes()` returns, in their order; empty if these are
-            trained.
+        sizes: other files with the weights of the models that `sizes()` returns, in their order; empty if these models
+            are already trained.
 
     Raises:
-        DataError: for a program that is missing or fails, or without `build`.
-        SettingError: for weights in a format that is not safetensors.
-        ShapeError: for weights that do not fit, with the first three differences.
+        DataError: if the program is missing, fails or does not define `build`.
+        SettingError: if the weights are not in the safetensors format.
+        ShapeError: if the weights do not fit; the message gives the first three differences.
     """
     path = Path(path)
     given = (("--weights", weights), ("--start", start))
@@ -126,7 +126,7 @@ def _scale(module: Any, path: Path) -> float | None:
 def _sizes(
     module: Any, path: Path, files: tuple[str | Path, ...], arrays: list[dict[str, np.ndarray]]
 ) -> tuple[Any, ...]:
-    """Models of other sizes, with weights from files if there are some."""
+    """Build models of other sizes, with weights from files if files are given."""
     make: Any = getattr(module, "sizes", None)
     if make is None:
         if files:
@@ -156,7 +156,7 @@ def _labels(module: Any, path: Path) -> tuple[Any, ...] | None:
 
 
 def _language(module: Any, path: Path) -> tuple[str | None, int | None]:
-    """Whether a program builds a language model, and the number of its padding token."""
+    """Return whether a program builds a language model, and the number of its padding token."""
     task, padding = getattr(module, "task", None), getattr(module, "padding", None)
     if task not in (None, "language"):
         rule = '"language", or no task; lemmata infers other tasks from the targets'
@@ -175,7 +175,7 @@ def _fit(module: Any, path: Path) -> Callable[..., Any] | None:
 
 @contextlib.contextmanager
 def _told(what: str, rule: str) -> Iterator[None]:
-    """Any error of the user's own code as a DataError in one line; a program that exits has failed too."""
+    """Turn any error of the user's own code into a DataError of one line. A program that exits has failed, too."""
     try:
         yield
     except (Exception, SystemExit) as error:
@@ -198,9 +198,9 @@ def _line(error: BaseException) -> str:
 
 
 def read_weights(path: str | Path, option: str = "--weights") -> dict[str, np.ndarray]:
-    """The arrays of a safetensors file by their names.
+    """Read the arrays of a safetensors file by their names.
 
-    The errors are those of `with_weights`, and they name the option.
+    The errors are those of `with_weights`, and their messages name the option.
     """
     path = Path(path)
     if path.suffix.lower() in _CONVERT:

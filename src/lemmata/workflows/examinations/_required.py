@@ -1,4 +1,4 @@
-"""Conditions that a user sets on an examination: "held.error<0.1"."""
+"""Conditions that a user sets on the results of an examination, such as "held.error<0.1"."""
 
 import operator
 import re
@@ -13,17 +13,17 @@ _FORM = re.compile(r"\s*([\w.]+)\s*(<=|>=|<|>)\s*([-+.\de]+)\s*")
 
 
 def read_required(conditions: Sequence[str], gauges: Sequence[str]) -> list[tuple[str, str, str, float]]:
-    """Conditions split into text, name, sign and number, before anything is computed.
+    """Split conditions into text, name, sign and number, before anything is computed.
 
     A condition compares a value with a number by <, <=, > or >=. The value is `held.error`, `train.error`,
     `score.covered`, NAME.predicted or NAME.measured. NAME is the last part of a check's name.
 
     Args:
         conditions: the conditions as texts.
-        gauges: full names of the gauges that will be posed.
+        gauges: the full names of the checks that will be run.
 
     Raises:
-        SettingError: for a condition of another form, or a name that is none of these.
+        SettingError: if a condition has another form, or its name is none of these.
     """
     found = []
     for text in conditions:
@@ -45,7 +45,7 @@ def read_required(conditions: Sequence[str], gauges: Sequence[str]) -> list[tupl
 
 
 def check_required(record: ExaminationRecord, conditions: Sequence[str]) -> list[str]:
-    """The conditions that do not hold, each in a sentence with the number that was found; see `read_required`.
+    """Return a sentence, with the number that was found, for each condition that does not hold; see `read_required`.
 
     A condition on a missing measurement does not hold.
     """

@@ -1,4 +1,4 @@
-"""The names of rows: their places from 0, the index of a frame, or the lines of a file."""
+"""The names of rows: their positions counted from 0, the index of a frame, or the lines of a file."""
 
 import dataclasses
 import gzip
@@ -17,7 +17,7 @@ class Names:
     """The names of some rows.
 
     Args:
-        own: by place, the name of each row; None if they are places from 0.
+        own: the name of each row, by position; None if the names are positions counted from 0.
         words: the kind of these names.
     """
 
@@ -25,7 +25,7 @@ class Names:
     words: str = "counted from 0"
 
     def told(self, places: Sequence[int] | np.ndarray) -> str:
-        """The first of the rows at these places, by their names, and what these are.
+        """Return the names of the first of the rows at these positions, and what kind of names they are.
 
         >>> Names().told([3, 5])
         '3, 5 (counted from 0)'
@@ -37,10 +37,10 @@ class Names:
         return f"{', '.join(map(str, shown))}{more} ({self.words})"
 
     def of(self, kept: np.ndarray) -> "Names":
-        """The names of the rows that are kept.
+        """Return the names of the rows that are kept.
 
         Args:
-            kept: for each row whether it is.
+            kept: for each row, whether it is kept.
         """
         own = np.arange(len(kept)) if self.own is None else np.asarray(self.own, dtype=object)
         return dataclasses.replace(self, own=own[kept])
@@ -51,7 +51,7 @@ _PLACES = Names()
 
 @dataclasses.dataclass(frozen=True)
 class RowNames:
-    """The names of training rows and of held-out ones, and those of inputs and targets, if they have any."""
+    """The names of training and held-out rows, and the names of inputs and targets, if they have names."""
 
     training: Names = _PLACES
     held: Names = _PLACES
@@ -64,7 +64,7 @@ PLACES = RowNames()
 
 
 def names_in_frame(rows: Any) -> Names:
-    """The index of a pandas frame, unless it counts from 0; places for anything else."""
+    """Use the index of a pandas frame as names, unless it counts from 0. Use positions for anything else."""
     index = getattr(rows, "index", None)
     if index is None or callable(index):
         return Names()
@@ -73,13 +73,13 @@ def names_in_frame(rows: Any) -> Names:
 
 
 def columns_in_frame(rows: Any) -> tuple[str, ...] | None:
-    """The column names of a pandas or polars frame; None for anything else."""
+    """Return the column names of a pandas or polars frame; None for anything else."""
     columns = getattr(rows, "columns", None)
     return None if columns is None or callable(columns) else tuple(str(name) for name in columns)
 
 
 def columns_after(steps: Any) -> tuple[str, ...] | None:
-    """The names of the columns after steps of scikit-learn; None if these do not give them.
+    """Return the names of the columns after steps of scikit-learn; None if the steps do not give names.
 
     Args:
         steps: a pipeline without its last step.
@@ -91,11 +91,11 @@ def columns_after(steps: Any) -> tuple[str, ...] | None:
 
 
 def names_in_file(path: object, rows: int) -> Names:
-    """The lines of a delimited file with a header, if each line is one row; else places from 0.
+    """Use the lines of a delimited file with a header as names, if each line is one row; else positions from 0.
 
     Args:
-        path: of the file, or the name of a bundled set.
-        rows: how many were read from it.
+        path: the path of the file, or the name of a bundled set.
+        rows: the number of rows that were read from the file.
     """
     file = Path(str(path))
     kind = Path(file.stem).suffix if file.suffix.lower() == ".gz" else file.suffix

@@ -29,7 +29,7 @@ SPOKE = ("agrees", "disagrees", "unscored")
 
 
 def row_table(trained: Trained, left_out: Gauge | None, names: RowNames = PLACES) -> pl.DataFrame:
-    """A frame of all rows. A column is missing if it is unknown for all rows, and a cell if it is unknown for its row.
+    """Return a frame of all rows. Columns that are unknown for all rows are left out; other unknown cells are null.
 
     Args:
         trained: the model with its rows.
@@ -51,7 +51,8 @@ def row_table(trained: Trained, left_out: Gauge | None, names: RowNames = PLACES
         `copy`: whether the row has a duplicate among the training rows.
 
         Columns for training rows:
-        `left_out_predicted`, `left_out_probability`, `left_out_loss`: the same for a model trained without the row.
+        `left_out_predicted`, `left_out_probability`, `left_out_loss`: the prediction, probability and loss of a model
+            trained without the row.
         `leverage`: how much of its own prediction the row fixes.
         `effect_on_held_loss`: how much the mean held-out loss grows without the row. An examination computes it only
         if that takes at most ten seconds.
@@ -69,10 +70,10 @@ def row_table(trained: Trained, left_out: Gauge | None, names: RowNames = PLACES
 
 
 def worst_rows(table: pl.DataFrame) -> list[RowShown]:
-    """The twenty rows of largest loss in a model that has not seen them. Training rows count if they were left out.
+    """The twenty rows of largest loss in a model that has not seen the row. Training rows count if they were left out.
 
     Args:
-        table: as of `row_table`.
+        table: a table from `row_table`.
     """
     names = set(table.columns)
     unseen = pl.when(pl.col("part") == "held out").then(pl.col("loss"))
@@ -93,7 +94,7 @@ def worst_rows(table: pl.DataFrame) -> list[RowShown]:
 
 
 def _doubted(rows: pl.DataFrame, doubted: Float[np.ndarray, " n"]) -> pl.DataFrame:
-    """The rows with their suspicion, if any row of the part was judged."""
+    """Return the rows with their suspicion, if any row of this part was judged."""
     return rows.with_columns(suspicion=pl.Series(doubted).fill_nan(None)) if np.isfinite(doubted).any() else rows
 
 
@@ -127,7 +128,7 @@ def _held(trained: Trained, names: Names) -> pl.DataFrame:
 
 
 def _posterior(trained: Trained) -> dict[str, pl.Series]:
-    """The spread of targets given the training rows, or the probability of the row's own class, if it was computed."""
+    """The posterior's standard deviation of targets, or its probability of the row's own class, if it was computed."""
     found = posterior_rows(trained) if is_known(posterior_rows, trained) else None
     if found is None or not len(found.rows):
         return {}
@@ -154,7 +155,7 @@ def _sets(trained: Trained, found: RowSets) -> dict[str, Any]:
 def _said(
     trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"], part: str, names: Names
 ) -> dict[str, Any]:
-    """Names, targets, predictions and losses of some rows."""
+    """Return names, targets, predictions and losses of some rows."""
     task, n = trained.task, len(f)
     own = range(n) if names.own is None else names.own
     found: dict[str, Any] = {"part": [part] * n, "row": _names(list(own))}
@@ -172,11 +173,11 @@ def _said(
 
 
 def _names(own: list[Any]) -> list[Any]:
-    """Whole numbers unchanged, everything else as texts."""
+    """Return whole numbers unchanged, and everything else as text."""
     whole = all(isinstance(name, int | np.integer) and not isinstance(name, bool) for name in own)
     return [int(name) for name in own] if whole else [str(name) for name in own]
 
 
 def _told(values: list[Any]) -> str:
-    """Values of one row in words."""
+    """Return the values of one row in words."""
     return ", ".join("" if own is None else f"{own:.4g}" if isinstance(own, float) else str(own) for own in values)

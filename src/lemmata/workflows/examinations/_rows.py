@@ -1,4 +1,4 @@
-"""Rows in the form that a model takes: the columns of a table in their order, or the arrays x and y of an NPZ file."""
+"""Read rows in the form that a model takes: the columns of a table, or the arrays x and y of an NPZ file."""
 
 import dataclasses
 import os
@@ -25,14 +25,14 @@ class Loaded:
     """Rows with targets, and held-out rows if the file marks them.
 
     Args:
-        name: of the file or set.
-        pair: x and y, which is None of documents.
+        name: the name of the file or bundled set.
+        pair: x and y; y is None for documents.
         held: x and y of rows that the training has not seen; None if the file has none.
-        columns: names of the inputs in their order; None of an NPZ file.
-        target: the name of the target; None of an NPZ file.
+        columns: the names of the inputs in their order; None for an NPZ file.
+        target: the name of the target; None for an NPZ file.
         corrected: right targets of the training rows, if the file has them.
         names: the names of the rows.
-        gaps: whether cells may be empty, which are then NaN.
+        gaps: whether cells may be empty; empty cells are then NaN.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Loaded:
 
 
 class _Table(NamedTuple):
-    """A table: its name, its cells, the target that is known of it, and what its rows are called."""
+    """A table: its name, its cells, its target if known, and what its rows are called."""
 
     name: str
     frame: pl.DataFrame
@@ -58,23 +58,23 @@ def read_rows(
     data: object, target: str | None = None, split: str | None = None, documents: bool = False,
     corrected: str | None = None, gaps: bool = False,
 ) -> Loaded:  # fmt: skip
-    """Training rows.
+    """Read training rows.
 
     Args:
-        data: the name of a bundled set, or the path of a CSV, TSV, Parquet or NPZ file; of NPZ files x, y, and
-            perhaps x_held, y_held.
+        data: the name of a bundled set, or the path of a CSV, TSV, Parquet or NPZ file; an NPZ file holds x, y, and
+            optionally x_held, y_held.
         target: the column to predict; default: y, target, label, or what a bundled set names.
         split: a column with "held" (or test, 1, true) for the rows that the training has not seen.
         documents: the rows are sequences of tokens, and the tokens are also the targets. A table has a column for each
-            position. An NPZ file has x and perhaps x_held.
+            position. An NPZ file has x and optionally x_held.
         corrected: a column, or an array of an NPZ file, with the right targets of the training rows. If `corrected`
             names neither, `read_corrected` reads it later.
-        gaps: whether cells of the inputs may be empty, as a model of which only outputs are seen may take them.
+        gaps: whether cells of the inputs may be empty, because a model of which only outputs are seen may accept them.
 
     Raises:
-        DataError: for a table without its target, or with inputs that are not numbers.
-        UnknownNameError: for a column that does not exist.
-        MemoryPlanError: for a file that is too large to be read whole.
+        DataError: if a table lacks the target, or has inputs that are not numbers.
+        UnknownNameError: if a column does not exist.
+        MemoryPlanError: if a file is too large to be read whole.
     """
     needed = ("x",) if documents else ("x", "y")
     arrays = _arrays(data, needed)
@@ -115,14 +115,14 @@ def read_rows(
 
 
 def read_corrected(data: str, own: Loaded) -> np.ndarray:
-    """Right targets of the training rows, in their order, from a separate file.
+    """Read the right targets of the training rows, in their order, from a separate file.
 
     Args:
         data: a table with the column of the target, or with a single column; or an NPZ file with y.
         own: the training rows.
 
     Raises:
-        DataError: for a file that is missing, has another number of rows, or an empty cell.
+        DataError: if the file is missing, has another number of rows, or has an empty cell.
     """
     if not Path(data).is_file():
         known = "" if own.columns is None else f"; columns are {_listed([*own.columns, str(own.target)])}"
@@ -145,12 +145,12 @@ def read_corrected(data: str, own: Loaded) -> np.ndarray:
 
 
 def read_held(data: object, own: Loaded) -> tuple[Pair, Names]:
-    """Held-out rows with columns in the order of the training rows, and the names of these rows.
+    """Read held-out rows, with columns in the order of the training rows, and the names of the held-out rows.
 
     Errors: see `read_rows`.
 
     Args:
-        data: as of `read_rows`.
+        data: as in `read_rows`.
         own: the training rows.
     """
     documents = own.pair[1] is None
@@ -170,7 +170,7 @@ def read_held(data: object, own: Loaded) -> tuple[Pair, Names]:
 
 
 def read_deployed(data: object, own: Loaded) -> np.ndarray:
-    """Deployment rows, their columns in the order of the training rows; a target is not read.
+    """Read deployment rows, with columns in the order of the training rows. A target is not read.
 
     Args:
         data: as in `read_rows`; an NPZ file needs no y.
@@ -187,7 +187,7 @@ def read_deployed(data: object, own: Loaded) -> np.ndarray:
 
 
 def _arrays(data: object, needed: tuple[str, ...] = ("x", "y")) -> dict[str, np.ndarray] | None:
-    """The arrays of an NPZ file that has x and y; None for anything else."""
+    """Read the arrays of an NPZ file that has x and y. Return None for anything else."""
     if not (isinstance(data, str | os.PathLike) and Path(data).suffix.lower() == ".npz" and Path(data).is_file()):
         return None
     arrays, _ = read_arrays(Path(data), _limit())
@@ -209,7 +209,7 @@ def _table(data: object) -> _Table:
 
 
 def _listed(columns: list[str]) -> str:
-    """The first names and the last, which often is the target's."""
+    """List the first names and the last name, which is often the target's."""
     return ", ".join(columns if len(columns) <= _SHOWN else [*columns[: _SHOWN - 2], "...", columns[-1]])
 
 
@@ -237,7 +237,7 @@ def _empty(table: _Table, column: str) -> DataError:
 
 
 def _matrix(table: _Table, inputs: list[str], gaps: bool = False) -> np.ndarray:
-    """Columns side by side: of whole numbers if all of them are and no cell is empty."""
+    """Put columns side by side, as whole numbers if all cells are whole numbers and none is empty."""
     name, frame, _, _ = table
     if not inputs:
         raise DataError(name, found="only the target column", rule="the input columns of the model")

@@ -1,4 +1,4 @@
-"""An examination from a trained model to its record."""
+"""Run an examination: from a trained model to a record."""
 
 import contextlib
 import copy
@@ -69,11 +69,11 @@ def run_examination(
 
     Args:
         trained: the model with its rows.
-        name: of the model, for the record.
-        rows_name: of its rows.
-        time_limit: seconds after which no gauge is begun.
+        name: the name of the model, for the record.
+        rows_name: the name of its rows.
+        time_limit: the seconds after which no check is begun.
         user: the user's own call of the model on rows, which the outputs must equal.
-        progress: called with the stage and its finished share.
+        progress: a function that is called with the stage and its finished share.
         started: `time.monotonic()` at which the time limit began; None is now.
         names: the names of rows, if they have names.
 
@@ -82,7 +82,7 @@ def run_examination(
         checks, and `interrupted` is true.
 
     Raises:
-        PrecisionError: float64 is off.
+        PrecisionError: if float64 is off.
     """
     require_float64("an examination")
     begun = time.monotonic() if started is None else started
@@ -119,7 +119,7 @@ def run_examination(
 def _gauges(
     trained: Trained, found: list[Gauge], plan: list[str], second: float, deadline: float, progress: Progress
 ) -> None:
-    """Every check for which there is enough time and memory. The other checks are entered with their cost.
+    """Run every check for which there is enough time and memory, and record the cost of the other checks.
 
     The cheapest checks come first, and bounds last, because bounds are usually vacuous.
     """
@@ -159,7 +159,7 @@ def _weigh_rows(trained: Trained, found: list[Gauge], second: float, deadline: f
 def _next_steps(
     trained: Trained, found: list[Gauge], names: RowNames, second: float, deadline: float
 ) -> dict[str, Any]:
-    """The next actions, and the others that were tried."""
+    """Return the next actions, and the other actions that were tried."""
     try:
         actions, tried = next_steps(trained, _left_out(found), names, second, deadline)
     except (Exception, SystemExit) as error:  # errors of the user's own function; the rest remains valid
@@ -172,7 +172,7 @@ def _left_out(found: list[Gauge]) -> Gauge | None:
 
 
 def _planned(trained: Trained, order: list[AbstractGauge], second: float) -> tuple[list[str], float]:
-    """Each check with its cost, and the sum of the costs. What several checks share is paid by the first of them."""
+    """Return each check with its cost, and the total. Work that several checks share is charged to the first."""
     ahead, lines, total = copy.copy(trained), [], 0.0
     for claim in order:
         seconds = price(claim, ahead, second)
@@ -183,7 +183,7 @@ def _planned(trained: Trained, order: list[AbstractGauge], second: float) -> tup
 
 
 def _knowing(trained: Trained, questions: Iterable[Any]) -> Trained:
-    """A model in which the questions count as answered.
+    """Mark the questions as answered for the model.
 
     The costs of checks depend only on which questions are answered.
     """
@@ -226,7 +226,7 @@ def _seconds(value: float) -> str:
 
 
 def error_interval(trained: Trained, f: np.ndarray, y: np.ndarray) -> GaugeInterval:
-    """The share of wrong classes with exact limits; the mean squared distance, or nats per token, with normal ones."""
+    """The share of wrong classes with exact limits; mean squared distance or nats per token with normal limits."""
     errors = trained.task.errors(f, y)
     value = float(errors.mean())
     if trained.task.is_classification:
@@ -276,7 +276,7 @@ def _of_rows(trained: Trained, found: list[Gauge], names: RowNames) -> dict[str,
 
 
 def _silent(found: list[Gauge]) -> list[str]:
-    """Theories without a result, by the reason."""
+    """Return the theories without a result, grouped by the reason."""
     reasons: dict[str, list[str]] = {}
     for own in found:
         if own.status in _SILENT:
@@ -300,7 +300,7 @@ def _digest(theta: np.ndarray) -> str:
 
 
 def _decay(trained: Trained) -> float | None:
-    """The decay as stated, or else as the weights imply it. None if outputs that are not finite imply no decay."""
+    """The stated decay, or else the decay that the weights imply. None if the outputs are not finite."""
     known = trained.decay is not None or not trained.model.differentiable or not trained.task.loss_known
     return trained.decay if known or not np.isfinite(training_outputs(trained)).all() else objective_of(trained).decay
 

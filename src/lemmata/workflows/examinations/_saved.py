@@ -1,4 +1,4 @@
-"""A pipeline of scikit-learn in a file of skops, as `lemmata study --save-model` writes it, and its rows."""
+"""Load a scikit-learn pipeline from a skops file, which `lemmata study --save-model` writes, and its rows."""
 
 import dataclasses
 import re
@@ -23,13 +23,13 @@ _KNOWN = re.compile(
     r"|sklearn\.(tree\._tree|neighbors\._(kd|ball)_tree|ensemble\._hist_gradient_boosting\.\w+|_loss\.\w+"
     r"|metrics\._dist_metrics|model_selection\._split|gaussian_process\.kernels)\.\w+"
 )
-"""Types that a file may contain besides those that skops trusts; they only compute."""
+"""Types that a file may contain besides the types that skops trusts. They only compute."""
 _OF_PROGRAMS = ("weights", "start", "checkpoint", "size", "rate", "corrected")
 
 
 @dataclasses.dataclass(frozen=True)
 class _Rows:
-    """Rows as the first steps of a pipeline read them, and their targets."""
+    """Rows in the form that the first step of a pipeline reads, and their targets."""
 
     name: str
     frame: Any
@@ -39,16 +39,16 @@ class _Rows:
 
 
 def is_saved(program: str) -> bool:
-    """Whether what the command line names is a saved model, and no program."""
+    """Whether the command line names a saved model instead of a program."""
     return Path(program).suffix == MODEL
 
 
 def load_saved(program: str, data: object, options: ModelOptions) -> tuple[Trained, str, str, RowNames]:
-    """The last step of a saved pipeline, on the outputs of the other steps, with the names of the model, data and rows.
+    """Load a saved pipeline's last step on the outputs of its other steps, with the names of model, data and rows.
 
     Args:
-        program: the file.
-        data: training rows, in a table with the columns that the pipeline takes.
+        program: the file of the saved pipeline.
+        data: a table of training rows with the columns that the pipeline takes.
         options: held-out rows and other options.
 
     Raises:
@@ -85,7 +85,7 @@ def load_saved(program: str, data: object, options: ModelOptions) -> tuple[Train
 
 
 def read_pipeline(program: str) -> Any:
-    """The pipeline in a file, if all its types are known to be harmless."""
+    """Read the pipeline in a file if all its types are known to be harmless."""
     try:
         check_file(program)
     except OSError as error:
@@ -117,7 +117,7 @@ def read_pipeline(program: str) -> Any:
 
 
 def _rows(data: object, inputs: list[str], target: str | None, split: str | None) -> _Rows:
-    """The rows of a table that have a target, with the unchanged columns of the pipeline."""
+    """Return the rows of a table that have a target, with the columns of the pipeline unchanged."""
     table = read_table(data, Reading(int(available_bytes() / 4), 0))
     frame, names = table.frame, table.frame.columns
     for name in [*inputs, *(own for own in (target, split) if own is not None)]:

@@ -1,4 +1,4 @@
-"""The tables of an examination that no gauge makes: inputs, layers, outputs and the posterior."""
+"""The tables of an examination that do not come from a check: inputs, layers, outputs and the posterior."""
 
 import time
 from collections.abc import Callable
@@ -14,13 +14,13 @@ from ._row_names import RowNames
 
 
 def add_tables(trained: Trained, names: RowNames, deadline: float | None, found: dict[str, Any]) -> list[str]:
-    """Enter each table by its name in the record. If a table cannot be made, a note says why.
+    """Enter each table in the record under its name. If a table cannot be made, a note says why.
 
     Args:
         trained: a model with its rows.
         names: the names of its rows and inputs.
-        deadline: `time.monotonic()` after which none is begun.
-        found: the tables so far, which stay if this is interrupted.
+        deadline: the `time.monotonic()` after which no table is begun.
+        found: the tables so far, which are kept if this function is interrupted.
     """
     found["outputs"] = output_scores(trained, names.targets)
     asked: dict[str, tuple[str, Callable[[], Any]]] = {

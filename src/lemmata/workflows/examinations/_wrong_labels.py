@@ -1,6 +1,6 @@
 """How many labels look wrong, and which rows to look at.
 
-The labels are judged in training rows left out, in held-out rows, or by a forest.
+The labels are judged by leaving training rows out, by held-out rows, or by a random forest.
 """
 
 import dataclasses
@@ -28,10 +28,10 @@ from ._row_names import PLACES, Names, RowNames
 
 _EVIDENCE = 5.0  # gain of the log likelihood; fewer than one in a thousand sets of right labels exceed this by chance
 _FIXED = 0.45
-"""A share.
+"""The largest share of its own prediction that a row may determine.
 
-If half of the rows determine more than this share of their own prediction, the prediction without a row is the end of a
-long step. Networks that learn labels by heart then contradict right labels, too.
+If half of the rows exceed this share, the prediction without a row comes from a long step. Networks that learn labels
+by heart then contradict right labels, too.
 """
 _DOUBTED = 0.01  # fewer are what rows between two classes make of right labels
 _FEWEST = 100
@@ -43,7 +43,7 @@ _SPOKE = ("agrees", "disagrees", "unscored")
 
 
 def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLACES) -> Finding | None:
-    """A sentence that labels look wrong; None if the rows do not show it.
+    """Return a sentence that labels look wrong; None if the rows do not show this.
 
     Training rows are judged by the output of the model without them. A model that has memorised its labels can hide
     wrong labels in its training rows. It can also contradict right labels, because a Newton step away from a learned
@@ -88,7 +88,7 @@ def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLA
 
 
 def of_training_rows(trained: Trained, left_out: Gauge | None) -> LabelDoubts | None:
-    """The number of training labels that the other rows contradict; None if leaving one row out has no result.
+    """Estimate how many training labels the other rows contradict. None if leaving one row out has no result.
 
     Args:
         trained: the model with its rows.
@@ -101,7 +101,7 @@ def of_training_rows(trained: Trained, left_out: Gauge | None) -> LabelDoubts | 
 
 @once
 def of_held_rows(trained: Trained) -> LabelDoubts | None:
-    """How many held-out labels the model contradicts, over rows that are not duplicates; None if they are too few.
+    """Estimate how many labels of held-out rows without duplicates the model contradicts. None for too few rows.
 
     If a model gives the own class of a row the probability 0, no temperature can repair this error. The model's own
     errors would then count as wrong labels.
@@ -117,12 +117,12 @@ def of_held_rows(trained: Trained) -> LabelDoubts | None:
 
 
 def suspicion(trained: Trained, left_out: Gauge | None) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " m"]]:
-    """How strongly models that have not seen a row contradict its label, for training and for held-out rows.
+    """Measure how strongly models that have not seen a row contradict its label, for training and held-out rows.
 
-    It is one minus the mean of two probabilities of the row's own class: that of the examined model, which is trained
-    without the row if it is a training row, and that of a random forest's trees that have not seen the row. Two
-    different models rank wrong labels better than one of them. If only one has judged a row, its probability counts
-    alone.
+    The suspicion is one minus the mean of two probabilities of the row's own class. One is given by the examined
+    model, which is trained without the row if it is a training row. The other is given by a random forest's trees that
+    have not seen the row. Two different models rank wrong labels better than one of them. If only one of them has
+    judged a row, only its probability counts.
 
     Args:
         trained: the model with its rows.
@@ -148,9 +148,9 @@ def suspicion(trained: Trained, left_out: Gauge | None) -> tuple[Float[np.ndarra
 
 
 def _by_forest(trained: Trained, names: RowNames) -> Finding | None:
-    """A sentence that a forest contradicts labels of training and held-out rows.
+    """Return a sentence that a forest contradicts labels of training and held-out rows.
 
-    None if it does not, or if it contradicts only the labels of one class.
+    The result is None if the forest contradicts no labels, or only labels of one class.
     """
     found = forest_doubts(trained)
     evidence, doubted = _OF_FOREST
@@ -178,7 +178,7 @@ def _by_forest(trained: Trained, names: RowNames) -> Finding | None:
 
 
 def _one_class(trained: Trained, doubts: LabelDoubts) -> Any:
-    """The class of nearly all suspect held-out rows, if few of all rows belong to it; else None."""
+    """Return the class of nearly all suspect held-out rows, if few of all rows belong to this class; else None."""
     y = held_rows(trained)[1][fresh_rows(trained)]
     accused = y[doubts.wrong > 0.5].mean(0) if (doubts.wrong > 0.5).any() else y.mean(0)
     k = int(accused.argmax())
@@ -215,7 +215,7 @@ def _ends(doubts: LabelDoubts) -> str:
 
 
 def _rows(places: np.ndarray, doubts: LabelDoubts, words: str, names: Names, first: np.ndarray | None = None) -> str:
-    """The given words and the rows whose labels are more likely wrong than right; empty if there are no such rows.
+    """Return the given words and the rows whose labels are more likely wrong than right; empty without such rows.
 
     The rows with the largest entries of `first` come first; None stands for the probability of a wrong label.
     """

@@ -1,4 +1,4 @@
-"""Which record a file holds."""
+"""Find out which kind of record a file holds."""
 
 import re
 from pathlib import Path
@@ -9,20 +9,20 @@ from . import comparisons, examinations, studies
 from ._stored import StoredRecord
 
 _MARKS = {r'"gauges"\s*:': examinations.ExaminationRecord, r'"families"\s*:': comparisons.ComparisonRecord}
-"""A field that only this record has, as JSON writes its name: quotes within a text are escaped."""
+"""A field that only this record has, with quotes as in JSON, where quotes within a text are escaped."""
 
 
 def kind_of(path: Path) -> type[StoredRecord]:
-    """The class of the record that a file holds, also if the file was cut.
+    """Return the class of the record that a file holds, even if the file was cut off.
 
-    If nothing shows the kind, it is read as a study, whose reader then reports the fault of the file.
+    If the file does not show its kind, it is read as a study, whose reader then reports what is wrong.
 
     Args:
         path: the file.
 
     Raises:
         MissingFileError: if there is no such file.
-        DataError: if it cannot be read.
+        DataError: if the file cannot be read.
     """
     text = read_bytes(path, str(path), "a record that lemmata wrote").decode("utf-8", "replace")
     return next((kind for mark, kind in _MARKS.items() if re.search(mark, text)), studies.StudyRecord)

@@ -1,4 +1,4 @@
-"""Records of plain frozen dataclasses as strict JSON, and back by their declared types."""
+"""Write records of plain frozen dataclasses as strict JSON, and read them back by their declared types."""
 
 import dataclasses
 import datetime
@@ -18,10 +18,10 @@ class StoredRecord:
     """The result of a command as a JSON file: a frozen dataclass that names its file, schema and command.
 
     Attributes:
-        version: of the file; a reader refuses others.
-        file: its name.
-        command_line: the command that writes it, "lemmata study".
-        about: the kind of thing that it records, "a study".
+        version: the version of the file; a reader refuses other versions.
+        file: the name of the file.
+        command_line: the command that writes the file, such as "lemmata study".
+        about: the kind of thing that the file records, such as "a study".
     """
 
     version: ClassVar[int]
@@ -31,12 +31,12 @@ class StoredRecord:
 
     @classmethod
     def head(cls) -> dict[str, Any]:
-        """The fields that every record begins with: its schema, the program's version, the time, no command yet."""
+        """The fields that every record begins with: schema, program version, time and an empty command."""
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         return {"schema": cls.version, "lemmata": __version__, "created": now, "command": ""}
 
     def to_json(self) -> str:
-        """The record as strict JSON: infinity is null, -infinity the text "-Infinity".
+        """Return the record as strict JSON. Infinity becomes null, and -infinity becomes the text "-Infinity".
 
         Returns:
             Text that `from_json` reads back as an equal record.
@@ -50,10 +50,10 @@ class StoredRecord:
 
     @classmethod
     def told(cls, name: str | None = None) -> Told:
-        """The beginning of errors about a file of this kind.
+        """Return the beginning of error messages about a file of this kind.
 
         Args:
-            name: of the file; None for the usual one.
+            name: the name of the file; None for the usual name.
         """
         return Told(name or cls.file, f"a record of {cls.about}", f"run {cls.command_line} again")
 
@@ -62,8 +62,8 @@ class StoredRecord:
         """Read a record.
 
         Args:
-            text: what `to_json` wrote.
-            name: of the file, for the error.
+            text: the text that `to_json` wrote.
+            name: the name of the file, for the error message.
 
         Raises:
             DataError: if the text is not strict JSON or has another schema, or if a field is missing, surplus, of the
@@ -86,7 +86,7 @@ class StoredRecord:
 
     @classmethod
     def load(cls: type[R], path: str | Path) -> R:
-        """Read the file.
+        """Read the record from its file.
 
         Raises:
             DataError: for the same reasons as `from_json`.

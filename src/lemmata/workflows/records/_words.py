@@ -1,21 +1,21 @@
-"""Numbers of a study as its sentences, its table and its page write them: values of the metric, and rows."""
+"""Format numbers of a study, which are metric values and numbers of rows, for its sentences, table and page."""
 
 import math
 
 HORIZON = 8
-"""Forecasts were checked to so many times the data: no larger number of rows is told, and the value is open there."""
+"""Forecasts were checked up to this many times the data. Larger numbers of rows are not given."""
 FARTHEST = 1000.0
-"""An upper end of a number of rows that exceeds the data by this factor is not shown."""
+"""The upper end of a number of rows is not shown if it exceeds the data by this factor."""
 ASKED = "asked with --error"
-"""If the value that `needed` is about is from, if the user gave it."""
+"""The origin of the value that `needed` is about, if the user gave this value."""
 
 
 def spell(value: float, percent: bool = False, like: str = "") -> str:
-    """A value to three digits, or a share to a tenth of a per cent; only this function decides the digits.
+    """Format a value to three digits, or a share to a tenth of a per cent. Only this function decides the digits.
 
     Args:
         value: a number, or a share.
-        percent: whether it is shown in per cent.
+        percent: whether the number is shown in per cent.
         like: a number in the same unit. If `like` has more decimals, the value is shown with as many.
 
     >>> spell(0.98765, percent=True), spell(54.7316), spell(12345.6), spell(float("inf"))
@@ -36,7 +36,7 @@ def spell(value: float, percent: bool = False, like: str = "") -> str:
 
 
 def spell_asked(value: float, percent: bool = False) -> str:
-    """A requested value, with all of its digits (up to ten) if `spell` would round it.
+    """Format a requested value, with all of its digits (up to ten) if `spell` would round it.
 
     >>> spell_asked(0.99999, percent=True), spell_asked(0.95, percent=True), spell_asked(2.5), spell_asked(1234.5)
     ('99.999 %', '95.0 %', '2.50', '1,234.5')
@@ -53,7 +53,7 @@ def _decimals(text: str) -> int:
 
 
 def rows(n: float) -> str:
-    """A number of rows to two digits (three from 1,000), because a forecast is not more accurate.
+    """Format a number of rows to two digits (three from 1,000), because a forecast is not more accurate.
 
     >>> rows(1234.5), rows(87.4)
     ('1,240', '88')

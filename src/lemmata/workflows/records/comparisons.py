@@ -10,21 +10,21 @@ from lemmata.stored import Count, Finite, NotNegative, Numbers, Share
 from ._stored import StoredRecord
 
 SCHEMA = 2
-"""Version of compare.json; a reader refuses others."""
+"""Version of compare.json; a reader refuses other versions."""
 Size = Annotated[int, Numbers(low=1.0, high=2.0**63)]
 Drawn = Annotated[Interval, Numbers()]
-"""An interval that the page draws, and which is finite therefore."""
+"""An interval that the page draws. It must therefore be finite."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Point:
-    """A family at n training rows, all errors relative to guessing.
+    """A family at n training rows. All errors are relative to guessing.
 
     Args:
-        n: training rows.
-        measured: mean over the splits; None if it was not measured.
-        se: its standard error over the splits.
-        predicted: from the training rows alone, with its interval.
+        n: the number of training rows.
+        measured: the mean error over the splits; None if it was not measured.
+        se: the standard error of `measured` over the splits.
+        predicted: the error predicted from the training rows alone, with its interval.
     """
 
     n: Size
@@ -48,7 +48,7 @@ class Cost:
     """The cost of a mixer as a layer that writes to every position, as a function of the length of the row.
 
     Args:
-        points: the measurements. flops, bytes, seconds: fitted exponents of the length.
+        points: the measurements. flops, bytes, seconds: the fitted exponents in the length.
         read: the exponent of the operations in the range that this comparison uses.
     """
 
@@ -64,20 +64,20 @@ class FamilyResult:
     """A family of mixers.
 
     Args: name, title, words: a short name, a title, and a description in sentences.
-        error: held-out squared error over that of guessing the mean.
+        error: the held-out squared error, divided by the error of guessing the mean.
         wrong: for classes, the share of held-out rows that is predicted wrongly.
-        permuted: the error where the targets are shuffled.
-        sound: whether that is 1, within its interval or 5 % of the variance.
+        permuted: the error with shuffled targets.
+        sound: whether `permuted` is 1, within its interval or 5 % of the variance.
         setting: the meaning of the family's one setting. `values`: all values of the setting. `chosen`: the value that
             leave-one-out chose in each split.
-        ridges: in each split, relative to the mean diagonal of the Gram matrix.
-        points: measured and predicted, by training rows.
-        ratio: predicted over measured with all training rows.
+        ridges: the ridge in each split, relative to the mean diagonal of the Gram matrix.
+        points: measured and predicted errors, by number of training rows.
+        ratio: the predicted error divided by the measured error, with all training rows.
         equivalent: the error that the eigenvalues of the kernel predict from the training rows, if all rows are
         exchangeable. later: the expected errors at 2, 4, 8 times the training rows, by continuing the measured curve.
         effective_dimension: effective dimension of the kernel between training rows at the chosen ridge. alignment: the
         share of the target in the first 10 and 100 eigenvectors of the kernel. seconds: the time that the family took.
-        cost: the cost against the length; None where it was left out.
+        cost: the cost as a function of the length; None if it was left out.
     """
 
     name: str
@@ -103,15 +103,15 @@ class FamilyResult:
 
 @dataclasses.dataclass(frozen=True)
 class PairResult:
-    """Two families: the difference of their errors in shares of the variance, its p-value, and whether it is decided.
+    """The comparison of two families: the difference of their errors, its p-value, and whether it is decided.
 
     Args:
-        first, second: names.
-        difference: error of the first minus error of the second. p_value: two-sided. adjusted: the p-value after Holm's
-            correction over all pairs.
-        decided: adjusted below 0.05, and the difference above 5 % of the variance, or the interval of the ratio beyond
-            a factor of two.
-        ratio: error of the first over that of the second, with an interval that holds for all pairs together.
+        first, second: the names of the families.
+        difference: error of the first minus error of the second, in shares of the variance. p_value: two-sided.
+            adjusted: the p-value after Holm's correction over all pairs.
+        decided: whether `adjusted` is below 0.05, and the difference is above 5 % of the variance or the interval of
+            the ratio is beyond a factor of two.
+        ratio: error of the first divided by error of the second, with an interval that holds for all pairs together.
     """
 
     first: str
@@ -125,14 +125,14 @@ class PairResult:
 
 @dataclasses.dataclass(frozen=True)
 class Theorem:
-    """The prediction of a printed comparison of architectures for these rows.
+    """The prediction of a published comparison of architectures for these rows.
 
     Args:
-        says: its sentence.
-        named: the family, recurrence or attention, that it ranks first. None if it does not decide.
-        right: whether it is right here; None if this cannot be decided.
-        why: the two errors.
-        rates: its two rates for rows like these, with smoothness 1 and constants 1.
+        says: the sentence of the theorem.
+        named: the family, recurrence or attention, that the theorem ranks first. None if it does not decide.
+        right: whether the theorem is right here; None if this cannot be decided.
+        why: the errors of the two families, in words.
+        rates: the theorem's two rates for rows like these, with smoothness 1 and constants 1.
     """
 
     says: str
@@ -149,7 +149,7 @@ class Statement:
     Args: about, says: the topic of the statement, and its words.
         holds: whether its hypotheses hold here; None if that is not checked.
         why: the finding on these rows.
-        claim: its name in the catalogue; empty if the catalogue has none.
+        claim: the name of the claim in the catalogue; empty if the catalogue has none.
     """
 
     about: str
@@ -164,8 +164,8 @@ class FiniteResult:
     """A small trained network of a family: its error, and the error of the kernel on the same split.
 
     Args:
-        name: of the family.
-        error: held-out squared error over guessing.
+        name: the name of the family.
+        error: the held-out squared error, divided by the error of guessing.
         kernel: the error of the family's kernel on the same rows. parameters, steps, seconds: the size and cost of the
             training.
     """
@@ -182,7 +182,7 @@ class FiniteResult:
 class ScoreResult:
     """A kernel that removes noise from rows.
 
-    By noise level, it has the squared error divided by that of the best linear denoiser.
+    For each noise level, the result is the squared error divided by the error of the best linear denoiser.
     """
 
     kernel: str
@@ -192,7 +192,7 @@ class ScoreResult:
 
 @dataclasses.dataclass(frozen=True)
 class Data:
-    """The rows: name, how many there are and were used, their lengths and channels, target, splits, notes."""
+    """The rows: name, available and used numbers, lengths and channels, target, splits, notes."""
 
     name: str
     words: str
@@ -219,7 +219,7 @@ class ComparisonRecord(StoredRecord):
 
     Args:
         winner: the family that wins; None if none does.
-        leaders: the family with the smallest error and those that it is not decidedly better than.
+        leaders: the family with the smallest error and the families that it does not decidedly beat.
         sentences: the answer in words, the most important first.
     """
 
@@ -249,7 +249,7 @@ class ComparisonRecord(StoredRecord):
 def estimate(value: float, ends: tuple[float, float]) -> Interval:
     """A number with its interval.
 
-    Strict JSON refuses values that are not finite, so they must not reach this function.
+    Strict JSON refuses values that are not finite, so only finite values may be passed.
     """
     assert math.isfinite(value)
     return Interval(float(value), float(ends[0]), float(ends[1]))

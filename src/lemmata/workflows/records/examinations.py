@@ -9,40 +9,40 @@ from ._stored import StoredRecord
 from .model_tables import InputTable, LayerTable, OutputScore, PosteriorShown
 
 LEFT_OUT = "leaving_out.held_out_error_from_training_rows"
-"""The check of the error on new rows from training rows alone."""
+"""The check that predicts the error on new rows from training rows alone."""
 TOO_LATE = "and the time limit leaves less time"
-"""The end of a reason for a check without time, which gives its seconds."""
+"""The end of the reason for a check that had no time; the reason gives the check's seconds."""
 ROWS = "rows.csv"
 """The file of all rows, next to the page."""
 SCHEMA = 2
-"""Version of model.json; a reader refuses others."""
+"""Version of model.json; a reader refuses other versions."""
 
 
 @dataclasses.dataclass(frozen=True)
 class GaugeInterval(Interval):
-    """The interval of a check, with its own probability.
+    """The interval of a check, with its level.
 
     Args:
-        level: the declared probability with which it contains the true value; None if unknown.
+        level: the declared probability with which the interval contains the true value; None if unknown.
     """
 
     level: Share | None = None
 
     @property
     def at(self) -> str:
-        """The level in words: 97 %; empty if unknown."""
+        """The level in words, such as 97 %; empty if unknown."""
         return "" if self.level is None else f"{100 * self.level:.3g} %"
 
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """A condition that must hold before theory is applied: its result, and whether it is in order.
+    """A condition that must hold before theory is applied, with its result.
 
     Args:
-        name: in words.
-        found: in words.
-        holds: whether it is in order; None if it could not be checked.
-        remedy: the advice if it is not in order.
+        name: the condition in words.
+        found: the result in words.
+        holds: whether the condition holds; None if it could not be checked.
+        remedy: the advice if the condition does not hold.
     """
 
     name: str
@@ -68,27 +68,27 @@ class Gauge:
     """One theory applied to this model.
 
     Args:
-        name: the claim, for `lemmata show`.
-        title: it in words.
-        theory: its section.
-        controls: the object that it controls.
-        source: where it is stated.
+        name: the name of the claim, for `lemmata show`.
+        title: the claim in words.
+        theory: the section of the claim.
+        controls: the quantity that the claim predicts or bounds.
+        source: the publication that states the claim.
         status: agrees, disagrees, vacuous, inapplicable, unscored, unaffordable, descriptive or failed.
-        reason: why, in a sentence.
-        hypotheses: its conditions with their values.
-        predicted: the number with its interval. It comes from training rows and weights, or from held-out rows that are
-            not used for the measurement. None if there is no prediction.
-        measured: the number by another route, with its interval.
+        reason: the reason for the status, in a sentence.
+        hypotheses: the conditions of the claim with their values.
+        predicted: the predicted number with its interval. It comes from training rows and weights, or from held-out
+            rows that are not used for the measurement. None if there is no prediction.
+        measured: the number as measured by another route, with its interval.
         route: how it was measured.
-        trivial: the number that everybody knows without the theory.
-        control: the false neighbour that the same claim refutes when it is verified.
+        trivial: the number that is known without the theory.
+        control: the changed, false version of the claim that is refuted when the claim is verified.
         unexplained: what the theory does not explain.
         label: the kind of statement: "estimate", "upper", "lower" or "equal".
-        seconds: that it took.
-        price: seconds that it was expected to take.
+        seconds: the seconds that the check took.
+        price: the seconds that the check was expected to take.
         rows_factor: for a vacuous bound, the factor by which the number of rows would have to grow. It is None for all
             other checks, and if no number of rows is enough.
-        alternative: for a bound on the error, the limit from held-out rows alone, which it has to beat.
+        alternative: for a bound on the error, the limit from held-out rows alone, which the bound has to beat.
         ends: the meaning of the ends of the measured interval; empty if the measurement has no interval.
     """
 
@@ -134,15 +134,15 @@ class Model:
     """What was examined.
 
     Args:
-        kind: what wrote it.
-        name: of the file or class.
-        parameters: each counted once.
-        layers: parameter arrays with their shapes.
-        dtype: of the parameters.
-        digest: of the parameters.
-        outputs: how they are read: logits, probabilities, values.
+        kind: the library or format of the model.
+        name: the name of the file or class.
+        parameters: the number of parameters, each counted once.
+        layers: the parameter arrays with their shapes.
+        dtype: the data type of the parameters.
+        digest: a digest of the parameters.
+        outputs: how the outputs are read: as logits, probabilities or values.
         task: classification, regression or language.
-        decay: in mean loss + (decay/2) |theta|²; stated, inferred from the weights, or unknown.
+        decay: the decay in mean loss + (decay/2) |theta|²; stated, inferred from the weights, or unknown.
         loss: the loss of the training, and how it is known, in words; empty in older records.
     """
 
@@ -161,7 +161,7 @@ class Model:
 
 @dataclasses.dataclass(frozen=True)
 class Rows:
-    """The rows: numbers of them, classes, and held-out ones."""
+    """The rows: numbers of training and held-out rows, and classes."""
 
     name: str
     train: Count
@@ -172,7 +172,7 @@ class Rows:
 
 @dataclasses.dataclass(frozen=True)
 class Score:
-    """Of all predictions with a measurement: how many intervals contained it, and the median ratio."""
+    """For all predictions with a measurement: how many intervals contained the measurement, and the median ratio."""
 
     tested: Count
     covered: Count
@@ -184,10 +184,11 @@ class ClassScore:
     """The results of one class among held-out rows.
 
     Args:
-        label: of the class.
-        rows: that are of it.
-        recall: the share of them that the model names so.
-        precision: the share of rows of this class among the rows that the model assigns to it; None if it assigns none.
+        label: the name of the class.
+        rows: the number of rows of the class.
+        recall: the share of these rows that the model assigns to the class.
+        precision: the share of rows of this class among the rows that the model assigns to the class; None without
+            such rows.
     """
 
     label: str
@@ -202,11 +203,11 @@ class Baseline:
 
     Args:
         words: the answer: "always answering 3", "the mean of the training targets", "the frequencies of tokens".
-        error: of the answer, in the unit of `held_error`.
-        gain: by how much the model's error is smaller, from the differences in each row.
+        error: the error of the answer, in the unit of `held_error`.
+        gain: how much smaller the model's error is, from the differences in each row.
         explained: R², the share by which the model lowers the squared error of the answer. None except for values.
         balanced: the mean over classes of the share of errors; None if classes are about as frequent as each other.
-        classes: if they are not: each class, the rarest first.
+        classes: the results of each class, the rarest first, if classes are not about equally frequent.
     """
 
     words: str
@@ -218,21 +219,21 @@ class Baseline:
 
     @property
     def beaten(self) -> bool | None:
-        """Whether the model is surely better. False if it is surely worse, and None if the rows do not decide."""
+        """Whether the model is significantly better: False if significantly worse, None if the rows do not decide."""
         return True if self.gain.lower > 0 else False if self.gain.upper < 0 else None
 
 
 @dataclasses.dataclass(frozen=True)
 class PredictionSets:
-    """Sets of classes, or intervals, that hold the target of a new row with a stated probability.
+    """Sets of classes, or intervals, that contain the target of a new row with a stated probability.
 
     Args:
-        level: that probability.
-        calibrated: held-out rows that set the limit.
-        measured: others, on which it was measured.
-        covered: the share of them whose target is in its set.
+        level: the stated probability.
+        calibrated: the number of held-out rows that set the limit.
+        measured: the number of other held-out rows, on which the coverage was measured.
+        covered: the share of these rows whose target is in its set.
         size: the mean number of classes in a set, or the mean width of an interval.
-        trivial: the same without a model.
+        trivial: the size without a model.
         single: the share of sets of one class; None for values.
     """
 
@@ -247,12 +248,12 @@ class PredictionSets:
 
 @dataclasses.dataclass(frozen=True)
 class ReliabilityBin:
-    """Held-out rows of which the model is about as sure.
+    """A bin of held-out rows of which the model is about equally sure.
 
     Args:
-        rows: how many.
-        sure: the mean probability of the class that it names.
-        right: the share of these rows for which that class is right.
+        rows: the number of rows.
+        sure: the mean probability of the predicted class.
+        right: the share of these rows for which the predicted class is right.
     """
 
     rows: Count
@@ -266,8 +267,8 @@ class Effect:
 
     Args:
         quantity: error, log loss or mean squared distance.
-        before, after: its mean over the rows.
-        gain: by how much it is lower, from the differences in each row.
+        before, after: the mean of the quantity over the rows, before and after the action.
+        gain: how much lower the mean is after the action, from the differences in each row.
     """
 
     quantity: str
@@ -278,7 +279,7 @@ class Effect:
 
 @dataclasses.dataclass(frozen=True)
 class Action:
-    """Something to do next, and what it does to a copy of the model.
+    """Something to do next, and its effect on a copy of the model.
 
     Args:
         name: labels, decay or temperature.
@@ -301,12 +302,12 @@ class RowShown:
 
     Args:
         part: "training" or "held out".
-        row: its name.
-        target: its class or value.
+        row: the name of the row.
+        target: the class or value of the row.
         predicted: the model's output; for training rows, if known, the output of a model that has not seen the row.
-        loss: of that.
-        probability: of the row's own class; None for values.
-        wrong: the probability that its label is wrong; None if unknown.
+        loss: the loss of this output.
+        probability: the probability of the row's own class; None for values.
+        wrong: the probability that the row's label is wrong; None if unknown.
         effect: the growth of the mean held-out loss if the row is left out; None if unknown.
     """
 
@@ -325,31 +326,31 @@ class ExaminationRecord(StoredRecord):
     """All that an examination found.
 
     Args:
-        schema, lemmata: versions of this file and of the program.
-        command: that repeats it; empty from Python.
+        schema, lemmata: the versions of this file and of the program.
+        command: the command that repeats the examination; empty if it was run from Python.
         created: date and time. model, rows: the examined model and rows. train_error, held_error: for classes, the
             share of wrong classes with an exact interval. For values, the mean squared distance with a normal interval.
             For documents, the mean number of nats per token with a normal interval.
-        preflight: conditions that must hold before theory is applied. If one of them fails, nothing else is run.
-        gauges: every theory posed the model.
-        findings: at most five, the most important first.
-        score: predictions against measurements.
+        preflight: the conditions that must hold before theory is applied. If one of them fails, nothing else is run.
+        gauges: every claim that was applied to the model.
+        findings: at most five findings, the most important first.
+        score: how the predictions compare with the measurements.
         silent: theories without a result here, each with its reason.
-        open: what no theory here explains.
+        open: the facts that no theory here explains.
         plan: the planned checks with their cost in seconds.
         notes: remarks that the reader needs.
-        seconds: that the examination took.
-        interrupted: some gauges are missing.
+        seconds: the seconds that the examination took.
+        interrupted: whether some checks are missing.
         baseline: one answer for all held-out rows, compared with the model; None with fewer than two such rows.
         confusion: held-out rows by their class (rows) and by the class that the model predicts (columns), in the order
             of `rows.classes`; None for values and more than 30 classes.
         reliability: held-out rows by how sure the model is of them, the least sure first.
         sets: sets that contain the target of a new row with a stated probability; None if there are too few held-out
             rows.
-        worst: the twenty rows that a model which has not seen them errs most in.
+        worst: the twenty rows of largest loss in a model that has not seen them.
         actions: at most three things to do next, the one that helps most first.
         tried: in words, the other actions that were tried without success, or not tried.
-        inputs: which inputs matter; None of documents, of fewer than 20 rows, and if no time was left.
+        inputs: which inputs matter; None for documents, for fewer than 20 rows, and if no time was left.
         outputs: for values, the accuracy of each output on held-out rows; for several, the last entry is for all
             together.
         posterior: Laplace's approximation on held-out rows; None if it does not apply.
@@ -394,5 +395,5 @@ class ExaminationRecord(StoredRecord):
         return self.gauge(LEFT_OUT)
 
     def gauge(self, name: str) -> Gauge | None:
-        """The check of this claim, by its full name or the end of its name; None if there is none."""
+        """The check of this claim, by its full name or the end of its name; None if there is no such check."""
         return next((own for own in self.gauges if own.name == name or own.name.endswith("." + name)), None)

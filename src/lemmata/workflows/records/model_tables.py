@@ -1,4 +1,4 @@
-"""Tables of an examination: inputs, layers, outputs of a regression, and the posterior; part of model.json."""
+"""Tables of an examination in model.json: inputs, layers, outputs of a regression, and the posterior."""
 
 import dataclasses
 
@@ -8,16 +8,16 @@ from lemmata.stored import Count, NotNegative, Share
 
 @dataclasses.dataclass(frozen=True)
 class InputShown:
-    """One input of a model: how far it moves the output, and how useful its values are.
+    """One input of a model: how much it moves the output, and how useful its values are.
 
     Args:
-        name: of the column, or its place in a row.
+        name: the name of the column, or its position in a row.
         slope: the mean size of the gradient times the input's standard deviation; None without derivatives.
         growth: the growth of the mean loss if the values of this input are permuted among the rows, with its 95 %
             interval for new rows; None if it was not permuted.
         null: 95 % of such growths are within +- this of 0 if the input has no information.
-        told: whether the growth is significant. This means that the null is rejected, with all inputs together at 5 %,
-            and that the interval is above 0. None if the input was not permuted.
+        told: whether the growth is significant: the null is rejected, at 5 % for all inputs together, and the interval
+            is above 0. None if the input was not permuted.
     """
 
     name: str
@@ -33,12 +33,12 @@ class InputTable:
 
     Args:
         part: the rows that were permuted: "held out" or "training".
-        rows: how many.
-        permutations: of each input.
+        rows: the number of these rows.
+        permutations: the number of permutations of each input.
         loss: the mean loss of these rows without permutation: log loss, the share of errors, or squared distance.
-        unit: which of these.
+        unit: which of these losses it is.
         notes: the parts that were left out, and why.
-        columns: inputs, the largest growth of the loss first; empty if no input was permuted.
+        columns: the inputs, the largest growth of the loss first; empty if no input was permuted.
     """
 
     part: str
@@ -55,7 +55,7 @@ class OutputScore:
     """How well values are predicted on held-out rows, with 95 % intervals.
 
     Args:
-        name: of the output; "all together" for the distance over all of them.
+        name: the name of the output; "all together" for the distance over all outputs.
         rmse: the root of the mean squared error, or of the mean squared distance of all outputs together.
         explained: R², the share by which the model reduces the squared error of the mean of the training rows. None if
             all targets equal this mean.
@@ -71,16 +71,16 @@ class LayerShown:
     """A parameter array of a model as a matrix, compared with random matrices of its shape and Frobenius norm.
 
     Args:
-        name: of the array. For all arrays of one axis together, the number of these arrays.
-        shape: of the array; empty of several.
-        unfolded: rows and columns of the matrix; empty of several.
-        norm: Frobenius.
+        name: the name of the array. For all arrays of one axis together, the number of these arrays.
+        shape: the shape of the array; empty for several arrays.
+        unfolded: the rows and columns of the matrix; empty for several arrays.
+        norm: the Frobenius norm.
         spectral: the largest singular value. None for arrays of one axis, and if it would take too long.
         spectral_null: the largest singular value of a Gaussian matrix of this shape and Frobenius norm: its median and
             its 95 % range.
         beyond: the number of singular values above the upper end of this null; None if they were not computed.
-        share: of the trace of the tangent kernel on training rows; None without derivatives of rows.
-        share_null: the same for the model with a Gaussian matrix of this shape and norm in place of each array.
+        share: the array's share of the trace of the tangent kernel on training rows; None without derivatives of rows.
+        share_null: this share for the model with a Gaussian matrix of this shape and norm in place of each array.
             start_norm, start_spectral, start_share: norm, spectral and share at the parameters with which training
             began, if these are known.
     """
@@ -100,12 +100,12 @@ class LayerShown:
 
     @property
     def stable(self) -> float | None:
-        """The squared Frobenius norm over the squared largest singular value, between 1 and the rank."""
+        """The stable rank: the squared Frobenius norm divided by the squared largest singular value."""
         return None if not self.spectral else _squared(self.norm / self.spectral)
 
     @property
     def stable_null(self) -> Interval | None:
-        """The stable rank of such Gaussian matrices."""
+        """The stable rank of Gaussian matrices of this shape and norm."""
         own = self.spectral_null
         if own is None or not (own.lower and own.value and own.upper):
             return None
@@ -117,10 +117,10 @@ class LayerTable:
     """The parameter arrays of a model.
 
     Args:
-        rows: training rows on which the shares of the tangent kernel were computed; 0 if they were not.
-        draws: random models behind the nulls of the shares; 0 if there are none.
+        rows: the number of training rows on which the shares of the tangent kernel were computed; 0 without shares.
+        draws: the number of random models for the nulls of the shares; 0 without random models.
         notes: the parts that were left out, and why.
-        layers: in the order of the model. Arrays of one axis come last, together.
+        layers: the arrays in the order of the model. Arrays of one axis come last, together.
     """
 
     rows: Count
@@ -147,19 +147,19 @@ def beside_null(value: float | None, null: Interval | None) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class PosteriorShown:
-    """Laplace's approximation of the posterior on held-out rows, and whether what it predicts comes true there.
+    """Laplace's approximation of the posterior, and how its predictions agree with held-out rows.
 
     Args:
         reason: why there is no posterior; empty if there is one. If there is none, all other fields are None.
-        whole: whether all parameters are uncertain, not only the readout.
+        whole: whether all parameters are treated as uncertain, not only the readout.
         dimension: the effective dimension of the parameters.
-        rows: held-out rows that are not duplicates, on which it was measured.
-        noise: of values, the standard deviation of the noise of each output, from residuals.
-        level: with which the predictive intervals of values are to hold.
-        covered: the share of targets that these hold, with its 95 % interval.
-        plain: of classes, the mean log loss of the model's probabilities.
-        corrected: that of the probabilities averaged over the posterior.
-        gain: plain less corrected, with its 95 % interval.
+        rows: the number of held-out rows without duplicates, on which the posterior was tested.
+        noise: for values, the standard deviation of the noise of each output, from residuals.
+        level: the stated level of the predictive intervals of values.
+        covered: the share of targets in these intervals, with its 95 % interval.
+        plain: for classes, the mean log loss of the model's probabilities.
+        corrected: the mean log loss of the probabilities averaged over the posterior.
+        gain: `plain` minus `corrected`, with its 95 % interval.
     """
 
     reason: str = ""
@@ -175,7 +175,7 @@ class PosteriorShown:
 
     @property
     def status(self) -> str:
-        """Agrees if intervals hold as often as they say, or averaging does not surely raise the log loss."""
+        """Say "agrees" if intervals hold at their level, or averaging does not significantly raise the log loss."""
         if self.covered is not None:
             return "agrees" if self.covered.lower <= self.level <= self.covered.upper else "disagrees"
         if self.gain is not None:

@@ -9,7 +9,7 @@ from lemmata.stored import As, Count, Finite, NotNegative, Positive, Share
 from ._stored import StoredRecord
 
 SCHEMA = 3
-"""Version of study.json; a reader refuses others."""
+"""Version of study.json; a reader refuses other versions."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,9 +17,9 @@ class Point:
     """A measurement: the metric at n training rows, with its standard error.
 
     Args:
-        n: training rows.
-        value: the metric on rows that did not train.
-        se: its standard error, as a statement about new rows.
+        n: the number of training rows.
+        value: the metric on held-out rows.
+        se: the standard error of `value`, as a statement about new rows.
         splits: the number of splits in the mean. It is 0 for exact measurements on all rows, which are leave-one-out
             for numbers and ten folds for classes.
     """
@@ -42,14 +42,14 @@ class Expected:
 
 @dataclasses.dataclass(frozen=True)
 class TheoryPoint:
-    """Squared error relative to the target's variance at n rows: as the theory predicts it, and as measured.
+    """Predicted and measured squared error at n training rows, relative to the target's variance.
 
     Args:
-        n: training rows.
-        predicted, lower, upper: by the theory, with its interval.
-        measured: on rows that did not train.
+        n: the number of training rows.
+        predicted, lower, upper: the prediction of the theory with its interval.
+        measured: the error on held-out rows.
         accuracy: for classes, the share of held-out rows whose class the theory expects to be predicted.
-        measured_accuracy: for classes, the share whose class was.
+        measured_accuracy: for classes, the share whose class was predicted.
     """
 
     n: Positive
@@ -69,7 +69,7 @@ class Spectral:
         index, eigenvalues, alignment: for some eigenvalues, the rank, the size, and the share of the target's power in
             all eigenvectors up to this rank.
         effective_dimension: tr K (K + ridge)^-1 at the chosen ridge.
-        condition: largest over smallest eigenvalue; infinite for a singular matrix.
+        condition: the largest eigenvalue divided by the smallest; infinite for a singular matrix.
     """
 
     index: list[Count]
@@ -81,23 +81,24 @@ class Spectral:
 
 @dataclasses.dataclass(frozen=True)
 class ModelResult:
-    """One model.
+    """The results of one model.
 
     Args:
-        name, title, formula: short, in words, as a formula.
-        kernel: whether the theory speaks about it.
-        learns: False where it does not surely beat guessing.
-        points: what was measured.
+        name, title, formula: the model's short name, its name in words, and its formula.
+        kernel: whether the model is a kernel, to which the theory applies.
+        learns: whether the model significantly beats guessing.
+        points: the measurements.
         band: the expected values from the smallest size to eight times the data.
         now: the expected value with all rows.
         needed: the number of rows for the requested value.
-        limit: the least that its forecast comes to at any number of rows. Forecasts were checked to 8 times the rows.
-        ridge: for a kernel, chosen on all rows.
+        limit: the smallest error that the model's forecast reaches at any number of rows. Forecasts were checked up to
+            8 times the rows.
+        ridge: for a kernel, the ridge that was chosen on all rows.
         theory: for a kernel, the predicted learning curve.
-        spectrum: for a kernel.
+        spectrum: for a kernel, its eigenvalues.
         trained: the metric on the training rows of one split at the largest size that was measured on splits; None if
             it was not measured.
-        seconds: that the fit to these rows and the predictions took, on the machine of the study.
+        seconds: the seconds that the fit to these rows and the predictions took, on the machine of the study.
     """
 
     name: str
@@ -122,11 +123,12 @@ class Unit:
     """The metric of a study.
 
     Args:
-        name: in a sentence.
-        words: what it is.
-        rises: whether larger is better.
-        percent: whether it is a share.
-        guessing: the value of guessing without any column. best, worst: the ends of its range; None if it has none.
+        name: the name of the metric in a sentence.
+        words: a description of the metric.
+        rises: whether larger values are better.
+        percent: whether the metric is a share.
+        guessing: the value of guessing without any column. best, worst: the ends of the metric's range; None for an
+            open end.
     """
 
     name: str
@@ -149,7 +151,7 @@ class More:
 
 @dataclasses.dataclass(frozen=True)
 class SignalResult:
-    """The permutation test (see `signal`)."""
+    """The result of the permutation test (see `signal`)."""
 
     found: bool
     p_value: Share
@@ -163,12 +165,12 @@ class Answers:
     """The answer.
 
     Args:
-        sentences: it in words, the most important first.
+        sentences: the answer in words, the most important sentence first.
         best: the name of the best model with all rows; None if no model predicts the target.
         asked: the value of the metric that `needed` is about.
-        origin: where that value is from.
-        needed: rows for it, with the model `first`. None if guessing already reaches this value, if nothing predicts
-            the target, or if the first line gives the number of rows for an exact prediction.
+        origin: the origin of this value.
+        needed: the number of rows for this value, with the model `first`. None if guessing already reaches this value,
+            if nothing predicts the target, or if the first line gives the number of rows for an exact prediction.
         now: the expected value of the best model with all rows.
         more: the effect of more rows on the best model.
         first: the name of the model that reaches the requested value with the fewest rows; it may not be the best one.
@@ -188,7 +190,7 @@ class Answers:
 
 @dataclasses.dataclass(frozen=True)
 class Column:
-    """A column of the table: its kind in a word, how many cells are missing, how many values differ, and its range."""
+    """A column of the table: its kind in a word, the numbers of missing cells and distinct values, and its range."""
 
     name: str
     kind: str
@@ -200,16 +202,17 @@ class Column:
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """Something that has to be known before a study is relied on.
+    """Something that you must know before you rely on a study.
 
     Args:
-        kind: of the table: "identifier", "leakage", "constant", "repeats", "contradiction", "group", "time", "code",
-            "categories", "tail", "numbers" or "missing". About the classes: "imbalance" or "rare class". About the
+        kind: about the table: "identifier", "leakage", "constant", "repeats", "contradiction", "group", "time",
+            "code", "categories", "tail", "numbers" or "missing". About the classes: "imbalance" or "rare class". About
+            the
             unit: "unit". About the answers: "copies" or "drift". About the models: "model" for a model that was
             left out, "own model", "splits", "broken fits", "season", "approximation", "theory", "time limit" or
             "interrupted".
-        columns: the columns that it speaks about.
-        text: a sentence or two: the finding, why it matters, what to do.
+        columns: the columns that the finding is about.
+        text: one or two sentences: the finding, why it matters, and what to do.
     """
 
     kind: str
@@ -240,7 +243,7 @@ class Data:
 
     @property
     def total(self) -> int:
-        """The rows that the user has: all of the table's with a target, whether they were used or not."""
+        """The number of the user's rows: all rows of the table with a target, whether they were used or not."""
         return max(self.available, self.used_rows)
 
 
@@ -255,7 +258,7 @@ class Residual:
 
 
 class ClaimCondition(TypedDict, total=False):
-    """A hypothesis of an examined claim, as `lemmata.engine.claims.examine` found it."""
+    """A hypothesis of an examined claim, with its result from `lemmata.engine.claims.examine`."""
 
     name: str
     value: float | None
@@ -267,7 +270,7 @@ class ClaimCondition(TypedDict, total=False):
 
 
 class ExaminedClaim(TypedDict, total=False):
-    """A claim on the rows of the study: its words, and what was found; words that are empty may be left out."""
+    """A claim applied to the rows of the study: its texts and its results. Empty texts may be left out."""
 
     name: str
     title: str
@@ -302,7 +305,7 @@ class TrainingPoint(TypedDict):
 
 
 class TrainedWidth(TypedDict):
-    """A network of one width: its errors, and its distance from its kernel. Empty if training diverged."""
+    """A network of one width: its errors and its distance from its kernel. The lists are empty after divergence."""
 
     width: Count
     points: list[TrainingPoint]
@@ -345,5 +348,5 @@ class StudyRecord(StoredRecord):
 
     @property
     def notes(self) -> list[str]:
-        """The sentences of the findings. Those about the study come before those about the table."""
+        """The sentences of the findings. Findings about the study come before findings about the table."""
         return [item.text for item in self.findings]

@@ -1,4 +1,4 @@
-"""The study of a table: it takes a table and returns a record."""
+"""Study a table: from the table to a record."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ from ._tables import read_table as read_table
 
 
 def __getattr__(name: str) -> Any:
-    """`run_in_context`, which imports networks and their file format when it is first used."""
+    """Return `run_in_context`, whose module imports networks and their file format at first use."""
     if name == "run_in_context":
         from ._in_context import run_in_context
 

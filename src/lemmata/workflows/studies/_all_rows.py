@@ -1,4 +1,4 @@
-"""A kernel measured on all rows at once: each row, or each fold, is left out exactly."""
+"""Measure a kernel on all rows at once: each row, or each fold, is left out exactly."""
 
 import dataclasses
 import math
@@ -21,21 +21,21 @@ from ._scorers import FINE
 
 FOLDS = 10
 SPECTRAL_ROWS = 1500
-"""Rows whose eigenvalues are computed of a table of more than `MOST_LEFT_OUT` rows; drawn at random."""
+"""The number of random rows used for eigenvalues if a table has more than `MOST_LEFT_OUT` rows."""
 
 
 def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
-    """A kernel's curve with an exact measurement on all rows as its last size, and its eigensystem.
+    """Add an exact measurement on all rows to a kernel's curve as its last size, and compute its eigensystem.
 
-    In regression it is leave-one-out, the error at N - 1 rows. For classes, ten folds are left out, each with its share
-    of every class. If one row is left out, its class is rarer among the other rows. Therefore leave-one-out ranks a
-    machine that learned nothing below guessing. Both need independent rows. So a table with groups or an order has
-    neither, and a table of more than 2,500 rows has neither. In this case, the eigensystem is that of the given rows.
-    If mean targets of texts are among the columns, there is neither, because the columns of a row then depend on the
-    targets of other rows.
+    In regression the measurement is leave-one-out, the error at N - 1 rows. For classes, ten folds are left out, each
+    with its share of every class. The reason is that a left-out row's class is rarer among the other rows, so
+    leave-one-out ranks a machine that learned nothing below guessing. Both measurements need independent rows. So
+    neither is made for a table with groups or an order, or with more than 2,500 rows. In this case, the eigensystem is
+    that of the given rows. Neither is made if mean targets of texts are among the columns, because the columns of a
+    row then depend on the targets of other rows.
 
     Args:
-        measured: a model.
+        measured: the measured model.
         dataset: the table, or some rows of it (see `spectral_rows`).
     """
     if not measured.model.kernels or dataset.texts:
@@ -74,7 +74,7 @@ def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
 
 
 def spectral_rows(dataset: Dataset, seed: int, most: int) -> Dataset:
-    """The table, or 1,500 of its rows if it has more. They are used for eigenvalues and what follows from these."""
+    """Return the table, or 1,500 of its rows if it has more, for eigenvalues and what follows from them."""
     total = len(dataset.targets)
     if total <= most:
         return dataset
@@ -83,7 +83,7 @@ def spectral_rows(dataset: Dataset, seed: int, most: int) -> Dataset:
 
 
 def _folds(y: Float[np.ndarray, "n k"]) -> list[np.ndarray]:
-    """Ten parts of the rows, each with its share of every class, in the order of the table."""
+    """Divide the rows into ten parts, each with its share of every class, in the order of the table."""
     order = np.argsort(y.argmax(axis=1), kind="stable")
     return [np.sort(order[start::FOLDS]) for start in range(min(FOLDS, len(y)))]
 
@@ -96,13 +96,13 @@ def _with_last(
     dataset: Dataset,
     unit: Metric,
 ) -> Losses:
-    """The curve with mean, variance and largest of the rows' losses at one size more.
+    """Extend the curve by one size, with mean, variance and largest of the rows' losses.
 
     Args:
         old: the curve so far.
-        size: training rows.
-        found: mean, variance and largest.
-        apart: each row's loss minus that of guessing.
+        size: the number of training rows of the new size.
+        found: the mean, the variance and the largest of the losses.
+        apart: each row's loss minus the loss of guessing.
         dataset: the table.
         unit: the metric.
     """

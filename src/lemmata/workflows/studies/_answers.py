@@ -1,4 +1,4 @@
-"""The answers in words: is there signal, which model, how many rows, and what more of them buy."""
+"""The answers in words: whether there is signal, the best model, how many rows are needed, and what more bring."""
 
 import dataclasses
 import math
@@ -19,35 +19,35 @@ from ._standing import FULL, beats_guessing, eligible, near_best
 from ._unfound import already, copied, nothing, predicted, used
 
 STEPS = (0.25, 1.0, 3.0, 7.0)
-"""How many more rows are priced, relative to the rows there are."""
+"""The numbers of additional rows that are priced, relative to the available rows."""
 MOST_NAMED = 2
-"""Models that may be as good as the best are named up to this number, and counted beyond."""
+"""Up to this number, models that may be as good as the best are named; more are only counted."""
 EXACT = 1e-10
-"""Below this share of the loss of guessing, a predicted number is exact, and the rest is rounding."""
+"""A predicted number is called exact if its loss is below this share of the loss of guessing."""
 ROUNDING = "exact up to rounding"
 NEAR = 1.25
 """Two models were measured at one size if their numbers of rows differ by at most this factor."""
 SAME_ROWS = 1.1
-"""Numbers of rows within this factor are the same: a forecast cannot distinguish them."""
+"""Numbers of rows within this factor count as equal, because a forecast cannot distinguish them."""
 CHANGING = (
     "The study does not estimate how many rows would reach a value, because later rows differ from the earlier ones."
 )
 
 
 def answers(found: Signal, candidates: Sequence[Candidate], question: Question) -> Answers:
-    """The answers, of which the first line says whether there is anything to predict.
+    """Return the answers. The first line says whether there is anything to predict.
 
-    The best model is the one with the smallest expected loss with all rows. If it does not surely beat guessing, the
-    sentence says so and names the best of the models that do. Models are compared at a size at which all of them were
-    measured. A model that was measured up to a smaller size is best only if its measured loss is already smaller. The
-    number of rows for a requested loss is given for the best model, or for a model whose interval ends before that
-    number. A value is said to be reached or out of reach only if the 90 % interval lies on that side, and open
-    elsewhere.
+    The best model is the one with the smallest expected loss with all rows. If this model does not significantly beat
+    guessing, the sentence says so and names the best model that does. Models are compared at a size at which all of
+    them were measured. A model that was measured up to a smaller size is best only if its measured loss is already
+    smaller. The number of rows for a requested loss is given for the best model, or for a model whose interval ends
+    before that number. A value is called reached or out of reach only if the 90 % interval lies on that side.
+    Otherwise, it is called open.
 
     Args:
         found: the test for signal.
         candidates: the models that were measured.
-        question: what is asked.
+        question: the question of the study.
     """
     able = eligible(candidates, question)
     useful = [item for item in able if beats_guessing(item, question)]
@@ -56,7 +56,7 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
         return nothing(found, question, candidates, [] if unknown else useful)
     if unknown:
         told = "an AUC" if question.unit.rows is misranked else f"a value of {question.unit.title}"
-        few = f" {told[:1].upper()}{told[1:]} on so few rows says little, so the study does not forecast it."
+        few = f" {told[:1].upper()}{told[1:]} on so few rows shows little, so the study does not forecast it."
         sentences = [predicted(found), question.rare + few]
         return Answers(sentences, None, math.nan, "", None, None, [])
     best, others = _best(able, question)
@@ -104,7 +104,7 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
 
 
 def _best(useful: Sequence[Candidate], question: Question) -> tuple[Candidate, list[str]]:
-    """The best model, and sentences about models that were measured less far."""
+    """Return the best model, and sentences about models that were measured on fewer rows."""
     farthest = max(item.reach for item in useful)
     full = [item for item in useful if item.reach >= FULL * farthest]
     at = question.total if farthest >= FULL * question.total else min(item.reach for item in full)
@@ -130,11 +130,11 @@ def _best(useful: Sequence[Candidate], question: Question) -> tuple[Candidate, l
 
 
 def _steadiest(full: Sequence[Candidate], at: float | int) -> Candidate:
-    """The model with the smallest loss or, if this loss was measured on fewer rows, perhaps one measured on more rows.
+    """The model with the smallest loss or, under two conditions, a model that was measured on more rows.
 
-    The other model is the one with the smallest loss among those measured on more rows. It is taken under two
-    conditions. The interval of one of those models reaches down to the smallest loss, and the first model does not have
-    the smaller loss on the splits that both have.
+    The other model has the smallest loss among the models that were measured on more rows. It is taken under two
+    conditions: the interval of one of these models reaches down to the smallest loss, and the first model does not
+    have the smaller loss on the splits that both have.
     """
     best = min(full, key=lambda item: item.expected(at).value)
     most = max(item.losses.rows for item in full)
@@ -148,7 +148,7 @@ def _steadiest(full: Sequence[Candidate], at: float | int) -> Candidate:
 
 
 def _beats_on_common_splits(item: Candidate, other: Candidate) -> bool:
-    """Whether a model has the smaller mean loss on the splits of the largest size that both have two of."""
+    """Whether a model has the smaller mean loss on common splits, at the largest size with two of them."""
     for n, own in zip(reversed(item.losses.sizes), reversed(item.losses.paired), strict=False):
         same = [table for m, table in zip(other.losses.sizes, other.losses.paired, strict=False) if abs(m - n) < 1]
         if same and (common := min(len(own), len(same[0]))) > 1:
@@ -157,7 +157,7 @@ def _beats_on_common_splits(item: Candidate, other: Candidate) -> bool:
 
 
 def _less_far(item: Candidate, best: Candidate, question: Question) -> list[str]:
-    """How a model that was measured on fewer rows than the best compares with it. Both were measured at this size."""
+    """Compare the best model with a model that was measured on fewer rows, at a size where both were measured."""
     beside = int(np.argmin(np.abs(np.log(best.losses.sizes / item.reach))))
     both = float(item.losses.measured[-1]), float(best.losses.measured[beside])
     if max(best.losses.sizes[beside], item.reach) > NEAR * min(best.losses.sizes[beside], item.reach):
@@ -171,7 +171,7 @@ def _less_far(item: Candidate, best: Candidate, question: Question) -> list[str]
 
 
 def _farther(useful: Sequence[Candidate], best: Candidate, at: float | int, question: Question) -> list[str]:
-    """A sentence if another model is expected to be better with all rows, more than models were measured on."""
+    """Return a sentence if another model is expected to be better with all rows, where no model was measured."""
     other = min(useful, key=lambda item: item.expected(question.total).value)
     pair = [item.expected(question.total).value for item in (other, best)]
     if at >= question.total or pair[0] >= pair[1] or other.expected(at).value < best.expected(at).value:
@@ -186,9 +186,9 @@ def _farther(useful: Sequence[Candidate], best: Candidate, at: float | int, ques
 
 
 def _first(useful: Sequence[Candidate], best: Candidate, loss: float) -> Candidate:
-    """The model whose number of rows is given: another than the best only if it surely needs fewer.
+    """Choose the model whose number of rows is given: the best model, unless another surely needs fewer rows.
 
-    Or if it surely has the loss with all rows, and of the best that is open.
+    Another model is also chosen if it surely reaches the loss with all rows, and this is open for the best model.
     """
     own = best.samples(loss)
     fewest = min(useful, key=lambda item: item.samples(loss).upper)
@@ -199,9 +199,9 @@ def _first(useful: Sequence[Candidate], best: Candidate, loss: float) -> Candida
 def _rows(
     first: Candidate, best: Candidate, useful: Sequence[Candidate], question: Question, loss: float, needed: Interval
 ) -> str:
-    """The number of rows that the requested loss takes, where the interval of that number ends.
+    """State the number of rows that the requested loss takes, if the interval of this number ends.
 
-    Otherwise, a sentence that this is open or unlikely.
+    Otherwise, say that the number is open, or that reaching the loss is unlikely.
     """
     total, like = question.total, ""
     if question.loss is None:
@@ -240,19 +240,19 @@ def _rows(
 
 
 def _spelled(n: float) -> str:
-    """A number of rows that was counted and not forecast, with all its digits."""
+    """Format a number of rows that was counted, not forecast, with all its digits."""
     return f"{round(n):,}"
 
 
 def _horizon(item: Candidate, question: Question) -> float:
-    """The rows up to which something is said: eight times those there are, or eight times those that were measured."""
+    """The largest number of rows for a forecast: eight times the available rows, or eight times the measured rows."""
     if item.reach >= question.total / 2:
         return float(HORIZON * question.total)
     return float(max(question.total, HORIZON * item.reach))
 
 
 def _untold(question: Question, faultless: bool) -> str:
-    """Why no number of rows is given: later rows differ, or there is no error that could be lowered by a tenth."""
+    """Say why no number of rows is given: later rows differ, or there is no error to lower by a tenth."""
     if question.drifts or not faultless:
         return CHANGING
     known = {wrong: "made no error", misranked: "ranked every pair correctly"}
@@ -265,7 +265,7 @@ def _untold(question: Question, faultless: bool) -> str:
 
 
 def _exactly(best: Candidate, question: Question) -> str:
-    """Of a model whose error is rounding."""
+    """Say from which number of rows on a model predicts exactly, up to rounding."""
     above = np.flatnonzero(best.losses.measured > EXACT * question.guessing)
     start = best.losses.sizes[int(above[-1]) + 1 if len(above) else 0]
     value = tell(question.unit, float(best.losses.measured[-1]), question.spread)
@@ -278,7 +278,7 @@ def _exactly(best: Candidate, question: Question) -> str:
 def _present(
     best: Candidate, question: Question, now: Interval, able: Sequence[Candidate], near: Sequence[Candidate]
 ) -> str:
-    """The best model with all rows, and those that may be as good."""
+    """Name the best model with all rows, and the models that may be as good."""
     total = question.total
     if best.reach < FULL * total:
         here = best.expected(best.reach)
@@ -308,9 +308,9 @@ def _present(
 
 
 def _bought(question: Question, now: Interval, more: More) -> str:
-    """The effect of twice the data: a change is expected only if the whole interval is on its side.
+    """State the effect of twice the data. A change is expected only if the whole interval shows it.
 
-    Little is a tenth of the loss, or less.
+    A change of a tenth of the loss, or less, counts as little.
     """
     price = "" if more.cost is None else f" These rows cost {spell(more.cost)}."
     before, after = question.say(now.value), question.say_interval(more.expected)

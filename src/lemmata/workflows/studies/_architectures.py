@@ -22,11 +22,11 @@ SOFTMAX_SIGMA = 1.5
 
 @dataclasses.dataclass(frozen=True)
 class Architecture:
-    """A kernel under the name that the user gives it.
+    """A kernel with the name by which the user selects it.
 
     Args:
-        name: short name ("relu-3").
-        title: name in words ("ReLU network, depth 3").
+        name: the short name ("relu-3").
+        title: the name in words ("ReLU network, depth 3").
         formula: the kernel in words.
         kernel: the kernel itself.
     """
@@ -38,7 +38,7 @@ class Architecture:
 
 
 def _fixed(x: np.ndarray) -> dict[str, Callable[[], tuple[str, str, AbstractKernel]]]:
-    """Architectures without a depth. Columns have variance 1, so a typical |x|² is the number of columns d."""
+    """The architectures without a depth. Columns have variance 1, so a typical |x|² is the number of columns d."""
     d = float(x.shape[1])
     radius = float(np.sqrt((x**2).sum(axis=1).max())) or 1.0
     scaled = math.sqrt(d)
@@ -57,7 +57,7 @@ def _fixed(x: np.ndarray) -> dict[str, Callable[[], tuple[str, str, AbstractKern
 
 
 class Divide(eqx.Module):
-    """A map into the unit ball. The softmax kernel grows like exp |x|², and its theory requires inputs of norm <= 1."""
+    """Map inputs into the unit ball, because the softmax kernel grows like exp |x|² and its theory needs norm <= 1."""
 
     radius: float
 
@@ -73,15 +73,15 @@ _DEEP = {
 
 
 def check_names(names: Sequence[str], also: Sequence[str] = ()) -> None:
-    """Refuse names that `architectures` does not know, before there are inputs.
+    """Raise an error for names that `architectures` does not know, before there are inputs.
 
     Args:
-        names: of kernels, or among those in
-        also: names of other models.
+        names: the names of kernels, or names in
+        also: the names of other models.
 
     Raises:
-        UnknownNameError: no such model; the message names the nearest and lists all.
-        SettingError: there is no name.
+        UnknownNameError: if there is no such model; the message gives the nearest name and lists all names.
+        SettingError: if no name is given.
     """
     known = ", ".join([*FIXED, *(f"{kind}-DEPTH" for kind in _DEEP), "polynomial-DEGREE", *also])
     rule = f"one of {known}, with depths and degrees from 1 to {DEEPEST}"
@@ -103,23 +103,23 @@ def check_names(names: Sequence[str], also: Sequence[str] = ()) -> None:
 
 
 def _sized(name: str) -> tuple[str, int]:
-    """The kind before the hyphen and the depth or degree after it, 0 if that is none."""
+    """Split a name into the kind before the hyphen and the depth or degree after it, which is 0 if it is invalid."""
     kind, _, number = name.partition("-")
     return kind, int(number) if re.fullmatch(r"[1-9]\d?", number, re.ASCII) else 0
 
 
 def architectures(names: Sequence[str] | None, x: Float[np.ndarray, "N d"]) -> list[Architecture]:
-    """The architectures with these names for these inputs, in the given order, without repetitions.
+    """Return the architectures with these names for these inputs, in the given order, without repetitions.
 
     Names are linear, rbf, laplace, matern-3/2, matern-5/2, softmax, polynomial-DEGREE, and relu-DEPTH, erf-DEPTH,
     gelu-DEPTH for the tangent kernels of fully connected networks of up to 20 hidden layers.
 
     Args:
         names: the names, or None for the default six.
-        x: standardised inputs, for the scales.
+        x: the standardised inputs, which determine the scales.
 
     Raises:
-        UnknownNameError: no such model; the message names the nearest and lists all.
+        UnknownNameError: if there is no such model; the message gives the nearest name and lists all names.
     """
     check_names(names or DEFAULT)
     return [_architecture(name, x) for name in dict.fromkeys(names or DEFAULT)]

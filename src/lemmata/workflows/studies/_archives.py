@@ -1,4 +1,4 @@
-"""Read the arrays of an NPZ file into one table of named columns, after its headers say how much memory they need."""
+"""Read the arrays of an NPZ file into one table, after the headers have shown how much memory the arrays need."""
 
 import dataclasses
 import math
@@ -16,32 +16,32 @@ from ._memory import Table, arrays_table, check_width
 
 
 def read_archive(path: Path, limit_bytes: int) -> Table:
-    """The table of an NPZ file: one row per entry of the first axis of its arrays.
+    """Read an NPZ file as a table with one row per entry of the first axis of its arrays.
 
-    A matrix gives a column for each of its entries. Objects are never unpickled.
+    A matrix gives one column for each entry of its rows. Objects are never unpickled.
 
     Args:
         path: the file.
         limit_bytes: the bytes that its arrays may take.
 
     Raises:
-        DataError: the archive or an array is damaged, or the arrays do not form a table.
-        MemoryPlanError: the arrays exceed the limit, by the shapes that their headers declare.
+        DataError: if the archive or an array is damaged, or the arrays do not form a table.
+        MemoryPlanError: if the arrays exceed the limit, by the shapes that their headers declare.
     """
     arrays, notes = read_arrays(path, limit_bytes)
     return dataclasses.replace(arrays_table(path, arrays, notes), name=path.name)
 
 
 def read_arrays(path: Path, limit_bytes: int) -> tuple[dict[str, np.ndarray], list[str]]:
-    """The arrays of an NPZ file by their names, and notes about what was ignored.
+    """Read the arrays of an NPZ file by their names, with notes about what was ignored.
 
     Args:
         path: the file.
         limit_bytes: the bytes that its arrays may take.
 
     Raises:
-        DataError: the archive or an array is damaged.
-        MemoryPlanError: the arrays exceed the limit, by the shapes that their headers declare.
+        DataError: if the archive or an array is damaged.
+        MemoryPlanError: if the arrays exceed the limit, by the shapes that their headers declare.
     """
     try:
         need, names, others = _plan(path)
@@ -80,7 +80,7 @@ def read_arrays(path: Path, limit_bytes: int) -> tuple[dict[str, np.ndarray], li
 
 
 def _plan(path: Path) -> tuple[int, list[str], list[str]]:
-    """The bytes of the arrays according to their headers, the members that are arrays, and those that are not."""
+    """Return the bytes of the arrays by their headers, the members that are arrays, and the other members."""
     need, width, names, others = 0, 0, [], []
     with zipfile.ZipFile(path) as archive:
         for item in archive.infolist():

@@ -16,10 +16,10 @@ from ._units import say_guess, unit_of
 
 
 def question(dataset: Dataset, options: StudyOptions) -> Question:
-    """The question that the options ask about the table, that is, the metric and the value to reach in it.
+    """Return the question that the options ask about the table: the metric and the value to reach.
 
     Raises:
-        SettingError: if --metric or --error names no metric of the task, or if no model can have the value.
+        SettingError: if --metric or --error is not a metric of the task, or if no model can reach the value.
     """
     unit, loss = unit_of(dataset, options.metric, options.error)
     spread, guessing = spread_of(dataset), baselines(dataclasses.replace(dataset, unit=unit))
@@ -32,7 +32,7 @@ def question(dataset: Dataset, options: StudyOptions) -> Question:
 
 
 def recorded(asked: Question) -> Unit:
-    """The unit in the form in which the record stores it."""
+    """Return the unit in the form in which the record stores it."""
     unit, spread = asked.unit, asked.spread
     ends = [unit.told(loss, spread) for loss in (0.0, unit.most)]
     best, worst = (end if math.isfinite(end) else None for end in ends)
@@ -40,7 +40,7 @@ def recorded(asked: Question) -> Unit:
 
 
 def _rare(dataset: Dataset) -> str:
-    """The classes that have too few rows to be both learned and tested, in a sentence."""
+    """Name, in a sentence, the classes that have too few rows to be both learned and tested."""
     counts = dataset.targets.sum(axis=0) if dataset.classes is not None else np.zeros(0)
     few = [f"{name!r} ({int(n)})" for name, n in zip(dataset.classes or (), counts, strict=True) if n < RARE]
     if not few:

@@ -1,4 +1,4 @@
-"""The information in a date besides the time that has passed: the weekday, the part of the year, the time of day."""
+"""Calendar information in dates beside the passed time: the weekday, the part of the year, the time of day."""
 
 import dataclasses
 
@@ -17,14 +17,14 @@ class Calendar:
 
     Args:
         first: the first date, in days since 1970-01-01.
-        parts: of "weekday", "year" and "day", those that repeat in the table and differ between its rows.
+        parts: the entries of "weekday", "year" and "day" that repeat in the table and differ between its rows.
     """
 
     first: float
     parts: tuple[str, ...]
 
     def names(self, column: str) -> tuple[str, ...]:
-        """The encoded columns.
+        """Return the names of the encoded columns.
 
         >>> Calendar(0.0, ("year", "day")).names("sold")[:2]
         ('sold: part of the year (sine)', 'sold: part of the year (cosine)')
@@ -37,24 +37,24 @@ class Calendar:
         )
 
     def day(self, value: float | int) -> str:
-        """The date of an entry of the column."""
+        """Return the date of an entry of the column."""
         return str(np.datetime64(int(np.floor(self.absolute(np.array([float(value)]))[0])), "D"))
 
     def absolute(self, days: Float64[np.ndarray, " N"]) -> Float64[np.ndarray, " N"]:
-        """Days since 1970-01-01, to the second: midnight is a whole number."""
+        """Return days since 1970-01-01, rounded to the second, so that midnight is a whole number."""
         return np.round((days + self.first) * 86_400) / 86_400
 
 
 def calendar(days: Float64[np.ndarray, " N"], first: float) -> Calendar:
-    """The parts of the date that deserve a column.
+    """Choose the parts of the date that get a column.
 
     A part must repeat within the table: the dates must span more than its period. Otherwise the part has no more
-    information than the time itself. It must also not be an accident of how dates are written. So the weekday is left
-    out if all dates are on one day of the month, or on its last day. A part of the date is left out if it is equal in
-    all rows.
+    information than the time itself. The part must also not be an accident of how dates are written. So the weekday is
+    left out if all dates are on one day of the month, or on its last day. A part of the date is left out if it is
+    equal in all rows.
 
     Args:
-        days: since the first date; NaN if missing.
+        days: the days since the first date; NaN if missing.
         first: the first date, in days since 1970-01-01.
 
     >>> calendar(7.0 * np.arange(200), 0.0).parts, calendar(1.0 * np.arange(20), 0.0).parts
@@ -79,7 +79,7 @@ def calendar(days: Float64[np.ndarray, " N"], first: float) -> Calendar:
 
 
 class CalendarParts(TransformerMixin, BaseEstimator):
-    """The parts of one column of dates: a column a weekday, sine and cosine of the part of the year and of the day.
+    """Encode one column of dates: a column for each weekday, and sine and cosine of the part of the year and day.
 
     Weekdays are unordered, because Sunday may resemble neither of its neighbours. The year and the day are circles, on
     which the end is near the beginning. If the date is missing all parts are 0.
@@ -93,11 +93,11 @@ class CalendarParts(TransformerMixin, BaseEstimator):
         self.of = of
 
     def fit(self, X, y=None):
-        """Nothing is learned from rows."""
+        """Do nothing, because nothing is learned from rows."""
         return self
 
     def transform(self, X):
-        """The parts of X, of shape (n, 1), in days since the first date."""
+        """Return the parts of X, which has shape (n, 1) and holds days since the first date."""
         days = self.of.absolute(np.asarray(X, dtype=np.float64)[:, 0])
         columns = []
         for part in self.of.parts:
@@ -110,14 +110,14 @@ class CalendarParts(TransformerMixin, BaseEstimator):
 
 
 def wall_clock(column: pl.Series) -> pl.Series:
-    """Dates as clocks on the spot show them, without a time zone: weekdays and times of day are local."""
+    """Convert dates to local clock times without a time zone, so that weekdays and times of day are local."""
     if isinstance(column.dtype, pl.Datetime) and column.dtype.time_zone is not None:
         column = column.dt.replace_time_zone(None)
     return column.cast(pl.Datetime("us"))
 
 
 def first_days(columns: list[pl.Series]) -> dict[str, float]:
-    """Of the columns that are dates, by name, the first date in days since 1970-01-01."""
+    """Return, by name, the first date of each date column in days since 1970-01-01."""
     dates = [column for column in columns if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime)]
     firsts = {column.name: wall_clock(column).dt.timestamp("us").min() for column in dates}
     return {name: first / 86_400e6 for name, first in firsts.items() if isinstance(first, int)}

@@ -1,4 +1,4 @@
-"""The theorems that apply to this table, the hypotheses of them that fail on it, and the likely cause."""
+"""The theorems that apply to a table, their hypotheses that fail on it, and the likely cause."""
 
 import dataclasses
 import math
@@ -20,7 +20,7 @@ PROBLEM_ROWS = 400
 
 
 def regression(dataset: Dataset, model: Model, ridge: float, seed: int) -> Regression:
-    """A regression problem with at most 400 training and 400 held-out rows, drawn at random."""
+    """Draw a regression problem with at most 400 training and 400 held-out rows at random."""
     order = np.random.default_rng([seed, 2]).permutation(len(dataset.x))
     half = min(PROBLEM_ROWS, len(order) // 2)
     x, y = (jnp.asarray(array[order[: 2 * half]]) for array in (dataset.x, dataset.y))
@@ -36,14 +36,14 @@ def examinations(
     deadline: float = math.inf,
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
 ) -> Iterator[tuple[dict, Claim]]:
-    """Examine every registered claim that speaks about a regression problem.
+    """Examine every registered claim about regression problems.
 
     Args:
         problem: the user's problem, with the kernel of one architecture.
         architecture: the name of that architecture, for the record.
-        seed: seed of the measurements.
+        seed: the seed of the measurements.
         deadline: `time.monotonic()` after which the remaining claims are entered as not examined.
-        progress: called with the stage, the number of finished claims and the number of all.
+        progress: a function that is called with the stage, the number of finished claims and the number of all claims.
 
     Yields: One record for each claim (an entry of the `claims` section of study.json) when it is finished, and the
     claim itself.
@@ -59,7 +59,7 @@ def examinations(
 
 
 def bibliography(claims: list[Claim]) -> list[dict]:
-    """The references of these claims, each once, for the report."""
+    """Return the references of these claims, each once, for the report."""
     texts = {claim.source.key: claim.source.text for claim in claims}
     return [{"key": key, "text": text} for key, text in sorted(texts.items(), key=lambda item: item[1])]
 
@@ -87,7 +87,7 @@ def _words(claim: Claim) -> dict:
 
 
 def _numbers(claim: Claim, problem: Regression, seed: int) -> dict:
-    """The examination as plain values, or the reason why it failed, which is not evidence about the statement."""
+    """Return the examination as plain values, or the reason for a failure, which is no evidence on the statement."""
     try:
         found = examine(claim, problem, key_from(seed, "examination", claim.name))
     except (LemmataError, ArithmeticError, ValueError, RuntimeError) as error:

@@ -14,27 +14,27 @@ from ._encoder import Calendars, Categories
 from ._hints import not_numbers, numeric_hint, odd_numbers
 
 MOST_CATEGORIES = 20
-"""Text with more distinct values than this has its rare ones pooled, and a numeric target with more is not classes."""
+"""Text with more distinct values than this has rare values pooled; a numeric target with more is not classes."""
 FEWEST_REPEATS = 5
-"""The number of rows that a category of a text with more than 20 distinct values needs to become a column.
+"""The number of rows that a category needs to become a column, if its text has more than 20 distinct values.
 
-It also needs a share of 5 %.
+The category also needs a share of 5 % of the rows.
 """
 OTHER = "other"
 POOLED = OTHER, f"{OTHER} (pooled)"
-"""The name of the category that pools rare texts; the second if the table contains the first."""
+"""The name of the category that pools rare texts. The second name is used if the table contains the first."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Inputs:
-    """Raw inputs, one column for each kept column of the table, and what was done to get them.
+    """Raw inputs, with one column for each kept column of the table, and the changes that were made.
 
     Args:
         values: numbers, or codes 0, 1, ... of categories. NaN if missing.
         categories: the categories of each column, None for a number.
-        calendars: the calendar of each column of dates, None for others.
+        calendars: the calendar of each column of dates, None for other columns.
         pooled: for each text with pooled categories, codes that distinguish all of its texts, and
-        texts: its name.
+        texts: the name of this text column.
         names: the name of each column.
         constant: columns of the table that were left out because they do not vary.
         notes: the changes, in plain sentences.
@@ -64,13 +64,13 @@ class Targets:
 
 
 def plain_column(column: pl.Series, role: str = "column") -> pl.Series:
-    """The column as Float64 or String; NaN and infinite cells become null.
+    """Convert the column to Float64 or String. NaN and infinite cells become null.
 
     Booleans become 0 and 1, numbers stored as text become numbers, categories become text, dates and times become
     days since the first of them.
 
     Raises:
-        DataError: the column is nested, binary or holds Python objects; or it is a target of dates.
+        DataError: if the column is nested, binary or holds Python objects, or if it is a target of dates.
     """
     kind = column.dtype
     if kind.is_temporal():
@@ -102,13 +102,13 @@ def plain_column(column: pl.Series, role: str = "column") -> pl.Series:
 
 
 def stripped(column: pl.Series) -> pl.Series:
-    """Text without blanks around it, null if nothing is left."""
+    """Strip blanks around text. Empty text becomes null."""
     column = column.str.strip_chars()
     return column.set(column == "", None)
 
 
 def _days(column: pl.Series) -> pl.Series:
-    """Days since the first date. A time of day, or a difference of times, is also converted to days."""
+    """Convert dates to days since the first date. Times of day and differences of times also become days."""
     if column.dtype == pl.Time:
         column = column.cast(pl.Duration("us"))
     elif not isinstance(column.dtype, pl.Duration):
@@ -118,19 +118,19 @@ def _days(column: pl.Series) -> pl.Series:
 
 
 def raw_inputs(frame: pl.DataFrame, firsts: Mapping[str, float]) -> Inputs:
-    """Numbers unchanged, text as codes of its categories; columns that do not vary are left out.
+    """Keep numbers unchanged, and replace text by codes of its categories. Leave out columns that do not vary.
 
     Text with more than 20 distinct values keeps the values that at least one row in twenty has, and pools the rest. The
-    codes of all of its values are stored separately. One column for each of many categories costs more than it gains:
-    19 columns of a code without information raised a linear model's error by 2 % at 320 rows, but a mean target did not
-    raise it.
+    codes of all of its values are stored separately. One column for each of many categories costs more than it gains.
+    For a code without information, 19 columns raised a linear model's error by 2 % at 320 rows, but a column of mean
+    targets did not.
 
     Args:
-        frame: the input columns, numbers or texts.
-        firsts: of the columns that were dates, the first date in days since 1970-01-01.
+        frame: the input columns, which are numbers or texts.
+        firsts: for the columns that were dates, the first date in days since 1970-01-01.
 
     Raises:
-        DataError: a text has too many values that hardly repeat, or no column varies.
+        DataError: if a text has too many values that hardly repeat, or if no column varies.
     """
     values, categories, names, constant, notes, refused = [], [], [], [], [], {}
     calendars, pooled, apart = [], [], []
@@ -185,13 +185,13 @@ def _parts_of(name: str, parts: tuple[str, ...]) -> str:
 
 
 def _varies(column: pl.Series) -> bool:
-    """Whether the entries differ by more than rounding, relative to the largest."""
+    """Whether the entries differ by more than rounding error, relative to the largest entry."""
     values = column.drop_nulls().to_numpy()
     return bool(np.ptp(values / np.abs(values).max()) > 4 * np.finfo(float).eps)
 
 
 def _text(column: pl.Series, notes: list[str], refused: dict[str, str]) -> tuple[pl.Series, tuple[str, ...] | None]:
-    """Codes of the categories, null if missing, and their names. A refused column becomes an entry of `refused`."""
+    """Return codes of the categories, null if missing, and their names. A refused column is added to `refused`."""
     name, distinct = column.name, column.drop_nulls().n_unique()
     kept = column
     if distinct > MOST_CATEGORIES:
@@ -209,7 +209,10 @@ def _text(column: pl.Series, notes: list[str], refused: dict[str, str]) -> tuple
             pl.when(column.is_null() | column.is_in(frequent[name].to_list())).then(column).otherwise(pl.lit(other))
         )
         kept = kept.to_series()
-        most = f"; the {len(frequent)} most frequent ones also have columns, the others share the column {other!r}"
+        most = (
+            f"; the {len(frequent)} most frequent categories also have columns, and the others share the column "
+            f"{other!r}"
+        )
         notes.append(
             f"each of the {distinct} categories of text column {name!r} enters as the mean target of its training rows"
             + (most if len(frequent) else "")
@@ -256,7 +259,7 @@ def encode_targets(columns: list[pl.Series], name: str, task: str | None) -> Tar
     Raises:
         DataError: if the target is constant, has a single class, has nearly as many classes as rows, or is text in
             regression.
-        SettingError: `task` is not one of the two.
+        SettingError: if `task` is not one of the two.
     """
     if task not in (None, "classification", "regression"):
         raise SettingError("--task is unknown", found=repr(task), rule="the task must be classification or regression")
@@ -328,12 +331,12 @@ def _numbers(columns: list[pl.Series], name: str) -> Targets:
 
 
 def count(items: list[str] | tuple[str, ...] | int, singular: str, plural: str | None = None) -> str:
-    """A count with its noun: 1 column, 3 columns."""
+    """Format a count with its noun: 1 column, 3 columns."""
     n = items if isinstance(items, int) else len(items)
     return f"{n} {singular if n == 1 else plural or singular + 's'}"
 
 
 def listing(names: list[str] | tuple[str, ...], most: int = 10) -> str:
-    """The first names, and how many more there are."""
+    """List the first names, and say how many more there are."""
     shown = ", ".join(str(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

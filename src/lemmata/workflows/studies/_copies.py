@@ -1,4 +1,4 @@
-"""The rows of a table that equal others; found by hashing, so a million rows take a second."""
+"""Find the rows of a table that equal other rows, by hashing, so that a million rows take a second."""
 
 import numpy as np
 import polars as pl
@@ -7,12 +7,12 @@ from jaxtyping import Int
 from ._columns import MOST_CATEGORIES, Inputs, Targets, count
 
 CONTRADICTING = 0.01
-"""Share of the target's variance between rows of equal inputs that is worth a sentence."""
+"""The share of the target's variance between rows of equal inputs from which a finding reports it."""
 _FIRST = 10_000
 
 
 def first_equal(*columns: np.ndarray) -> Int[np.ndarray, " N"]:
-    """For each row of the given arrays, side by side, the first row that equals it. NaN equals NaN.
+    """For each row of the arrays, put side by side, return the first row that equals it. NaN equals NaN.
 
     >>> first_equal(np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]]))
     array([0, 1, 0])
@@ -32,7 +32,7 @@ def first_equal(*columns: np.ndarray) -> Int[np.ndarray, " N"]:
 
 
 def repeated(*columns: np.ndarray) -> int:
-    """How many rows equal an earlier one.
+    """Count the rows that equal an earlier row.
 
     >>> repeated(np.array([1.0, 2.0, 1.0, 1.0]))
     2
@@ -41,7 +41,7 @@ def repeated(*columns: np.ndarray) -> int:
 
 
 def repeated_across(groups: np.ndarray, *columns: np.ndarray) -> int:
-    """How many rows equal an earlier one of another group.
+    """Count the rows that equal an earlier row of another group.
 
     >>> repeated_across(np.array([0, 0, 1, 0]), np.array([2.0, 2.0, 2.0, 2.0]))
     2
@@ -56,7 +56,7 @@ def repeated_across(groups: np.ndarray, *columns: np.ndarray) -> int:
 def copied_rows(
     inputs: np.ndarray, pooled: np.ndarray, y: np.ndarray, group: np.ndarray | None, time: np.ndarray | None
 ) -> tuple[int, int]:
-    """The number of rows that equal an earlier one in every cell of the table; only this function counts them.
+    """Count the rows that equal an earlier row in every cell of the table. Only this function counts them.
 
     Args:
         inputs: raw inputs, and
@@ -65,8 +65,8 @@ def copied_rows(
         group: the group of each row, or None, and
         time: its time, or None.
 
-    Returns: How many rows equal an earlier row in inputs and target, and in group and time if these are given. Second,
-    how many equal a row of another group; 0 if a time is given.
+    Returns: First, the number of rows that equal an earlier row in inputs and target, and in group and time if these
+        are given. Second, the number of rows that equal a row of another group; 0 if a time is given.
     """
     cells = [inputs, pooled, y, *([] if time is None else [time])]
     whole = repeated(*cells, *([] if group is None else [group]))
@@ -74,14 +74,14 @@ def copied_rows(
 
 
 def many_values(column: np.ndarray) -> bool:
-    """Whether there are more values than a category may have, so that equal rows are not to be expected."""
+    """Whether there are more values than a category may have, so that chance would not produce equal rows."""
     return any(pl.Series(part).n_unique() > MOST_CATEGORIES for part in (column[:_FIRST], column))
 
 
 def equal_rows(
     inputs: Inputs, targets: Targets, label: str, group: np.ndarray | None, time: np.ndarray | None
 ) -> list[tuple[str, str]]:
-    """Findings about rows that occur more than once, and about rows with equal inputs: kinds and texts.
+    """Return findings, as kinds and texts, about rows that occur more than once and about rows with equal inputs.
 
     Rows of different times are not duplicates.
 
@@ -98,7 +98,7 @@ def equal_rows(
     if whole:
         asked = [name for name, given in (("the time", time), ("the group", group)) if given is not None]
         same = ["every input", "the target", *asked]
-        twice = "every number here counts them more than once"
+        twice = "every number here counts these rows more than once"
         away = "a copy in the training set gives away the held-out row"
         text = (
             f"{count(whole, 'row repeats', 'rows repeat')} an earlier row in {', '.join(same[:-1])} and {same[-1]}. If"
@@ -108,7 +108,7 @@ def equal_rows(
     if across and _tells_apart(inputs, targets):
         text = (
             f"{count(across, 'row equals', 'rows equal')} an earlier row of another group in every "
-            "input and the target. If such rows are the same case, give them one group. Otherwise a "
+            "input and the target. If such rows are the same case, give them the same group. Otherwise a "
             "copy in the training set gives away the held-out row."
         )
         found.append(("repeats", text))
@@ -116,13 +116,13 @@ def equal_rows(
 
 
 def _tells_apart(inputs: Inputs, targets: Targets) -> bool:
-    """Whether some number has so many values that equal rows are not expected."""
+    """Whether some number has so many values that chance would not produce equal rows."""
     numbers = [column for column, own in zip(inputs.values.T, inputs.categories, strict=True) if own is None]
     return any(map(many_values, numbers if targets.classes else [*numbers, *targets.values.T]))
 
 
 def _contradictions(earliest: np.ndarray, targets: Targets, label: str, timed: bool) -> list[tuple[str, str]]:
-    """The variance of the target between rows of equal inputs (and equal times), which no function of them has."""
+    """The target's variance between rows of equal inputs and times, which no function of these can explain."""
     _, inverse, sizes = np.unique(earliest, return_inverse=True, return_counts=True)
     means = np.stack([np.bincount(inverse, column) / sizes for column in targets.y.T], axis=1)
     inside = ((targets.y - means[inverse]) ** 2).sum(axis=1)

@@ -1,4 +1,4 @@
-"""A user's table becomes a `Dataset`: raw inputs and targets, an encoder for them, and what a careful reader found."""
+"""Turn a user's table into a `Dataset`: raw inputs and targets, an encoder, and findings about the table."""
 
 import dataclasses
 import functools
@@ -34,19 +34,19 @@ from ._sampling import drawn, group_codes, how_drawn
 from ._tables import Reading, Table, read_table
 
 MOST_CELLS = 10**8
-"""Rows times encoded columns that are used; of a larger table rows are drawn. It does not depend on the machine."""
+"""The largest number of rows times encoded columns, on any machine. Random rows are drawn from a larger table."""
 READ_BYTES = 4 * 2**30
-"""The largest size of a table in memory, in bytes; rows of a larger table are drawn while it is read."""
+"""The largest size of a table in memory, in bytes. Random rows of a larger table are drawn while it is read."""
 COPIES_HELD = 5
-"""Matrices of the encoded rows that a study holds at once, for the check that the machine has the memory."""
+"""The number of copies of the encoded rows that a study holds at once, used to check the memory."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Duplicates:
-    """Rows whose inputs repeat an earlier row: each makes one eigenvalue of every Gram matrix zero.
+    """Rows whose inputs repeat an earlier row. Each such row makes one eigenvalue of every Gram matrix zero.
 
     Args:
-        rows: how many rows repeat an earlier one.
+        rows: the number of rows that repeat an earlier row.
         examples: some pairs (earlier, later), as positions in the used rows, from 0; `Dataset.index` holds
             their rows in the table.
     """
@@ -57,12 +57,12 @@ class Duplicates:
 
 @dataclasses.dataclass(frozen=True)
 class Given:
-    """The columns as the user has them.
+    """The columns in the user's own form.
 
     Args:
         table: the table as it was read.
-        names: the columns that are inputs, and those that were left out because they do not vary.
-        rows: the row of `table.frame` of each used row.
+        names: the input columns, and the columns that were left out because they do not vary.
+        rows: for each used row, its row in `table.frame`.
     """
 
     table: Table
@@ -74,9 +74,9 @@ class Given:
 class Dataset:
     """Inputs and targets that a study runs on.
 
-    In each split a study fits `encoder()` to the training rows of `inputs` and centres `targets` by these rows. `x` and
-    `y` are the result if all rows are training rows. They serve for spectra and conditions of theorems, never for
-    held-out errors.
+    In each split a study fits `encoder()` to the training rows of `inputs` and centres `targets` by these rows. `x`
+    and `y` are the result if all rows are training rows. They are used for spectra and conditions of theorems, never
+    for held-out errors.
 
     Args:
         name: the bundled name or the file's name.
@@ -137,13 +137,13 @@ class Dataset:
 
     @functools.cached_property
     def x(self) -> Float64[np.ndarray, "N d"]:
-        """Inputs as encoded by all rows; every column has mean 0 and variance 1. Computed on first use."""
+        """The inputs, encoded with all rows and computed at first use. Every column has mean 0 and variance 1."""
         return self.encoded(np.arange(len(self.inputs)))
 
     def encoded(
         self, train: Int64[np.ndarray, " n"], others: Int64[np.ndarray, " m"] | None = None
     ) -> Float64[np.ndarray, "rows d"]:
-        """Training rows and other rows as models see them. All that is learned for this comes from the training rows.
+        """Encode training rows and other rows for the models. The encoding is learned from the training rows alone.
 
         >>> iris = load_dataset("iris")
         >>> iris.encoded(np.arange(100), np.arange(100, 150)).shape
@@ -164,7 +164,7 @@ class Dataset:
         return slice(1, None) if self.classes is not None and len(self.classes) == 2 else slice(None)
 
     def as_given(self, rows: Int64[np.ndarray, " m"]) -> Any:
-        """Some of the rows, with the columns as the user has them: a data frame of pandas, or of polars.
+        """Return some rows with the user's own columns, as a data frame of pandas or polars.
 
         >>> load_dataset("iris").as_given(np.array([0, 149])).shape
         (2, 4)
@@ -172,7 +172,7 @@ class Dataset:
         return self.given.table.as_given(self.given.names, self.given.rows[rows])
 
     def some(self, rows: Int64[np.ndarray, " m"]) -> "Dataset":
-        """The table with only these rows."""
+        """Return the table with only these rows."""
         part = lambda array: None if array is None else array[rows]
         given = dataclasses.replace(self.given, rows=self.given.rows[rows])
         return dataclasses.replace(
@@ -186,7 +186,7 @@ class Dataset:
         return float((self.y**2).sum(axis=1).mean())
 
     def encoder(self) -> ColumnTransformer:
-        """An unfitted scikit-learn transformer of `inputs`: imputes, encodes and standardises by the rows it is given.
+        """Return an unfitted scikit-learn transformer that imputes, encodes and standardises `inputs`.
 
         It does not use targets, so its columns do not include the mean targets of texts with many categories.
 
@@ -226,7 +226,7 @@ def load_dataset(
         drop_missing: drop rows with a missing, NaN or infinite cell instead of imputing it.
         drop_columns: columns to leave out.
         keep_columns: columns to keep as inputs although they look like identifiers, or give groups or times.
-        group: a column. Rows with the same value are never split, and are drawn together.
+        group: a column. Rows with the same value stay in one part of every split, and are drawn together.
         time: a column of dates or numbers. Training rows come before held-out rows.
         max_rows: use at most this many random rows, in whole groups if `group` is given. By default all rows are used,
             up to 100 million encoded cells.
@@ -237,10 +237,10 @@ def load_dataset(
 
     Raises:
         DataError: if the table cannot be used; the message names the columns, the counts and the remedy.
-        UnknownNameError: no such column.
-        MissingFileError: no such file or bundled set.
-        MemoryPlanError: an NPZ file exceeds the limit, or the rows exceed the memory that is free.
-        SettingError: an option is out of its bounds.
+        UnknownNameError: if there is no such column.
+        MissingFileError: if there is no such file or bundled set.
+        MemoryPlanError: if an NPZ file exceeds the limit, or the rows exceed the free memory.
+        SettingError: if an option is out of its bounds.
 
     >>> iris = load_dataset("iris")
     >>> iris.inputs.shape, iris.targets.shape, iris.task, iris.classes
@@ -303,7 +303,7 @@ def load_dataset(
 
 
 def _rare_texts(inputs: Inputs) -> list[Finding]:
-    """A note on categories of a text that have few rows."""
+    """Return a note on categories of a text that have few rows."""
     found = []
     for name, codes in zip(inputs.texts, inputs.pooled.T, strict=True):
         sizes = np.unique(codes[~np.isnan(codes)], return_counts=True)[1]
@@ -319,7 +319,7 @@ def _rare_texts(inputs: Inputs) -> list[Finding]:
 
 
 def _mean_names(texts: Sequence[str], targets: Targets) -> tuple[str, ...]:
-    """The names of the mean targets of texts with many categories."""
+    """Return the names of the mean targets of texts with many categories."""
     if targets.classes is None:
         each = [""] if targets.values.shape[1] == 1 else [f" {j}" for j in range(targets.values.shape[1])]
     else:
@@ -328,13 +328,13 @@ def _mean_names(texts: Sequence[str], targets: Targets) -> tuple[str, ...]:
 
 
 def _about(findings: Sequence[Finding], roles: Roles) -> list[Finding]:
-    """Findings about columns that are in use."""
+    """Return findings about the columns in use."""
     used = {*roles.inputs, *roles.asked, *roles.targets}
     return [own for own in findings if used & set(own.columns)]
 
 
 def _imputed(inputs: Inputs) -> list[str]:
-    """The replacement of missing cells."""
+    """Describe how missing cells are replaced."""
     missing = np.isnan(inputs.values).sum(axis=0)
     notes = []
     for texts, words in ((False, "are filled in with the median of the training rows, and get an indicator column"),
@@ -354,14 +354,14 @@ def _imputed(inputs: Inputs) -> list[str]:
 
 
 def _groups(frame: pl.DataFrame, group: str | None, notes: list[str]) -> np.ndarray | None:
-    """The group of each row, numbered from 0."""
+    """Return the group of each row, numbered from 0."""
     if group is None:
         return None
     _, codes, sizes = np.unique(frame[group].to_numpy(), return_inverse=True, return_counts=True)
     if len(sizes) < 2:
         raise DataError(
             f"--group {group!r} has a single group",
-            rule="at least two groups, because training and held-out rows are of different groups",
+            rule="at least two groups, because training and held-out rows come from different groups",
         )
     each = f"{sizes.min()} rows each" if len(set(sizes)) == 1 else f"{sizes.min()} to {sizes.max()} rows each"
     notes.append(f"{len(sizes)} groups of {group!r} with {each}: no group is split")
@@ -371,7 +371,7 @@ def _groups(frame: pl.DataFrame, group: str | None, notes: list[str]) -> np.ndar
 def _subsample(
     frame: pl.DataFrame, index: np.ndarray, max_rows: int | None, roles: Roles, seed: int, notes: list[str]
 ) -> tuple[pl.DataFrame, np.ndarray]:
-    """The used rows: all, unless fewer are requested or the encoded table would have too many cells."""
+    """Choose the used rows: all, unless fewer are requested or the encoded table would have too many cells."""
     if max_rows is not None and max_rows < FEWEST_ROWS:
         raise SettingError("--max-rows is too small", found=max_rows, rule=f"at least {FEWEST_ROWS}")
     n = frame.height

@@ -1,4 +1,4 @@
-"""Dates as people write them: with the year first or last, with the names of months, and with times of day."""
+"""Read dates as people write them: with the year first or last, names of months, and times of day."""
 
 import contextlib
 import itertools
@@ -9,7 +9,7 @@ import polars as pl
 from ._columns import stripped
 
 MARKS = r"[\s./,-]+"
-"""What separates the parts of a date; a format has a slash in its place."""
+"""The separators between the parts of a date. A format has a slash in their place."""
 _YEAR_FIRST = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T].*)?")
 _CLOCK = re.compile(r"\d{1,2}:\d\d(:\d\d)?")
 _ENDS = {
@@ -21,7 +21,7 @@ _ENDS = {
     r"/\d{1,2}:\d\d:\d\d/[AaPp][Mm]": "/%I:%M:%S/%p",
     r"/\d{1,2}:\d\d:\d\d[AaPp][Mm]": "/%I:%M:%S%p",
 }
-"""Times of day that follow a date, and their formats."""
+"""The times of day that may follow a date, and their formats."""
 _DAYS = {
     r"\d{1,2}/\d{1,2}/\d{4}": ("%d/%m/%Y", "%m/%d/%Y"),
     r"\d{1,2}/\d{1,2}/\d\d": ("%d/%m/%y", "%m/%d/%y", "%y/%m/%d"),
@@ -31,7 +31,7 @@ _DAYS = {
     r"[A-Za-z]{4,9}/\d{1,2}/\d{4}": ("%B/%d/%Y",),
     r"\d{1,2}/[A-Za-z]{3}/\d\d": ("%d/%b/%y",),
 }
-"""Days, and the formats that they may have."""
+"""The shapes of written days, and the formats that they may have."""
 
 
 def with_dates(column: pl.Series) -> pl.Series:
@@ -53,7 +53,7 @@ def with_dates(column: pl.Series) -> pl.Series:
 
 
 def format_of(column: pl.Series) -> str:
-    """The format of a column of texts that `with_dates` reads, with a slash between its parts; empty if year first."""
+    """Return the format in which `with_dates` reads a text column, with slashes; empty if the year comes first."""
     texts = stripped(column)
     first = str(texts.drop_nulls()[0])
     if _CLOCK.fullmatch(first):
@@ -64,7 +64,7 @@ def format_of(column: pl.Series) -> str:
 
 
 def as_written(form: str, first: str) -> str:
-    """The format of `format_of` with the marks of a date in the column, for `pandas.to_datetime`.
+    """Return the format of `format_of` with the separators of a date in the column, for `pandas.to_datetime`.
 
     >>> as_written("%b/%d/%Y", "Jan 5, 2024"), as_written("%m/%d/%Y/%I:%M/%p", "1/30/2024 9:15 AM")
     ('%b %d, %Y', '%m/%d/%Y %I:%M %p')
@@ -75,7 +75,7 @@ def as_written(form: str, first: str) -> str:
 
 
 def _formats(first: str) -> list[str]:
-    """The formats that a date may have, by the shape of its text."""
+    """Return the formats that a date may have, by the shape of its text."""
     plain = re.sub(MARKS, "/", first)
     shapes = [(day, time) for day in _DAYS for time in _ENDS if re.fullmatch(day + time, plain)]
     return [form + _ENDS[time] for day, time in shapes for form in _DAYS[day]]
@@ -91,12 +91,12 @@ def _dates(texts: pl.Series, form: str) -> pl.Series:
 
 
 def _whole(dates: pl.Series, texts: pl.Series) -> bool:
-    """Whether every text was read."""
+    """Whether every text was read as a date."""
     return dates.null_count() == texts.null_count()
 
 
 def _read(texts: pl.Series) -> list[pl.Series]:
-    """The different ways in which all texts are dates or times of day."""
+    """Return the different ways in which all texts can be read as dates or times of day."""
     known = texts.drop_nulls()
     first = str(known[0]) if len(known) else ""
     found = []

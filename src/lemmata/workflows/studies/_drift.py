@@ -1,4 +1,4 @@
-"""With --time: whether older rows still help, and whether the tested rows are similar to the earlier ones."""
+"""With --time: test whether older rows still help, and whether the tested rows are similar to earlier rows."""
 
 import math
 from collections.abc import Callable
@@ -17,14 +17,14 @@ from ._splits import LARGEST_SHARE_IN_TIME, before_stretches
 
 LEVEL = 0.05
 CALMER = 4.0
-"""A ratio of mean squares. If that of later rows is at least this, a warning says that earlier rows differ."""
+"""The least ratio of mean squares at which a warning says that the earlier rows differ."""
 
 
 def drift(best: Candidate, question: Question) -> list[str]:
-    """A sentence if the best model is worse with all earlier rows than with fewer, recent ones.
+    """Return a sentence if the best model is worse with all earlier rows than with fewer, recent rows.
 
     Every size is tested on the same later stretches, and uses the rows directly before each stretch. So more rows are
-    older rows. The size with the least mean loss is compared with the largest by a paired t-test over stretches.
+    older rows. The size with the least mean loss is compared with the largest size by a paired t-test over stretches.
     """
     losses = best.losses
     # If the model could not be fitted before every stretch at some size, this size is not compared.
@@ -51,7 +51,7 @@ def drift(best: Candidate, question: Question) -> list[str]:
 
 
 def ahead(dataset: Dataset) -> list[str]:
-    """With an order: how far ahead every error looks."""
+    """With an order: say how far ahead every error looks."""
     if dataset.order is None:
         return []
     rows = before_stretches(len(dataset.targets))[1]
@@ -62,10 +62,10 @@ def ahead(dataset: Dataset) -> list[str]:
 
 
 def calmer(dataset: Dataset, question: Question) -> list[str]:
-    """With an order, of numbers: a sentence if the last value was a far worse forecast before the tested stretches.
+    """With an order, for numbers: warn if the last value was a far worse forecast before the tested stretches.
 
     The last value is repeated over stretches of one length, before the first tested row and from there on. No model is
-    tested before, so that what happened there is in no interval.
+    tested on the rows before, so no interval covers what happened there.
     """
     if dataset.order is None or dataset.groups is not None or dataset.classes is not None:
         return []

@@ -1,4 +1,4 @@
-"""The shared part of the models of a study: the encoding of a split, which is the same for each model."""
+"""The encoding of a split, which all models of a study share."""
 
 import threading
 
@@ -8,13 +8,13 @@ from jaxtyping import Float64
 from ._data import Dataset
 
 KEPT_BYTES = 2**26
-"""Encodings are cached up to 64 MiB in all; those of large tables cost little compared with the fits."""
+"""Encodings are cached up to 64 MiB in all. Encoding a large table costs little compared with the fits."""
 
 
 class Encoded:
     """`Dataset.encoded` with a cache.
 
-    Its arrays are read-only, since other callers get them, too.
+    The arrays are read-only, because other callers get them, too.
 
     Args:
         dataset: the table.
@@ -26,7 +26,7 @@ class Encoded:
         self.size = 0
 
     def __call__(self, train: np.ndarray, others: np.ndarray) -> Float64[np.ndarray, "rows d"]:
-        """Training rows and others, encoded by the training rows."""
+        """Encode training rows and other rows by the training rows."""
         key = train.tobytes(), others.tobytes()
         with self.lock:
             known = self.kept.get(key)

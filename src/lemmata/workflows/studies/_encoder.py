@@ -1,4 +1,4 @@
-"""The transformer from raw inputs to the encoded matrix that kernels use. It is fitted on the rows of one split."""
+"""The transformer from raw inputs to the encoded matrix of the models. It is fitted on the rows of one split."""
 
 from typing import Any
 
@@ -15,13 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from ._calendar import Calendar, CalendarParts
 
 FARTHEST = 10.0
-"""A held-out entry is clipped to this many standard deviations, or to twice the farthest training entry.
+"""A held-out entry is clipped to this many standard deviations or, if larger, twice the farthest training entry.
 
 Otherwise one pixel that hardly varies among the training rows could outweigh all others.
 """
 
 FOLDS = 5
-"""Parts of the training rows; each part gets its target means from the others."""
+"""The number of parts of the training rows. Each part gets its target means from the other parts."""
 
 Categories = tuple[tuple[str, ...] | None, ...]
 Calendars = tuple[Calendar | None, ...]
@@ -30,7 +30,7 @@ Calendars = tuple[Calendar | None, ...]
 class Standardise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Scale each column to mean 0 and variance 1 over the rows it is fitted on.
 
-    A column that is constant there becomes 0.
+    A column that is constant on these rows becomes 0.
 
     z = (x - mean) / std. scikit-learn's StandardScaler divides a constant column by 1, so a held-out row that differs
     keeps its raw units. It also squares the entries, which overflows at 1e200 and underflows at 1e-200. Here the
@@ -43,7 +43,7 @@ class Standardise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """
 
     def fit(self, X, y=None):
-        """Learn largest entry, mean and standard deviation of each column of X, of shape (n, d)."""
+        """Learn the largest entry, mean and standard deviation of each column of X, which has shape (n, d)."""
         x = np.asarray(X, dtype=np.float64)
         self.largest_ = np.maximum(np.abs(x).max(axis=0), np.finfo(float).tiny)
         scaled = x / self.largest_
@@ -55,7 +55,7 @@ class Standardise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X):
-        """The standardised columns, within ten standard deviations or twice the largest training entry."""
+        """Return the standardised columns, clipped to ten standard deviations or twice the largest training entry."""
         check_is_fitted(self)
         with np.errstate(over="ignore"):
             z = (np.asarray(X, dtype=np.float64) / self.largest_ - self.mean_) / self.std_
@@ -63,13 +63,14 @@ class Standardise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 def encoder(inputs: Float64[np.ndarray, "N p"], categories: Categories, calendars: Calendars = ()) -> ColumnTransformer:
-    """An unfitted transformer of raw inputs, whose number of encoded columns is the same in every split of their rows.
+    """Return an unfitted transformer of raw inputs that gives equally many encoded columns in every split.
 
-    Numbers: missing cells become the median of the training rows, then numbers are standardised. A column that has
-    missing cells anywhere in the table also gets an indicator of them. Categories: one-hot columns over the vocabulary
-    of the whole table, then standardised. A missing cell is a category of its own. Dates: numbers, and the parts of
-    `calendars`, standardised. Plain scikit-learn does this. skrub's TableVectorizer chooses the encoding from the rows
-    that it is fitted on, so the width would change from split to split. It would also be one more dependency.
+    Numbers: missing cells become the median of the training rows, and then the numbers are standardised. A column that
+    has missing cells anywhere in the table also gets an indicator column of missing cells. Categories: they become
+    one-hot columns over the vocabulary of the whole table, which are then standardised. A missing cell is a category
+    of its own. Dates: they become numbers and the parts of `calendars`, which are standardised. Plain scikit-learn
+    does this. skrub's TableVectorizer chooses the encoding from the rows that it is fitted on, so the width would
+    change from split to split. It would also be one more dependency.
 
     >>> inputs = np.array([[0.0, 1.5], [1.0, np.nan], [np.nan, 2.5], [0.0, 3.5]])
     >>> encode = encoder(inputs, (("blue", "red"), None))
@@ -95,7 +96,7 @@ def encoder(inputs: Float64[np.ndarray, "N p"], categories: Categories, calendar
 def encoded_names(
     inputs: Float64[np.ndarray, "N p"], categories: Categories, names: tuple[str, ...], calendars: Calendars = ()
 ) -> tuple[str, ...]:
-    """The name of each encoded column, in the order of `encoder`: numbers, indicators, categories, parts of dates."""
+    """Return the names of encoded columns in the order of `encoder`: numbers, indicators, categories, date parts."""
     whole, gaps, texts = _kinds(inputs, categories)
     encoded = [names[j] for j in whole + gaps] + [f"{names[j]} is missing" for j in gaps]
     for j in texts:
@@ -112,7 +113,7 @@ def target_means(
     targets: Float64[np.ndarray, "n k"],
     groups: np.ndarray | None = None,
 ) -> Float64[np.ndarray, "rows means"]:
-    """For each text and output the mean target of the rows that have the row's text, standardised.
+    """Return, for each text column and output, the standardised mean target of the rows with the same text.
 
     scikit-learn's TargetEncoder draws the means of texts with few rows to the overall mean, by empirical Bayes. A
     training row gets its means from the other four fifths of the training rows, so no model can read a row's own target
@@ -121,7 +122,7 @@ def target_means(
     Args:
         codes: codes of the texts of the training rows, NaN if missing.
         others: codes of the other rows.
-        targets: of the training rows; of two columns for classes, the first has no more information than the second.
+        targets: the targets of the training rows. For two classes, one of the two columns is enough.
         groups: the group of each training row, or None; no group is split.
 
     >>> codes, y = np.repeat([[0.0], [1.0]], 50, axis=0), np.repeat([[2.0], [4.0]], 50, axis=0)
@@ -143,7 +144,7 @@ def target_means(
 
 
 def _kinds(inputs: np.ndarray, categories: Categories) -> tuple[list[int], list[int], list[int]]:
-    """Columns that are numbers without missing cells, numbers with some, and categories."""
+    """Find the columns of numbers without missing cells, of numbers with missing cells, and of categories."""
     missing = np.flatnonzero(np.isnan(inputs).any(axis=0)).tolist()
     numbers = [j for j, names in enumerate(categories) if names is None]
     return (

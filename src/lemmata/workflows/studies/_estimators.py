@@ -1,4 +1,4 @@
-"""The outputs of a scikit-learn estimator that is fitted to some rows, for other rows."""
+"""Fit a scikit-learn estimator to some rows, and compute its outputs for other rows."""
 
 import dataclasses
 from collections.abc import Callable
@@ -15,8 +15,8 @@ class Fit:
     """A model's outputs for held-out rows.
 
     Args:
-        outputs: predictions (m, k): numbers in the target's units, or one score for each class.
-        chances: probabilities of the classes (m, k); None in regression.
+        outputs: the predictions (m, k), which are numbers in the target's units, or one score for each class.
+        chances: the probabilities of the classes (m, k); None in regression.
         learns: False for a kernel whose best ridge is the largest one, because it then predicts the mean.
         certain: whether the model only gives classes, so that its probabilities are 0 and 1.
     """
@@ -27,7 +27,7 @@ class Fit:
     certain: bool = False
 
     def some(self, rows: slice) -> "Fit":
-        """The outputs for some of the rows."""
+        """Return the outputs for some of the rows."""
         chances = None if self.chances is None else self.chances[rows]
         return dataclasses.replace(self, outputs=self.outputs[rows], chances=chances)
 
@@ -36,7 +36,7 @@ Fitted = Callable[[np.ndarray, np.ndarray, str, Groups], Fit]
 
 
 def fit_estimator(make: Callable[[], Any], x: Any, y: np.ndarray, task: str) -> Fit:
-    """The outputs for the other rows of a scikit-learn estimator that is fitted to the first rows."""
+    """Fit a scikit-learn estimator to the first rows, and return its outputs for the other rows."""
     n, classes = len(y), y.shape[1]
     if task == "regression":
         columns = [make().fit(x[:n], column).predict(x[n:]) for column in y.T]
@@ -57,7 +57,7 @@ def fit_estimator(make: Callable[[], Any], x: Any, y: np.ndarray, task: str) -> 
 
 
 def _scores(estimator: Any, x: np.ndarray, classes: int) -> Float[np.ndarray, "m k"]:
-    """The scores for each class of an estimator without probabilities; classes that it has not seen come last."""
+    """Return an estimator's scores for each class, without probabilities. Unseen classes come last."""
     found = np.asarray(estimator.decision_function(x), float)
     seen = np.asarray(estimator.classes_, int)
     scores = np.stack([-found, found], axis=1) if found.ndim == 1 else found

@@ -1,6 +1,6 @@
 """The model that a study recommends, fitted to all rows.
 
-It takes the user's columns and predicts in the target's units.
+The model takes the user's columns and predicts in the target's units.
 """
 
 import dataclasses
@@ -54,11 +54,11 @@ class FinalModel:
 
 
 def named_model(record: StudyRecord, name: str | None = None) -> str:
-    """The name of the model to fit: the recommended model, or another model of the study.
+    """Return the name of the model to fit: the recommended model, or another model of the study.
 
     Raises:
-        SettingError: the study recommends no model, or one that does not use the columns.
-        UnknownNameError: the study has no model of that name.
+        SettingError: if the study recommends no model, or the model to fit does not use the columns.
+        UnknownNameError: if the study has no model with this name.
     """
     known = [model.name for model in record.models]
     if name is not None and name not in known:
@@ -76,8 +76,8 @@ def named_model(record: StudyRecord, name: str | None = None) -> str:
         )
     if chosen in NAIVE:
         title = next(model.title for model in record.models if model.name == chosen)
-        raise SettingError(f"the study names the {title}, which does not use the columns",
-                           rule="it repeats the target's own past", remedy=remedy)  # fmt: skip
+        raise SettingError(f"the chosen model is the {title}, which does not use the columns",
+                           rule="this model only repeats the target's own past", remedy=remedy)  # fmt: skip
     return chosen
 
 
@@ -91,10 +91,11 @@ def final_model(
         dataset: the table that was read from it.
         options: the options of the study.
         name: the name of the model.
-        formula: the formula of the model in the study; it distinguishes the user's own model from others of its name.
+        formula: the formula of the model in the study. It distinguishes the user's own model from others with its
+            name.
 
     Raises:
-        MemoryPlanError: a kernel's features of all rows do not fit into memory.
+        MemoryPlanError: if a kernel's features of all rows do not fit into memory.
     """
     raw = raw_table(data, dataset)
     kinds = kinds_of(raw, dataset, options.na, options.decimal)
@@ -118,7 +119,7 @@ def final_model(
 
 
 class _Fit:
-    """The fit of one model: settings are chosen on the rows in random order, and all rows are fitted in theirs."""
+    """The fit of one model. Settings are chosen on rows in random order; the final fit keeps the rows' own order."""
 
     def __init__(self, raw: Raw, kinds: Kinds, dataset: Dataset, name: str, options: StudyOptions, own: Model | None):
         seed, self.group = options.seed, options.group
@@ -169,7 +170,7 @@ class _Fit:
         return self.raw.inputs(self.dataset.raw_features, self.dataset.given.rows[rows])
 
     def encoder(self, rows: np.ndarray | None = None) -> list[tuple[str, Any]]:
-        """The first steps; with groups, their target means are learned from other groups."""
+        """Return the first steps. With groups, their target means are learned from other groups."""
         rows = self.rows if rows is None else rows
         columns = encoder_of(self.kinds, self.raw, self.name not in UNSCALED, numbers=self.dataset.classes is None)
         if self.group is not None and self.kinds.many:
@@ -185,7 +186,7 @@ class _Fit:
         return [("table", PlainTable(**self.kinds.plain)), ("columns", columns)]
 
     def steps(self, targets: np.ndarray, y: np.ndarray) -> list[Any]:
-        """The last steps, whose settings are chosen."""
+        """Return the last steps, with chosen settings."""
         from sklearn.pipeline import Pipeline
 
         if self.own is not None:
@@ -207,7 +208,7 @@ class _Fit:
 
 
 def _labels(raw: Raw, dataset: Dataset) -> np.ndarray:
-    """The classes in the order of the study, as written in the table."""
+    """Return the classes in the order of the study, as written in the table."""
     if dataset.classes is None:
         return np.empty(0)
     cells = raw.cells[dataset.target]

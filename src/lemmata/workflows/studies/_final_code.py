@@ -1,4 +1,4 @@
-"""The program that makes a fitted model again without lemmata, from the same file."""
+"""Write a program that makes a fitted model again from the same file, without lemmata."""
 
 import inspect
 import re
@@ -35,19 +35,19 @@ _PLACES = {
     "Nystroem": "sklearn.kernel_approximation", "Matern": "sklearn.gaussian_process.kernels",
     "NetworkKernel": "lemmata.estimators",
 }  # fmt: skip
-"""Where each name is imported from."""
+"""The module from which each name is imported."""
 
 
 def program(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions, model: Any, texts: bool) -> str:
-    """The program, of about ten lines if the table is plain; only lemmata has the kernels of networks.
+    """Return the program: about ten lines for a plain table. Only the kernels of networks need lemmata.
 
     Args:
-        raw: the table as the user has it.
-        kinds: of its columns.
+        raw: the table in the user's own form.
+        kinds: the kinds of its columns.
         dataset: the dataset of the study.
-        options: of the study.
+        options: the options of the study.
         model: the fitted model.
-        texts: whether it predicts texts.
+        texts: whether the model predicts texts.
     """
     several = [own for own in getattr(model, "estimators_", []) if hasattr(own, "steps")]
     pipelines = several if several and not hasattr(model, "steps") else [model]
@@ -87,7 +87,7 @@ def _imports(text: str) -> list[str]:
 
 
 def _read(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions) -> list[str]:
-    """Lines that read the table."""
+    """Write the lines that read the table."""
     how, own = raw.reading
     if how == "bundled":
         lines = [f"bunch = load_{raw.source}(as_frame=True)", "table = bunch.data"]
@@ -118,7 +118,7 @@ def _read(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions) -> li
 
 
 def _has_thousands(raw: Raw, dataset: Dataset) -> bool:
-    """Whether numbers have points between thousands, and no text has points for another reason, as dates have."""
+    """Whether numbers have points between thousands, and texts have no points for other reasons, as in dates."""
     texts = [raw.cells[name] for name in [*dataset.raw_features, dataset.target] if name in raw.cells.columns]
     texts = [cells.drop_nulls() for cells in texts if cells.dtype == pl.String]
     numbers = r"^\s*[+-]?\d{1,3}(\.\d{3})+(,\d*)?\s*$"
@@ -129,7 +129,7 @@ def _has_thousands(raw: Raw, dataset: Dataset) -> bool:
 
 
 def _plain(raw: Raw, kinds: Kinds, dataset: Dataset, mark: str) -> list[str]:
-    """Lines that make numbers of texts and dates."""
+    """Write the lines that convert texts and dates to numbers."""
     plain = kinds.plain or {}
     lines: list[str] = []
     words = [name for name, reason in kinds.why.items() if reason == "numbers among texts"]
@@ -184,7 +184,7 @@ def _date(name: str, parts: list[str], form: str | None, cells: pl.Series) -> li
 
 
 def _rows(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions) -> list[str]:
-    """Lines that leave rows out."""
+    """Write the lines that leave rows out."""
     rows = dataset.given.rows
     if raw.positional or len(rows) == raw.cells.height:
         return []
@@ -206,7 +206,7 @@ def _rows(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions) -> li
 
 
 def _assigned(name: str, items: Any) -> str:
-    """A list of names over as many lines as needed."""
+    """Write a list of names over as many lines as needed."""
     line = f"{name} = {list(items)!r}"
     if len(line) <= _WIDTH:
         return line
@@ -220,9 +220,9 @@ def _assigned(name: str, items: Any) -> str:
 
 
 def _written(value: Any) -> str:
-    """The source text of an estimator, with the settings that are not scikit-learn's defaults.
+    """Write the source text of an estimator, with the settings that differ from scikit-learn's defaults.
 
-    Kernels round theirs when printed.
+    `repr` is not used for kernels, because it rounds their settings.
     """
     if getattr(value, "__name__", None) is not None:  # a function
         return f"{value.__module__.partition('.')[0]}.{value.__name__}"
@@ -235,7 +235,7 @@ def _written(value: Any) -> str:
 
 
 def _is_for_polars(step: Any) -> bool:
-    """Whether a step fills what only polars' frames have in place of a missing text."""
+    """Whether a step fills the value that only polars frames have in place of a missing text."""
     return hasattr(step, "missing_values") and step.missing_values is None
 
 

@@ -1,4 +1,4 @@
-"""The columns as the user's own reader gives them, and the encoder of scikit-learn that takes them by name."""
+"""The columns as the user's own reader gives them, and the scikit-learn encoder that takes them by name."""
 
 import dataclasses
 import os
@@ -29,22 +29,22 @@ PANDAS_MISSING = (
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
     "NULL", "NaN", "None", "n/a", "nan", "null",
 )  # fmt: skip
-"""Texts that `pandas.read_csv` reads as missing by default."""
+"""The texts that `pandas.read_csv` reads as missing by default."""
 _FOLDS_ARE_TAKEN = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
-"""Whether scikit-learn's TargetEncoder takes other folds than its own."""
+"""Whether scikit-learn's TargetEncoder accepts folds from the caller."""
 FILLED = "missing"
 """The category of a missing text."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Raw:
-    """A table as its user has it.
+    """A table in the user's own form.
 
     Args:
-        frame: the data frame, or an array whose columns are taken by their places.
-        cells: its cells for a look, in the order of its columns, by the names that the study has.
-        reading: how the code reads it, as a function and its arguments.
-        named: whether its columns have texts for names, as the study calls them.
+        frame: the data frame, or an array whose columns are taken by their positions.
+        cells: the cells of the table, for inspection, in the order of its columns and with the study's names.
+        reading: how the program reads the table, as a function and its arguments.
+        named: whether the columns have the study's names, as texts.
         source: the path or the bundled name; None for data in memory.
         sparse: whether the user's array is a sparse matrix.
     """
@@ -58,11 +58,11 @@ class Raw:
 
     @property
     def positional(self) -> bool:
-        """Whether columns are taken by their places."""
+        """Whether columns are taken by their positions."""
         return isinstance(self.frame, np.ndarray)
 
     def inputs(self, names: Sequence[str], rows: np.ndarray) -> Any:
-        """The given rows; for a data frame, only these columns."""
+        """Return the given rows; for a data frame, only these columns."""
         if self.positional:
             return self.frame[rows]
         if isinstance(self.frame, pl.DataFrame):
@@ -71,12 +71,12 @@ class Raw:
         return self.frame.iloc[rows, places]
 
     def own(self, names: Sequence[str]) -> list[Any]:
-        """The names of these columns in the frame."""
+        """Return the names of these columns in the frame."""
         return [list(self.frame.columns)[self.cells.columns.index(name)] for name in names]
 
 
 def raw_table(data: object, dataset: Dataset) -> Raw:
-    """The table as `pandas.read_csv` or the like reads the file, or the data frame or arrays of the user.
+    """Return the table as `pandas.read_csv` or a similar function reads it, or the user's data frame or arrays.
 
     Args:
         data: the input of the study.
@@ -139,7 +139,7 @@ def _of_file(path: Path, dataset: Dataset) -> Raw:
 
 
 def _how_json(source: Source) -> dict[str, Any]:
-    """The arguments that `pandas.read_json` needs."""
+    """Return the arguments that `pandas.read_json` needs."""
     text = in_utf8(source, READ_BYTES)
     if not is_one_object(text):
         return {"lines": True} if text.head().lstrip(b" \t\r\n\xef\xbb\xbf")[:1] == b"{" else {}
@@ -155,7 +155,7 @@ def _first_line(head: bytes, skipped: int, separator: str) -> list[str]:
 
 
 def _encoding(notes: Sequence[str]) -> str:
-    """The encoding that `in_utf8` has found, from its message."""
+    """Return the encoding that `in_utf8` found, from its message."""
     found = {"Windows-1252": "cp1252", "Latin-1": "latin-1", "UTF-16": "utf-16", "UTF-32": "utf-32"}
     return next((code for words, code in found.items() if any(note.endswith(words) for note in notes)), "")
 
@@ -165,14 +165,14 @@ class Kinds:
     """The kinds of the columns, by their names in the study.
 
     Args:
-        numbers: numbers; parts of dates are among them.
-        spikes: numbers of which some lie more than ten standard deviations from their mean.
-        texts: texts of up to 20 categories.
-        many: texts of more.
+        numbers: columns of numbers, including parts of dates.
+        spikes: columns with numbers more than ten standard deviations from their mean.
+        texts: columns of texts with up to 20 categories.
+        many: columns of texts with more categories.
         plain: the settings of `lemmata.estimators.PlainTable`, if scikit-learn cannot read some column; else None.
-        why: for each column that needs it, the reason.
-        gaps: whether some text is missing.
-        rows: of the table.
+        why: for each column that scikit-learn cannot read, the reason.
+        gaps: whether some texts are missing.
+        rows: the number of rows of the table.
     """
 
     numbers: list[str]
@@ -186,13 +186,13 @@ class Kinds:
 
 
 def kinds_of(raw: Raw, dataset: Dataset, missing: Sequence[str], decimal: str | None) -> Kinds:
-    """The kinds of the columns of a table, and which of them scikit-learn cannot read directly.
+    """Find the kinds of the columns of a table, and the columns that scikit-learn cannot read directly.
 
     Args:
         raw: the table.
         dataset: the dataset of the study.
-        missing: texts that the user has named for missing cells.
-        decimal: the mark before decimals that the user has named.
+        missing: the texts that the user has named for missing cells.
+        decimal: the decimal mark that the user has named.
     """
     found = Kinds([], [], [], [], None, {}, False, len(dataset.targets))
     dates: dict[str, list[str]] = {}
@@ -241,26 +241,26 @@ def kinds_of(raw: Raw, dataset: Dataset, missing: Sequence[str], decimal: str | 
 
 
 def mark_of(cells: pl.DataFrame, decimal: str | None) -> str:
-    """The mark before decimals."""
+    """Return the decimal mark."""
     return decimal or decimal_mark(stripped(column) for column in cells if column.dtype == pl.String) or "."
 
 
 def _is_number(name: str, dataset: Dataset, place: int) -> bool:
-    """Whether a column with one category is a number that never varies where it is present."""
+    """Whether a column with one category is a number that does not vary in the rows where it is present."""
     own = dataset.categories[place]
     cells = dataset.given.table.frame[name]
     return own is not None and len(own) == 1 and cells.dtype != pl.String
 
 
 def _truth(cells: pl.Series) -> bool:
-    """Whether a text is true or false, which pandas reads as such and polars may not."""
+    """Whether a text is true or false, which pandas reads as a boolean and polars may not."""
     if cells.dtype != pl.String:
         return False
     return set(stripped(cells).drop_nulls().str.to_lowercase().unique().to_list()) <= {"true", "false"}
 
 
 def _reason(cells: pl.Series, missing: Sequence[str]) -> str:
-    """The reason why scikit-learn cannot read numbers as written; empty if it can."""
+    """Return why scikit-learn cannot read numbers as written; empty if it can."""
     if _truth(cells):
         return "true and false as texts"
     if cells.dtype == pl.String or cells.dtype in (pl.Categorical, pl.Enum):
@@ -281,14 +281,14 @@ def _number(text: str) -> float | None:
 
 
 def encoder_of(kinds: Kinds, raw: Raw, scaled: bool, means: bool = True, numbers: bool = False) -> ColumnTransformer:
-    """The encoder of a pipeline, not fitted: each group of columns by their names, or places in an array.
+    """Return the unfitted encoder of a pipeline, which takes columns by their names, or by positions in an array.
 
     Args:
-        kinds: of the columns.
+        kinds: the kinds of the columns.
         raw: the table.
         scaled: whether columns are standardised.
         means: whether the mean target of each category is used for texts with many categories.
-        numbers: whether the target is numbers, and not classes.
+        numbers: whether the target is numbers instead of classes.
     """
     scale = [StandardScaler()] if scaled else []
     median = lambda: SimpleImputer(strategy="median", add_indicator=True)
@@ -313,21 +313,21 @@ def encoder_of(kinds: Kinds, raw: Raw, scaled: bool, means: bool = True, numbers
 
 
 def date_columns(name: str, parts: Sequence[str]) -> list[str]:
-    """The columns that are made from a date."""
+    """Return the names of the columns that are made from a date."""
     from lemmata.estimators import PlainTable
 
     return [str(own) for own in PlainTable([name], dates={name: list(parts)}).get_feature_names_out()[1:]]
 
 
 def group_folds(groups: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]] | None:
-    """The folds of `target_means` for rows of these groups; None if there are fewer groups than folds."""
+    """Return the folds of `target_means` for rows of these groups. None if there are fewer groups than folds."""
     if len(np.unique(groups)) < FOLDS:
         return None
     return list(GroupKFold(FOLDS).split(groups, groups=groups))
 
 
 def set_folds(columns: ColumnTransformer, folds: list[tuple[np.ndarray, np.ndarray]] | None) -> None:
-    """Give the target encoder of columns these folds, or its own for None. Before scikit-learn 1.9 it takes none."""
+    """Set the folds of the target encoder; None keeps its own folds. Before scikit-learn 1.9, it takes no folds."""
     if not _FOLDS_ARE_TAKEN:
         return
     for name, steps, *_ in [*columns.transformers, *getattr(columns, "transformers_", [])]:
@@ -337,9 +337,9 @@ def set_folds(columns: ColumnTransformer, folds: list[tuple[np.ndarray, np.ndarr
 
 
 def _target_encoder(numbers: bool) -> TargetEncoder:
-    """Mean targets of categories. A training row gets the means of the other four fifths of the rows, in a fixed split.
+    """Encode categories by mean targets. A training row gets the means of the other four fifths, in a fixed split.
 
-    The encoder is told that the target is numbers, because scikit-learn takes whole numbers for classes, and gives each
+    The encoder treats the target as numbers, because scikit-learn takes whole numbers for classes and gives each class
     a column.
     """
     if not _FOLDS_ARE_TAKEN:

@@ -1,4 +1,4 @@
-"""The last steps of a pipeline that is fitted to all rows: an estimator of scikit-learn with the settings chosen."""
+"""The last steps of a pipeline that is fitted to all rows: a scikit-learn estimator with chosen settings."""
 
 import functools
 import math
@@ -29,7 +29,7 @@ from ._usual import (
 from ._validation import Groups
 
 UNSCALED = ("boosting", "forest")
-"""Models that do not depend on the scale of a column."""
+"""The models that do not depend on the scale of a column."""
 _AMONG: dict[str, Callable[[np.ndarray, np.ndarray, str, Groups], Makers]] = {
     "logistic": logistics,
     "poisson": functools.partial(counting, "poisson"),
@@ -41,12 +41,12 @@ _AMONG: dict[str, Callable[[np.ndarray, np.ndarray, str, Groups], Makers]] = {
 def usual_estimator(
     name: str, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], task: str, groups: Groups = None
 ) -> Any:
-    """An unfitted estimator whose settings are chosen on these rows as in a split of the study.
+    """Return an unfitted estimator whose settings are chosen on these rows, as in a split of the study.
 
     Args:
-        name: of one of the usual models.
-        x: encoded rows, in random order.
-        y: one column of numbers, or one-hot columns of the classes.
+        name: the name of one of the usual models.
+        x: the encoded rows, in random order.
+        y: one column of numbers, or the classes as one-hot columns.
         task: "regression" or "classification".
         groups: the group of each row, or None.
     """
@@ -72,15 +72,15 @@ def usual_estimator(
 def kernel_steps(
     name: str, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], task: str, groups: Groups = None
 ) -> list[Any]:
-    """A kernel machine as features and ridge regression on them. The width and the ridge are chosen on these rows.
+    """Return a kernel machine as features and ridge regression on them. Width and ridge are chosen on these rows.
 
-    With as many centres as rows, the features are K(x, X) K(X, X)^(-1/2). Their ridge regression with an intercept is
-    kernel ridge regression with an intercept. scikit-learn's KernelRidge has no intercept.
+    With as many centres as rows, the features are K(x, X) K(X, X)^(-1/2). Ridge regression with an intercept on these
+    features is kernel ridge regression with an intercept. scikit-learn's KernelRidge has no intercept.
 
     Args:
-        name: of a kernel.
-        x: encoded rows, in random order.
-        y: columns of numbers, or one-hot columns of the classes.
+        name: the name of a kernel.
+        x: the encoded rows, in random order.
+        y: columns of numbers, or the classes as one-hot columns.
         task: "regression" or "classification".
         groups: the group of each row, or None. With groups, the chosen width and ridge have the smallest error on
             groups that are left out, because rows of one group have information about each other.
@@ -104,7 +104,7 @@ def kernel_steps(
 
 
 def _between(estimator: Any, low: np.ndarray, high: np.ndarray) -> Any:
-    """An estimator whose predictions are clipped to two values of each target, as in the study."""
+    """Return an estimator whose predictions are clipped between two values of each target, as in the study."""
     from sklearn.compose import TransformedTargetRegressor
     from sklearn.preprocessing import FunctionTransformer
 
@@ -123,7 +123,7 @@ def _ridge(kernel: AbstractKernel, x: np.ndarray, y: np.ndarray, groups: Groups)
 
 
 def _kernel_settings(name: str, kernel: AbstractKernel, x: np.ndarray) -> dict[str, Any]:
-    """The kernel for `Nystroem`: scikit-learn's, or that of a network."""
+    """Return the kernel for `Nystroem`: a kernel of scikit-learn, or the kernel of a network."""
     from sklearn.gaussian_process.kernels import Matern
 
     d = x.shape[1]
@@ -155,7 +155,7 @@ def _machine(x: np.ndarray, y: np.ndarray, task: str, groups: Groups) -> Any:
 
 
 def _penalised(name: str, x: np.ndarray, y: np.ndarray, groups: Groups) -> Any:
-    """A lasso or an elastic net with the penalties that cross-validation on these rows chooses."""
+    """Return a lasso or an elastic net with penalties that cross-validation on these rows chooses."""
     from sklearn.linear_model import ElasticNet, Lasso
 
     (make,) = lassos((1.0,) if name == "lasso" else RATIOS, x, y, "regression", groups)
@@ -166,6 +166,6 @@ def _penalised(name: str, x: np.ndarray, y: np.ndarray, groups: Groups) -> Any:
 
 
 def _with_plain_numbers(estimator: Any) -> Any:
-    """Settings as Python's own numbers, which are written as one reads them."""
+    """Convert settings to Python's own numbers, which are printed in a readable form."""
     plain = {name: value.item() for name, value in estimator.get_params().items() if isinstance(value, np.generic)}
     return estimator.set_params(**plain)

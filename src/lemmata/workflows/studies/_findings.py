@@ -1,4 +1,4 @@
-"""The questions of a careful reader of a table: identifiers, leakage, repeats, groups, times, codes, tails."""
+"""Check a table for problems: identifiers, leakage, repeats, groups, times, codes and heavy tails."""
 
 import dataclasses
 import math
@@ -17,17 +17,17 @@ from ._copies import equal_rows, first_equal
 from ._hints import numeric_hint, spread
 
 CHANCE = 1e-9
-"""If shuffled rows of one column show a result more rarely than this, it is not a coincidence."""
+"""A result is not a coincidence if shuffled rows of a column show it more rarely than this."""
 SAME = 0.999
-"""The share of the target's variance that a column must explain alone to be called a function of it."""
+"""The share of the target's variance that a column must explain alone to count as a function of the target."""
 MONOTONE = 0.75
-"""Share of the steps in one direction above which ranks are compared."""
+"""The share of steps in one direction above which ranks are compared."""
 SENTENCE = 5
-"""Texts of at least this many words in the median are free text, shorter ones that never repeat are labels."""
+"""Texts with at least this median number of words are free text. Shorter texts that never repeat are labels."""
 COUNTS = 5
-"""A target of at least so many different whole numbers may be counts or grades, not names of classes."""
+"""A target with at least this many different whole numbers may be counts or grades, not names of classes."""
 HEAVY_SHARE, HEAVY_KURTOSIS = 0.3, 10.0
-"""Shares of variance in the largest 1 % of rows, and excess kurtosis: a normal target has 8 % and 0."""
+"""The share of variance in the largest 1 % of rows, and the excess kurtosis. A normal target has 8 % and 0."""
 
 IDENTIFIERS = re.compile("id|ids|identifier|uuid|guid|index|idx|key|rows?|rownames?|rownum|serial|unnamed")
 GROUPS = re.compile(
@@ -36,12 +36,12 @@ GROUPS = re.compile(
 )
 CODES = re.compile("id|codes?|zip|zipcode|postcode|postal|sic|naics|fips|icd|isbn")
 KINDS = re.compile("category|cat|kind|type")
-"""Words for codes of few values, each of which many rows have."""
+"""Words in the names of codes with few values, each of which many rows have."""
 TIMES = re.compile("dates?|time|timestamp|datetime|year|yr|month|quarter|week|day|hour")
 
 
 def identifiers(frame: pl.DataFrame) -> dict[str, list[str]]:
-    """Columns that only distinguish rows, by the reason why they look so."""
+    """Return the columns that only distinguish rows, each with the reason."""
     found: dict[str, list[str]] = {}
     for column in frame:
         if column.null_count() == 0 and column.n_unique() == column.len():
@@ -69,14 +69,14 @@ def _integer_identifier(column: pl.Series) -> str | None:
 def examine_columns(
     frame: pl.DataFrame, dated: list[str], group: str | None, time: str | None, encoded: tuple[str, ...]
 ) -> list[Finding]:
-    """Groups, times and codes among the input columns of the whole table, in its order.
+    """Find groups, times and codes among the input columns of the whole table, in its order.
 
     Args:
-        frame: the input columns, numbers or texts.
-        dated: columns that were dates or times.
+        frame: the input columns, which are numbers or texts.
+        dated: the columns that were dates or times.
         group: the column of --group, or None.
         time: the column of --time, or None.
-        encoded: columns that enter as numbers.
+        encoded: the columns that enter as numbers.
     """
     findings = []
     for name, evidence in _groups(frame, dated).items() if group is None else ():
@@ -118,7 +118,7 @@ def examine_columns(
 
 
 def _groups(frame: pl.DataFrame, dated: list[str]) -> dict[str, str]:
-    """Columns whose values come in groups, and the evidence: equal sizes, adjacent rows, other columns that agree."""
+    """Return columns that may name groups, and the evidence: equal sizes, adjacent rows, agreeing columns."""
     n, found = frame.height, {}
     for column in frame:
         if column.null_count() or column.name in dated or _named(column.name, TIMES):
@@ -172,12 +172,12 @@ def examine_rows(
     group: np.ndarray | None = None,
     time: np.ndarray | None = None,
 ) -> list[Finding]:
-    """Leakage of the target, repeated and contradicting rows, and heavy tails, on the rows that are used.
+    """Find leakage of the target, repeated and contradicting rows, and heavy tails, on the used rows.
 
     Args:
         inputs: raw inputs.
         targets: the targets of the same rows.
-        earliest: for each row the first one with equal inputs.
+        earliest: for each row, the first row with equal inputs.
         label: the name of the target.
         group: a number for the group of each row, if --group gives it, and
         time: its time, if --time does.
@@ -212,19 +212,19 @@ def examine_rows(
 
 
 def _first_of_copies(earliest: np.ndarray, targets: Targets) -> np.ndarray:
-    """The rows that repeat no earlier one in inputs and targets, in their order."""
+    """Return, in order, the rows that do not repeat an earlier row in inputs and targets."""
     return np.flatnonzero(first_equal(earliest, targets.y) == np.arange(len(earliest)))
 
 
 def _together(names: list[str], reason: str) -> str:
-    """The sentence for one column, or for several."""
+    """Return the sentence for one column, or for several."""
     if len(names) == 1:
         return f"{_quoted(names)} {reason}"
     return f"Each of {_quoted(names)} {reason}"
 
 
 def _numbers(targets: Targets, label: str) -> list[Finding]:
-    """Whole numbers that were taken for classes."""
+    """Warn about whole numbers that were taken for classes."""
     labels = targets.classes or ()
     if len(labels) < COUNTS or not all(re.fullmatch(r"-?\d+", text) for text in labels):
         return []
@@ -240,7 +240,7 @@ def _numbers(targets: Targets, label: str) -> list[Finding]:
 
 
 def _gives_away(column: np.ndarray, category: bool, targets: Targets) -> str | None:
-    """How the column alone determines the target, or None."""
+    """Say how the column alone determines the target, or return None."""
     here = ~np.isnan(column)
     for j in range(1 if targets.classes else min(targets.y.shape[1], 10)):
         target = targets.values.argmax(axis=1) if targets.classes else targets.values[:, j]
@@ -282,11 +282,11 @@ def _function_of(column: np.ndarray, target: np.ndarray, category: bool, classes
 
 
 def _tells_commonest(column: np.ndarray, target: np.ndarray, classes: tuple[str, ...] | None) -> str | None:
-    """Whether a column of two values shows in every row if the target is its most frequent value.
+    """Whether a two-valued column shows, in every row, if the target has its most frequent value.
 
-    An example is who gave anything.
+    For a target of donated amounts, an example is a column that marks the donors.
 
-    A column of more values may part one class from all others by nature, as the length of a petal does.
+    A column of more values, such as the length of a petal, may separate one class from all others naturally.
     """
     values, sizes = np.unique(target, return_counts=True)
     if len(values) < 3 or len(np.unique(column)) != 2:
@@ -299,14 +299,14 @@ def _tells_commonest(column: np.ndarray, target: np.ndarray, classes: tuple[str,
 
 
 def _explained(a: np.ndarray, b: np.ndarray) -> float:
-    """The share of the variance of b that a straight line in a explains."""
+    """Return the share of the variance of b that a straight line in a explains."""
     a, b = a / np.abs(a).max(), b / np.abs(b).max()
     a, b = a - a.mean(), b - b.mean()
     return float((a @ b) ** 2 / max((a @ a) * (b @ b), np.finfo(float).tiny))
 
 
 def _determines(column: np.ndarray, target: np.ndarray, order: np.ndarray) -> bool:
-    """Whether equal values always meet equal targets, in so many repeats that it cannot be chance.
+    """Whether equal values always have equal targets, in so many repeats that this cannot be chance.
 
     `order` sorts the column.
     """
@@ -318,7 +318,7 @@ def _determines(column: np.ndarray, target: np.ndarray, order: np.ndarray) -> bo
 
 
 def _separates(column: np.ndarray, target: np.ndarray, order: np.ndarray) -> bool:
-    """Whether each class is an interval of the column, which shuffled classes would be with chance k! Π n_c! / n!."""
+    """Whether each class is an interval of the column, which k shuffled classes are with chance k! Π n_c! / n!."""
     changes = target[order][1:] != target[order][:-1]
     _, sizes = np.unique(target, return_counts=True)
     if changes.sum() != len(sizes) - 1 or (np.diff(column[order])[changes] == 0).any():
@@ -327,7 +327,7 @@ def _separates(column: np.ndarray, target: np.ndarray, order: np.ndarray) -> boo
 
 
 def _tails(targets: Targets, label: str) -> list[Finding]:
-    """Whether a few rows decide a mean over rows, so that its error is far larger than the number of rows suggests."""
+    """Whether a few rows decide the mean over rows, so its error is far larger than the number of rows suggests."""
     if targets.classes:
         return []
     squares = (targets.y**2).sum(axis=1)
@@ -364,6 +364,6 @@ def _integers(values: np.ndarray) -> bool:
 
 
 def _named(name: str, words: re.Pattern[str]) -> bool:
-    """Whether a word of the name is one of these, words being parted at signs, digits and capitals: PassengerId."""
+    """Whether a word of the name is one of these. Names are split at signs, digits and capitals: PassengerId."""
     parted = re.findall("[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", shortened(name)).lower())
     return any(words.fullmatch(word) for word in parted)

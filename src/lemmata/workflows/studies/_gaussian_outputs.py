@@ -1,4 +1,4 @@
-"""The accuracy that follows from the mean and variance of a kernel machine's outputs at rows that did not train."""
+"""Predict accuracy from the mean and variance of a kernel machine's outputs at rows that it was not trained on."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -7,9 +7,9 @@ from scipy.special import ndtr
 from lemmata.spectra import Spectrum
 
 DRAWS = 128
-"""Gaussian draws of the outputs, half of them the negatives of the other half; the same at every size."""
+"""The number of Gaussian draws of the outputs, the same at every size. Half of them are the others' negatives."""
 PROBES = 40
-"""Random vectors that estimate how the variance at a row is divided among the classes that it comes from."""
+"""The number of random vectors that estimate how the variance at a row is divided among the classes."""
 # of variance: squared error over squared bias, which diverges if the number of modes equals the number of training rows
 _LARGEST_PRICE = 20.0
 
@@ -21,27 +21,28 @@ def predicted_accuracy(
     mu: Float[np.ndarray, " s"],
     seed: int = 0,
 ) -> Float[np.ndarray, " s"]:
-    """The share of held-out rows for which the output of the right class is the largest, for n of N training rows.
+    """Predict the share of held-out rows for which the right class has the largest output, for n of N training rows.
 
     Let L = 11'/N + A (A + mu)^-1 for the centred Gram matrix A. The residual at row i of training sets without i has
 
         mean m_i = ((I - L) y)_i / (1 - L_ii),   covariance C_i = (N/n - 1) sum_{j != i} L_ij² E_j / (1 - L_ii)²
 
-    where E_j is the second moment of the residual at row j. The mean does not depend on y_i, and at n = N - 1, mu the
-    ridge, it is the residual of leave-one-out. The covariance is that of a sum over n of the other rows with weights
-    L_ij, whose errors are those of held-out rows. Let e be the mean of |m_i|² + tr C_i over rows, divided by the mean
-    of |m_i|². Assume that E_j is e times the mean of m m' in the class of j. Then the outputs y_i - residual are
-    Gaussian. For two classes, the probability that the right output is larger is Phi(mean / standard deviation) of
-    their difference. For more classes, it is the share of 128 draws.
+    where E_j is the second moment of the residual at row j. The mean does not depend on y_i. At n = N - 1, with mu
+    equal to the ridge, the mean is the leave-one-out residual. The covariance is that of a sum over n of the other
+    rows with weights L_ij, where the errors of these rows are those of held-out rows. Let e be the mean of |m_i|² + tr
+    C_i over rows, divided by the mean of |m_i|². Assume that E_j is e times the mean of m m' in the class of j. Then
+    the outputs, which are y_i minus the residual, are Gaussian. For two classes, the probability that the right output
+    is larger is Phi(mean / standard deviation) of the difference of the outputs. For more classes, it is the share of
+    128 draws.
 
-    For sums of L_ij² over a class, the sum over all classes is exact, and its division is estimated by random signs.
+    The sum of L_ij² over all rows is exact. Its division among the classes is estimated by random signs.
 
     Args:
         modes: the eigensystem of A.
-        y: one-hot columns of the classes.
+        y: the classes as one-hot columns.
         sizes: numbers of training rows n, 1 < n <= N.
-        mu: the effective ridge at each of them (see `deterministic_equivalent`), above 0.
-        seed: of draws and signs.
+        mu: the effective ridge at each size (see `deterministic_equivalent`), above 0.
+        seed: the seed of draws and signs.
 
     Returns:
         The predicted accuracy at each size.
@@ -76,12 +77,12 @@ def predicted_accuracy(
 
 
 def _price(mean: Float[np.ndarray, "N k"], variance: Float[np.ndarray, " N"]) -> float:
-    """The number e with e |m|² = |m|² + tr C on average over rows, if tr C is e |m|² times these variances."""
+    """Return e with e |m|² = |m|² + tr C on average over rows, where tr C is e |m|² times these variances."""
     return 1 / max(1 - float(variance.mean()), 1 / _LARGEST_PRICE)
 
 
 def _moments(mean: Float[np.ndarray, "N k"], labels: Int[np.ndarray, " N"], classes: int) -> np.ndarray:
-    """Of each class the mean of m m'."""
+    """Return the mean of m m' over the rows of each class."""
     return np.stack([mean[labels == c].T @ mean[labels == c] / (labels == c).sum() for c in range(classes)])
 
 
@@ -92,7 +93,7 @@ def _right(
     labels: Int[np.ndarray, " N"],
     draws: Float[np.ndarray, "k k k draws"],
 ) -> float:
-    """Mean chance that a row's own output is the largest; share and moments give its covariance, class by class."""
+    """The mean chance that a row's own output is the largest. Shares and moments by class give the covariance."""
     if len(moments) == 2:
         ahead = (outputs[:, 1] - outputs[:, 0]) * np.where(labels == 1, 1.0, -1.0)
         between = moments[:, 0, 0] - 2 * moments[:, 0, 1] + moments[:, 1, 1]

@@ -1,4 +1,4 @@
-"""Gram matrices in few shapes, so that little is compiled."""
+"""Compute Gram matrices in few shapes, so that few shapes are compiled."""
 
 import math
 from collections.abc import Iterator
@@ -13,17 +13,17 @@ from lemmata.kernels import AbstractKernel, Compose, Linear, SoftmaxTangent, num
 from ._architectures import Divide
 
 BLOCK, TILE, SMALL_TILE = 2048, 256, 64
-"""Rows of a block and of a tile; tables of at most 64 rows are one small tile."""
+"""The rows of a block and of a tile. Tables of at most 64 rows are one small tile."""
 
 
 def padded_gram(
     kernel: AbstractKernel, x: Float[np.ndarray, "n d"], columns: int | None = None
 ) -> Float[np.ndarray, "n columns"]:
-    """The kernel between all rows and the first `columns` of them, all by default.
+    """Compute the kernel between all rows and the first `columns` rows, by default all rows.
 
     A small matrix is computed by NumPy, if NumPy can compute the kernel. A large matrix is computed in tiles of one
     shape. This shape is compiled once, because compiling a deep network's kernel costs more than evaluating it on
-    thousands of rows. Of tiles that mirror each other one is computed.
+    thousands of rows. Of two tiles that mirror each other, one is computed.
     """
     n = len(x) if columns is None else columns
     found = _on_host(kernel, x, x if n == len(x) else x[:n], len(x) * n)
@@ -45,7 +45,7 @@ def padded_gram(
 def _on_host(
     kernel: AbstractKernel, a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "m d"], entries: int
 ) -> Float[np.ndarray, "n m"] | None:
-    """The kernel by NumPy without compilation, if NumPy takes less time for this total number of entries."""
+    """Return the kernel computed by NumPy, if this is faster than compilation for this total number of entries."""
     own = b is a
     if isinstance(kernel, Compose) and isinstance(kernel.transform, Divide):
         a, b, kernel = kernel.transform(a), kernel.transform(b), kernel.kernel
@@ -61,14 +61,14 @@ def _on_host(
 
 @eqx.filter_jit
 def _tile(kernel: AbstractKernel, a: Float[Array, "n d"], b: Float[Array, "m d"]) -> Float[Array, "n m"]:
-    """Compiled as a whole, because `gram` would compile each of its operations separately."""
+    """Compute a tile, compiled as a whole, because `gram` would compile each of its operations separately."""
     return kernel.cross(a, b)
 
 
 def blocks_of(
     kernel: AbstractKernel, x: Float[np.ndarray, "n d"], centres: Float[np.ndarray, "p d"]
 ) -> Iterator[tuple[slice, Float[np.ndarray, "b p"]]]:
-    """The kernel between blocks of at most 2,048 rows and the centres; every block is computed in one shape."""
+    """Compute the kernel between blocks of at most 2,048 rows and the centres, all blocks in one shape."""
     z = _filled(centres, _round(len(centres)))
     for start in range(0, len(x), BLOCK):
         place = slice(start, min(start + BLOCK, len(x)))
@@ -82,10 +82,10 @@ def blocks_of(
 
 
 def _filled(x: Float[np.ndarray, "n d"], rows: int) -> Float[np.ndarray, "rows d"]:
-    """The rows, and the first of them again and again until there are so many."""
+    """Repeat the first row after the rows until there are this many rows."""
     return np.concatenate([x, np.repeat(x[:1], rows - len(x), axis=0)])
 
 
 def _round(n: int) -> int:
-    """64, 256, 1024, and then multiples of 512."""
+    """Round up to 64, 256, 1024, or a multiple of 512."""
     return next((size for size in (64, 256, 1024) if n <= size), 512 * math.ceil(n / 512))

@@ -1,4 +1,4 @@
-"""Advice on a text whose cells are mostly numbers or dates."""
+"""Advice on text columns whose cells are mostly numbers or dates."""
 
 import re
 
@@ -7,7 +7,7 @@ import polars as pl
 from lemmata.errors import shortened
 
 SAMPLED = 1000
-"""The number of cells of a text that are read to find its kind, from its first to its last."""
+"""The number of cells of a text column that are read to find its kind, spread from first to last."""
 _WITH_COMMA = re.compile(r"[+-]?\d[\d. ]*(,\d+)+([eE][+-]?\d+)?")
 _WITH_UNIT = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*[^\d\s.,+-][^\d\s]{0,9}|[€$£¥]\s*[\d.,]+")
 _DATE = re.compile(
@@ -17,7 +17,7 @@ _DATE = re.compile(
 
 
 def numeric_hint(column: pl.Series) -> str:
-    """Advice on a text whose cells are mostly numbers or dates; empty if they are not."""
+    """Return advice on a text column whose cells are mostly numbers or dates; empty for other columns."""
     numeric = odd_numbers(column)
     if numeric:
         return numeric
@@ -31,19 +31,19 @@ def numeric_hint(column: pl.Series) -> str:
 
 
 def not_numbers(column: pl.Series) -> tuple[list[str], float]:
-    """Some of the cells that are not numbers (of the rows in use there may be none), and their share of all."""
+    """Return some of the cells that are not numbers, and their share of all cells. The used rows may have none."""
     texts = column.drop_nulls()
     odd = texts.filter(texts.cast(pl.Float64, strict=False).is_null())
     return spread(odd).to_list(), odd.len() / max(texts.len(), 1)
 
 
 def spread(column: pl.Series) -> pl.Series:
-    """About `SAMPLED` cells of a column at even distances, the first included: tables are often sorted."""
+    """Return about `SAMPLED` evenly spaced cells of a column, with the first, because tables are often sorted."""
     return column.gather_every(max(column.len() // SAMPLED, 1))
 
 
 def odd_numbers(column: pl.Series) -> str:
-    """Advice on texts that would be numbers except for a decimal comma or a unit; empty if there are none."""
+    """Return advice on texts that are numbers except for a decimal comma or a unit; empty without such texts."""
     odd, share = not_numbers(column) if column.dtype == pl.String else ([], 0.0)
     for pattern, remedy in (
         (

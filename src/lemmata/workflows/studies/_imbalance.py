@@ -1,4 +1,4 @@
-"""Classes so rare that accuracy says little about them, and the unit that does."""
+"""Classes that are so rare that accuracy shows little about them, and a metric that shows more."""
 
 from lemmata.workflows.records.studies import Finding
 
@@ -8,21 +8,21 @@ from ._row_losses import wrong
 from ._units import rarer
 
 EQUAL = 0.3
-"""A class with less than this of an equal share of the rows (15 % of two classes, 10 % of three) is rare.
+"""A class is rare if its rows are below this fraction of an equal share: 15 % of two classes, 10 % of three.
 
 A model that never predicts a class of share p loses p of the accuracy, and 1/k of the balanced accuracy of k classes.
 If a class is rare in this sense, its weight in accuracy is less than a third of its weight if classes count equally.
 """
 RARE = 8
-"""A class of fewer rows is too small to be measured on both sides of a split."""
+"""A class with fewer rows than this is too small for both sides of a split."""
 
 
 def imbalance(dataset: Dataset, unit: Metric) -> list[Finding]:
-    """A warning that a class is rare, with the value of always predicting the most frequent one, and the unit to use.
+    """Warn that a class is rare, with the value of always predicting the most frequent class and a metric to use.
 
     Args:
         dataset: the table.
-        unit: the metric of the study; only a share of rows is warned of.
+        unit: the metric of the study. There is a warning only if the metric is a share of rows.
     """
     if dataset.classes is None:
         return []
@@ -41,7 +41,7 @@ def imbalance(dataset: Dataset, unit: Metric) -> list[Finding]:
     if unit.rows is wrong:
         parts.append(
             f"Always predicting the most frequent class, {frequent}, is right in {100 * counts[most] / rows:.1f} % of "
-            "the rows, so accuracy says little about the rare class."
+            "the rows, so accuracy shows little about the rare class."
         )
         parts.append(_remedy(k, name, bool(counts[rare] < RARE)))
     elif counts[rare] < RARE:

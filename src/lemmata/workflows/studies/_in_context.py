@@ -21,7 +21,7 @@ from lemmata.solvers import lasso_objective
 from ._data import Dataset
 
 _SMALLEST, _LARGEST = 1e-6, 1e6
-"""Bounds of a width and of a sharpness: squares of frequencies and thresholds stay far from the ends of float64."""
+"""Bounds of width and sharpness, for which squares of frequencies and thresholds stay well within float64."""
 _MOST_LAYERS = 10**6
 _SHOWN_EXAMPLES, _SHOWN_COEFFICIENTS, _SHOWN_LAYERS = 60, 24, 48
 
@@ -38,25 +38,25 @@ def run_in_context(
     seed: int = 0,
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
 ) -> dict[str, Any]:
-    """The record of a run: the transformer, plain and with momentum, Lasso on the same features, and two others.
+    """Run the transformer, plain and with momentum, the Lasso on the same features and two others; return a record.
 
     Rows are split at random into a prompt and queries; inputs are divided by the largest norm of a row.
 
     Args:
         dataset: a table with one numeric target.
-        features: n.
-        layers: L, odd.
-        penalty: of the Lasso, for targets of variance 1.
-        sharpness: slope of the features.
-        width: of the bumps of the class, in the unit ball.
-        held_out: share of the rows that are queries.
-        seed: of the split and of the features.
-        progress: called with the stage, how much of it is done, and how much there is.
+        features: n, the number of features.
+        layers: L, the odd number of layers.
+        penalty: the penalty of the Lasso, for targets of variance 1.
+        sharpness: the slope of the features.
+        width: the width of the bumps of the function class, in the unit ball.
+        held_out: the share of the rows that are queries.
+        seed: the seed of the split and of the features.
+        progress: a function that is called with the stage, the finished amount and the total amount.
 
     Raises:
-        DataError: a classification task, or several targets.
-        SettingError: a share that leaves no query or fewer than 2 examples, or a setting of the transformer.
-        MemoryPlanError: more features than fit into memory.
+        DataError: if the task is classification, or there are several targets.
+        SettingError: if the share leaves no query or fewer than 2 examples, or a setting is out of bounds.
+        MemoryPlanError: if the features do not fit into memory.
     """
     if dataset.task != "regression" or dataset.y.shape[1] != 1:
         raise DataError(f"target {dataset.target!r}", found=f"a {dataset.task} task", rule="one numeric target",
@@ -100,7 +100,7 @@ def run_in_context(
 
 
 def _check_numbers(width: float, sharpness: float, penalty: float, layers: int) -> None:
-    """Refuse settings for which the features or the penalty are not finite numbers, or the layers too many to run."""
+    """Raise an error for settings with features or a penalty that are not finite, or with too many layers."""
     positive = f"positive and finite, from {_SMALLEST:g} to {_LARGEST:g}"
     near = "a value near 1: inputs lie in the unit ball"
     for name, value in (("--width", width), ("--sharpness", sharpness)):
@@ -120,11 +120,11 @@ def _check_numbers(width: float, sharpness: float, penalty: float, layers: int) 
 def theorem_hypotheses(
     model: InContextTransformer, functions: GaussianBumps, x: Float[Array, "N d"]
 ) -> list[Hypothesis]:
-    """The conditions of Theorem 1 on a table, for the class that is assumed; two cannot be seen in data.
+    """Return the conditions of Theorem 1 on a table for the assumed class. Data cannot show two of them.
 
     Args:
         model: the transformer.
-        functions: its class.
+        functions: the function class of the transformer.
         x: the inputs as the transformer sees them.
     """
     examples, number = model.examples, len(model.features.thresholds)
@@ -151,7 +151,7 @@ def _record(condition: Hypothesis) -> dict[str, Any]:
 
 
 def _pass(model: InContextTransformer, name: str, x, y, queries, wanted) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Test error of the readout, and the first query's rho, objective and scores along the layers."""
+    """Return the test error of the readout, and the first query's rho, objective and scores along the layers."""
     found = model(x, y, queries)
     rho, _ = model.path(x, y, queries[:1])
     rho = rho[:, :, 0]
@@ -175,7 +175,7 @@ def _pass(model: InContextTransformer, name: str, x, y, queries, wanted) -> tupl
 
 
 def _others(model: InContextTransformer, x, y, queries, wanted) -> list[dict[str, Any]]:
-    """Coordinate descent on the same Lasso, kernel ridge regression and linear ridge regression."""
+    """Run coordinate descent on the same Lasso, kernel ridge regression and linear ridge regression."""
     table, asked = np.asarray(model.features(x)), np.asarray(model.features(queries))
     prompt, target, held = np.asarray(x), np.asarray(y), np.asarray(wanted)
     lasso = Lasso(float(model.penalty) / 2, fit_intercept=False, tol=1e-8, max_iter=10**5).fit(table, target)
@@ -192,7 +192,7 @@ def _others(model: InContextTransformer, x, y, queries, wanted) -> list[dict[str
 
 
 def _notes(models: dict[str, InContextTransformer], rows: list[dict[str, Any]]) -> list[str]:
-    """Remarks that a reader of these numbers needs."""
+    """Return remarks that a reader of these numbers needs."""
     lasso = next(row for row in rows if row["model"].startswith("Lasso"))
     notes = [
         "inputs and target are standardised, and inputs are scaled into the unit ball, with all rows, even the queries"

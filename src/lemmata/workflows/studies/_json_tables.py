@@ -1,7 +1,7 @@
 """Tables that are one JSON object.
 
-pandas writes them by columns, by rows, split into names and cells, or with a schema. Others write a list of objects
-together with its description.
+pandas writes such tables by columns, by rows, split into names and cells, or with a schema. Other programs write a
+list of objects together with a description.
 """
 
 import dataclasses
@@ -22,12 +22,12 @@ _BLANK = b" \t\r\n\xef\xbb\xbf"
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """How one object holds a table.
+    """The layout of a table in one JSON object.
 
     Args:
         frame: the table.
-        orient: the name for `pandas.read_json`; empty if it is a list of objects under `key`.
-        key: of the list of objects.
+        orient: the layout's name for `pandas.read_json`; empty for a list of objects under `key`.
+        key: the key of the list of objects.
     """
 
     frame: pl.DataFrame
@@ -49,13 +49,13 @@ def is_one_object(source: Source) -> bool:
 
 
 def layout_of(source: Source) -> Layout | None:
-    """The table in a file that is one object; None if it is a row.
+    """Read the table in a file that is one object. None if the object is a row.
 
     Args:
         source: the file, in UTF-8.
 
     Raises:
-        DataError: if it is not JSON, or is an object that contains no table.
+        DataError: if the file is not JSON, or is an object without a table.
     """
     content = read_bytes(source.path) if source.content is None else source.content
     try:
@@ -86,7 +86,7 @@ def layout_of(source: Source) -> Layout | None:
 
 
 def rows_with_constants(source: Source) -> pl.DataFrame | None:
-    """A list of objects, or objects one a line, in which Python wrote NaN, Infinity or -Infinity; None if it is not.
+    """Read objects, in a list or one per line, with Python's NaN, Infinity or -Infinity; None for other files.
 
     Args:
         source: the file, in UTF-8.
@@ -129,9 +129,9 @@ def _of_columns(source: Source, columns: dict[str, list[Any]]) -> pl.DataFrame:
 
 
 def _of_labels(found: dict[str, dict[str, Any]]) -> Layout:
-    """Objects by columns, or by rows: if keys are whole numbers, they are rows.
+    """Decide whether keys are columns or rows. Keys that are whole numbers are rows.
 
-    Otherwise the larger number of keys is that of rows.
+    Otherwise the larger number of keys is taken as the number of rows.
     """
     inner = list(dict.fromkeys(key for own in found.values() for key in own))
     numbered = [all(key.lstrip("-").isdigit() for key in keys) for keys in (found, inner)]

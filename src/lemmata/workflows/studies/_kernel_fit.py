@@ -1,4 +1,4 @@
-"""Kernel ridge regression with an intercept on one split, its ridge chosen by leave-one-out on the training rows."""
+"""Kernel ridge regression with an intercept on one split; leave-one-out on the training rows chooses the ridge."""
 
 import dataclasses
 import math
@@ -20,11 +20,11 @@ class KernelFit:
     """A fitted kernel machine.
 
     Args:
-        outputs: predictions on the held-out rows, in the units of y.
-        left_out: for each training row, the prediction of the machine without it (at the chosen ridge), or without all
-            rows of its group and some others.
+        outputs: the predictions on the held-out rows, in the units of y.
+        left_out: for each training row, the prediction of the machine fitted without this row, at the chosen ridge.
+            With groups, the machine is fitted without its group and some other groups.
         ridge: the chosen ridge on the diagonal of the Gram matrix.
-        relative: that ridge over the mean diagonal of the centred Gram matrix.
+        relative: the chosen ridge divided by the mean diagonal of the centred Gram matrix.
         learns: whether leave-one-out is better than predicting the mean at some ridge below the largest.
     """
 
@@ -41,20 +41,21 @@ def kernel_fit(
     y: Float[np.ndarray, "n k"],
     groups: Groups = None,
 ) -> KernelFit:
-    """Ridge regression with an unpenalised intercept in the space of a kernel.
+    """Fit ridge regression with an unpenalised intercept in the space of a kernel.
 
     The mean of the training rows is subtracted from targets and features. With H = I - 11'/n, the Gram matrix is H K H.
-    Its eigenvectors u_i, except the constant one, give the prediction. The prediction for row i without row i differs
-    from its target by
+    Its eigenvectors u_k with eigenvalues lambda_k, except the constant eigenvector, give the prediction f. The
+    prediction for row i without row i differs from its target by
 
         (y - f)_i / (1 - h_ii),   1 - h_ii = sum_k u_ik² ridge / (lambda_k + ridge) - 1/n,
 
-    the sum over all n eigenvectors, of which the constant one has lambda = 0; h includes the intercept.
+    where the sum is over all n eigenvectors, and the constant eigenvector has lambda = 0. The leverage h includes the
+    intercept.
 
     Args:
-        matrix: Gram matrix K of the training rows.
-        cross: kernel between held-out and training rows.
-        y: targets of the training rows.
+        matrix: the Gram matrix K of the training rows.
+        cross: the kernel between held-out and training rows.
+        y: the targets of the training rows.
         groups: the group of each training row, or None. With groups whole groups are left out, in five parts, in place
             of single rows.
     """
@@ -67,7 +68,7 @@ def centred_fit(
     y: Float[np.ndarray, "n k"],
     groups: Groups = None,
 ) -> tuple[KernelFit, Float[np.ndarray, " n"], Float[np.ndarray, "n n"]]:
-    """The same result from the eigenvalues of H K H, ascending, and its eigenvectors."""
+    """Compute the result of `kernel_fit` from the eigenvalues of H K H, in ascending order, and its eigenvectors."""
     n = len(matrix)
     columns = matrix.mean(axis=0)
     centred = matrix - columns - columns[:, None] + columns.mean()
@@ -107,16 +108,16 @@ def without_folds(
     y: Float[np.ndarray, "n k"],
     folds: Sequence[np.ndarray],
 ) -> Float[np.ndarray, "n k"]:
-    """For the rows of each fold, the predictions of the machine that is fitted to the other folds, at the same ridge.
+    """Predict the rows of each fold by the machine that is fitted to the other folds, at the same ridge.
 
     With M = I - 11'/n - (what the kernel fits), the residuals without the fold F are M_FF^-1 (M y)_F.
 
     Args:
-        values: eigenvalues of the centred Gram matrix, as `centred_fit` gives them.
-        vectors: its eigenvectors.
-        ridge: on its diagonal.
-        y: targets.
-        folds: rows that are left out together.
+        values: the eigenvalues of the centred Gram matrix, as `centred_fit` takes them.
+        vectors: the eigenvectors of this matrix.
+        ridge: the ridge on its diagonal.
+        y: the targets.
+        folds: the rows that are left out together.
     """
     shrink = ridge / (values + ridge)
     residuals = vectors @ (shrink[:, None] * (vectors.T @ (y - y.mean(axis=0))))
@@ -129,7 +130,7 @@ def _without(
     residuals: Float[np.ndarray, "n k"],
     parts: Sequence[np.ndarray],
 ) -> Float[np.ndarray, "n k"]:
-    """For each part, y - f of its rows by the fit without it: M_FF^-1 (M y)_F, with M as in `without_folds`."""
+    """Return y - f on each part F by the fit without F: M_FF^-1 (M y)_F, with M as in `without_folds`."""
     found = np.empty_like(residuals)
     for rows in parts:
         own = vectors[rows]
@@ -140,7 +141,7 @@ def _without(
 
 
 def without_the_mean(y: Float[np.ndarray, "n k"], parts: Sequence[np.ndarray]) -> float:
-    """The squared error of the mean of the other parts, a row."""
+    """Return the mean squared error per row if each part is predicted by the mean of the other parts."""
     n, total = len(y), y.sum(axis=0)
     lost = [((y[rows] - (total - y[rows].sum(axis=0)) / (n - len(rows))) ** 2).sum() for rows in parts]
     return float(sum(lost)) / n
@@ -149,7 +150,7 @@ def without_the_mean(y: Float[np.ndarray, "n k"], parts: Sequence[np.ndarray]) -
 def chances(
     fit: KernelFit, y: Float[np.ndarray, "n k"], outputs: Float[np.ndarray, "m k"] | None = None
 ) -> Float[np.ndarray, "m k"]:
-    """Probabilities of classes: softmax of b times the outputs, where b fits the leave-one-out outputs best."""
+    """Return class probabilities: the softmax of b times the outputs, where b fits the leave-one-out outputs best."""
     outputs = fit.outputs if outputs is None else outputs
     losses = [_surprise(b * fit.left_out, y) for b in _SHARPNESS]
     scores = _SHARPNESS[int(np.argmin(losses))] * outputs
@@ -166,6 +167,6 @@ def _logsumexp(scores: Float[np.ndarray, "n k"]) -> Float[np.ndarray, " n"]:
 
 
 def best_of(matrices: list[Float[np.ndarray, "n n"]], y: Float[np.ndarray, "n k"], groups: Groups = None) -> int:
-    """Which Gram matrix has the smallest leave-one-out error, or the smallest with groups left out."""
+    """Return the position of the Gram matrix with the smallest leave-one-out error, or leave-group-out error."""
     losses = [float(((y - kernel_fit(matrix, matrix[:1], y, groups).left_out) ** 2).sum()) for matrix in matrices]
     return int(np.argmin([loss if math.isfinite(loss) else math.inf for loss in losses]))

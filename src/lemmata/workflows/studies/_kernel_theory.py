@@ -1,4 +1,4 @@
-"""The second route: the learning curve that follows from a kernel's eigenvalues and the target's share in each."""
+"""The learning curve that theory predicts from a kernel's eigenvalues and the target's share in each eigenvector."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -27,13 +27,13 @@ SPLITS = 8
 
 
 def theory(measured: Measured, dataset: Dataset) -> list[TheoryPoint]:
-    """Predicted and measured squared error at the measured sizes of a kernel, divided by the target's variance.
+    """Return predicted and measured squared error at a kernel's measured sizes, divided by the target's variance.
 
     The prediction is the deterministic equivalent for the centred Gram matrix of all rows, with an intercept. At each
     size, it uses the ridge that makes the error smallest, because leave-one-out chooses a ridge again in each split.
     For classes, the accuracy at that ridge is also given (see `predicted_accuracy`). The prediction is not corrected,
-    since the page shows how far it is from the measurement. Its band is declared beforehand, and the page counts the
-    values inside it.
+    because the page shows how far it is from the measurement. Its band is declared in advance, and the page counts the
+    values inside the band.
     """
     if measured.modes is None or measured.ridge is None:
         return []
@@ -62,7 +62,7 @@ def theory(measured: Measured, dataset: Dataset) -> list[TheoryPoint]:
 
 
 def _band(curve: EquivalentCurve, total: int) -> tuple[np.ndarray, np.ndarray]:
-    """The declared allowance, two standard errors of a measurement, and the drift towards leave-one-out."""
+    """Add the declared allowance, two standard errors of a measurement, and the drift towards leave-one-out."""
     sizes, error, spread, drift = map(np.asarray, (curve.sizes, curve.error, curve.spread, curve.drift))
     others = np.maximum(total - sizes, 1)
     sampling = spread * np.sqrt((1 / sizes + 1 / others) / SPLITS)
@@ -71,7 +71,7 @@ def _band(curve: EquivalentCurve, total: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def spectral(measured: Measured, dataset: Dataset) -> Spectral | None:
-    """The spectrum of a kernel, and how much of the target its first eigenvectors carry."""
+    """Return the spectrum of a kernel, and the share of the target in its first eigenvectors."""
     if measured.modes is None or measured.ridge is None:
         return None
     total = len(dataset.targets)
@@ -90,5 +90,5 @@ def spectral(measured: Measured, dataset: Dataset) -> Spectral | None:
 
 @eqx.filter_jit
 def _facts(modes: Spectrum, y: Float[Array, "n k"], ridge: Float[Array, ""]) -> tuple[Array, Array, Array]:
-    """Compiled as a whole: one compilation for the number of rows of a table, not one for each operation."""
+    """Compiled as a whole, so that one compilation is needed for each number of rows, not one for each operation."""
     return target_power(modes, y), effective_dimension(modes, ridge), condition_number(modes)

@@ -1,4 +1,4 @@
-"""Ridge regression on many rows: a linear model by its columns, a kernel machine by centres."""
+"""Ridge regression on many rows: linear models are fitted by their columns, kernel machines on centres."""
 
 import numpy as np
 from jaxtyping import Float
@@ -10,18 +10,18 @@ from ._kernel_fit import RIDGES, ROUNDING, KernelFit, without_the_mean
 from ._validation import Groups, group_parts, last_rows, parted
 
 CENTRES = 1000
-"""Centres of a kernel machine on more rows than that."""
+"""The number of centres of a kernel machine if there are more rows than this."""
 VALIDATED, VALIDATION_SHARE = 2000, 0.1
-"""The ridge of a machine on centres is chosen on a tenth of the training rows, at most 2000, which are not fitted."""
+"""The ridge of a machine on centres is chosen on a tenth of the training rows, at most 2000, that are left out."""
 BLOCK = 2**15
 SMALLEST = 1e-10
-"""Eigenvalues of the centres' Gram matrix below this share of the largest are dropped: their squares are rounding."""
+"""Eigenvalues of the centres' Gram matrix below this share of the largest are dropped as rounding error."""
 
 
 def column_fit(
     x: Float[np.ndarray, "n d"], cross: Float[np.ndarray, "m d"], y: Float[np.ndarray, "n k"], groups: Groups = None
 ) -> KernelFit:
-    """The result of `kernel_fit` for the linear kernel <x, y>, in time n d² for n rows of d columns.
+    """Compute the result of `kernel_fit` for the linear kernel <x, y>, in time n d² for n rows of d columns.
 
     Let X V = U S with the singular vectors of the centred columns. The leverage of row i is sum_j (X V)_ij² / (S_j² +
     ridge) + 1/n. Rows are processed in blocks, so no matrix of n rows is formed.
@@ -29,7 +29,7 @@ def column_fit(
     Args:
         x: the training rows.
         cross: the held-out rows.
-        y: targets of the training rows.
+        y: the targets of the training rows.
         groups: the group of each training row, or None. With groups whole groups are left out in place of rows.
     """
     n, columns, mean = len(x), x.mean(axis=0), y.mean(axis=0)
@@ -72,7 +72,7 @@ def column_fit(
 def _without_groups(
     x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], ridges: np.ndarray, parts: list[np.ndarray]
 ) -> tuple[int, float, Float[np.ndarray, "n k"]]:
-    """The ridge with the smallest error on the parts, this error, and the predictions.
+    """Return the ridge with the smallest error on the parts, this error, and the predictions.
 
     Each part is predicted by the fit to the other parts.
     """
@@ -93,7 +93,7 @@ def _without_groups(
 
 
 def _errors(x, y, columns, mean, vectors, inverse, turned, start: int):
-    """For each ridge the leave-one-out errors of a block of rows."""
+    """Return, for each ridge, the leave-one-out errors of a block of rows."""
     scores = (x[start : start + BLOCK] - columns) @ vectors
     leverage = (scores**2) @ inverse + 1 / len(x)
     for r in range(inverse.shape[1]):
@@ -109,20 +109,20 @@ def centres_fit(
     most: int = CENTRES,
     groups: Groups = None,
 ) -> tuple[KernelFit, Float[np.ndarray, "v k"]]:
-    """Kernel ridge regression in the span of 1000 training rows, and the targets of the rows that chose its ridge.
+    """Fit kernel ridge regression in the span of 1000 training rows; also return the targets that chose the ridge.
 
     The last tenth of the rows (at most 2000) chooses the ridge: `left_out` contains the predictions of the other rows
-    for these rows. All rows are then fitted with it. With the eigenvectors of K_zz, the features are K(x, z) U /
-    sqrt(w). Their centred covariance is accumulated over blocks of rows, and its eigenvalues give the fit at all ridges
-    at once. That is what `lemmata.solvers.subset_of_regressors` minimises, with an intercept. The solver compiles again
-    for every number of rows, which takes longer than these fits.
+    for these rows. All rows are then fitted with this ridge. With the eigenvectors of K_zz, the features are K(x, z) U
+    / sqrt(w). Their centred covariance is accumulated over blocks of rows, and its eigenvalues give the fit at all
+    ridges at once. The objective is that of `lemmata.solvers.subset_of_regressors`, with an intercept. That solver
+    compiles again for every number of rows, which takes longer than these fits.
 
     Args:
         kernel: the kernel.
-        x: the training rows, in random order or in that of time.
+        x: the training rows, in random order or in the order of time.
         cross: the held-out rows.
         y: targets of the training rows.
-        most: centres, at most.
+        most: the largest number of centres.
         groups: the group of each training row, or None. With groups the last whole groups choose the ridge.
     """
     kept = last_rows(len(x), VALIDATED, VALIDATION_SHARE, groups)
@@ -153,7 +153,7 @@ def centres_fit(
 
 
 def _moments(kernel, x, y, centres) -> tuple[np.ndarray, ...]:
-    """Sums over rows of K(x, z), of its products with itself and with y, of y and of 1, block by block."""
+    """Sum K(x, z), its products with itself and with y, y and 1 over the rows, block by block."""
     sums, square = np.zeros(len(centres)), np.zeros((len(centres),) * 2)
     product = np.zeros((len(centres), y.shape[1]))
     for place, rows in blocks_of(kernel, x, centres):
@@ -164,26 +164,26 @@ def _moments(kernel, x, y, centres) -> tuple[np.ndarray, ...]:
 
 
 def _centred(moments: tuple[np.ndarray, ...], whitened: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The covariance of the features, their products with y, both from the means, and the mean of K(x, z)."""
+    """Return the covariance of the features, their covariance with y, and the mean of K(x, z)."""
     sums, square, product, targets, number = moments
     inner = whitened.T @ (square - np.outer(sums, sums) / number) @ whitened
     return inner, whitened.T @ (product - np.outer(sums, targets) / number), sums / number
 
 
 def _weights(covariance: np.ndarray, product: np.ndarray, ridges: np.ndarray) -> list[np.ndarray]:
-    """(C + ridge)^-1 b for each ridge; eigenvalues below 0 are rounding."""
+    """Return (C + ridge)^-1 b for each ridge. Eigenvalues below 0 count as rounding error."""
     values, vectors = np.linalg.eigh(covariance)
     turned = vectors.T @ product
     return [vectors @ (turned / (np.maximum(values, 0.0) + ridge)[:, None]) for ridge in ridges]
 
 
 def _whitening(matrix: Float[np.ndarray, "p p"]) -> Float[np.ndarray, "p r"]:
-    """U / sqrt(w) of the eigenvalues w of a Gram matrix that are not lost in rounding."""
+    """Return U / sqrt(w) for the eigenvalues w of a Gram matrix that are above rounding error."""
     values, vectors = np.linalg.eigh(matrix)
     kept = values > SMALLEST * values[-1]
     return vectors[:, kept] / np.sqrt(values[kept])
 
 
 def _said(kernel, x, centres, weights, shift) -> Float[np.ndarray, "m k"]:
-    """Predictions without the mean, block by block."""
+    """Return predictions without the mean, block by block."""
     return np.concatenate([(rows - shift) @ weights for _, rows in blocks_of(kernel, x, centres)])

@@ -1,4 +1,4 @@
-"""From losses on splits to a learning curve with standard errors that hold for new rows, groups and times."""
+"""Turn losses on splits into a learning curve with standard errors that hold for new rows, groups and times."""
 
 import dataclasses
 import math
@@ -13,24 +13,23 @@ from ._row_losses import wrong
 
 NORMAL_90 = 1.645
 FEW = 5.0
-"""Below so many errors a share is measured by exact binomial bounds, and not by its standard error."""
+"""Below this number of errors, a share is measured by exact binomial bounds instead of its standard error."""
 SURE = 0.05
-"""A classifier surely beats guessing if the exact sign test has at most this p-value."""
+"""A classifier significantly beats guessing if the exact sign test has at most this p-value."""
 WILD, WILDER = 10.0, 20.0
-"""A split in which a model is so many times worse than guessing, and than itself in the median split, is left out."""
+"""A split is left out if a model is this many times worse there than guessing, and than in its median split."""
 MOST_WILD, SQUARES = 0.2, 0
-"""A larger share of such splits is not an accident, for example with a clinic of three, and none is left out.
+"""If the share of such splits is larger than this, they are not an accident, and none is left out.
 
-By the squared error,
-which is the first of the metrics of numbers."""
+Fits are judged by the squared error, which is the first of the metrics of numbers."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Split:
-    """The losses on one split.
+    """The losses of a model on one split.
 
     Args:
-        trained, held: training and held-out rows.
+        trained, held: the training rows and the held-out rows.
         means: for each metric, the mean loss on the held-out rows.
         variances: m times the variance of that mean.
         guessed: the mean loss of predicting the mean of the table; with an order, the mean of all earlier rows.
@@ -39,7 +38,7 @@ class Split:
         learns: whether the model learned anything.
         largest: for each metric, the largest loss of a row.
         certain: whether the model only gives classes.
-        seconds: that fit and predictions took.
+        seconds: the seconds that the fit and the predictions took.
         fitted: for each metric, the mean loss on the training rows, if it was requested.
         members: the groups of the held-out rows, with groups; and for each the number of its rows and
         sums: the sum of its losses, for each metric.
@@ -64,21 +63,21 @@ class Split:
 
 @dataclasses.dataclass(frozen=True)
 class Losses:
-    """A loss of one model at growing numbers of training rows.
+    """The loss of one model at growing numbers of training rows.
 
     Args:
         sizes: numbers of training rows.
-        mean: mean loss on held-out rows; if a share of errors is tiny, (errors + 1/2) / (rows + 1).
+        mean: the mean loss on held-out rows. For a tiny share of errors, it is (errors + 1/2) / (rows + 1).
         se: standard error of the mean as a statement about new rows. It is computed from the spread over splits and
-            from the number of different rows in the measurement. With few groups or stretches of time it is wider by
-            Student's t.
+            from the number of different rows in the measurement. With few groups or stretches of time, Student's t
+            makes it wider.
         splits: the number of splits of each size. It is 0 for all rows, a kernel's last size, if folds (of one row in
             regression) are left out exactly.
         shared: the relative standard error that all sizes have in common, because all of them are measured on rows of
             one table.
         seen: the measured mean; None if it is `mean`. least, greatest: exact 90 % bounds of the loss at the last size
             if errors are few; 0 and infinity otherwise.
-        tail: of a number, the share of the summed loss at the last size that the largest row, group or stretch holds.
+        tail: for numbers, the share of the summed loss at the last size that the largest row, group or stretch holds.
         gain: the upper end (95 %) of the model's loss minus the loss of guessing, at the largest size, on the same
             rows. With an order, it is computed on the same stretches. nan with groups.
         paired: the losses of the splits by size. Every model has the same rows. With an order, each size also has the
@@ -108,13 +107,13 @@ class Losses:
 
 @dataclasses.dataclass(frozen=True)
 class LeftOut:
-    """Splits of one size in which a fit broke down.
+    """The splits of one size in which a fit broke down.
 
     Args:
         worst: the largest squared error among them, divided by the squared error of guessing.
-        splits: how many they are, and
-        of: of how many.
-        rows: training rows.
+        splits: the number of these splits, and
+        of: the number of all splits.
+        rows: the number of training rows.
     """
 
     worst: float
@@ -130,7 +129,7 @@ class LeftOut:
 
 
 def say_left_out(found: dict[str, LeftOut]) -> list[str]:
-    """One sentence about the splits that were left out of the curves of the models of these titles."""
+    """Return a sentence about the splits that were left out of the curves of the models with these titles."""
     if not found:
         return []
     if len(found) == 1:
@@ -153,22 +152,22 @@ def say_left_out(found: dict[str, LeftOut]) -> list[str]:
 def curve_of(
     fitted: list[list[Split]], metric: int, total: int, dataset: Dataset, unit: Metric, baseline: float | None = None
 ) -> tuple[Losses, LeftOut | None]:
-    """The curve of a metric, and the splits of one size that were left out; None if none was.
+    """Return the curve of a metric, and the splits of one size that were left out; None if none was left out.
 
     A split in which the metric has no value is left out. For example, a split with only one class has no AUC. For
     numbers, a split is also left out if the model's squared error there is ten times the error of guessing on the same
-    rows and in the median split, and twenty times the model's error in the median split. Such a fit broke down; this is
-    not the tail of the target, which guessing meets too.
+    rows and in the median split, and twenty times the model's error in the median split. Such a fit broke down. A
+    heavy tail of the target is not the reason, because it affects guessing, too.
 
     Models are measured on different numbers of splits. The part of a model's loss that it shares with guessing on the
     held-out rows is removed by regression on the loss of guessing, whose mean over the whole table is known. Otherwise
     the model whose splits miss the largest rows of a heavy tail would win.
 
     Args:
-        fitted: for each size its splits.
-        metric: the place of the metric.
-        total: rows N.
-        dataset: the table, which says how rows depend.
+        fitted: for each size, its splits.
+        metric: the position of the metric.
+        total: N, the number of rows.
+        dataset: the table, which shows how rows depend on each other.
         unit: the metric.
         baseline: the mean loss over all rows of a prediction by their mean, or by the shares of classes; None for an
             AUC and other scores that are not a mean over rows.
@@ -205,7 +204,7 @@ def curve_of(
 
 
 def _ratios(splits: list[Split], metric: int) -> Float[np.ndarray, " splits"]:
-    """The loss, divided by the loss of guessing on the same rows, or in the median split if guessing was lucky."""
+    """Divide the loss by the loss of guessing on the same rows, or in the median split if guessing was lucky."""
     guessed = np.array([own.guessed[metric] for own in splits])
     return np.array([own.means[metric] for own in splits]) / np.maximum(guessed, max(np.median(guessed), 1e-300))
 
@@ -221,9 +220,9 @@ def _tame(splits: list[Split], metric: int) -> list[Split]:
 
 
 def _adjusted(splits: list[Split], metric: int, baseline: float | None) -> Float[np.ndarray, " splits"]:
-    """The mean losses as they would be on rows of the whole table.
+    """Estimate the mean losses as they would be on the rows of the whole table.
 
-    This is a regression estimate with guessing as control.
+    This is a regression estimate, with the loss of guessing as control variate.
     """
     means = np.array([own.means[metric] for own in splits])
     if baseline is None:
@@ -236,10 +235,11 @@ def _adjusted(splits: list[Split], metric: int, baseline: float | None) -> Float
 def _of_size(
     splits: list[Split], metric: int, total: int, dataset: Dataset, baseline: float | None
 ) -> tuple[float, float, float, float]:
-    """Mean, standard error, how many independent rows it is worth, and the share of the largest in the sum.
+    """Return mean, standard error, the equivalent number of independent rows, and the largest row's share of the sum.
 
-    Independent rows: the variance between splits is that of the training sets plus that of the held-out rows, v/m. The
-    first falls with the number of splits R, the second with the number of different rows, at most min(R m, N).
+    Independent rows: the variance between splits is the variance from training sets plus the variance v/m from
+    held-out rows. The first part falls with the number of splits R, the second with the number of different rows, at
+    most min(R m, N).
     """
     number, held = len(splits), float(np.mean([own.held for own in splits]))
     means = _adjusted(splits, metric, baseline)
@@ -258,12 +258,12 @@ def _of_size(
 
 
 def _of_stretches(means: Float[np.ndarray, " splits"]) -> float:
-    """The standard error of the mean over stretches.
+    """Return the standard error of the mean over stretches.
 
     It is a statement about the same number of future stretches, by Student's t.
 
-    Neighbouring stretches are similar, so the spread of single stretches is too small (batch means). They are averaged
-    in pairs. The mean of future stretches varies as much as the mean of the observed stretches.
+    Neighbouring stretches are similar, so the spread of single stretches is too small (batch means). Therefore the
+    stretches are averaged in pairs. The mean of future stretches varies as much as the mean of the observed stretches.
     """
     means = _in_pairs(means)
     spread = float(means.std(ddof=1)) if len(means) > 1 else float(means[0])
@@ -271,16 +271,15 @@ def _of_stretches(means: Float[np.ndarray, " splits"]) -> float:
 
 
 def _in_pairs(means: Float[np.ndarray, " splits"]) -> Float[np.ndarray, " pairs"]:
-    """The means of neighbouring stretches, if there are six and more."""
+    """Return the means of pairs of neighbouring stretches, if there are at least six stretches."""
     parts = np.array_split(means, len(means) // 2) if len(means) >= 6 else means[:, None]
     return np.array([part.mean() for part in parts])
 
 
 def _gain_in_time(splits: list[Split], metric: int) -> float:
-    """With an order: the upper end (95 %) of the mean over stretches of the model's loss minus that of guessing there.
+    """With an order: the upper end (95 %) of the model's loss minus the loss of guessing, as a mean over stretches.
 
-    Each stretch counts once, whatever its number of rows, because all its rows are forecast from what was known before
-    it.
+    Each stretch counts once, whatever its number of rows, because all its rows are forecast from the rows before it.
     """
     apart = _in_pairs(np.array([own.means[metric] - own.guessed[metric] for own in splits]))
     if len(apart) < 2:
@@ -289,7 +288,7 @@ def _gain_in_time(splits: list[Split], metric: int) -> float:
 
 
 def _of_groups(splits: list[Split], metric: int) -> tuple[float, float, float, float]:
-    """The mean over rows, its standard error from the spread between groups by Student's t, and as `_of_size`."""
+    """As `_of_size`, but with the standard error from the spread between groups, by Student's t."""
     held = [own for own in splits if own.members is not None and own.counts is not None and own.sums is not None]
     parts = [(own.members, own.counts, own.sums[metric]) for own in held if own.sums is not None]
     members, rows, losses = (np.concatenate([part[k] for part in parts]) for k in range(3))  # pyright: ignore
@@ -304,7 +303,7 @@ def _of_groups(splits: list[Split], metric: int) -> tuple[float, float, float, f
 
 
 def _gain(splits: list[Split], metric: int, total: int, unit: Metric) -> float:
-    """The upper end of the model's loss minus that of guessing, from the held-out rows of some splits."""
+    """The upper end of the model's loss minus the loss of guessing, from the held-out rows of some splits."""
     means = np.array([own.gain[0, metric] for own in splits])
     squares = np.array([own.gain[1, metric] for own in splits]) + means**2
     different = min(len(splits) * float(np.mean([own.held for own in splits])), total)
@@ -313,17 +312,17 @@ def _gain(splits: list[Split], metric: int, total: int, unit: Metric) -> float:
 
 
 def upper_gain(mean: float, variance: float, square: float, rows: float | int, unit: Metric) -> float:
-    """The upper end (95 %) of the model's loss minus that of guessing on the same rows. Errors that both make cancel.
+    """The upper end (95 %) of the model's loss minus the loss of guessing on the same rows. Common errors cancel.
 
-    For classes, it is a standard error above the mean. If the upper end is below 0, it is set to 0, unless the sign
-    test rejects on the rows in which exactly one of the two is wrong (McNemar's test). The reason is that a model that
+    For classes, the upper end is a standard error above the mean. If this is below 0, it is set to 0, unless the sign
+    test on the rows where exactly one of the two is wrong rejects (McNemar's test). The reason is that a model that
     differs from guessing in two rows has a tiny standard error and no evidence.
 
     Args:
-        mean: of the differences of single rows,
-        variance: theirs, and
+        mean: the mean of the differences of single rows,
+        variance: the variance of these differences, and
         square: the mean of their squares.
-        rows: how many rows there are.
+        rows: the number of rows.
         unit: the metric.
     """
     error = math.sqrt(variance / rows)
@@ -335,21 +334,21 @@ def upper_gain(mean: float, variance: float, square: float, rows: float | int, u
 
 
 def _sign_test(worse: float, apart: float) -> float:
-    """The probability of at most this many rows among the differing rows, if each is equally likely to be better.
+    """The probability of at most this many of the differing rows, if each row is equally likely to be better.
 
-    Values between count too.
+    Values between whole numbers are allowed.
     """
     worse, apart = max(worse, 0.0), max(apart, 0.0)
     return float(stats.beta.cdf(0.5, max(apart - worse, 1e-9), worse + 1))
 
 
 def _student(number: float | int) -> float:
-    """How much wider Student's 90 % interval is than a normal one, for this many independent values."""
+    """Return how much wider Student's 90 % interval is than a normal interval, for this many independent values."""
     return float(stats.t.ppf(0.95, max(number - 1, 1))) / NORMAL_90
 
 
 def _common(splits: list[Split], metric: int, total: int, error: float, dataset: Dataset) -> float:
-    """The part of the standard error that all sizes share, due to the held-out rows."""
+    """Return the part of the standard error that all sizes share, due to the held-out rows."""
     if dataset.order is not None or dataset.groups is not None:
         return error
     held = float(np.mean([own.held for own in splits]))
@@ -360,15 +359,15 @@ def _common(splits: list[Split], metric: int, total: int, error: float, dataset:
 def bounded(
     mean: float, error: float, rows: float, dataset: Dataset, unit: Metric
 ) -> tuple[float, float, tuple[float, float]]:
-    """Value, standard error and 90 % bounds of a mean loss; exact (Clopper-Pearson) for shares with few errors.
+    """Return value, standard error and 90 % bounds of a mean loss. Clopper-Pearson bounds are used for few errors.
 
     If there is no error among m rows, the share is below 3/m (95 %), but it need not be 0. For an AUC, and other scores
     in which classes count equally, the rows of the rarest class count.
 
     Args:
         mean: the measured mean loss.
-        error: its standard error.
-        rows: independent rows on which they were.
+        error: the standard error of the mean.
+        rows: the number of independent rows on which the loss was measured.
         dataset: the table.
         unit: the metric.
     """

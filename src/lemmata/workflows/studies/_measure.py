@@ -1,4 +1,4 @@
-"""Measured learning curves: each model is fitted on many splits, and everything learned from rows is learned there."""
+"""Measure learning curves: each model is fitted on many splits, and everything is learned from the split's rows."""
 
 import dataclasses
 import functools
@@ -30,31 +30,32 @@ from ._splits import BLOCKS, before_stretches, split, split_sizes
 from ._units import constant
 
 KEPT_BYTES = 100_000
-"""Targets of held-out rows up to which what guessing loses on them is kept."""
+"""The largest number of held-out targets for which the losses of guessing are cached."""
 MOST_AGAIN = 1000
-"""Training rows on which a model's own error is measured, at the most."""
+"""The largest number of training rows on which a model's own error is measured."""
 
 
 class UnmeasuredError(SolverError):
-    """The requested metric has no value for a model."""
+    """The error that the requested metric has no value for a model."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """One model on one table.
+    """The measured losses of one model on one table.
 
     Args:
         model: the model.
-        losses: by the name of the metric, the losses.
-        learns: whether it learns anything at the largest size (a kernel whose best ridge is the largest does not).
-        reach: the largest number of training rows that it was measured on, and
-        most: the largest that the table allows.
+        losses: the losses by the name of the metric.
+        learns: whether the model learns anything at the largest size. A kernel whose best ridge is the largest does
+            not.
+        reach: the largest number of training rows on which the model was measured, and
+        most: the largest number that the table allows.
         ridge: for a kernel, the ridge chosen on all rows, else None.
         modes: for a kernel, the eigensystem of its centred Gram matrix on all rows, else None.
         notes: sizes that were left out, in sentences.
         wild: the splits that were left out because the fit broke down, or None.
-        fitted: by the name of the metric, the loss on the rows that one split of the last size trained on.
-        seconds: that a fit at the last size took, with its predictions.
+        fitted: by the name of the metric, the loss on the training rows of one split of the last size.
+        seconds: the seconds that a fit at the last size and its predictions took.
     """
 
     model: Model
@@ -71,14 +72,14 @@ class Measured:
 
 
 def spread_of(dataset: Dataset) -> float:
-    """The variance of the target in its own units, summed over outputs."""
+    """Return the variance of the target in its own units, summed over outputs."""
     return float(dataset.targets.var(axis=0).sum())
 
 
 def baselines(dataset: Dataset) -> dict[str, float]:
-    """By metric, the loss of predicting the mean, or the class shares, without inputs.
+    """Return, for each metric, the loss of predicting the mean or the class shares, without inputs.
 
-    With an order, it is measured in the same way as models: on the later stretches, from all rows before each.
+    With an order, guessing is measured in the same way as models: on the later stretches, from all rows before each.
     """
     in_time = {} if dataset.order is None else _baselines_in_time(dataset)
     losses = guess_losses(dataset, dataset.targets, dataset.targets, dataset.groups).mean(axis=1)
@@ -90,13 +91,13 @@ def baselines(dataset: Dataset) -> dict[str, float]:
 
 
 def _before(dataset: Dataset, number: int) -> Float[np.ndarray, "n k"]:
-    """With an order: the targets of all rows before the stretch of this number."""
+    """With an order: return the targets of all rows before the stretch with this number."""
     total = len(dataset.targets)
     return dataset.targets[split(total, total, number, 0, dataset.groups, dataset.order)[0]]
 
 
 def _baselines_in_time(dataset: Dataset) -> dict[str, float]:
-    """Only if it has a value: an AUC has none if a stretch contains only one class."""
+    """Return the losses of guessing over stretches, if they have values. With one class in a stretch, AUC has none."""
     total, y, losses = len(dataset.targets), dataset.targets, []
     for number in range(BLOCKS):
         before, test = split(total, total, number, 0, dataset.groups, dataset.order)
@@ -116,25 +117,26 @@ def measure(
     executor: Executor | None = None,
     encoded: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
 ) -> Measured:
-    """The losses of a model on held-out rows, at sizes in geometric progression.
+    """Measure the losses of a model on held-out rows, at sizes in geometric progression.
 
     Imputation, encoding, scaling, the mean of the target and a kernel's ridge are learned from the training rows of
-    each split. After `deadline` (of `time.monotonic`) no split is begun, beyond one at each of three sizes. A size at
+    each split. After `deadline` (of `time.monotonic`), no split is begun except one at each of three sizes. A size at
     which no split could be fitted is left out, and a remark says so.
 
     Args:
-        model: what is fitted.
+        model: the model to fit.
         dataset: the table.
-        seed: of the splits, which are the same for every model.
-        quick: measure on fewer splits.
-        deadline: when to stop.
-        progress: called with the finished share; an error that it raises ends the measurement.
-        executor: where splits are fitted, one task for each; None is here. The losses are the same.
+        seed: the seed of the splits, which are the same for every model.
+        quick: whether to measure on fewer splits.
+        deadline: the `time.monotonic` at which to stop.
+        progress: a function that is called with the finished share. An error that it raises ends the measurement.
+        executor: an executor that fits each split as a task; None means this process. The losses are the same.
         encoded: the encoding of training and held-out rows, if other models use the same splits; None for the table's
             own.
 
     Raises:
-        SolverError: a split was lost with its worker, or could not be sent; or fewer than three sizes could be fitted.
+        SolverError: if a split was lost with its worker or could not be sent, or if fewer than three sizes could be
+            fitted.
     """
     model = in_season(model, dataset)
     plan = planned(model, dataset, quick)
@@ -164,7 +166,7 @@ def measure(
 
 
 def in_season(model: Model, dataset: Dataset) -> Model:
-    """With an order: the last season with its length, chosen on the rows before every stretch."""
+    """With an order: return the last-season model with its length, chosen on the rows before every stretch."""
     if dataset.order is None:
         return model
     rows = np.argsort(dataset.order, kind="stable")
@@ -173,7 +175,7 @@ def in_season(model: Model, dataset: Dataset) -> Model:
 
 
 def _measured(model: Model, dataset: Dataset, sizes: list[int], told: dict, most: int) -> Measured:
-    """The curve of the results in the splits, and a remark on those that failed."""
+    """Return the curve of the results in the splits, and a remark on splits that failed."""
     told = dict(sorted(told.items()))  # whatever worker finished first
     fitted = [[own for (k, _), own in told.items() if k == i and not isinstance(own, str)] for i in range(len(sizes))]
     failed = {i: own for (i, _), own in told.items() if isinstance(own, str)}
@@ -202,10 +204,10 @@ def _measured(model: Model, dataset: Dataset, sizes: list[int], told: dict, most
 
 
 def _about_unit(model: Model, dataset: Dataset, splits: list[Split]) -> list[str]:
-    """A sentence if the requested metric has no value, or if a model is measured on fewer splits than it needs.
+    """Return a sentence if the requested metric has no value in some splits, which are then left out.
 
     Raises:
-        UnmeasuredError: it has no value anywhere.
+        UnmeasuredError: if the metric has no value in any split.
     """
     unit, notes = dataset.unit, []
     if unit is None:
@@ -217,15 +219,15 @@ def _about_unit(model: Model, dataset: Dataset, splits: list[Split]) -> list[str
     if any(without):
         notes.append(f"In some splits {one_class}. These splits are left out of all curves.")
     if any(own.certain for own in splits) and unit.probable:
-        raise UnmeasuredError(f"it predicts classes without probabilities, which {unit.title} needs")
+        raise UnmeasuredError(f"the model predicts classes without probabilities, which {unit.title} needs")
     return notes
 
 
 def _one_split(model: Model, dataset: Dataset, seed: int, size: int, number: int, last: bool = False,
                encoded: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None) -> Split:  # fmt: skip
-    """The losses of the model and of guessing on one split, and whether the model learned anything.
+    """Return the losses of the model and of guessing on one split, and whether the model learned anything.
 
-    For the last size, it also contains the model's loss on the rows that it was fitted to, and the time.
+    For the last size, the result also has the model's loss on its training rows, and the time.
     """
     train, test = split(len(dataset.targets), size, number, seed, dataset.groups, dataset.order)
     again = train[:MOST_AGAIN] if last else train[:0]
@@ -256,7 +258,7 @@ def _one_split(model: Model, dataset: Dataset, seed: int, size: int, number: int
 
 
 def _one_split_apart(apart: bool, *given: Any) -> Split | str:
-    """One split, on any worker; if the model cannot be fitted, the reason."""
+    """Fit one split on any worker. If the model cannot be fitted, return the reason."""
     try:
         if not apart:
             return _one_split(*given)
@@ -268,7 +270,7 @@ def _one_split_apart(apart: bool, *given: Any) -> Split | str:
 
 
 def units_of(dataset: Dataset) -> Sequence[Metric]:
-    """The metrics for the table's task, with the squared error first for numbers, and the requested metric."""
+    """Return the metrics for the table's task, the squared error first for numbers, and the requested metric."""
     known = [unit for unit in METRICS if unit.task == dataset.task and unit.always]
     asked = dataset.unit
     return known if asked is None or asked.always else [*known, asked]
@@ -297,15 +299,15 @@ def fitted(
 
 
 def row_losses(dataset: Dataset, y, outputs, probable, members=None, parts=PARTS) -> Float[np.ndarray, "metrics m"]:
-    """For each metric what each row adds to the loss.
+    """Return, for each metric, what each row adds to the loss.
 
     Args:
         dataset: the table.
-        y: targets of the rows.
+        y: the targets of the rows.
         outputs: predictions, and
         probable: probabilities of classes, or None.
         members: the groups of the rows, or None.
-        parts: how many parts are left out for the variance of a score.
+        parts: the number of parts that are left out for the variance of a score.
     """
     spread = spread_of(dataset)
     return np.stack([_rows(unit, y, probable if unit.probable else outputs, spread, members, parts)
@@ -313,7 +315,7 @@ def row_losses(dataset: Dataset, y, outputs, probable, members=None, parts=PARTS
 
 
 def guess_losses(dataset: Dataset, known, y, members=None, parts=PARTS) -> Float[np.ndarray, "metrics m"]:
-    """The same for a prediction by a constant, from the known targets."""
+    """Return the losses of `row_losses` for a prediction by a constant, computed from the known targets."""
     spread, losses = spread_of(dataset), []
     for unit in units_of(dataset):
         said = constant(unit.guess, known)
@@ -329,14 +331,14 @@ def guess_losses(dataset: Dataset, known, y, members=None, parts=PARTS) -> Float
 def _scored_guess(
     rows: Scored, said: tuple[float, ...], y: bytes, members: bytes | None, parts: int
 ) -> Float[np.ndarray, " m"]:
-    """The contribution of each row to the score of a constant, cached for the next model."""
+    """Return each row's contribution to the score of a constant, cached for the next model."""
     truth = np.frombuffer(y).reshape(-1, len(said))
     groups = None if members is None else np.frombuffer(members, np.int64)
     return rows(truth, np.repeat(np.array(said)[None], len(truth), axis=0), 1.0, groups, parts)
 
 
 def _rows(unit: Metric, y, said, spread: float, members, parts: int) -> Float[np.ndarray, " m"]:
-    """The contribution of each row.
+    """Return the contribution of each row.
 
     For a score that is not a mean over rows, whole groups are left out to estimate its variance.
     """

@@ -1,4 +1,4 @@
-"""Tables in memory: data frames, arrays and scikit-learn bunches become one table of named columns."""
+"""Read tables in memory: turn data frames, arrays and scikit-learn bunches into one table of named columns."""
 
 import dataclasses
 import math
@@ -16,7 +16,7 @@ from ._columns import listing
 
 MOST_COLUMNS = 50_000
 MOST_DENSE = 10**8
-"""Cells that a sparse matrix may have when it is filled."""
+"""The largest number of cells of a sparse matrix that is stored densely."""
 _REFUSED = {
     "c": ("complex", "store real and imaginary parts as two arrays"),
     "V": ("structured or of raw bytes", "store each field as an array of its own"),
@@ -30,7 +30,8 @@ class Table:
     Args:
         name: the bundled name, or the file's name.
         frame: the columns of inputs and targets.
-        rows: the number of rows of the source, which is larger than that of the frame if only a sample was read.
+        rows: the number of rows of the source. It is larger than the number of rows of the frame if only a sample was
+            read.
         notes: remarks for the user on how the table was read.
         default_target: the target column if the user names none; None if the user must name one.
         kept: for each row of the frame, the row of the source, from 0; None if the frame holds all rows.
@@ -50,12 +51,13 @@ class Table:
     of_polars: bool = False
 
     def as_given(self, names: Sequence[str], rows: np.ndarray) -> Any:
-        """Some columns and rows as the user has them: cells are not read, and names are the user's.
+        """Return some columns and rows in the user's own form: cells are not read, and names are the user's.
 
-        For a file or arrays, they are a pandas data frame if pandas can be imported, and a polars one otherwise.
+        For a file or arrays, the result is a pandas data frame if pandas can be imported, and a polars data frame
+        otherwise.
 
         Args:
-            names: names of columns of `frame`.
+            names: the names of columns of `frame`.
             rows: rows of `frame`, from 0.
         """
         if self.given is not None:
@@ -72,10 +74,10 @@ class Table:
 
 
 def check_names(source: object, names: Sequence[str]) -> None:
-    """Refuse more than 50,000 columns, and two of the same name.
+    """Raise an error for more than 50,000 columns, and for two columns of the same name.
 
     Raises:
-        DataError: one of the two.
+        DataError: in either case.
     """
     check_width(source, len(names))
     repeated = [name for name, times in Counter(names).items() if times > 1]
@@ -89,10 +91,10 @@ def check_names(source: object, names: Sequence[str]) -> None:
 
 
 def check_width(source: object, columns: int) -> None:
-    """Refuse more than 50,000 columns, before any is read.
+    """Raise an error for more than 50,000 columns, before any column is read.
 
     Raises:
-        DataError: there are more.
+        DataError: if there are more.
     """
     if columns > MOST_COLUMNS:
         raise DataError(
@@ -104,12 +106,12 @@ def check_width(source: object, columns: int) -> None:
 
 
 def table_in_memory(data: Any) -> Table:
-    """A polars or pandas data frame, a pair (x, y) of arrays, or a scikit-learn bunch as a table.
+    """Turn a polars or pandas data frame, a pair (x, y) of arrays, or a scikit-learn bunch into a table.
 
     pandas is recognised by its methods and never imported.
 
     Raises:
-        DataError: for other objects, or for columns that cannot be distinguished or read.
+        DataError: if the object is of another kind, or if columns cannot be distinguished or read.
     """
     if isinstance(data, pl.LazyFrame):
         data = data.collect()
@@ -131,7 +133,7 @@ def table_in_memory(data: Any) -> Table:
 
 
 def _frame(data: Any) -> pl.DataFrame | None:
-    """The columns of a data frame of any library; None for other objects."""
+    """Return the columns of a data frame of any library; None for other objects."""
     if isinstance(data, pl.DataFrame):
         frame = data
     elif hasattr(data, "columns") and hasattr(data, "iloc"):
@@ -148,7 +150,7 @@ def _frame(data: Any) -> pl.DataFrame | None:
 
 
 def _series(name: str, cells: Any) -> pl.Series:
-    """A column of any library, missing cells as null."""
+    """Convert a column of any library. Missing cells become null."""
     values = cells.to_numpy() if hasattr(cells, "to_numpy") else np.asarray(cells)
     if values.dtype.kind == "O" or values.dtype.kind not in "biufUSMm":
         missing = cells.isna().to_numpy() if hasattr(cells, "isna") else [cell is None for cell in values]
@@ -165,10 +167,10 @@ def _series(name: str, cells: Any) -> pl.Series:
 
 
 def _dense(x: Any) -> Any:
-    """A sparse matrix as an array; other objects unchanged.
+    """Return a sparse matrix as an array, and other objects unchanged.
 
     Raises:
-        DataError: the array would have too many cells.
+        DataError: if the array would have too many cells.
     """
     if not (hasattr(x, "toarray") and hasattr(x, "nnz")):
         return x
@@ -223,9 +225,9 @@ def _bunch(bunch: Mapping[str, Any]) -> Table:
 
 
 def arrays_table(source: object, arrays: dict[str, np.ndarray], notes: list[str]) -> Table:
-    """One row for each entry of the first axis of the arrays.
+    """Make a table with one row for each entry of the first axis of the arrays.
 
-    There is one column for each entry of a row: X[0], X[1], ... of a matrix.
+    There is one column for each entry of a row, such as X[0], X[1], ... for a matrix X.
 
     Raises:
         DataError: if the arrays do not have the same number of rows, or contain something that is not a column.
@@ -256,10 +258,10 @@ def arrays_table(source: object, arrays: dict[str, np.ndarray], notes: list[str]
 
 
 def plain_array(source: object, name: str, array: np.ndarray) -> np.ndarray:
-    """The array in a type that a column has: float64, text for bytes, microseconds for times, native byte order.
+    """Convert an array to a column's type: float64, text for bytes, microseconds for times, native byte order.
 
     Raises:
-        DataError: complex numbers, structures, raw bytes, or bytes that are no text.
+        DataError: if the array holds complex numbers, structures, raw bytes, or bytes that are not text.
     """
     kind = array.dtype.kind
     if kind not in "biufUSMm":

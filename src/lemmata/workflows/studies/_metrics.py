@@ -24,28 +24,28 @@ _TITLES = {"wrong": "error rate", "unexplained": "unexplained variance"}
 
 @dataclasses.dataclass(frozen=True)
 class Metric:
-    """A loss and the unit in which it is shown.
+    """A loss, and the unit in which it is shown.
 
     Args:
-        name: as `--metric` and `--error` take it ("rmse").
+        name: the name for `--metric` and `--error` ("rmse").
         task: "regression" or "classification".
         rows: the contribution of each row to the loss, of outputs (m, k) against targets (m, k). The third argument is
             the variance of the target.
-        told: the value in the user's unit, from loss and variance.
-        understood: the loss of a value in the user's unit.
-        rises: whether larger is better.
+        told: a function from loss and variance to the value in the user's unit.
+        understood: the inverse function, from a value in the user's unit to the loss.
+        rises: whether larger values are better.
         percent: whether the value is a share.
-        words: its description, in a few words.
-        most: the largest loss that there is.
-        probable: whether it needs probabilities.
+        words: a description of the metric, in a few words.
+        most: the largest possible loss.
+        probable: whether the metric needs probabilities.
         counted: the rows among which mistakes are counted, if the loss is a share. The values are "rows", "rarest" for
             rows of the rarest class, or "" if no rows are counted.
         averaged: whether the loss is the mean of the losses of single rows; otherwise rows give their contributions to
             it.
-        always: whether it is measured even if it was not requested, because theory and answers use it.
-        of_class: whether it is about one class of two.
-        guess: how rows are predicted best without any column (see `constant`).
-        aliases: other names, such as scikit-learn's.
+        always: whether the metric is measured even if it was not requested, because theory and answers use it.
+        of_class: whether the metric is about one class of two.
+        guess: the best prediction of rows without any column (see `constant`).
+        aliases: other names of the metric, such as scikit-learn's.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Metric:
 
     @property
     def title(self) -> str:
-        """The name in a sentence: "balanced accuracy"."""
+        """The name in a sentence, such as "balanced accuracy"."""
         return _TITLES.get(self.name, self.name.replace("_", " "))
 
     @property
@@ -78,7 +78,7 @@ class Metric:
 
 @dataclasses.dataclass(frozen=True)
 class Distance:
-    """A loss shown as a value: it is the distance of that value from the best one, upwards (1) or downwards (-1)."""
+    """Show a loss as a value. The loss is the value's distance from the best value, upwards (1) or downwards (-1)."""
 
     best: float
     sign: float
@@ -126,7 +126,7 @@ def _classes(name: str, rows: Any, words: str, rises: bool = False, percent: boo
 
 
 def _scored(name: str, words: str, percent: bool = False, several: str | None = None, of_class: bool = False) -> Metric:
-    """A share of classes by a scorer of scikit-learn."""
+    """Make a metric, which is a share for classes, from a scorer of scikit-learn."""
     rows = Scored(name, "classification", several=several)
     more = {"most": 1.0, "counted": "rarest", "averaged": False, "always": False, "of_class": of_class}
     return _classes(name, rows, words, True, percent, **more)
@@ -170,12 +170,12 @@ _PLAIN = {"regression": "unexplained", "classification": "wrong"}
 
 
 def plain_name(name: str) -> str:
-    """A name in the form for comparison: small letters, and "-", "_" and a blank are the same."""
+    """Normalise a name for comparison: lower case, with "-", "_" and blanks as the same character."""
     return re.sub(r"[\s-]+", "_", name.strip().lower())
 
 
 def metric(name: str, task: str) -> Metric:
-    """The metric of this name, or of scikit-learn's scorer of this name.
+    """Return the metric with this name, or the metric of scikit-learn's scorer with this name.
 
     Raises:
         SettingError: if the task has no such metric; the message lists the metrics.
@@ -207,13 +207,13 @@ def metric(name: str, task: str) -> Metric:
 
 
 SHARES = re.compile(r"(f1|precision|recall|jaccard|roc_auc|top_k)(_|$)")
-"""Scores of scikit-learn that lie between 0 and 1."""
+"""The scores of scikit-learn that lie between 0 and 1."""
 OF_CLASS = ("precision", "recall", "jaccard")
-"""Scores of one class of two, each with a mean over classes of the name with `_macro`."""
+"""Scores of one class of two. Each has a mean over classes, whose name ends in `_macro`."""
 
 
 def _of_scikit_learn(name: str, task: str) -> Metric:
-    """A metric from a scorer's name; a negative score of scikit-learn is shown as the error itself."""
+    """Make a metric from a scorer's name. A negative score of scikit-learn is shown as the error itself."""
     falls = name.startswith("neg_")
     several = f"{name}_macro" if name in OF_CLASS else None
     best, sign = (0.0, -1.0) if falls else (1.0, 1.0)
@@ -236,13 +236,13 @@ def _of_scikit_learn(name: str, task: str) -> Metric:
 
 
 def asked(text: str | float, task: str, spread: float, unit: Metric | None = None) -> tuple[Metric, float]:
-    """A metric and the requested loss, from "accuracy 0.95", "rmse 2.5", "accuracy 95%" or a bare number.
+    """Read a metric and the requested loss from "accuracy 0.95", "rmse 2.5", "accuracy 95%" or a bare number.
 
-    A bare number is in the unit, if one is given. Otherwise it is the share of the variance that is left (1 - R²), or
-    the share of wrong classes.
+    A bare number is in the given unit. Without a unit, it is the unexplained share of the variance (1 - R²), or the
+    share of wrong classes.
 
     Args:
-        text: as given.
+        text: the text as given.
         task: "regression" or "classification".
         spread: the variance of the target, in its units squared, summed over outputs.
         unit: the metric of `--metric`, or the user's own; None if none is given.
@@ -283,7 +283,7 @@ def asked(text: str | float, task: str, spread: float, unit: Metric | None = Non
 
 
 def _reachable(unit: Metric, value: float, spread: float) -> float:
-    """The loss of a value that a model may have."""
+    """Return the loss of a value, if a model can have this value."""
     if unit.name == "rmse" and value < 0:
         raise SettingError("--error is out of reach for any model", found=f"rmse {value:g}", rule="above 0")
     loss = unit.understood(value, spread) if math.isfinite(value) else math.nan
@@ -299,5 +299,5 @@ def _reachable(unit: Metric, value: float, spread: float) -> float:
 
 
 def tell(unit: Metric, loss: float, spread: float) -> str:
-    """The loss in the user's unit, as `spell` writes it."""
+    """Format the loss in the user's unit, as `spell` writes it."""
     return spell(unit.told(loss, spread), unit.percent)

@@ -1,4 +1,4 @@
-"""The candidates of a study: kernels of the theory, and the models that people use, on the same rows."""
+"""The candidates of a study: kernels, to which the theory applies, and commonly used models, on the same rows."""
 
 import dataclasses
 import functools
@@ -31,33 +31,33 @@ from ._validation import Groups, parted
 MOST_EXACT = 1000
 """The number of rows up to which a kernel machine is fitted exactly in a split.
 
-With more rows, it uses this number of centres.
+With more rows, the machine uses this number of centres.
 """
 TUNED_ROWS, TUNED_ROWS_OF_MANY, TUNED_CENTRES = 200, 4000, 500
 LENGTHSCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
 MANY = 2.0
-"""From this number of rows for each time on, unless all times have the same number, no season is searched for."""
+"""If there are at least this many rows for each time, and not equally many for all, no season is searched for."""
 DAYS = (1.0, 7.0, 365.2425)
-"""Seasons that a calendar has: a day, a week and a year, in days."""
+"""The seasons of a calendar in days: a day, a week and a year."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Model:
-    """A model under the name that the user gives it.
+    """A model with the name by which the user selects it.
 
     Args:
-        name, title: short and in words.
-        formula: what it is.
+        name, title: the short name, and the name in words.
+        formula: a description of the model.
         theory: whether lemmata's theory applies to it, which means that it is a kernel.
         fit: maps (encoded rows (n + m, d), targets of the first n, task, groups of the first n or None) to the outputs
-            for the last m. With groups, its settings are those that are best on groups left out.
+            for the last m. With groups, the settings are chosen on groups that are left out.
         price: about how many seconds a fit to n rows of d columns and k outputs takes on one core. It decides how far
             and on how many splits a model is measured, so that both follow from the command and not from the machine.
         kernels: the kernel. If there are several, leave-one-out chooses one.
         naive: whether it uses no columns and repeats earlier targets.
-        own: whether it is the user's.
+        own: whether it is the user's own model.
         least: the fewest training rows that it can be fitted to.
-        raw: whether it takes the columns as the user has them, in a data frame.
+        raw: whether it takes the user's own columns, in a data frame.
     """
 
     name: str
@@ -80,17 +80,17 @@ def models(
     targets: Float[np.ndarray, "rows k"] | None = None,
     ordered: bool = False,
 ) -> list[Model]:
-    """The models of these names: kernels (see `architectures`), those of `usual_models`.
+    """Return the models with these names: kernels (see `architectures`) or models of `usual_models`.
 
     Args:
-        names: names of kernels and models; None for those that suit the table.
-        x: encoded rows, or some of them, for the kernels' scales.
+        names: the names of kernels and models; None for the models that suit the table.
+        x: the encoded rows, or some of them, for the kernels' scales.
         task: "regression" or "classification".
         targets: the targets, which decide whether models of counts or amounts suit.
         ordered: whether rows are ordered in time; then the last value and the season are added to the models.
 
     Raises:
-        UnknownNameError: no such model.
+        UnknownNameError: if there is no such model.
     """
     check_models(names)
     known = usual_models(task)
@@ -115,27 +115,27 @@ def check_models(names: Sequence[str] | None) -> None:
     """Check the names of models before there is a table.
 
     Raises:
-        UnknownNameError: no such model; the message names the nearest.
-        SettingError: there is no name.
+        UnknownNameError: if there is no such model; the message names the nearest.
+        SettingError: if no name is given.
     """
     if names is not None:
         check_names(names, USUAL)
 
 
 def usual(entry: tuple, name: str) -> Model:
-    """A model of scikit-learn, or a naive one, from its entry in the tables of `_usual`."""
+    """Make a scikit-learn model or a naive model from its entry in the tables of `_usual`."""
     title, words, fit, price = entry
     return Model(name, title, words, False, fit, price, naive=name in NAIVE)
 
 
 def seasoned(model: Model, y: Float[np.ndarray, "n k"], order: Float[np.ndarray, " n"], ahead: int) -> Model:
-    """The last-season model with the season that fits the earliest rows best; other models unchanged.
+    """Return the last-season model with the season that fits the earliest rows best, and other models unchanged.
 
     Args:
-        model: any.
-        y: rows that come before all that are predicted, from early to late.
-        order: their times.
-        ahead: how far ahead it is to forecast.
+        model: any model.
+        y: the targets of rows before all predicted rows, from early to late.
+        order: the times of these rows.
+        ahead: how many rows ahead the model is to forecast.
     """
     if model.name != "season" or not model.naive:
         return model
@@ -145,18 +145,18 @@ def seasoned(model: Model, y: Float[np.ndarray, "n k"], order: Float[np.ndarray,
 
 
 def is_last_value(model: Model) -> bool:
-    """Whether it is the last season although no season was found. It then equals the last value."""
+    """Whether the model is the last season although no season was found. It then equals the last value."""
     return model.naive and model.name == "season" and model.least == 1
 
 
 def calendar_seasons(order: Float[np.ndarray, " n"]) -> list[int]:
-    """A day, a week and a year in rows, from the number of rows in a day. For daily rows, they are 7 and 365.
+    """Return a day, a week and a year in rows, from the number of rows in a day. For daily rows: 7 and 365.
 
-    Business days have 5 and about 252, weeks 52, months 12, quarters 4, hours 24, 168 and 8,766. Times that are not
-    dates are read as days, so their seasons are only candidates.
+    For business days, the seasons are 5 and about 252 rows; for weeks 52, months 12, quarters 4, and hours 24, 168 and
+    8,766. Times that are not dates are read as days, so their seasons are only candidates.
 
     Args:
-        order: times in days, from early to late. If each time has the same number of rows, these count once.
+        order: the times in days, from early to late. If each time has the same number of rows, these rows count once.
     """
     times, counts = np.unique(order, return_counts=True)
     if len(times) < 2 or counts.min() != counts.max():
@@ -166,21 +166,21 @@ def calendar_seasons(order: Float[np.ndarray, " n"]) -> list[int]:
 
 
 def _uneven(order: Float[np.ndarray, " n"]) -> bool:
-    """Whether times repeat, not all as often."""
+    """Whether times repeat, but not all equally often."""
     counts = np.unique(order, return_counts=True)[1]
     return bool(counts.min() < counts.max() and counts.mean() > MANY)
 
 
 def chosen_season(y: Float[np.ndarray, "n k"], order: Float[np.ndarray, " n"], ahead: int) -> int:
-    """The season that forecasts rows best, among the calendar's seasons and the season with the most similar targets.
+    """Choose the season that forecasts best, from the calendar's seasons and the season with the most similar targets.
 
-    Each season is repeated this many rows ahead from the same starts. The result is 1 (the last value) if that has the
-    smallest error. The median over starts decides: a few stretches out of the ordinary hide no season.
+    Each season is repeated this many rows ahead from the same starts. The result is 1 (the last value) if the last
+    value has the smallest error. The median over starts decides, so that a few unusual stretches do not hide a season.
 
     Args:
-        y: rows that come before all that are predicted, from early to late.
-        order: their times.
-        ahead: how far ahead it is to forecast.
+        y: the targets of rows before all predicted rows, from early to late.
+        order: the times of these rows.
+        ahead: how many rows ahead the season is to forecast.
     """
     if _uneven(order):
         return 1  # rows of one time have no order, so no season can be counted in rows
@@ -206,7 +206,7 @@ def _kernel(architecture: Architecture, columns: int) -> Model:
 
 
 def kernels_of(name: str, x: Float[np.ndarray, "n d"]) -> tuple[AbstractKernel, ...]:
-    """The kernel with this name for these encoded rows, or several kernels of which one is chosen."""
+    """Return the kernel with this name for these encoded rows, or several kernels of which one will be chosen."""
     return _kernel(architectures([name], x)[0], x.shape[1]).kernels
 
 
@@ -238,12 +238,12 @@ def _fit_kernel(
 
 
 def within(outputs: Float[np.ndarray, "m k"], y: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "m k"]:
-    """Predictions no farther outside the range of the training targets than that range is wide."""
+    """Clip predictions that lie farther outside the range of the training targets than the range is wide."""
     return np.clip(outputs, *near_range(y))
 
 
 def near_range(y: Float[np.ndarray, "n k"]) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
-    """The least and the greatest prediction of each target that is believed."""
+    """Return the least and the greatest allowed prediction of each target."""
     low, high = y.min(axis=0), y.max(axis=0)
     return low - (high - low), high + (high - low)
 
@@ -254,11 +254,11 @@ def chosen(
     y: Float[np.ndarray, "n k"],
     groups: Groups = None,
 ) -> AbstractKernel:
-    """The kernel with the smallest leave-one-out error on the first 200 training rows.
+    """Choose the kernel with the smallest leave-one-out error on the first 200 training rows.
 
-    With more than 1,000 rows, the first 4,000 choose: the kernel with the smallest error, on centres, for a tenth of
-    them. Rows of groups are sorted by group, so the first rows may be those of one group. Then this many of all rows
-    are used to choose.
+    With more than 1,000 rows, the first 4,000 rows choose the kernel with the smallest error, on centres, for a tenth
+    of these rows. Rows with groups are sorted by group, so the first rows may belong to one group. With groups, this
+    number of rows is therefore taken evenly from all rows.
     """
     if len(kernels) == 1:
         return kernels[0]

@@ -1,4 +1,4 @@
-"""Rows that nearly repeat another: measured twice, jittered, or cut out of one picture."""
+"""Find rows that nearly repeat another row: measured twice, jittered, or cut out of one picture."""
 
 import math
 
@@ -12,26 +12,25 @@ from ._copies import many_values
 from ._encoder import Standardise
 
 ROWS, FEWEST_ROWS = 20_000, 50
-"""The number of rows that are compared, from the first on, and the number of rows below which no decision is possible.
-"""
+"""The largest number of first rows that are compared, and the least number of rows for a decision."""
 NEIGHBOURS = 20
 EXPECTED = 0.01
-"""Rows that would be as near to another by accident, of all rows together."""
+"""The expected number of rows, in the whole table, that are this near to another row by chance."""
 NEAREST = 0.1
-"""How near a copy is at the most, in parts of the distance of the twentieth neighbour."""
+"""The largest distance of a near duplicate, as a share of the distance to the twentieth neighbour."""
 LEAST, SHARE = 3, 0.01
-"""The number of rows, and their share of all, from which on near duplicates are reported."""
+"""The least number of rows, and the least share of all rows, at which near duplicates are reported."""
 
 
 def near_copies(inputs: Inputs, groups: np.ndarray | None = None, order: np.ndarray | None = None) -> list[Finding]:
-    """A sentence that this many rows nearly equal another row, of another group if there are groups.
+    """Report how many rows nearly equal another row, which is in another group if there are groups.
 
-    The distance to the nearest row is compared with the distance to the twentieth, so dense and sparse places are
-    treated equally. If rows are spread evenly in d dimensions around a row, the ratio of the two is below r with a
-    probability of at most 19 r^d. The rows themselves determine d: half of the twenty neighbours are within 2^(-1/d) of
-    the distance of the twentieth. A ratio is near if 0.01 rows of the whole table are expected to be below it. Only
-    number columns with many values count; in all other columns, a duplicate must be equal. Rows in time are near by
-    right.
+    The distance to the nearest row is compared with the distance to the twentieth nearest row, so dense and sparse
+    regions are treated equally. If rows are spread evenly in d dimensions around a row, the ratio of the two is below
+    r with a probability of at most 19 r^d. The rows themselves determine d: half of the twenty neighbours are within
+    2^(-1/d) of the distance of the twentieth. A ratio is near if 0.01 rows of the whole table are expected to be below
+    it. Only number columns with many values count; in all other columns, a duplicate must be equal. Rows of a series
+    are not tested, because neighbours in time are naturally near.
 
     Args:
         inputs: raw inputs.
@@ -60,14 +59,14 @@ def near_copies(inputs: Inputs, groups: np.ndarray | None = None, order: np.ndar
     text = (
         f"{len(involved):,} rows are nearly equal to another row{' of another group' if groups is not None else ''}, "
         "much nearer than neighbours usually are. If these rows are repeated measurements, jittered copies, or "
-        "parts of the same object, give them one group with --group. Otherwise a copy in the training set gives away "
-        "the held-out row."
+        "parts of the same object, give them the same group with --group. Otherwise a copy in the training set gives "
+        "away the held-out row."
     )
     return [Finding("repeats", (), text)]
 
 
 def _pairs(x: Float[np.ndarray, "n d"]) -> Int[np.ndarray, "pairs 2"]:
-    """Rows and their nearest row, if it is much nearer than expected by chance."""
+    """Return rows and their nearest row, if it is much nearer than expected by chance."""
     from sklearn.neighbors import NearestNeighbors
 
     neighbours = min(NEIGHBOURS, len(x) // 4)

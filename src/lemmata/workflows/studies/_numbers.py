@@ -1,4 +1,4 @@
-"""Numbers as people write them: decimal commas, separated thousands, and a few words for missing values."""
+"""Read numbers as people write them: decimal commas, separated thousands, and a few words for missing values."""
 
 import dataclasses
 import re
@@ -10,27 +10,27 @@ from lemmata.errors import SettingError
 
 _GAP = "[ \u00a0\u202f'’]"
 GAPPED = rf"\d{_GAP}\d{{3}}"
-"""A thousand that is separated by a blank or an apostrophe."""
+"""Thousands that are separated by blanks or apostrophes."""
 _COMMA = (
     rf"^[+-]?(\d{{1,3}}((\.|{_GAP})\d{{3}})+,\d+|\d*,(\d{{1,2}}|\d{{4,}})|0,\d{{3}}|\d{{4,}},\d+"
     r"|\d{1,3}(\.\d{3}){2,}|\d+,\d+[eE][+-]?\d+)$"
 )
-"""Texts that only a table with decimal commas has."""
+"""Texts that occur only in a table with decimal commas."""
 _LAKHS = r"\d{1,2}(,\d{2})+,\d{3}"
 """A whole number as people in India write it: 12,34,567."""
 _POINT = (
     rf"^[+-]?(\d{{1,3}}(,\d{{3}}){{2,}}(\.\d*)?|\d{{1,3}}(,\d{{3}})+\.\d*|\d{{1,3}}({_GAP}\d{{3}})+\.\d+"
     rf"|{_LAKHS}(\.\d*)?)$"
 )
-"""Texts that only a table with decimal points has."""
+"""Texts that occur only in a table with decimal points."""
 NEGATIVE = r"^\(\s*([^()]*\d[^()]*?)\s*\)$"
 """A negative number as accountants write it: (12.50)."""
 _EITHER = r"^[+-]?[1-9]\d{0,2},\d{3}$"
-"""A thousand and one, or one and a thousandth."""
+"""An ambiguous text, such as 1,001: a thousand and one, or one and a thousandth."""
 _ANY = rf"^[+-]?(\d[\d.,]*|\d{{1,3}}({_GAP}\d{{3}})+([.,]\d+)?|[.,]\d+)([eE][+-]?\d+)?$"
 _MOST_WORDS, _MOST_LETTERS, _LEAST_NUMBERS, _FEW = 3, 14, 0.9, 20
 _LOOK = 100
-"""So many cells show whether a column has units at all."""
+"""The number of cells that are read to see whether a column has units at all."""
 _NO_NUMBER = frozenset((
     "-", "--", "---", "–", "—", ".", "..", "...", "*", "?", "#n/a", "#na", "#value!", "#div/0!", "#null!", "#num!",
     "#ref!", "#name?", "<na>", "nat", "na", "n.a.", "n.a", "n/a", "nan", "null", "none", "n.d.", "nd", "n.d", "k.a.",
@@ -38,7 +38,7 @@ _NO_NUMBER = frozenset((
     "not applicable", "keine angabe", "k. a.", "unbekannt", "fehlt", "inconnu", "manquant", "non disponible",
     "sin datos", "sin dato", "desconocido", "ns/nc", "n.s./n.c.", "sconosciuto", "desconhecido", "onbekend",
 ))  # fmt: skip
-"""Words that mean a missing number, also among few different numbers."""
+"""Words that mean a missing number, even among few different numbers."""
 
 
 _IN_BRACKETS = re.compile(r"\([^\d()]{1,12}\)|\[[^\d\[\]]{1,12}\]")
@@ -54,17 +54,17 @@ _MEASURED = (
     rf"^(?:(?<sign>[+-]?)(?<before>[{_SIGNS}]|(?:R|US|A|C)\$|EUR|USD|GBP|CHF)\s?(?<first>[+-]?[\d.,]\S*)"
     rf"|(?<second>[+-]?[\d.,][\d.,{_GAP[1:-1]}]*?(?:[eE][+-]?\d+)?)\s?(?<after>{_UNITS}))$"
 )
-"""A number with its unit: a currency sign or code before it, or one of these after it."""
+"""A number with its unit: a currency sign or code before the number, or one of these units after it."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Written:
-    """Texts as numbers.
+    """Text cells read as numbers.
 
     Args:
-        column: the numbers, missing if there is none.
-        words: the words that were read as missing, and how often.
-        decimal: the mark before decimals, if the texts show it.
+        column: the numbers, which are missing in cells without a number.
+        words: the words that were read as missing, and their counts.
+        decimal: the decimal mark, if the texts show it.
         unit: the text before or after every number; empty if there is none.
     """
 
@@ -75,17 +75,17 @@ class Written:
 
 
 def check_decimal(decimal: str | None) -> None:
-    """Refuse a mark that does not precede decimals.
+    """Raise an error for a mark that is not a decimal mark.
 
     Raises:
-        SettingError: if it is neither a point nor a comma.
+        SettingError: if the mark is neither a point nor a comma.
     """
     if decimal not in (None, ".", ","):
         raise SettingError("--decimal is unknown", found=repr(decimal), rule="the decimal mark must be . or ,")
 
 
 def decimal_mark(columns: Iterable[pl.Series]) -> str | None:
-    """The mark before decimals in the texts of a table: "," or "."; None if no cell shows it, or they disagree.
+    """Find the decimal mark in the texts of a table: "," or "."; None if no cell shows it, or cells disagree.
 
     A cell like 1,001 is ambiguous. If all commas are ambiguous, they are taken to separate thousands if no whole number
     below 1000 has a comma and every number from 1000 on has one.
@@ -114,14 +114,14 @@ def decimal_mark(columns: Iterable[pl.Series]) -> str | None:
 
 
 def as_numbers(column: pl.Series, decimal: str | None) -> Written | None:
-    """A text column as numbers; None if its cells are something else.
+    """Read a text column as numbers. None if its cells are something else.
 
     Up to three different words without a digit, in at most a tenth of the cells, are read as missing. If there are few
-    different numbers, which may be codes, only words that usually mean missing are read so.
+    different numbers, which may be codes, only words that usually mean missing are read as missing.
 
     Args:
-        column: texts without blanks around them.
-        decimal: the mark before decimals in this table; None if it is not known.
+        column: the texts, without blanks around them.
+        decimal: the decimal mark of this table; None if it is not known.
 
     >>> found = as_numbers(pl.Series(["1,5", "2,25"] + ["3"] * 20 + ["n.d."]), ",")
     >>> found.column[:2].to_list(), found.words
@@ -144,14 +144,14 @@ def as_numbers(column: pl.Series, decimal: str | None) -> Written | None:
 
 
 def signed(column: pl.Series) -> pl.Series:
-    """Texts with a plain minus before negative numbers, in place of a typeset minus or of brackets."""
+    """Write a plain minus before negative numbers, in place of a typeset minus or of brackets."""
     return column.str.replace(r"^\u2212([\d.,])", "-$1").str.replace(NEGATIVE, "-$1")
 
 
 def without_unit(column: pl.Series) -> tuple[pl.Series, str]:
-    """Texts without the unit that all their numbers have, and that unit.
+    """Remove the unit that all numbers have, and return the texts and the unit.
 
-    Unchanged if they do not have exactly one unit.
+    The texts are unchanged if they do not have exactly one unit.
 
     >>> without_unit(pl.Series(["66,00 €", "1.200,50 €", None]))[0].to_list()
     ['66,00', '1.200,50', None]
@@ -182,9 +182,9 @@ def _are_marks(words: dict[str, int], present: int, different: int) -> bool:
 
 
 def _without_gaps(column: pl.Series) -> pl.Series:
-    """Whole numbers without the blanks or apostrophes that separate their thousands; other texts are unchanged.
+    """Remove blanks or apostrophes between the thousands of whole numbers. Other texts are unchanged.
 
-    Such a mark is never decimal, so this holds where the mark before decimals is not known.
+    Such a mark is never decimal, so the decimal mark need not be known.
     """
     whole = rf"^[+-]?[1-9]\d{{0,2}}({_GAP}\d{{3}})+$"
     bare = column.str.replace_all(_GAP, "")
@@ -192,7 +192,7 @@ def _without_gaps(column: pl.Series) -> pl.Series:
 
 
 def _with_points(column: pl.Series, decimal: str) -> pl.Series:
-    """Texts that are numbers in a table's own format, as a computer writes them; other texts unchanged."""
+    """Rewrite numbers in a table's own format as a computer writes them. Other texts are unchanged."""
     gap, comma = _GAP[1:-1], decimal == ","
     apart = rf"[{gap}{'.' if comma else ','}]"
     mark = re.escape(decimal)

@@ -1,4 +1,4 @@
-"""The expected loss of a model at every number of rows. All sentences of an answer come from this one estimate."""
+"""The expected loss of a model at every number of rows. All sentences of an answer use this one estimate."""
 
 import dataclasses
 import functools
@@ -17,15 +17,15 @@ from ._metrics import Metric
 LEVELS = (0.05, 0.5, 0.95)
 STEP = 0.03
 WIDER = 3.0
-"""How many rows as large as the largest may be missing among those that were seen (3/m at 95 %, if none was)."""
+"""The number of rows as large as the largest that the sample may lack (3/m at 95 %, if none of m was seen)."""
 TRAINED = 1.5
 """An allowance for other training sets, in addition to the exact bound of a share with few errors."""
 STEEPEST = 2.0
-"""No loss is expected to fall faster than this power of the rows beyond the measured sizes."""
+"""Beyond the measured sizes, no loss is expected to fall faster than this power of the number of rows."""
 SAME = 0.9
-"""A model that was measured on fewer rows than this share of another's was not measured on the same rows."""
+"""A model measured on fewer rows than this share of another model's rows counts as measured on other rows."""
 AHEAD = 1e4
-"""How far the curves are drawn, in times the last measured size."""
+"""How far the curves are drawn, as a multiple of the last measured size."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,14 +33,14 @@ class Candidate:
     """A model with its forecast, in a unit.
 
     Args:
-        measured: what was measured.
-        forecast: how the curve goes on.
+        measured: the measurements.
+        forecast: the forecast of the curve.
         unit: the metric.
-        total: rows N that the user has.
-        ground: no value below this is expected beyond the measured sizes: the loss that a better model has shown to be
+        total: N, the number of the user's rows.
+        ground: the least value that is expected beyond the measured sizes, because a better model has shown it to be
             noise.
         room: the least distance, in logarithms, of the 5 % and the 95 % curve from the median at the last measured size
-            and beyond: that of models which were tested on more rows.
+            and beyond; it is taken from models that were tested on more rows.
     """
 
     measured: Measured
@@ -62,12 +62,12 @@ class Candidate:
 
     @property
     def reach(self) -> float:
-        """The largest number of training rows on which it was measured."""
+        """The largest number of training rows on which the model was measured."""
         return float(self.losses.sizes[-1])
 
     @functools.cached_property
     def curves(self) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, "s 3"]]:
-        """Ln n, and the 5 %, 50 % and 95 % curves of the loss there.
+        """Return ln n, and the 5 %, 50 % and 95 % curves of the loss at n rows.
 
         If few rows contain much of a mean of squares, the mean is less certain than its standard error shows. The
         reason is that the observed rows may lack rows of this size or larger. The upper end includes an allowance for
@@ -99,24 +99,25 @@ class Candidate:
         return logs, np.stack([curves[:, :2].min(axis=1), curves[:, 1], curves[:, 1:].max(axis=1)], axis=1)
 
     def _steepest(self, ends: Float[np.ndarray, " 2"], ahead: Float[np.ndarray, " s"]) -> Float[np.ndarray, "s 2"]:
-        """Median and upper end at the last measured size, falling from there on as n^-2: a curve never ends at 0."""
+        """Median and upper end, which fall as n^-2 beyond the last measured size, so that a curve never ends at 0."""
         median = ends[0] if ends[0] > 0 else float(self.losses.mean[-1])
         return np.exp(-STEEPEST * ahead)[:, None] * np.array([median, max(ends[1], median)])
 
     def expected(self, n: float | int) -> Interval:
-        """The loss that is expected at n rows, with its 90 % interval."""
+        """Return the expected loss at n rows, with its 90 % interval."""
         logs, curves = self.curves
         lower, value, upper = (float(np.interp(math.log(n), logs, curve)) for curve in curves.T)
         return Interval(value, lower, upper)
 
     def samples(self, loss: float) -> Interval:
-        """The least number of rows from which on the expected loss is at most this, and stays there up to all rows.
+        """Return the least number of rows from which the expected loss stays at or below this loss, up to all rows.
 
-        It is at most N just where the loss that is expected with all N rows is. The lower end is where the 5 % curve
-        first reaches the loss. The upper end is the point from which the 95 % curve stays below the loss. It is
-        infinite if there is no such point up to 10,000 times the last measured size. Below the smallest measured size,
-        nothing is known. So value and upper end are not below it, and the lower end is 1 if the 5 % curve reaches the
-        loss at that size. If the interval of the loss with all N rows is above this loss, the lower end is at least N.
+        This number is at most N exactly if the expected loss with all N rows is at most this loss. The lower end is
+        where the 5 % curve first reaches the loss. The upper end is the point from which the 95 % curve stays below
+        the loss. It is infinite if there is no such point up to 10,000 times the last measured size. Below the
+        smallest measured size, nothing is known. So value and upper end are not below it, and the lower end is 1 if
+        the 5 % curve reaches the loss at that size. If the interval of the loss with all N rows is above this loss,
+        the lower end is at least N.
         """
         logs, curves = self.curves
         first = int(np.searchsorted(logs, math.log(self.losses.sizes[0]) - 1e-9))
@@ -134,13 +135,13 @@ class Candidate:
         return Interval(value, min(lower, value), max(upper, value))
 
     def _missed(self, loss: float) -> float:
-        """The largest size at which the measured loss is above this one, by its 90 % interval; 1 if there is none."""
+        """The largest size at which the measured loss is above this loss by its 90 % interval; 1 if there is none."""
         losses = self.losses
         above = np.flatnonzero(losses.mean - NORMAL_90 * losses.se > loss)
         return float(losses.sizes[above[-1]]) if len(above) else 1.0
 
     def limit(self) -> Interval:
-        """The least expected loss at any number of rows; its upper end is not below that of the last size."""
+        """The least expected loss at any number of rows. Its upper end is not below the upper end at the last size."""
         _, curves = self.curves
         first = int(np.searchsorted(self.curves[0], math.log(self.losses.sizes[0]) - 1e-9))
         lower, value, _ = curves[first:].min(axis=0).tolist()
@@ -148,9 +149,9 @@ class Candidate:
 
 
 def _tailed(curves: Float[np.ndarray, "s 3"], tail: float) -> Float[np.ndarray, "s 3"]:
-    """The curves with an upper allowance for rows that are larger than all observed rows.
+    """Return the curves, with an upper allowance for rows that are larger than all observed rows.
 
-    The upper end is that of a median with half of the largest loss added, just as half an error is added to a share.
+    For the upper end, half of the largest loss is added to the median, just as half an error is added to a share.
     """
     value, upper = np.maximum(curves[:, 1:], 1e-300).T
     up = np.hypot(np.log(upper / value), math.log1p(WIDER * tail))
@@ -158,9 +159,9 @@ def _tailed(curves: Float[np.ndarray, "s 3"], tail: float) -> Float[np.ndarray, 
 
 
 def _first_at_most(logs: np.ndarray, curve: np.ndarray, loss: float, first: int) -> float:
-    """The n at which a curve first reaches the loss, from index `first` on.
+    """Return the n at which a curve first reaches the loss, from index `first` on.
 
-    The curve is linear between points of the grid.
+    The curve is taken as linear between points of the grid.
     """
     later = np.flatnonzero(curve[first:] <= loss)
     if not len(later):
@@ -173,11 +174,11 @@ def _first_at_most(logs: np.ndarray, curve: np.ndarray, loss: float, first: int)
 
 
 def grounded(candidates: list[Candidate]) -> list[Candidate]:
-    """The same candidates. None of them is expected to fall below the noise that the best of them has shown.
+    """Return the candidates, limited so that none is expected to fall below the noise that the best one has shown.
 
     The ground is the limit of the model that is best with all rows. If its curve is flat, the remaining loss counts as
-    noise until a model is seen below it. The 5 % curves keep their own ends, so the possible gain of a worse model is
-    open and not denied.
+    noise until a model is seen below it. The 5 % curves keep their own ends, so a possible gain by a worse model stays
+    open.
     """
     able = [item for item in candidates if len(item.losses.sizes)]
     if not able:
@@ -188,10 +189,10 @@ def grounded(candidates: list[Candidate]) -> list[Candidate]:
 
 
 def evened(candidates: list[Candidate]) -> list[Candidate]:
-    """The same, none of a number with a narrower interval than models that were held against more rows have.
+    """Return the candidates, widened so that no interval is narrower than those of models tested on more rows.
 
-    All models are held against rows of one table. If a model has few splits, and none of them has the largest losses,
-    its standard error is small, although its error on new rows is not known better. The intervals at the last measured
+    All models are tested on rows of one table. If a model has few splits, and none of them has the largest losses, its
+    standard error is small, although its error on new rows is not known better. The intervals at the last measured
     size are compared, in logarithms. For the other models, the smallest width is the median of the models that were
     tested on the most rows.
     """

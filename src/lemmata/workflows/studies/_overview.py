@@ -1,4 +1,4 @@
-"""The columns of a table at a glance: kind, missing cells, distribution."""
+"""Describe the columns of a table: kind, missing cells and distribution."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ ROWS_OF_DIMENSION, LEAST_DISTINCT = 2000, 20
 
 
 def describe(dataset: Dataset) -> Data:
-    """The description of a study's table; at most 200 columns are described one by one."""
+    """Describe a study's table. At most 200 columns are described one by one."""
     spread = dataset.targets.std(axis=0)
     columns = zip(dataset.raw_features, dataset.inputs.T, dataset.categories, dataset.calendars, strict=True)
     return Data(
@@ -34,10 +34,10 @@ def describe(dataset: Dataset) -> Data:
 
 
 def _dimension(dataset: Dataset) -> tuple[float, float, float] | None:
-    """How many dimensions the standardised columns of numbers fill, if they fill fewer than there are columns.
+    """Estimate how many dimensions the standardised number columns fill, if fewer than the number of columns.
 
-    Columns with few values are left out, because distances on a grid are often equal. None if fewer than two columns
-    are left, or if the estimate depends on the number of rows.
+    Columns with few values are left out, because distances on a grid are often equal. The result is None if fewer than
+    two columns are left, or if the estimate depends on the number of rows.
     """
     rng = np.random.default_rng(0)
     rows = dataset.inputs[np.sort(rng.permutation(len(dataset.inputs))[:ROWS_OF_DIMENSION])]

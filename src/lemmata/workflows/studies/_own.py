@@ -1,4 +1,4 @@
-"""The user's own model on the user's own columns. It is an estimator, or a function in a file that makes one."""
+"""The user's own model on the user's own columns, given as an estimator or as a function that returns one."""
 
 import functools
 import math
@@ -18,24 +18,24 @@ from ._models import Model
 from ._validation import Groups
 
 TRIED = 200
-"""The number of rows for the test whether a model accepts the original columns."""
+"""The number of rows that test whether a model accepts the original columns."""
 
 
 def own_model(source: object, dataset: Dataset, taken: Sequence[str] = ()) -> tuple[Model, list[str]]:
-    """The user's model, and what is to be said of how it is fitted.
+    """Return the user's model, and remarks on how it is fitted.
 
-    It is fitted to the columns as the user has them, in a data frame, so that a pipeline may choose columns by their
-    names. A model that cannot be fitted to them (because of texts or missing cells) gets the encoded columns of the
-    other models.
+    The model is fitted to the user's own columns, in a data frame, so that a pipeline may choose columns by their
+    names. A model that cannot be fitted to these columns (because of texts or missing cells) gets the encoded columns
+    of the other models.
 
     Args:
         source: an estimator with fit and predict, or "FILE.py:function", where the function returns one.
         dataset: the table.
-        taken: names of other models.
+        taken: the names of other models.
 
     Raises:
-        SettingError: it is not an estimator, or the file or its function cannot be used.
-        MissingFileError: there is no such file.
+        SettingError: if the source is not an estimator, or the file or its function cannot be used.
+        MissingFileError: if there is no such file.
     """
     make, name, words = _of_file(source) if isinstance(source, str) else _of_object(source)
     name = name if name not in taken else f"{name} (own)"
@@ -48,21 +48,20 @@ def own_model(source: object, dataset: Dataset, taken: Sequence[str] = ()) -> tu
     if _refusal(plain, dataset):
         return model, []  # it fails in both cases, and the message about the user's own columns is more helpful
     note = (
-        f"{name} cannot be fitted to the columns as they are ({reason}). It gets encoded columns, "
-        "like the other models. Numbers are standardised, texts are one-hot encoded, and missing "
-        "cells are filled in."
+        f"{name} cannot be fitted to the original columns ({reason}). Like the other models, it gets encoded columns. "
+        "Numbers are standardised, texts are one-hot encoded, and missing cells are filled in."
     )
     return plain, [note]
 
 
 def estimator_of(model: Model) -> Any:
-    """An estimator of the user's own model that is not fitted."""
+    """Return an unfitted estimator of the user's own model."""
     fit: Any = model.fit  # a `functools.partial` of the function that makes the estimator
     return fit.args[0]()
 
 
 def _refusal(model: Model, dataset: Dataset) -> str:
-    """The reason why the model cannot be fitted to some rows and predict others; empty if it can."""
+    """Return why the model cannot be fitted to some rows and predict other rows; empty if it can."""
     rows = np.random.default_rng(0).permutation(len(dataset.targets))[:TRIED]
     cut = max(len(rows) * 4 // 5, 1)
     given = dataset.as_given(rows) if model.raw else dataset.encoded(rows[:cut], rows[cut:])
@@ -74,7 +73,7 @@ def _refusal(model: Model, dataset: Dataset) -> str:
 
 
 def labels_of(dataset: Dataset) -> np.ndarray | None:
-    """The classes as the user has them, in the order of `dataset.classes`; None for numbers."""
+    """Return the user's own classes in the order of `dataset.classes`; None for numbers."""
     if dataset.classes is None:
         return None
     first = dataset.targets.argmax(axis=0)
@@ -94,15 +93,15 @@ def _fit_as_given(
     task: str,
     groups: Groups = None,
 ) -> Fit:
-    """The outputs for the other rows of an estimator that is fitted to the first rows of a data frame.
+    """Fit an estimator to the first rows of a data frame, and return its outputs for the other rows.
 
     Args:
-        make: gives an estimator that is not fitted.
-        labels: the classes as the user has them.
+        make: a function that returns an unfitted estimator.
+        labels: the user's own classes.
         frame: all rows.
-        y: the targets of the first rows, as numbers or as one-hot columns of the classes.
+        y: the targets of the first rows, as numbers or as one-hot columns of classes.
         task: "regression" or "classification".
-        groups: of the first rows, which the estimator does not receive.
+        groups: the groups of the first rows. The estimator does not receive them.
     """
     if labels is None:
         return fit_estimator(make, frame, y, task)
@@ -166,17 +165,17 @@ def _of_file(file: str) -> tuple[Callable[[], Any], str, str]:
 
 
 def _price(n: int, d: int, k: int) -> float:
-    """A guess: as dear as a forest."""
+    """Return the price of a forest, as a guess."""
     return 1e-5 * n * math.sqrt(d) * k
 
 
 def _made(path: str, name: str) -> Any:
-    """The return value of the named function in a file, in any process."""
+    """Return the result of the named function in a file, in any process."""
     with importing_beside(path):
         return getattr(_module(path, Path(path).stat().st_mtime_ns), name)()
 
 
 @functools.cache
 def _module(path: str, written: int) -> Any:
-    """The file in its version at that time."""
+    """Import the file in its version at that time."""
     return executed(path, "lemmata_user_model")

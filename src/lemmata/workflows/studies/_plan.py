@@ -1,4 +1,4 @@
-"""The sizes at which a model is measured, and the number of splits. Both follow from the table and the model's cost."""
+"""The sizes at which a model is measured, and the numbers of splits. Table and model cost determine both."""
 
 import math
 from collections.abc import Callable
@@ -11,34 +11,34 @@ from ._splits import BLOCKS, folds_of, held_out, number_of_splits, split_sizes
 
 FEWEST_SIZES = 3
 MOST_LEFT_OUT = 2500
-"""Rows up to which a kernel is measured on all of them by leaving each out once."""
+"""The largest number of rows for which a kernel is measured by leaving each row out once."""
 FIT_SECONDS, QUICK_FIT_SECONDS = 45.0, 8.0
 """A size at which one fit of a model costs more than this is not measured.
 
 The page says how far each model was measured.
 """
 SMALLEST_TOP, STEPS_DOWN = 32, 200
-"""A model that is too dear at the sizes of a table is measured up to fewer rows, at the least to so many."""
+"""A model that costs too much at the sizes of a table is measured up to fewer rows, but at least to this many."""
 SIZE_SECONDS, QUICK_SIZE_SECONDS = 1.0, 0.4
-"""The price of all fits at one size, beyond the least number of splits."""
+"""The largest price of all fits at one size, beyond the least number of splits."""
 FEW_ROWS, FEWEST_SPLITS = 400, 4
-"""With fewer rows, a model costs less in proportion, since more splits hold out the same rows again.
+"""With fewer rows than this, the allowed cost falls in proportion, because more splits hold out the same rows again.
 
-But at least this many splits are measured, at any price.
+At least the second number of splits are measured, at any price.
 """
 LEAST_BLOCKS = 4
-"""Stretches of time on which a costly model is measured, at the least."""
+"""The least number of stretches of time on which a costly model is measured."""
 WHOLE = 6.0
-"""The allowed cost of holding out every row once at the last size, as a multiple of that of all fits at a size."""
+"""The allowed cost of holding out every row once at the last size, in multiples of the cost of all fits at a size."""
 COSTLY = 8.0
 """A model whose least number of fits has a higher price is measured at every other size."""
 
 
 def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[int, tuple[int, ...]]]:
-    """The sizes at which a model is measured, each with its number of splits. They depend only on the table.
+    """Return the sizes at which a model is measured, each with its number of splits. They depend only on the table.
 
     A kernel is fitted exactly up to 1,000 rows and on centres beyond. On tables of up to 2,500 independent rows, the
-    largest size of a kernel is all rows, each left out once. So its splits end at 1,000.
+    largest size of a kernel is all rows, each left out once. So the splits of a kernel end at 1,000 rows.
     """
     total, k = len(dataset.targets), dataset.targets.shape[1]
     d = width_of(dataset)
@@ -80,9 +80,10 @@ def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[i
 
 
 def affordable(sizes: list[int], price: Callable[[int], float], seconds: float) -> list[int]:
-    """The sizes at which a fit costs at most this much. If these are too few, smaller sizes replace them, equally many.
+    """Return the sizes at which a fit costs at most this much. If these are too few, smaller sizes replace them.
 
-    A model may be too expensive at all sizes but one of a large table. Even then, it is not fitted at three sizes.
+    A model may be too expensive at all sizes but one of a large table. Even then, it is not fitted at three of these
+    sizes. The smaller sizes are equally many.
     """
     within = [n for n in sizes if price(n) <= seconds]
     if len(within) >= FEWEST_SIZES:
@@ -92,19 +93,19 @@ def affordable(sizes: list[int], price: Callable[[int], float], seconds: float) 
 
 
 def _between(low: int, high: int, number: int) -> list[int]:
-    """Numbers of rows in geometric progression."""
+    """Return numbers of rows in geometric progression."""
     return sorted({round(float(n)) for n in np.geomspace(low, max(low, high), number)})
 
 
 def left_out(dataset: Dataset) -> bool:
-    """Whether the table is measured as a whole, each row left out.
+    """Whether the table is measured as a whole by leaving out each row.
 
-    Rows are few and independent, and no column is made of the targets of other rows.
+    This is so if rows are few and independent, and no column is made from the targets of other rows.
     """
     few = len(dataset.targets) <= MOST_LEFT_OUT
     return few and dataset.groups is None and dataset.order is None and not dataset.texts
 
 
 def width_of(dataset: Dataset) -> int:
-    """Columns of the encoded inputs."""
+    """The number of columns of the encoded inputs."""
     return len(dataset.features)

@@ -8,7 +8,7 @@ from lemmata.workflows.records import spell, spell_asked
 from ._metrics import Metric
 
 GAIN = 0.9
-"""Without a request, the question is how many rows a tenth less error takes, in the unit in which it is shown."""
+"""Without a request, the question is how many rows reduce the error by a tenth, in the unit in which it is shown."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,17 +17,17 @@ class Question:
 
     Args:
         unit: the metric.
-        loss: the requested loss; None requests a tenth less than the best model has with all rows.
-        total: rows N that the user has.
-        spread: variance of the target.
+        loss: the requested loss; None requests a tenth less than the loss of the best model with all rows.
+        total: N, the number of the user's rows.
+        spread: the variance of the target.
         guessing: the loss of a guess that uses no inputs.
-        cost: price of a row, if it is known.
-        used: rows that the study used, if these are fewer.
-        rare: classes of fewer than 8 rows, in words.
+        cost: the price of a row, if it is known.
+        used: the number of rows that the study used, if it is smaller.
+        rare: the classes with fewer than 8 rows, in words.
         more: the kind of rows that the user could add: "rows", or "rows of new groups".
         drifts: whether older rows no longer help, so that numbers of rows have no meaning.
         constant: the prediction of guessing, in words; empty means the words of the unit.
-        in_time: whether rows have an order, and stretches of them are foretold.
+        in_time: whether rows have an order, and stretches of rows are forecast.
     """
 
     unit: Metric
@@ -44,28 +44,28 @@ class Question:
     in_time: bool = False
 
     def told(self, interval: Interval) -> Interval:
-        """An interval of losses in the unit of the metric, its lower end first."""
+        """Return an interval of losses in the unit of the metric, with its lower end first."""
         value, *ends = (self._told(loss) for loss in (interval.value, interval.lower, interval.upper))
         return Interval(value, min(ends), max(ends))
 
     def _told(self, loss: float) -> float:
-        """A loss in the unit of the metric; a share cannot exceed 1."""
+        """Return a loss in the unit of the metric. A share cannot exceed 1."""
         return self.unit.told(min(loss, self.unit.most), self.spread)
 
     def say(self, loss: float) -> str:
-        """A loss in words: "accuracy 95.0 %"."""
+        """Return a loss in words, such as "accuracy 95.0 %"."""
         return f"{self.unit.title} {spell(self._told(loss), self.unit.percent)}"
 
     def say_asked(self) -> str:
-        """The requested loss in words, with all of its digits: "accuracy 99.999 %"."""
+        """Return the requested loss in words, with all of its digits, such as "accuracy 99.999 %"."""
         assert self.loss is not None
         return f"{self.unit.title} {spell_asked(self.unit.told(self.loss, self.spread), self.unit.percent)}"
 
     def say_interval(self, interval: Interval, like: str = "") -> str:
-        """A loss and its interval in words: "accuracy 95.0 % (94.1 % to 95.8 %)".
+        """Return a loss and its interval in words, such as "accuracy 95.0 % (94.1 % to 95.8 %)".
 
         Args:
-            interval: of losses.
+            interval: the interval of losses.
             like: the requested number; if it has more decimals than are shown, all three numbers get the same number of
                 decimals.
         """
@@ -75,7 +75,7 @@ class Question:
         return f"{self.unit.title} {value} ({low} to {high})"
 
     def improved(self, loss: float) -> float:
-        """The loss at which the shown error is lower by a tenth.
+        """Return the loss at which the shown error is lower by a tenth.
 
         For the RMSE, this is a tenth of the RMSE, not of its square.
         """

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float
 def expected_precision(
     positive: Bool[np.ndarray, " m"], scores: Float[np.ndarray, " m"], share: float | None = None
 ) -> float:
-    """The average precision on many new rows of the same distribution, estimated from these rows.
+    """Estimate, from these rows, the average precision on many new rows of the same distribution.
 
     Average precision is the mean over positive rows of the precision among the rows that are ranked at least as high,
 
@@ -17,12 +17,13 @@ def expected_precision(
     or a higher one. scikit-learn's `average_precision_score` counts each positive row itself among the rows that are
     ranked at least as high. With P positive rows, this makes the value too large by a share of about 1/P. For example,
     with 5 positive rows among 500 and scores without information, its mean is 0.02 instead of 0.01. Here, only the
-    other P - 1 positive rows give the TPR of a row (1/2 for a single one). The table gives p, since rows without a
-    positive one have no value. The two values agree if P is large, and if the ranking is perfect.
+    other P - 1 positive rows give the TPR of a row (1/2 for a single one). The table gives p, because average
+    precision has no value on rows without a positive row. The two values agree if P is large, and if the ranking is
+    perfect.
 
     Args:
-        positive: which rows are.
-        scores: higher for rows that are ranked before others.
+        positive: which rows are positive.
+        scores: the scores of the rows; rows with higher scores are ranked first.
         share: the share p of positive rows in the table; None means their share in these rows.
 
     >>> y = np.arange(1000) < 10
@@ -45,12 +46,12 @@ def expected_precision(
 def mean_precision(
     y: Float[np.ndarray, "m k"], scores: Float[np.ndarray, "m k"], shares: tuple[float, ...] = ()
 ) -> float:
-    """`expected_precision` of the second of two classes, or its mean over the classes that the rows have.
+    """Return `expected_precision` of the second of two classes, or its mean over the classes that the rows have.
 
     Args:
-        y: one-hot columns of the classes.
+        y: the classes as one-hot columns.
         scores: a score for each class.
-        shares: of each class in the table; empty for the shares in these rows.
+        shares: the share of each class in the table; empty for the shares in these rows.
     """
     if y.shape[1] == 2:
         return expected_precision(y[:, 1] > 0, scores[:, 1] - scores[:, 0], shares[1] if shares else None)

@@ -1,11 +1,11 @@
-"""How many rows repeat others."""
+"""Count the rows that repeat other rows."""
 
 from ._copies import copied_rows, many_values
 from ._data import Dataset
 
 
 def copies(dataset: Dataset) -> int:
-    """The number of rows that repeat an earlier one in every input, the target and the time, as written in the table.
+    """Count the rows that repeat an earlier row in every input, the target and the time, as written in the table.
 
     With groups and no time, these are rows that equal an earlier row of another group, because rows of one group are
     never split.
@@ -15,7 +15,7 @@ def copies(dataset: Dataset) -> int:
 
 
 def few_values(dataset: Dataset) -> bool:
-    """Whether every column has so few values that equal rows are to be expected."""
+    """Whether every column has so few values that equal rows are expected."""
     numbers = [j for j, names in enumerate(dataset.categories) if names is None]
     columns = [dataset.inputs[:, j] for j in numbers] + (
         [] if dataset.task == "classification" else [*dataset.targets.T]

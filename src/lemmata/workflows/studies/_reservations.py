@@ -1,4 +1,4 @@
-"""Facts to know before relying on a study: about the table, the unit, the models and the answers."""
+"""Facts that you must know before you rely on a study: about the table, the unit, the models and the answers."""
 
 from collections.abc import Sequence
 
@@ -17,15 +17,15 @@ from ._unfound import copied
 from ._units import say_unit
 
 FEW, HELD = 120, (20, 26)
-"""Rows up to which intervals are known to be too short, and how many of them held in `benchmarks/studies.py`."""
+"""The rows up to which intervals are known to be too short, and how many intervals held in `benchmarks/studies.py`."""
 
 
 def about_answers(found: Signal, asked: Question, dataset: Dataset, in_time: Sequence[str]) -> list[Finding]:
-    """Remarks that are also among the answers, and those about the unit.
+    """Return the remarks that are also among the answers, and the remarks about the unit.
 
     Args:
         found: the test for signal.
-        asked: what is asked.
+        asked: the question of the study.
         dataset: the table.
         in_time: the findings from an order of the rows.
     """
@@ -37,7 +37,7 @@ def about_answers(found: Signal, asked: Question, dataset: Dataset, in_time: Seq
 
 
 def _few_rows(rows: int) -> str:
-    """A sentence that intervals are too short on few rows; empty if there are enough."""
+    """Return a sentence that intervals are too short on few rows; empty if there are enough rows."""
     if rows > FEW:
         return ""
     held, checked = HELD
@@ -50,14 +50,14 @@ def _few_rows(rows: int) -> str:
 def about_models(
     candidates: Sequence[Candidate], dataset: Dataset, few: Dataset, theory: dict[str, list[TheoryPoint]], quick: bool
 ) -> list[Finding]:
-    """Models that were fitted differently than requested, or not at all.
+    """Report models that were fitted differently than requested, or not at all.
 
     Args:
         candidates: the models.
         dataset: the table.
-        few: the rows of the theory.
-        theory: by model.
-        quick: whether theory is left out anyway.
+        few: the rows on which the theory is computed.
+        theory: the results of the theory, by model.
+        quick: whether the theory is left out because the study is quick.
     """
     findings = []
     kernels = [item.measured for item in candidates if item.measured.model.kernels]

@@ -12,12 +12,12 @@ from ._scorers import Scored
 from ._splits import split
 
 AFFORDABLE = 5.0
-"""The cost in seconds of the one more fit that this takes; if the largest size costs more, a smaller one is used."""
+"""The allowed cost, in seconds, of the additional fit. If the largest size costs more, a smaller size is used."""
 MOST_SHOWN = 1000
 
 
 def residuals(model: Model, dataset: Dataset, unit: Metric, seed: int) -> list[Residual]:
-    """At most 1,000 held-out rows of one split at the largest affordable size, those with the largest loss first."""
+    """Return at most 1,000 held-out rows of one split at the largest affordable size, with the largest loss first."""
     total, outputs = len(dataset.targets), dataset.targets.shape[1]
     sizes = [n for n, _ in planned(model, dataset)]
     cheap = [n for n in sizes if model.price(n, width_of(dataset), outputs) <= AFFORDABLE] or sizes[:1]

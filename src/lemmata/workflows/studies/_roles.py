@@ -20,7 +20,7 @@ from ._suspects import suspects
 
 FEWEST_ROWS = 20
 _MANY_LOST = 0.05
-"""Share of rows without a target above which a warning is given before the results."""
+"""The share of rows without a target above which a warning is given before the results."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Roles:
 
     @property
     def asked(self) -> list[str]:
-        """The columns of --group and --time."""
+        """Return the columns of --group and --time."""
         return [name for name in dict.fromkeys((self.group, self.time)) if name is not None]
 
 
@@ -71,16 +71,16 @@ def assign_roles(
 
 
 def _kept(group: str | None, time: str | None) -> str:
-    """A sentence that a column which determines the splits may also be an input."""
+    """Return a sentence on how to use a column that determines the splits as an input, too."""
     named = [f"--keep {name!r} makes it an input, too" for name in (group, time) if name is not None]
     return "".join(f"; {each}" for each in named)
 
 
 def _one_name(option: str, name: object) -> str | None:
-    """The name of a column; a number, or a name of several levels, selects the column with this name.
+    """Return the name of a column. A number, or a name of several levels, selects the column with this name.
 
     Raises:
-        SettingError: a list or an array.
+        SettingError: if the name is a list or an array.
     """
     if name is None or isinstance(name, str):
         return name
@@ -113,11 +113,13 @@ def _columns_rule(table: Table) -> str:
 
 
 def _target_columns(table: Table, target: str | None) -> tuple[list[str], str]:
-    """The columns of the target (several for a matrix of an NPZ file), and its name."""
+    """Return the columns of the target (several for a matrix of an NPZ file), and its name."""
     name = target if target is not None else table.default_target
     if name is None:
         raise DataError(
-            f"no target was given for {table.name}", rule=_columns_rule(table), remedy="name one with --target"
+            f"no target was given for {table.name}",
+            rule=_columns_rule(table),
+            remedy=("name a target column with --target"),
         )
     columns = table.frame.columns
     if name in columns:
@@ -130,20 +132,20 @@ def _target_columns(table: Table, target: str | None) -> tuple[list[str], str]:
     raise UnknownNameError(
         f"target {shortened(name)!r} is not a column of {table.name}",
         rule=_columns_rule(table),
-        remedy=f"did you mean {near[0]!r}?" if near else "name one of them with --target",
+        remedy=f"did you mean {near[0]!r}?" if near else "name one of these columns with --target",
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class Plain:
-    """The columns that are needed, as numbers or text.
+    """The needed columns, as numbers or text.
 
     Args:
         frame: the columns.
-        dated: those that were dates or times.
-        firsts: of dates the first (`first_days`).
+        dated: the columns that were dates or times.
+        firsts: the first date of each date column (`first_days`).
         notes: how numbers were read.
-        findings: words among numbers that were read as missing.
+        findings: findings about words among numbers that were read as missing.
     """
 
     frame: pl.DataFrame
@@ -154,12 +156,12 @@ class Plain:
 
 
 def plain_frame(table: Table, roles: Roles, decimal: str | None = None) -> Plain:
-    """All columns that are needed, as numbers or text.
+    """Return all needed columns, as numbers or text.
 
     Args:
         table: the table as read.
-        roles: of its columns.
-        decimal: the mark before decimals; None if the cells show it.
+        roles: the roles of its columns.
+        decimal: the decimal mark; None if it is read from the cells.
     """
     enough(table.frame.height, table.name)
     needed = list(dict.fromkeys([*roles.inputs, *roles.asked, *roles.targets]))
@@ -183,7 +185,7 @@ def plain_frame(table: Table, roles: Roles, decimal: str | None = None) -> Plain
 
 
 def _as_numbers(read: list[pl.Series], decimal: str | None) -> tuple[list[pl.Series], list[str], list[Finding]]:
-    """The columns with texts that are numbers as numbers, and what was made of them."""
+    """Convert texts that are numbers to numbers, and return notes on the conversion."""
     check_decimal(decimal)
     texts = {column.name: stripped(column) for column in read if column.dtype == pl.String}
     mark = decimal or decimal_mark(texts.values())
@@ -198,7 +200,7 @@ def _as_numbers(read: list[pl.Series], decimal: str | None) -> tuple[list[pl.Ser
 
 
 def _words_read(name: str, words: dict[str, int]) -> Finding:
-    """That words among numbers were read as missing."""
+    """Report that words among numbers were read as missing."""
     told = listing([f"{word!r} ({count(number, 'cell')})" for word, number in words.items()])
     verb = "is" if len(words) == 1 else "are"
     text = f"{told} in {name!r} {verb} read as missing, because the other cells are numbers."
@@ -206,14 +208,14 @@ def _words_read(name: str, words: dict[str, int]) -> Finding:
 
 
 def _infinite(column: pl.Series, plain: pl.Series) -> int:
-    """How many cells of a column of numbers are infinite."""
+    """Count the infinite cells of a column of numbers."""
     if plain.dtype != pl.Float64 or not (column.dtype.is_float() or column.dtype == pl.String):
         return 0
     return int(column.cast(pl.Float64, strict=False).is_infinite().sum())
 
 
 def _infinite_read(name: str, number: int) -> Finding:
-    """That infinite cells were read as missing."""
+    """Report that infinite cells were read as missing."""
     verb = "is" if number == 1 else "are"
     text = f"{count(number, 'infinite cell')} in {name!r} {verb} read as missing. A model needs finite numbers."
     return Finding("missing", (name,), text)
@@ -239,28 +241,28 @@ def without_identifiers(frame: pl.DataFrame, roles: Roles, dated: list[str]) -> 
             Finding(
                 "identifier",
                 tuple(names),
-                f"{listing([repr(name) for name in names])} {'is' if len(names) == 1 else 'are each'} {reason}. That"
-                f" says nothing about new rows, {done}.",
+                f"{listing([repr(name) for name in names])} {'is' if len(names) == 1 else 'are each'} {reason}. Such "
+                f"a column shows nothing about new rows, {done}.",
             )
         )
     return (dataclasses.replace(roles, inputs=left) if left else roles), findings
 
 
 def without_target(frame: pl.DataFrame, roles: Roles) -> list[Finding]:
-    """A sentence that this many rows have no target and are not part of the study."""
+    """Return a sentence that this many rows have no target and are not part of the study."""
     empty = int(frame.select(pl.all_horizontal(pl.all().is_null()).sum()).item())  # lines without any cell are no rows
     lost = int(frame.select(pl.any_horizontal(pl.col(roles.targets).is_null()).sum()).item()) - empty
     if lost < max(_MANY_LOST * (frame.height - empty), 1):
         return []
     text = (
         f"{lost:,} of {frame.height - empty:,} rows have no {roles.label!r} and are left out. If they differ from the "
-        "other rows, the study says nothing about rows like them."
+        "other rows, the study does not apply to rows like them."
     )
     return [Finding("missing", tuple(roles.targets), text)]
 
 
 def enough(rows: int, name: str, after: str = "") -> None:
-    """Refuse fewer than 20 rows."""
+    """Raise an error for fewer than 20 rows."""
     if rows < FEWEST_ROWS:
         raise DataError(
             f"{name} has too few rows{after}",
@@ -271,7 +273,7 @@ def enough(rows: int, name: str, after: str = "") -> None:
 
 
 def usable_rows(frame: pl.DataFrame, roles: Roles, drop: bool, notes: list[str]) -> tuple[pl.DataFrame, np.ndarray]:
-    """Leave out rows without target, and on request rows with any missing cell of a column that has some value."""
+    """Leave out rows without a target and, on request, rows with a missing cell in a column that is not empty."""
     frame = frame.select(list(dict.fromkeys([*roles.inputs, *roles.asked, *roles.targets])))
     void = [name for name in roles.targets if frame[name].null_count() == frame.height]
     if void:

@@ -1,4 +1,4 @@
-"""The loss of each row by a prediction; the mean over rows is the loss of a metric."""
+"""The loss of each row under a prediction. The mean over rows is the loss of a metric."""
 
 import math
 
@@ -9,17 +9,17 @@ from jaxtyping import Float
 def unexplained(
     y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float
 ) -> Float[np.ndarray, " m"]:
-    """Squared error of each row relative to the target's variance: 1 - R² on average, 1 for predicting the mean."""
+    """Each row's squared error divided by the target's variance. The mean is 1 - R², or 1 for predicting the mean."""
     return ((y - output) ** 2).sum(axis=1) / spread
 
 
 def wrong(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float) -> Float[np.ndarray, " m"]:
-    """1 for each row whose class is not the one with the largest output, else 0."""
+    """Return 1 for each row whose class does not have the largest output, else 0."""
     return (y.argmax(axis=1) != output.argmax(axis=1)).astype(float)
 
 
 def surprise(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float) -> Float[np.ndarray, " m"]:
-    """-log of the predicted probability of each row's class, in nats; probabilities below 1e-6 count as 1e-6."""
+    """Return -log of the predicted probability of each row's class in nats. Probabilities below 1e-6 count as 1e-6."""
     chance = np.clip(output, 1e-6, None)
     return -np.log((chance * y).sum(axis=1) / chance.sum(axis=1))
 
@@ -29,9 +29,10 @@ def misranked(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spr
 
     The mean over rows is 1 - AUC. The variance over rows, divided by m, is the variance of the estimate.
 
-    The AUC is that of one class against the others, averaged over the classes that occur. Let A be the share of
-    pairs that are ranked wrongly. A row of the class, which has m_1 rows, contributes A + (m / m_1) (a_i - A). Here a_i
-    is the share of the other m_0 rows that are ranked above it. A row outside the class contributes A + (m / m_0) (b_i
+    The AUC is the AUC of one class against the others, averaged over the classes that occur. Let A be the share of
+    pairs that are ranked wrongly. A row of the class, which has m_1 rows, contributes A + (m / m_1) (a_i - A). Here
+    a_i is the share of the other m_0 rows that are ranked above it. A row outside the class contributes A + (m / m_0)
+    (b_i
     - A). Here b_i is the share of the class that is ranked below it (the projections of a U-statistic, DeLong et al.
     1988).
     """

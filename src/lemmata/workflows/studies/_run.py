@@ -1,4 +1,4 @@
-"""The study of a table: it takes a table and returns the record."""
+"""Run the study of a table: from the table to the record."""
 
 import concurrent.futures
 import dataclasses
@@ -54,7 +54,7 @@ from ._standing import beats_guessing, eligible
 
 TRAINING_ROWS = 300
 MEASURED_SHARE, PAGE_SECONDS = 0.9, 4.0
-"""The share of a time limit after which no model is begun, less what the page takes; theory gets what is left over."""
+"""The share of a time limit, less the time for the page, after which no model is begun. Theory gets the rest."""
 BAND = 24
 MOST_THREADS = 8
 """Models are measured in parallel on threads. Their fits release Python's lock, so one process is enough."""
@@ -74,7 +74,7 @@ def run_study(
     Args:
         dataset: the table.
         options: the options of the study.
-        progress: a function that is called with the stage, how much of it is done, and how much there is.
+        progress: a function that is called with the stage, the finished amount and the total amount.
         started: the `time.monotonic()` at which the time limit began; None means now.
         executor: an executor that fits the splits of the learning curves; None means threads of this process.
 
@@ -83,9 +83,9 @@ def run_study(
         is true.
 
     Raises:
-        UnknownNameError: no model of that name.
-        SettingError: an option is out of its bounds.
-        PrecisionError: float64 is off.
+        UnknownNameError: if there is no model with such a name.
+        SettingError: if an option is out of its bounds.
+        PrecisionError: if float64 is off.
     """
     require_float64("a study")
     asked = question(dataset, options)
@@ -108,7 +108,7 @@ def run_study(
 
 
 class _Job:
-    """A running study: finished parts are kept when a stage is interrupted."""
+    """A running study. Finished parts are kept if a stage is interrupted."""
 
     def __init__(self, dataset: Dataset, options: StudyOptions, progress: Progress, started: float,
                  executor: concurrent.futures.Executor | None, asked: Question):  # fmt: skip
@@ -142,7 +142,7 @@ class _Job:
         return math.inf if limit is None else self.started + share * limit
 
     def measure(self) -> None:
-        """The test for signal, and the curves of the models, in parallel."""
+        """Run the test for signal and measure the curves of the models, in parallel."""
         self.progress("Looking for signal", 0, 1)
         # The longest fits come first, so that the threads end together. If time is limited, the most used models come
         # first.
@@ -187,14 +187,14 @@ class _Job:
             )
 
     def look(self) -> Signal:
-        """The test for signal, on any thread."""
+        """Run the test for signal, on any thread."""
         with jax.enable_x64(True):  # a setting of each thread
             return signal(self.dataset, self.options.seed)
 
     def candidate(self, model: Model, deadline: float, end: float) -> Candidate:
-        """A model's curve, the theory's results for it if there is time, and the forecast of the curve.
+        """Measure and forecast a model's curve, and apply the theory to the model if there is time.
 
-        On any thread.
+        This may run on any thread.
         """
 
         def told(share: float) -> None:
@@ -226,8 +226,8 @@ class _Job:
                 self.note(
                     "season",
                     (
-                        "The model 'last season' was left out: none of the tried seasons predicts the target "
-                        "better than the last value does."
+                        "The model 'last season' was left out: none of the tried seasons predicts the target better "
+                        "than the last value."
                     ),
                 )
                 return
@@ -236,13 +236,13 @@ class _Job:
         except (Exception, SystemExit) as error:  # errors of a model that may be the user's; others continue
             told = error if isinstance(error, SolverError) else f"{type(error).__name__}: {error}"
             what = str(told).splitlines()[0][:200]
-            why = what if isinstance(error, UnmeasuredError) else f"it could not be fitted ({what})"
+            why = what if isinstance(error, UnmeasuredError) else f"the model could not be fitted ({what})"
             self.note("model", f"{model.title} was left out: {why}.")
         names = [model.name for model in self.models]
         self.candidates.sort(key=lambda item: names.index(item.measured.model.name))
 
     def examine(self) -> None:
-        """The theorems that apply to these data, and trained networks compared with their kernels, if requested."""
+        """Examine the theorems that apply to these data. On request, compare trained networks with their kernels."""
         best = self.best_kernel()
         if not self.options.claims or best is None or best.measured.ridge is None:
             return
@@ -266,7 +266,7 @@ class _Job:
         return min(kernels, key=lambda item: item.expected(self.question.total).value, default=None)
 
     def record(self) -> StudyRecord:
-        """All known results, in the form in which they are written."""
+        """Return all known results as the record that is written."""
         assert self.signal is not None
         if self.dataset.order is None:
             self.candidates = evened(self.candidates)
@@ -309,19 +309,19 @@ class _Job:
         )
 
     def steadiest(self) -> Candidate | None:
-        """With an order, the model that is best at any size: a drift may make every model lose with all rows."""
+        """With an order: the model that is best at any size, because drift may make every model lose with all rows."""
         knowing = [item for item in self.candidates if not item.measured.model.naive]
         if self.dataset.order is None or not knowing:
             return None
         return min(knowing, key=lambda item: float(item.losses.mean.min()))
 
     def drifts(self) -> list[str]:
-        """With an order: a sentence if older rows no longer help."""
+        """With an order: return a sentence if older rows no longer help."""
         steadiest = self.steadiest()
         return [] if steadiest is None else drift(steadiest, self.question)
 
     def about_time(self, best: Candidate | None) -> list[str]:
-        """With an order: whether the last value predicts better than the columns."""
+        """With an order: say whether the last value predicts better than the columns."""
         steadiest, found = self.steadiest(), []
         if best is None or steadiest is None or not best.measured.model.naive:
             return found
@@ -332,12 +332,12 @@ class _Job:
         return found
 
     def shown(self) -> list[Candidate]:
-        """The models as the answers saw them: none expected below the noise that the best has shown."""
+        """The models as the answers used them: none is expected below the noise that the best model has shown."""
         seen = {item.measured.model.name: item for item in eligible(self.candidates, self.question)}
         return [seen.get(item.measured.model.name, item) for item in self.candidates]
 
     def in_order(self, best: str | None) -> list[Candidate]:
-        """The best model, those that surely beat guessing, and the rest.
+        """Sort models: the best model, then models that significantly beat guessing, then the rest.
 
         Each group is ordered by the expected loss with all rows.
         """
@@ -381,13 +381,13 @@ class _Job:
 
 
 def _shown(show: Callable[..., None], message: Warning | str, category: type[Warning], name: str, *more: Any) -> None:
-    """Show a warning of lemmata's own files."""
+    """Show a warning from lemmata's own files."""
     if pathlib.Path(__file__).parents[2] in pathlib.Path(name).parents:
         show(message, category, name, *more)
 
 
 def _one_openmp_thread() -> None:
-    """OpenMP counts its threads for each thread that calls it.
+    """Limit OpenMP to one thread, because it counts its threads for each calling thread.
 
     Two fits with two OpenMP threads each, on two cores, were three times slower than one after the other.
     """

@@ -1,4 +1,4 @@
-"""Which rows of a table that is too large are used: drawn at random, whole groups if rows come in groups."""
+"""Draw random rows of a table that is too large, in whole groups if rows come in groups."""
 
 import numpy as np
 import polars as pl
@@ -6,15 +6,15 @@ from jaxtyping import Int
 
 
 def drawn(total: int, most: int, seed: int, groups: Int[np.ndarray, " N"] | None = None) -> Int[np.ndarray, " m"]:
-    """At most `most` of the rows, in their order, without replacement.
+    """Draw at most `most` of the rows without replacement, and return them in their order.
 
-    With groups, the groups are drawn one after the other, until the next group would give too many rows. If two groups,
-    or half of the rows, do not come together in this way, single rows are drawn. Groups as large as this must be cut.
+    With groups, the groups are drawn one after the other, until the next group would give too many rows. If this gives
+    fewer than two groups or less than half of `most` rows, single rows are drawn, which cuts the large groups.
 
     Args:
-        total: rows N.
-        most: rows that are wanted, at least 1.
-        seed: decides which.
+        total: N, the number of rows.
+        most: the number of wanted rows, at least 1.
+        seed: the seed of the draw.
         groups: the group of each row.
 
     >>> drawn(6, 4, 0, np.array([0, 0, 1, 1, 2, 2]))
@@ -33,7 +33,7 @@ def drawn(total: int, most: int, seed: int, groups: Int[np.ndarray, " N"] | None
 
 
 def how_drawn(groups: Int[np.ndarray, " N"] | None, chosen: Int[np.ndarray, " m"]) -> str:
-    """A description of the sampling by `drawn`."""
+    """Describe the sampling by `drawn`."""
     if groups is None:
         return "drawn at random"
     used, here = np.unique(groups[chosen], return_counts=True)
@@ -43,7 +43,7 @@ def how_drawn(groups: Int[np.ndarray, " N"] | None, chosen: Int[np.ndarray, " m"
 
 
 def group_codes(column: pl.Series) -> Int[np.ndarray, " N"]:
-    """A number for each different value of a column; a missing cell counts as a value.
+    """Return a number for each different value of a column. A missing cell counts as a value.
 
     >>> group_codes(pl.Series(["b", "a", None, "b"]))
     array([ 2,  1, -1,  2])

@@ -1,4 +1,4 @@
-"""Scores of scikit-learn, or of the user's own, of predictions that were made: value, and what each row adds to it."""
+"""Apply scikit-learn's or the user's own scores to given predictions: the value, and what each row adds to it."""
 
 import dataclasses
 import functools
@@ -18,14 +18,14 @@ PARTS, FINE = 5, 40
 Each costs a call of scikit-learn; there are many splits, so their mean variance is still accurate. One
 measurement on all rows takes the larger number."""
 RANKED = "average_precision"
-"""The scorer whose value on few rows of a class is too high."""
+"""The scorer whose value is too high on few rows of a class."""
 UNSCORED = "its predictions cannot be scored: "
 BEYOND = 1e-9
-"""A score that is better than that of perfect predictions by more than this is not a measure of error."""
+"""A score is not a measure of error if it exceeds the score of perfect predictions by more than this."""
 
 
 class _Numbers(RegressorMixin, BaseEstimator):
-    """An estimator whose predictions are numbers that were made before. Its inputs are the numbers of the rows."""
+    """An estimator that returns given numbers as predictions. Its inputs are row numbers."""
 
     def __init__(self, outputs: np.ndarray):
         self.outputs = outputs
@@ -38,7 +38,7 @@ class _Numbers(RegressorMixin, BaseEstimator):
 
 
 class _Labels(ClassifierMixin, BaseEstimator):
-    """Predictions of classes that were made, without probabilities."""
+    """An estimator that returns given classes as predictions, without probabilities."""
 
     def __init__(self, outputs: np.ndarray, classes: np.ndarray):
         self.outputs, self.classes_ = outputs, classes
@@ -54,7 +54,7 @@ class _Labels(ClassifierMixin, BaseEstimator):
 
 
 class _Chances(_Labels):
-    """The same, of which the outputs are probabilities."""
+    """An estimator that returns given classes and probabilities as predictions."""
 
     def predict_proba(self, x: np.ndarray) -> np.ndarray:
         return self.outputs / self.outputs.sum(axis=1, keepdims=True)
@@ -62,12 +62,12 @@ class _Chances(_Labels):
 
 @dataclasses.dataclass(frozen=True)
 class Scored:
-    """The loss of predictions by a scorer, and what each row adds to it.
+    """The loss of predictions under a scorer, and what each row adds to the loss.
 
-    Called with targets and outputs, it returns an array over rows whose mean is the loss. The variance of the array
-    over m estimates the variance of the loss by the jackknife, which leaves out a fifth of the rows (or groups) at a
-    time. Unlike single rows, fifths are right for medians, too (Shao and Wu 1989). The loss is nan if all rows have one
-    class.
+    Call this object with targets and outputs. It returns an array over rows whose mean is the loss. The variance of
+    the array over m estimates the variance of the loss by the jackknife, which leaves out a fifth of the rows (or
+    groups) at a time. Unlike single rows, fifths are right for medians, too (Shao and Wu 1989). The loss is nan if all
+    rows have one class.
 
     Args:
         scorer: a name that scikit-learn's `get_scorer` knows, a function of true and predicted targets, or a scorer
@@ -76,9 +76,9 @@ class Scored:
         perfect: the score of perfect predictions.
         sign: 1 if a better model has the larger score, else -1.
         probable: whether the outputs are probabilities.
-        several: the name of the scorer for three classes and more, if it differs.
-        labels: the scorer's labels of the classes, increasing; empty for 0, 1, ...
-        order: for each of them, the column of the targets.
+        several: the name of the scorer for three or more classes, if it differs.
+        labels: the scorer's labels of the classes, in increasing order; empty for 0, 1, ...
+        order: for each label, the column of the targets.
         shares: the share of each class in the table, which average precision needs (`mean_precision`).
     """
 
@@ -100,22 +100,22 @@ class Scored:
         members: np.ndarray | None = None,
         parts: int = PARTS,
     ) -> Float[np.ndarray, " m"]:
-        """The contribution of each row to the loss.
+        """Return the contribution of each row to the loss.
 
         Args:
-            y: targets.
-            output: predictions.
-            spread: is not used.
+            y: the targets.
+            output: the predictions.
+            spread: not used.
             members: the groups of the rows, if they have any.
-            parts: how many parts are left out.
+            parts: the number of parts that are left out.
         """
         return influences(lambda rows: self.loss(y[rows], output[rows]), len(y), members, parts)
 
     def loss(self, y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"]) -> float:
-        """How far the score is from the score of perfect predictions.
+        """Return the distance of the score from the score of perfect predictions.
 
         Raises:
-            ValueError: the score is better than the score of perfect predictions.
+            ValueError: if the score is better than the score of perfect predictions.
         """
         if self.task == "classification" and (y.sum(axis=0) > 0).sum() < 2:
             return math.nan
@@ -128,7 +128,7 @@ class Scored:
         return max(found, 0.0)
 
     def score(self, y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"]) -> float:
-        """The score as the scorer gives it; average precision as `mean_precision` does."""
+        """Return the scorer's score; for average precision, return the value of `mean_precision`."""
         rows = np.arange(len(y))
         if self.task == "regression":
             truth, said = (part[:, 0] if part.shape[1] == 1 else part for part in (y, output))
@@ -159,7 +159,7 @@ _named = functools.cache(get_scorer)
 
 
 def takes_estimator(scorer: Callable[..., Any]) -> bool:
-    """Whether this is a scorer object of scikit-learn, and not a function of true and predicted targets.
+    """Whether this is a scorer object of scikit-learn instead of a function of true and predicted targets.
 
     >>> from sklearn.metrics import fbeta_score, make_scorer, max_error
     >>> takes_estimator(make_scorer(fbeta_score, beta=2)), takes_estimator(max_error)
@@ -171,17 +171,17 @@ def takes_estimator(scorer: Callable[..., Any]) -> bool:
 def influences(
     loss: Callable[[np.ndarray], float], rows: int, members: np.ndarray | None, parts: int = PARTS
 ) -> Float[np.ndarray, " m"]:
-    """An array whose mean is the loss of all rows, and whose variance over m is that of the loss by the jackknife.
+    """Return an array over m rows with the loss as mean, whose variance over m is the jackknife variance of the loss.
 
     Let G parts be left out one at a time, and let leaving out part g give the loss L_g. The jackknife's variance is (G
     - 1) times the mean of (L_g - mean L)². So each of m units in part g gets the deviation sqrt(m (G - 1)) (L_g - mean
     L).
 
     Args:
-        loss: of the rows that a mask keeps.
-        rows: how many there are.
+        loss: a function from a mask to the loss of the rows that the mask keeps.
+        rows: the number of rows, m.
         members: the group of each row, which is not split, or None.
-        parts: how many parts are left out.
+        parts: the number of parts that are left out.
 
     >>> values = np.random.default_rng(0).normal(size=400)
     >>> found = influences(lambda kept: values[kept].mean(), 400, None)
@@ -202,7 +202,7 @@ def influences(
 
 
 def increasing(labels: np.ndarray | None) -> tuple[tuple[Any, ...], tuple[int, ...]]:
-    """The classes in increasing order, as scikit-learn has them, and the place of each among those that are given.
+    """Return the classes in increasing order, as in scikit-learn, and the position of each among the given classes.
 
     >>> increasing(np.array(["b", "a"])), increasing(None)
     ((('a', 'b'), (1, 0)), ((), ()))
@@ -214,9 +214,9 @@ def increasing(labels: np.ndarray | None) -> tuple[tuple[Any, ...], tuple[int, .
 
 @functools.cache
 def scorer_tasks() -> dict[str, str]:
-    """The scorers of scikit-learn that score predictions of numbers or of classes, each with its task.
+    """Return the scorers of scikit-learn that score predictions of numbers or of classes, each with its task.
 
-    It leaves out scorers of clusterings and of rows with several labels, and a ratio without a best value.
+    Scorers of clusterings, of rows with several labels, and a ratio without a best value are left out.
 
     >>> scorer_tasks()["neg_max_error"], scorer_tasks()["f1_macro"], "rand_score" in scorer_tasks()
     ('regression', 'classification', False)

@@ -1,4 +1,4 @@
-"""Is there anything to learn? A test of whether targets belong to their rows, before any other answer."""
+"""Test whether there is anything to learn: whether targets belong to their rows, before any other answer."""
 
 import dataclasses
 import math
@@ -16,7 +16,7 @@ from ._signal_time import of_time
 
 ROWS, PERMUTATIONS = 400, 199
 LEVEL = 0.01
-"""The share of tables without any signal in which the test finds one."""
+"""The share of tables without any signal in which the test finds a signal."""
 _MORE_ROWS, _FEW_OUTPUTS, _MANY_OUTPUTS = 800, 2, 10
 
 
@@ -29,7 +29,7 @@ class Signal:
         p_value: the p-value of the test.
         error: the smallest leave-one-out squared error of two kernels, relative to predicting the mean. For the blocks
             of a series, it is the error of the models, relative to the best naive forecast.
-        by_chance: the same error in the median arrangement of the targets.
+        by_chance: this error in the median arrangement of the targets.
         rows: the number of rows that were tested.
         grouped: whether groups were declared.
         copies: how many rows of the whole table repeat an earlier row, including the target. With groups, only
@@ -47,10 +47,10 @@ class Signal:
             approximate: how far the best percent of the shifts is below their median, or what the best column explains
             there, or twice the relative difference of errors that the t-test of blocks would call significant. With
             groups, it is about rows minus the means of their groups.
-        between: the same for the means of the groups; nan if whole groups were not exchanged.
-        powers: the same for each kind of signal (`_signal_power`); empty if a signal was found.
-        held: the number of held-out rows on which models were tested that were fitted to equally many other rows; 0 if
-            there were none.
+        between: this share for the means of the groups; nan if whole groups were not exchanged.
+        powers: this share for each kind of signal (`_signal_power`); empty if a signal was found.
+        held: the number of held-out rows on which models were tested; 0 if there were none. The models were fitted to
+            equally many other rows.
         alike: whether every column has so few values that equal rows are expected.
     """
 
@@ -107,9 +107,9 @@ def signal(dataset: Dataset, seed: int = 0) -> Signal:
 
 
 def _of_rows(dataset: Dataset, rng: np.random.Generator) -> Outcome:
-    """Targets are permuted over rows.
+    """Permute targets over rows.
 
-    For large tables, they are also permuted over held-out rows; each test has half of the level.
+    For large tables, targets are also permuted over held-out rows. Each test then has half of the level.
     """
     most = _MORE_ROWS if dataset.targets.shape[1] <= _FEW_OUTPUTS else ROWS
     if len(dataset.targets) <= most:
@@ -128,7 +128,7 @@ def _of_rows(dataset: Dataset, rng: np.random.Generator) -> Outcome:
 
 
 def _codes(pooled: Float64[np.ndarray, "n q"]) -> Int[np.ndarray, "n q"]:
-    """The codes of texts, from 0 and without gaps; missing has its own code."""
+    """Return the codes of texts, from 0 and without gaps. Missing texts have their own code."""
     codes = np.zeros(pooled.shape, dtype=int)
     for j, column in enumerate(pooled.T):
         codes[:, j] = np.unique(column, return_inverse=True)[1].reshape(-1)
@@ -136,7 +136,7 @@ def _codes(pooled: Float64[np.ndarray, "n q"]) -> Int[np.ndarray, "n q"]:
 
 
 def _of_few(dataset: Dataset, rng: np.random.Generator, most: int, shuffles: int, level: float, power: bool) -> Outcome:
-    """Targets are permuted over some of the rows."""
+    """Permute targets over some of the rows."""
     total = len(dataset.targets)
     rows = np.sort(rng.choice(total, min(most, total), replace=False))
     encoded = np.asarray(dataset.encoder().fit_transform(dataset.inputs[rows]), float)

@@ -1,4 +1,4 @@
-"""The test for signal if rows come in groups: targets are exchanged within groups, and between whole groups."""
+"""Test for signal if rows come in groups: exchange targets within groups, and between whole groups."""
 
 import dataclasses
 import math
@@ -11,16 +11,16 @@ from ._signal_statistics import Outcome, View, kernels, outcome, rescored, score
 
 ROWS = 480
 _EACH = 0.8
-"""The share of the groups that have at least the number of rows over which the target of a group is averaged."""
+"""The share of groups that must have the number of rows over which the target of a group is averaged."""
 _ENUMERATED = 800
 
 
 def of_groups(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: float) -> Outcome:
-    """Both tests if both can reach the level, each at half of it; otherwise the test that can.
+    """Run both tests, each at half of the level, if both can reach it; otherwise run the test that can.
 
-    Within groups: the group's mean is taken off targets and columns, and targets are exchanged among the rows of a
-    group. The level needs only one assumption: within a group, targets are exchangeable given the columns. Effects of
-    groups on columns and on targets do not matter.
+    Within groups: the group's mean is subtracted from targets and columns, and targets are exchanged among the rows of
+    a group. The level needs only one assumption: within a group, targets are exchangeable given the columns. Effects
+    of groups on columns and on targets do not matter.
 
     Whole groups: a group's target, the mean of the same number of rows in each group, is moved to another group. The
     level assumes that groups are drawn independently.
@@ -50,9 +50,9 @@ def of_groups(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: 
 
 
 def _drawn(groups: Int[np.ndarray, " N"], rng: np.random.Generator) -> Int[np.ndarray, " n"]:
-    """At most 480 rows: if groups are large, the same number of rows from each.
+    """Draw at most 480 rows. If groups are large, draw the same number of rows from each group.
 
-    If there are many groups, some of them.
+    If there are many groups, draw some of the groups.
     """
     order = rng.permutation(len(groups))
     _, codes, sizes = np.unique(groups[order], return_inverse=True, return_counts=True)
@@ -101,9 +101,9 @@ def _within(encoded, y, groups, classes: bool, rng: np.random.Generator, shuffle
 
 
 def _targets(y: np.ndarray, groups: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """The target of each group that has enough rows: the mean over an equal number of rows.
+    """Return the target of each group that has enough rows, which is the mean over an equal number of rows.
 
-    Second, which groups these are.
+    The second result shows which groups these are.
     """
     sizes = np.bincount(groups)
     each = max(1, int(np.quantile(sizes, 1 - _EACH, method="lower")))
@@ -130,7 +130,7 @@ def _arranged(values: np.ndarray, orders: np.ndarray) -> np.ndarray:
 
 
 def _exchanges(target: np.ndarray, rng: np.random.Generator, shuffles: int) -> np.ndarray:
-    """Orders of the groups: one for each different arrangement if these are few, otherwise drawn at random."""
+    """Return orders of the groups: one for each different arrangement if there are few, else random orders."""
     units = len(target)
     if _log_arrangements(target) > math.log(_ENUMERATED):
         return np.stack([np.arange(units), *(rng.permutation(units) for _ in range(shuffles))])
@@ -138,7 +138,7 @@ def _exchanges(target: np.ndarray, rng: np.random.Generator, shuffles: int) -> n
 
 
 def _least(target: np.ndarray, shuffles: int) -> float:
-    """The smallest p-value that exchanging these targets can give."""
+    """The smallest p-value that an exchange of these targets can give."""
     arrangements = _log_arrangements(target)
     counts = np.unique(target, axis=0, return_counts=True)[1]
     least = min(1.0, _mirrored(counts, target.shape[1] > 1) * math.exp(-arrangements))
@@ -146,7 +146,7 @@ def _least(target: np.ndarray, shuffles: int) -> float:
 
 
 def _different(kinds: list[int]) -> list[list[int]]:
-    """One order for each different arrangement; the first is the original order."""
+    """Return one order for each different arrangement. The first is the original order."""
     places = {kind: [i for i, own in enumerate(kinds) if own == kind] for kind in set(kinds)}
     found = [list(range(len(kinds)))]
     for arrangement in _words({kind: len(rows) for kind, rows in places.items()}, len(kinds)):
@@ -166,9 +166,9 @@ def _words(stock: dict[int, int], length: int):
 
 
 def _mirrored(sizes: np.ndarray, classes: bool) -> int:
-    """The number of arrangements that differ from one only in names of kinds of equal size.
+    """The number of arrangements that differ from one arrangement only in the names of kinds of equal size.
 
-    No statistic distinguishes them.
+    No statistic distinguishes these arrangements.
     """
     if classes or len(sizes) == 2:
         return math.prod(math.factorial(int(n)) for n in np.bincount(sizes))

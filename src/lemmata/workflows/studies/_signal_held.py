@@ -1,4 +1,4 @@
-"""Whether models of one half of many independent rows predict the targets of the other half."""
+"""Test whether models of one half of many independent rows predict the targets of the other half."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ from ._signal_statistics import Outcome, scored
 SHUFFLES = 999
 KIND = "held-out rows"
 _MOST_ROWS, _LEAST_ROWS, _CELLS = 20_000, 2000, 80_000
-"""Rows that are used, fewer for many classes."""
+"""The largest number of used rows; it is smaller for many classes."""
 _FEWEST = 20
 _RIDGES = (0.01, 1.0, 10.0)
 _MOST_COLUMNS = 1000
@@ -22,13 +22,14 @@ _TREES, _LEAF, _ROWS_OF_A_TREE, _COLUMNS_OF_A_TREE = 40, 10, 3000, 100
 
 
 def of_held_out(dataset: Dataset, rng: np.random.Generator, level: float) -> Outcome:
-    """Targets are permuted over the held-out half, while the predictions for it stay fixed.
+    """Permute targets over the held-out half, while the predictions for this half stay fixed.
 
-    Ridge regressions with three ridges and a random forest are fitted to one half, each to the targets and to their
-    scores. Each predicts the other half, and the products of predictions and targets are summed over its rows. Every
-    sum is divided by its standard deviation over all permutations, and the largest counts. The predictions depend only
-    on the first half and the columns. If rows are independent and columns have no information, all arrangements of the
-    targets are equally likely. So the p-value is exact, for any tails.
+    Ridge regressions with three ridges and a random forest are fitted to one half, each to the targets and to the
+    targets' scores. Each model predicts the other half, and the products of predictions and targets are summed over
+    the rows of this half. Every sum is divided by its standard deviation over all permutations, and the largest
+    quotient counts. The predictions depend only on the first half and the columns. If rows are independent and columns
+    have no information, all arrangements of the targets are equally likely. So the p-value is exact, whatever the
+    tails of the target are.
     """
     y, (own, rest) = dataset.targets, _halves(dataset, rng)
     if len(own) < _FEWEST:
@@ -56,7 +57,7 @@ def of_held_out(dataset: Dataset, rng: np.random.Generator, level: float) -> Out
 
 
 def _halves(dataset: Dataset, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Two halves of the rows; if rows repeat others and this is not an accident, only one of them is used."""
+    """Return two halves of the rows. Of rows that repeat each other, only one is used unless repeats are expected."""
     rows = np.arange(len(dataset.targets))
     if copies(dataset) and not few_values(dataset):
         rows = np.unique(first_equal(dataset.inputs, dataset.targets))
@@ -67,20 +68,20 @@ def _halves(dataset: Dataset, rng: np.random.Generator) -> tuple[np.ndarray, np.
 
 @dataclasses.dataclass(frozen=True)
 class _Half:
-    """The columns of the training rows, and of the held-out rows."""
+    """The columns of the training rows and of the held-out rows."""
 
     x: Float[np.ndarray, "n d"]
     cross: Float[np.ndarray, "m d"]
     classes: bool
 
     def seen(self, targets: Float[np.ndarray, "n t k"]) -> list[np.ndarray]:
-        """Targets and their scores, in units of their spread."""
+        """Return targets and their scores, in units of their spread."""
         scores = [scored(part, self.classes) for part in targets.swapaxes(0, 1)]
         both = [targets - targets.mean(axis=0), np.stack(scores, axis=1)]
         return [part / np.maximum(np.sqrt((part**2).mean(axis=0).sum(axis=1)), 1e-300)[:, None] for part in both]
 
     def linear(self, targets: Float[np.ndarray, "n t k"]) -> Float[np.ndarray, "ridges m t k"]:
-        """The outputs of ridge regressions for the held-out rows; none if there are very many columns."""
+        """Return ridge regressions' outputs for the held-out rows, or none if there are very many columns."""
         if self.x.shape[1] > _MOST_COLUMNS:
             return np.zeros((0, len(self.cross), *targets.shape[1:]))
         values, vectors = np.linalg.eigh(self.x.T @ self.x)
@@ -91,7 +92,7 @@ class _Half:
         return np.stack(shrunk).reshape(len(_RIDGES), len(self.cross), *targets.shape[1:])
 
     def forest(self, targets: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "1 m 1 k"]:
-        """The outputs of a forest of trees that is fitted to some rows."""
+        """Return the outputs of a random forest that is fitted to some rows."""
         from sklearn.ensemble import RandomForestRegressor
 
         n, d = self.x.shape
@@ -103,7 +104,7 @@ class _Half:
         return np.asarray(forest.predict(self.cross), float).reshape(1, len(self.cross), 1, -1)
 
     def by_columns(self, tables: Float[np.ndarray, "rows t k"]) -> Float[np.ndarray, " t"]:
-        """The largest standardised sum of the ridge regressions, for each of many targets of both halves."""
+        """Return the largest standardised sum of the ridge regressions, for each of many targets of both halves."""
         n = len(self.x)
         best = np.full(tables.shape[1], -np.inf)
         for own, true in zip(self._both(tables[:n]), self._both(tables[n:]), strict=True):
@@ -127,7 +128,7 @@ def _deviation(said: Float[np.ndarray, "m k"], targets: Float[np.ndarray, "m k"]
 
 
 def _standing(said: np.ndarray, targets: np.ndarray, which: np.ndarray, orders: list[np.ndarray]) -> np.ndarray:
-    """For each arrangement of the targets the largest standardised sum."""
+    """Return the largest standardised sum for each arrangement of the targets."""
     scale = np.array([_deviation(a, targets[i]) for a, i in zip(said, which, strict=True)])
     scale = np.where(scale > 1e-100, scale, np.inf)
     flat = [(said[which == i] / scale[which == i, None, None]).reshape(int((which == i).sum()), -1) for i in (0, 1)]

@@ -1,4 +1,4 @@
-"""Which signals a test would have found: some are made on the table's own columns, and tested."""
+"""Find out which signals a test would have found, by testing signals made from the table's own columns."""
 
 import math
 from collections.abc import Callable
@@ -7,28 +7,28 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 ONE, SEVERAL, ALL, PRODUCT = "one column", "five columns", "all columns", "product"
-"""Kinds of signal: linear in one column, in five of them, in all of them, and the product of two columns."""
+"""Kinds of signal: linear in one column, in five columns, in all columns, and the product of two columns."""
 SHARES = np.array([
     0.001, 0.002, 0.003, 0.004, 0.005, 0.007, 0.01, 0.013, 0.016, 0.02, 0.025, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12,
     0.15, 0.18, 0.22, 0.26, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95,
 ])  # fmt: skip
-"""Shares of the target's variance that are tried, in five steps of halving."""
+"""The shares of the target's variance that are searched in five steps of halving."""
 TABLES, MOST = 30, 0.85
-"""Tables of each kind, and the share of them in which a signal is found "in most cases"."""
+"""The number of tables of each kind, and the share of them that counts as "most cases"."""
 BENT = 1.5
-"""Probabilities of classes are not linear in their causes, so more is needed than for a mixture.
+"""The factor for classes: class probabilities are not linear in their causes, so more signal is needed.
 
-Of real labels with the share of such mixtures, 52 to 85 % were found.
+Without this factor, 52 to 85 % of the signals in real labels were found.
 """
 _SEVERAL = 5
 _LEAST_SPREAD = 1e-9
 
 Powers = dict[str, float]
-"""By kind, the share of the variance from which on a signal is found in most cases; infinite if it is not."""
+"""By kind, the share of the variance from which a signal is found in most cases; infinite if no share is enough."""
 
 
 def made(x: Float[np.ndarray, "n d"], rng: np.random.Generator, product: bool) -> dict[str, Float[np.ndarray, "n t"]]:
-    """By kind, signals of variance 1 of random columns, with random normal coefficients."""
+    """Make signals of each kind from random columns, with variance 1 and random normal coefficients."""
     x = x - x.mean(axis=0)
     size = x.std(axis=0)
     x = x[:, size > _LEAST_SPREAD] / size[size > _LEAST_SPREAD]
@@ -56,17 +56,17 @@ def powers(
     found: Callable[[Float[np.ndarray, "n tables k"]], Bool[np.ndarray, " tables"]],
     rng: np.random.Generator,
 ) -> Powers:
-    """The shares of the variance from which on signals are found in 85 % of tables.
+    """Return the shares of the variance from which signals are found in 85 % of tables.
 
-    Each signal is mixed with noise, and the least share at which it is found is looked for by halving. A target of
-    several outputs, or of classes, gets its signal in a random direction. In each output, the signal is as large as the
-    variation of the target.
+    Each signal is mixed with noise, and the least share at which it is found is searched by halving. A target of
+    several outputs, or of classes, gets its signal in a random direction. In each output, the signal is as large as
+    the variation of the target.
 
     Args:
-        signals: of each kind, of variance 1.
-        noise: targets that belong to no row, equal numbers for each kind.
-        found: whether the test finds a signal in each of many targets.
-        rng: of the directions.
+        signals: the signals of each kind, with variance 1.
+        noise: targets that are independent of the rows, equally many for each kind.
+        found: a function that returns, for each of many targets, whether the test finds a signal.
+        rng: the random generator of the directions.
     """
     if not signals:
         return {}
@@ -89,15 +89,15 @@ def powers(
 
 
 def bent(found: Powers) -> Powers:
-    """The shares for classes."""
+    """Return the shares for classes, which are larger by a factor."""
     return {kind: BENT * share if BENT * share < 1 else math.inf for kind, share in found.items()}
 
 
 def hardest(found: Powers) -> float:
-    """The share from which every linear kind is found in most cases. It is nan if no kind was tried."""
+    """Return the share from which every linear kind is found in most cases; nan if no kind was tried."""
     return max((share for kind, share in found.items() if kind != PRODUCT), default=math.nan)
 
 
 def either(one: Powers, other: Powers) -> Powers:
-    """The result that at least one of two tests finds."""
+    """Return the smaller share of two tests for each kind: at least one of the tests finds the signal."""
     return {kind: min(share, other.get(kind, math.inf)) for kind, share in one.items()}

@@ -43,17 +43,17 @@ class Outcome:
 
 @dataclasses.dataclass(frozen=True)
 class View:
-    """Columns and arrangements of targets, in one form: unchanged, as differences, or as means of groups.
+    """Columns and arrangements of targets in one form: unchanged, as differences, or as group means.
 
     Args:
-        grams: kernels between the n units.
-        columns: their columns.
-        targets: for each unit the target of each arrangement; the first is the observed one.
-        scores: the same, as ranks or with each class weighted by its rarity.
+        grams: the kernels between the n units.
+        columns: the columns of the units.
+        targets: for each unit, the target in each arrangement; the first arrangement is the observed one.
+        scores: these targets as ranks, or with each class weighted by its rarity.
         score: the scores of simulated targets; None if the power is not requested.
         classes: whether the target is classes.
-        products: whether a product of two columns is tried, too.
-        codes: of each text with many categories its codes, from 0.
+        products: whether products of two columns are tried, too.
+        codes: the codes, from 0, of each text column with many categories.
     """
 
     grams: list[Float[np.ndarray, "n n"]]
@@ -67,20 +67,20 @@ class View:
 
     @functools.cached_property
     def systems(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Eigenvalues and eigenvectors of the centred grams."""
+        """The eigenvalues and eigenvectors of the centred grams."""
         means = [gram.mean(axis=0) for gram in self.grams]
         found = [np.linalg.eigh(gram - m - m[:, None] + m.mean()) for gram, m in zip(self.grams, means, strict=True)]
         return [(np.maximum(values, 0.0), vectors) for values, vectors in found]
 
 
 def kernels(encoded: Float[np.ndarray, "n d"]) -> list[Float[np.ndarray, "n n"]]:
-    """The linear kernel and the Gaussian one between encoded rows."""
+    """Return the linear and the Gaussian kernel between encoded rows."""
     width = max(1.0, float(encoded.shape[1]))
     return [np.asarray(padded_gram(kernel, encoded)) for kernel in (Linear(width), RBF(math.sqrt(width)))]
 
 
 def scored(y: Float[np.ndarray, "n k"], classes: bool) -> Float[np.ndarray, "n k"]:
-    """Centred ranks of numbers. For classes, the centred indicators, which are larger for rare classes."""
+    """Return centred ranks of numbers. For classes, return centred indicators, which are larger for rare classes."""
     if not classes:
         return rankdata(y, axis=0) - (len(y) + 1) / 2
     share = y.mean(axis=0)
@@ -88,7 +88,7 @@ def scored(y: Float[np.ndarray, "n k"], classes: bool) -> Float[np.ndarray, "n k
 
 
 def rescored(y: Float[np.ndarray, "n k"], classes: bool) -> Callable[[np.ndarray], np.ndarray]:
-    """Scores of simulated targets, as in `scored`.
+    """Return the scores of simulated targets, as in `scored`.
 
     For mixtures of classes, the weights are the rarities of the classes of y.
     """
@@ -98,12 +98,12 @@ def rescored(y: Float[np.ndarray, "n k"], classes: bool) -> Callable[[np.ndarray
 
 
 def unexplained(view: View) -> tuple[Float[np.ndarray, "kernels arrangements"], Float[np.ndarray, "rest arrangements"]]:
-    """The part of the targets' variance that is left, after leave-one-out with each kernel, and after few columns.
+    """Return the part of the targets' variance that each kernel (by leave-one-out) and few columns leave unexplained.
 
-    Four statistics use few columns: the best column of a linear fit, the best column of which only five quantile bins
-    are known, the best two columns, and the best four. Each column explains the most of what the columns before it
-    leave unexplained. For texts with many categories, the best text is used, and a row is predicted from the other rows
-    of its category.
+    Four statistics use few columns: the best column in a linear fit, the best column cut into five quantile bins, the
+    best two columns, and the best four. Each added column explains the most of the variance that the earlier columns
+    leave unexplained. For texts with many categories, the best text is used, and a row is predicted from the other
+    rows of its category.
     """
     left_out = [_left_out(*system, view.targets) for system in view.systems]
     few = _steps(view.columns, view.targets) if view.columns.shape[1] else []
@@ -116,10 +116,10 @@ def unexplained(view: View) -> tuple[Float[np.ndarray, "kernels arrangements"], 
 def _by_text(
     codes: Int[np.ndarray, "n q"], targets: Float[np.ndarray, "n arrangements k"]
 ) -> list[Float[np.ndarray, " arrangements"]]:
-    """The unexplained part after the best text, if a row is predicted from the other rows of its category.
+    """Return the unexplained part after the best text, if a row is predicted from the other rows of its category.
 
-    The mean of n other rows is shrunk to 0, the overall mean, as if m more rows with this mean were added. So n/(n + m)
-    of it remains. Each m gives one statistic.
+    The mean of n other rows is shrunk to 0, the overall mean, as if m more rows with this mean were added. So n/(n +
+    m) of the mean remains. Each m gives one statistic.
     """
     n, count = targets.shape[:2]
     flat, total = targets.reshape(n, -1), (targets**2).sum(axis=(0, 2))
@@ -135,7 +135,7 @@ def _by_text(
 
 
 def extremes(statistics: Float[np.ndarray, "m arrangements"]) -> Float[np.ndarray, " arrangements"]:
-    """For each arrangement, the largest of its statistics, after all statistics were made comparable.
+    """Return, for each arrangement, the largest of its statistics, after all statistics were made comparable.
 
     A statistic is the logarithm of the unexplained variance. Its median over all arrangements is subtracted, and the
     result is divided by the median's distance from the fourth percentile. All arrangements are treated equally,
@@ -145,7 +145,7 @@ def extremes(statistics: Float[np.ndarray, "m arrangements"]) -> Float[np.ndarra
 
 
 def _ahead(statistics: Float[np.ndarray, "m own"], among: Float[np.ndarray, "m arrangements"]) -> np.ndarray:
-    """The largest statistic of each target, made comparable by the statistics of all arrangements."""
+    """Return the largest statistic of each target, made comparable by the statistics of all arrangements."""
     values, among = (np.log(np.maximum(part, 1e-12)) for part in (statistics, among))
     middle = np.median(among, axis=1, keepdims=True)
     spread = middle - np.quantile(among, _TAIL, axis=1, keepdims=True)
@@ -156,7 +156,7 @@ def outcome(
     views: list[View], rows: int, kind: str, least: float, groups: int = 0, level: float = 0.01,
     rng: np.random.Generator | None = None,
 ) -> Outcome:  # fmt: skip
-    """The share of the arrangements that do at least as well as the observed one, and what would have been found.
+    """Return the share of arrangements at least as good as the observed one, and the signals that would be found.
 
     The detectable signal is computed if no signal was found at the level, and if random numbers are given.
     """
@@ -177,7 +177,7 @@ def outcome(
 
 
 def _powers(view: View, statistics: np.ndarray, level: float, rng: np.random.Generator) -> Powers:
-    """The shares of the variance from which on signals of each kind are found at this level in most cases."""
+    """Return the shares of the variance from which signals of each kind are found at this level in most cases."""
     assert view.score is not None
     score, null = view.score, np.sort(extremes(statistics)[1:])[::-1]
     allowed = int(level * (len(null) + 1) + 1e-9) - 1
@@ -194,13 +194,13 @@ def _powers(view: View, statistics: np.ndarray, level: float, rng: np.random.Gen
 
 
 def _visible(errors: Float[np.ndarray, " shuffles"], column: Float[np.ndarray, "m shuffles"]) -> float:
-    """How far the best percent of the shuffled errors lies below their median, or what one column explains in them."""
+    """Return how far the best percent of shuffled errors is below their median, or what one column explains there."""
     below = float(np.median(errors) - np.quantile(errors, 0.01))
     return min(1.0, max([below, *(1 - np.quantile(column, 0.01, axis=1)).tolist()]))
 
 
 def _left_out(values: np.ndarray, vectors: np.ndarray, targets: Float[np.ndarray, "n arrangements k"]) -> np.ndarray:
-    """For each arrangement the smallest leave-one-out error over the ridges, relative to the mean's."""
+    """Return each arrangement's smallest leave-one-out error over the ridges, relative to the error of the mean."""
     n, count = targets.shape[:2]
     squares = vectors**2
     size = max(values.sum() / n, np.finfo(float).tiny)
@@ -216,7 +216,7 @@ def _left_out(values: np.ndarray, vectors: np.ndarray, targets: Float[np.ndarray
 
 
 def _steps(columns: Float[np.ndarray, "n d"], targets: Float[np.ndarray, "n arrangements k"]) -> list[np.ndarray]:
-    """The unexplained part of each arrangement after one, two and four columns, chosen one by one."""
+    """Return the unexplained part of each arrangement after one, two and four columns, chosen one by one."""
     n, count = targets.shape[:2]
     x = columns - columns.mean(axis=0)
     size = np.sqrt((x**2).sum(axis=0))
@@ -240,7 +240,7 @@ def _steps(columns: Float[np.ndarray, "n d"], targets: Float[np.ndarray, "n arra
 
 
 def _best(x: Float[np.ndarray, "n d"], left: Float[np.ndarray, "n arrangements k"]) -> np.ndarray:
-    """For each arrangement the column with the largest correlations."""
+    """Return the column with the largest correlations for each arrangement."""
     n, count, k = left.shape
     flat, width = left.reshape(n, -1), max(1, _CHUNK // (count * k))
     best, chosen = np.full(count, -1.0), np.zeros(count, int)
@@ -253,7 +253,7 @@ def _best(x: Float[np.ndarray, "n d"], left: Float[np.ndarray, "n arrangements k
 
 
 def _binned(columns: Float[np.ndarray, "n d"], scores: Float[np.ndarray, "n arrangements k"]) -> list[np.ndarray]:
-    """The unexplained part of each arrangement after the means in five quantile bins of the best column."""
+    """Return the unexplained part of each arrangement after fitting means in five quantile bins of the best column."""
     n, count, k = scores.shape
     bins = min(_BINS, n // 6)
     if bins < 2 or not columns.shape[1]:

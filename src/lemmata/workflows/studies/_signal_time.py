@@ -1,4 +1,4 @@
-"""The test for signal in a series: targets are shifted in time against the columns, and later blocks are forecast."""
+"""Test for signal in a series: shift targets in time against the columns, and forecast later blocks."""
 
 import dataclasses
 
@@ -11,16 +11,16 @@ from ._signal_blocks import of_blocks
 from ._signal_statistics import Outcome, View, kernels, outcome, scored
 
 LATEST = 1500
-"""Rows of a longer series that are used: the latest."""
+"""The number of latest rows that are used of a longer series."""
 _WINDOW, _FEWEST, _SHARE = 400, 40, 0.5
 
 
 def of_time(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: float) -> Outcome:
-    """Shifts and blocks share the level.
+    """Test by shifts and by blocks, which share the level.
 
     Only blocks are used if the series is short or the table contains several series.
 
-    Half of the level is for shifts, or more if their number requires it. See `of_shifts` and `of_blocks` for the
+    Shifts get half of the level, or more if the number of shifts requires it. See `of_shifts` and `of_blocks` for the
     assumptions of each level.
     """
     assert dataset.order is not None
@@ -54,9 +54,9 @@ class _Plan:
 
 
 def _plan(total: int, wanted: int) -> _Plan:
-    """A window of half of the series, and shifts of half of its length to both sides.
+    """Plan a window of half of the series, and shifts to both sides by half of its length.
 
-    If these are few, they are also reversed.
+    If there are few shifts, the windows are also reversed.
     """
     length = max(min(_WINDOW, int((0.5 if total >= 200 else 0.4) * total)), min(_FEWEST, total))
     stride = max(1, (total - length) // wanted)
@@ -67,14 +67,14 @@ def _plan(total: int, wanted: int) -> _Plan:
 
 
 def of_shifts(x: Float[np.ndarray, "N d"], y: Float[np.ndarray, "N k"], classes: bool, wanted: int) -> Outcome:
-    """The rank of the observed shift among about 200 shifts, for levels and for differences of consecutive rows.
+    """Rank the observed shift among about 200 shifts, for levels and for differences of consecutive rows.
 
-    A window of the columns is compared with the targets of the same rows, and with the targets of windows of equal
-    length, earlier and later. In series of less than 400 rows, it is also compared with these in reversed order. All
-    statistics are invariant to constants that are added to the targets. Let columns and targets be independent. Let the
-    targets or their differences be stationary. For short series, let them also have the same distribution in both
-    directions of time. Then the distribution of the statistic is the same at all shifts, so the observed one is rarely
-    among the best. This holds for random walks, autoregressions, and seasons of any phase.
+    A window of the columns is compared with the targets of the same rows, and with the targets of earlier and later
+    windows of equal length. In series of fewer than 400 rows, the window is also compared with these targets in
+    reversed order. All statistics are invariant to constants that are added to the targets. Let columns and targets be
+    independent. Let the targets or their differences be stationary. For short series, let them also have the same
+    distribution in both directions of time. Then the distribution of the statistic is the same at all shifts, so the
+    observed shift is rarely among the best. This holds for random walks, autoregressions, and seasons of any phase.
     """
     plan = _plan(len(y), wanted)
     x = x[plan.start : plan.start + plan.length]
@@ -89,7 +89,7 @@ def of_shifts(x: Float[np.ndarray, "N d"], y: Float[np.ndarray, "N k"], classes:
 
 
 def _differences(gram: np.ndarray) -> np.ndarray:
-    """The kernel of the differences f(x_t) - f(x_{t-1})."""
+    """Return the kernel of the differences f(x_t) - f(x_{t-1}), where the given kernel is that of f(x_t)."""
     return np.diff(np.diff(gram, axis=0), axis=1)
 
 
@@ -99,7 +99,7 @@ def _changes(targets: np.ndarray, classes: bool) -> tuple[np.ndarray, np.ndarray
 
 
 def _scores(targets: np.ndarray, classes: bool) -> np.ndarray:
-    """Ranks within each window, or classes weighted by their share of it."""
+    """Return ranks within each window, or classes weighted by their share of the window."""
     if not classes:
         return rankdata(targets, axis=0)
     return np.stack([scored(targets[:, i], True) for i in range(targets.shape[1])], axis=1)

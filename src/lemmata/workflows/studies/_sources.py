@@ -1,4 +1,4 @@
-"""The file of a table before it is read: its kind, its unpacked bytes, and its text in UTF-8."""
+"""Prepare the file of a table for reading: find its kind, unpack its bytes, and convert its text to UTF-8."""
 
 import bz2
 import codecs
@@ -20,12 +20,12 @@ KINDS = {
     ".parquet": "parquet", ".pq": "parquet", ".npz": "npz", ".feather": "arrow", ".arrow": "arrow", ".ipc": "arrow",
     ".jsonl": "lines", ".ndjson": "lines", ".json": "json", ".xlsx": "sheet", ".xls": "sheet", ".ods": "sheet",
 }  # fmt: skip
-"""How a file is read, by its extension."""
+"""How a file is read, depending on its extension."""
 BLANKS = "fields are separated by spaces"
-"""The note of a text whose fields were separated by blanks."""
+"""The note on a text whose fields were separated by blanks."""
 _UNPACK = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 PACKED = (*_UNPACK, ".zip")
-"""Extensions of a packed file; the file inside has its own extension, or is CSV."""
+"""Extensions of packed files. The file inside has its own extension, or is CSV."""
 _HEAD = 2**20
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
@@ -40,7 +40,7 @@ _STARTS = {
     b"PK\x03\x04": (".xlsx", ".ods", ".zip", ".npz"),
     b"\xd0\xcf\x11\xe0": (".xls",),
 }
-"""How files of some kinds begin, and the extensions that they have."""
+"""The first bytes of some kinds of files, and the extensions of these files."""
 _NAMED = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
 
 
@@ -49,11 +49,11 @@ class Source:
     """A file that a table is read from.
 
     Args:
-        path: as the user named it.
-        kind: how it is read, a value of `KINDS`.
-        suffix: its extension, that of the packed file if there is one.
-        content: its bytes if they are not the file's own; None if they are.
-        notes: remarks on how they were read.
+        path: the path as the user gave it.
+        kind: how the file is read, a value of `KINDS`.
+        suffix: the extension; for a packed file, the extension of the file inside.
+        content: the bytes to read if they differ from the bytes of the file; else None.
+        notes: remarks on how the bytes were read.
     """
 
     path: Path
@@ -64,12 +64,12 @@ class Source:
 
     @property
     def readable(self) -> Path | io.BytesIO:
-        """The source for polars: the file itself, or its bytes in memory."""
+        """The source for polars, which is the file itself or its bytes in memory."""
         return self.path if self.content is None else io.BytesIO(self.content)
 
     @property
     def size(self) -> int:
-        """Bytes that are read."""
+        """The number of bytes to read."""
         return self.path.stat().st_size if self.content is None else len(self.content)
 
     def head(self, most: int = _HEAD) -> bytes:
@@ -81,15 +81,15 @@ class Source:
 
 
 def source_of(path: Path, limit_bytes: int) -> Source | None:
-    """The file with its kind, unpacked; None if the extension is of no known kind.
+    """Return the unpacked file with its kind; None if the extension is not known.
 
     Args:
-        path: of the file.
-        limit_bytes: that it may have when it is unpacked.
+        path: the path of the file.
+        limit_bytes: the largest number of bytes of the unpacked file.
 
     Raises:
-        DataError: a packed file is damaged, or holds more than one table; or the extension of a file is wrong.
-        MemoryPlanError: it is too large when unpacked.
+        DataError: if a packed file is damaged or holds more than one table, or the extension of a file is wrong.
+        MemoryPlanError: if the unpacked file is too large.
     """
     suffix = path.suffix.lower()
     if KINDS.get(suffix) in ("text", "lines", "json", "sheet"):
@@ -113,7 +113,7 @@ def source_of(path: Path, limit_bytes: int) -> Source | None:
 
 
 def _check_name(path: Path, suffix: str) -> None:
-    """Refuse a packed or binary file whose extension is that of a text, and the other way round."""
+    """Raise an error for a packed or binary file with the extension of a text file, and the other way round."""
     with open_file(path) as file:
         head = file.read(16)
     own = next((names for start, names in _STARTS.items() if head.startswith(start)), ())
@@ -143,7 +143,7 @@ def _ends(path: Path) -> bytes:
 
 
 def _unnamed(path: Path, limit_bytes: int) -> bytes | None:
-    """The bytes of a file whose name is not UTF-8, because polars cannot open it; None for other files."""
+    """Read the bytes of a file whose name is not UTF-8, because polars cannot open it. None for other files."""
     try:
         str(path).encode()
     except UnicodeEncodeError:
@@ -160,7 +160,7 @@ def _unpacked(path: Path, limit_bytes: int) -> bytes:
 
 
 def _unzipped(path: Path, limit_bytes: int) -> tuple[str, bytes]:
-    """The one table of a ZIP file; folders, and extra files from a Mac, are ignored."""
+    """Return the single table of a ZIP file. Folders and extra files from a Mac are ignored."""
     with zipfile.ZipFile(path) as archive:
         inside = [item for item in archive.infolist() if not item.is_dir() and not _hidden(item.filename)]
         tables = [item for item in inside if Path(item.filename).suffix.lower() in KINDS] or inside
@@ -194,18 +194,18 @@ def _fits(path: Path, size: int, limit_bytes: int) -> None:
 
 
 def in_utf8(source: Source, limit_bytes: int, whole: bool = False) -> Source:
-    """The text in UTF-8, from UTF-16 and UTF-32, and from Windows-1252 if it is not UTF-8.
+    """Convert a text to UTF-8, from UTF-16 or UTF-32, or from Windows-1252 if it is not UTF-8.
 
-    Its lines end with a newline.
+    Lines of the converted text end with a newline.
 
     Args:
-        source: a text.
-        limit_bytes: that it may have when it is written again.
+        source: the text file.
+        limit_bytes: the largest number of bytes of the converted text.
         whole: whether to look at the whole file and not only at its first megabyte.
 
     Raises:
-        DataError: it is not text.
-        MemoryPlanError: it is too large to be written again.
+        DataError: if the file is not text.
+        MemoryPlanError: if the converted text would be too large.
     """
     head = source.head(source.size if whole else _HEAD)
     encoding = _encoding(head, whole or len(head) < _HEAD)
@@ -235,7 +235,7 @@ def in_utf8(source: Source, limit_bytes: int, whole: bool = False) -> Source:
 
 
 def _encoding(head: bytes, whole: bool) -> str | None:
-    """The encoding of a text, by its first bytes; None if it is not text."""
+    """Detect the encoding of a text by its first bytes; None if the file is not text."""
     for mark, encoding in _MARKS:
         if head.startswith(mark):
             return encoding
@@ -252,11 +252,11 @@ def _encoding(head: bytes, whole: bool) -> str | None:
 
 
 def with_tabs(source: Source, limit_bytes: int) -> Source:
-    """A text whose fields are separated by blanks, with tabs instead; other texts unchanged.
+    """Put tabs into a text whose fields are separated by blanks. Other texts are unchanged.
 
-    Its lines have equal numbers of words, at least two, and the first has none of the usual separators. Lines at the
-    top that begin with '#' are not changed. The only exception is the last of these lines, if it names columns of
-    numbers.
+    The lines of such a text have equal numbers of words, at least two, and the first line has none of the usual
+    separators. Lines at the top that begin with '#' are not changed. The only exception is the last of these lines, if
+    it names columns of numbers.
     """
     lines = source.head().decode("utf-8-sig", errors="replace").splitlines()[:200]
     lines = [line for line in lines[: -1 if len(lines) > 100 else None] if line.strip()]

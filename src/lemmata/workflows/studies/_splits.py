@@ -1,4 +1,4 @@
-"""How rows are split into training and held-out rows: at random, whole groups together, or earlier before later."""
+"""Split rows into training and held-out rows: at random, by whole groups, or by time."""
 
 import math
 
@@ -9,23 +9,23 @@ from lemmata.errors import DataError
 
 POINTS, QUICK_POINTS = 8, 5
 LEAST_FACTOR = 1.5
-"""The least factor between two sizes, as long as there are five: closer sizes of few rows share nearly all rows."""
+"""The least factor between two sizes, if there are at least five sizes. Closer sizes would share nearly all rows."""
 LARGEST_SHARE = 0.8
 LARGEST_SHARE_IN_TIME = 0.6
 """With --time, the last 40 % of the rows are the stretches that are predicted, one after the other."""
 MOST_HELD_OUT, HELD_SHARE = 20_000, 0.2
 BLOCKS = 8
-"""Stretches of later rows that are predicted with --time."""
+"""The number of stretches of later rows that are predicted with --time."""
 FOLDS_OF_GROUPS = 5
-"""Parts into which groups are divided; each part is held out once. Fewer groups are held out one by one."""
+"""The number of parts into which groups are divided; each part is held out once. Fewer groups are held out singly."""
 
 
 def split_sizes(
     total: int, quick: bool = False, groups: Int[np.ndarray, " N"] | None = None, ordered: bool = False
 ) -> list[int]:
-    """Numbers of training rows in geometric progression, from N/50 (at least 8) to 4N/5.
+    """Return numbers of training rows in geometric progression, from N/50 (at least 8) to 4N/5.
 
-    There are eight, or five if quick.
+    There are eight sizes, or five in a quick study.
 
     Tables of fewer than 172 rows have five to seven sizes. With an order, the sizes end at 3N/5. With groups, they end
     earlier if the largest group leaves fewer rows.
@@ -47,7 +47,7 @@ def split_sizes(
 
 
 def number_of_splits(total: int, n: int, quick: bool = False, most: float = math.inf) -> int:
-    """How many splits are measured at n training rows of N.
+    """Return how many splits are measured at n training rows of N.
 
     Small sets cost little and vary most, so they have more splits.
 
@@ -55,9 +55,9 @@ def number_of_splits(total: int, n: int, quick: bool = False, most: float = math
     least 6, or 3 in a quick study. An expensive model has fewer splits.
 
     Args:
-        total: rows N.
-        n: training rows.
-        quick: half of them, and rows may never be held out.
+        total: N, the number of rows.
+        n: the number of training rows.
+        quick: whether to measure half as many splits, so that some rows may never be held out.
         most: the number of splits that the cost of a fit allows. At least 2 are measured in any case, or 1 from 4,000
             rows on.
     """
@@ -69,7 +69,7 @@ def number_of_splits(total: int, n: int, quick: bool = False, most: float = math
 
 
 def held_out(total: int, n: int) -> int:
-    """The largest number of held-out rows for n training rows: few splits of few rows do not need many."""
+    """Return the largest number of held-out rows for n training rows. Few splits of few rows do not need many."""
     return min(total - n, max(64, 4 * n), max(500, int(HELD_SHARE * total)), MOST_HELD_OUT)
 
 
@@ -81,7 +81,7 @@ def split(
     groups: Int[np.ndarray, " N"] | None = None,
     order: np.ndarray | None = None,
 ) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " m"]]:
-    """Training and held-out rows of the split with this number. Every model gets the same rows.
+    """Return the training and held-out rows of the split with this number. Every model gets the same rows.
 
     Consecutive splits hold out different rows until all have been held out, and then start again in another order.
     With groups, whole groups are held out in this way, and the training rows are drawn group by group from the others.
@@ -89,15 +89,15 @@ def split(
     same for every n, so all sizes are tested equally far ahead.
 
     Args:
-        total: rows N.
-        n: training rows.
-        number: of the split.
-        seed: of the study.
+        total: N, the number of rows.
+        n: the number of training rows.
+        number: the number of the split.
+        seed: the seed of the study.
         groups: the group of each row.
-        order: when each row was seen.
+        order: the time of each row.
 
     Raises:
-        DataError: groups so large that none is held out.
+        DataError: if groups are so large that none can be held out.
     """
     if order is not None:
         return _in_time(total, n, number, order, groups)
@@ -111,18 +111,18 @@ def split(
 
 
 def folds_of(groups: Int[np.ndarray, " N"]) -> int:
-    """Into how many parts groups are dealt."""
+    """Return the number of parts into which groups are divided."""
     return min(FOLDS_OF_GROUPS, len(np.unique(groups)))
 
 
 def before_stretches(total: int) -> tuple[int, int]:
-    """With an order: the number of rows before every stretch, and the number in a stretch."""
+    """With an order: return the number of rows before the first stretch, and the number of rows in a stretch."""
     first = int(LARGEST_SHARE_IN_TIME * total)
     return first, max((total - first) // BLOCKS, 2)
 
 
 def _in_time(total: int, n: int, number: int, order: np.ndarray, groups: np.ndarray | None):
-    """The n rows before a stretch, and the stretch.
+    """Return the n rows before a stretch, and the rows of the stretch.
 
     If rows of one group lie on both sides of the start of the stretch, only the rows on one side are used.
     """

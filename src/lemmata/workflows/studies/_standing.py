@@ -1,4 +1,4 @@
-"""Which models may be best, and which may be as good as the best."""
+"""Decide which models may be best, and which may be as good as the best."""
 
 import math
 from collections.abc import Sequence
@@ -11,23 +11,23 @@ from ._question import Question
 from ._row_losses import wrong
 
 FULL = 0.75
-"""A model measured on this share of the largest size counts as measured as far as the rows allow."""
+"""A model counts as measured as far as the rows allow if it was measured on this share of the largest size."""
 SURELY = 0.05
-"""A model is not as good as the best if a paired test of their losses on splits of both has at most this p-value."""
+"""A model is not as good as the best if a paired test of their losses on common splits has at most this p-value."""
 COMMON = 0.5
-"""This applies to sizes of at least this share of the largest size of the model."""
+"""The paired test uses sizes of at least this share of the largest size of the model."""
 TIED = 2.0
-"""Rows by which two classifiers may differ and be as good as each other."""
+"""The number of rows by which two classifiers may differ and still count as equally good."""
 
 
 def beats_guessing(item: Candidate, question: Question) -> bool:
-    """Whether the model learns, and at the largest measured size beats guessing by a standard error.
+    """Whether the model learns, and beats guessing by a standard error at the largest measured size.
 
-    On independent rows, both are compared row by row, and the 95 % end counts. A few large rows that add to both losses
-    do not decide. For numbers, it is also enough if the whole interval is below guessing. In time both are compared
-    stretch by stretch besides: a few lucky stretches make no model sure. A model that is expected to be no better than
-    guessing with all rows does not surely beat it. The same is true for a model whose fits broke down in a split, which
-    its curve leaves out.
+    On independent rows, model and guessing are compared row by row, and the 95 % end counts. So a few large rows that
+    add to both losses do not decide. For numbers, it is also enough if the whole interval is below guessing. With an
+    order, model and guessing are also compared stretch by stretch, so that a few lucky stretches are not enough. A
+    model that is expected to be no better than guessing with all rows does not significantly beat guessing. The same
+    is true for a model whose fits broke down in a split, which its curve leaves out.
     """
     losses = item.losses
     if not may_beat_guessing(item, question) or item.measured.wild is not None:
@@ -46,12 +46,12 @@ def may_beat_guessing(item: Candidate, question: Question) -> bool:
 
 
 def eligible(candidates: Sequence[Candidate], question: Question) -> list[Candidate]:
-    """The models that may be best: those expected to beat guessing if at least one surely does, otherwise none.
+    """Return the models that may be best: all expected to beat guessing if at least one surely does, else none.
 
     A model whose fits broke down in a split may be best only if the fits of all other models broke down, too.
 
-    Suppose that only models were recommended that surely beat guessing. Then models that stay near guessing would be
-    preferred, because their gain varies least.
+    If only models that surely beat guessing were recommended, models that stay near guessing would be preferred,
+    because their gain varies least.
     """
     able = [item for item in candidates if may_beat_guessing(item, question)]
     able = [item for item in able if item.measured.wild is None] or able
@@ -64,7 +64,7 @@ def _as_good(item: Candidate, best: Candidate, at: float | int, able: bool) -> b
     Models that were measured on the same rows share most of their errors. So the interval of the best model decides. A
     model that was measured on fewer rows has its own error. It may be as good, even if it is expected to be no better
     than guessing. For classes, a difference of two rows decides nothing. A model is not as good if its whole interval
-    lies above the best one's value, or if the best one surely beats it on splits of both.
+    lies above the best one's value, or if the best model surely beats it on common splits.
     """
     if not (item.measured.learns and len(item.losses.sizes)):
         return False
@@ -79,7 +79,7 @@ def _as_good(item: Candidate, best: Candidate, at: float | int, able: bool) -> b
 
 
 def _beaten(item: Candidate, best: Candidate) -> bool:
-    """Whether the best model has the smaller loss on all splits of both, and surely so: Student's test of the logs.
+    """Whether the best model surely has the smaller loss on common splits, by Student's test of the logarithms.
 
     If a model is measured on fewer splits, its interval is wide and shows less than these splits show.
     """
@@ -97,7 +97,7 @@ def _beaten(item: Candidate, best: Candidate) -> bool:
 
 
 def near_best(best: Candidate, question: Question, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The models that may be as good as the best, those that may beat guessing first."""
+    """Return the models that may be as good as the best; models that may beat guessing come first."""
     at = question.total if best.reach >= FULL * question.total else best.reach
     able = eligible(candidates, question)
     names = {item.measured.model.name for item in able}

@@ -1,4 +1,4 @@
-"""Which of the usual models suit a table."""
+"""Choose the usual models that suit a table."""
 
 import math
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ from jaxtyping import Float
 from lemmata.errors import SettingError
 
 WIDE = 0.5
-"""Columns per row from which on a lasso is added to the models of classes."""
+"""The number of columns per row from which a lasso is added to the models of classes."""
 
 
 def suited(x: Float[np.ndarray, "N d"], task: str, targets: Float[np.ndarray, "rows k"] | None) -> list[str]:
-    """The names of those that are compared if none is named.
+    """Return the names of the models that are compared if the user names none.
 
     The list depends on the targets and columns. It includes Poisson regression for counts (whole numbers, none below 0)
     and gamma regression for amounts (all above 0, the mean above the median by a tenth of the deviation). It includes
@@ -34,10 +34,10 @@ def suited(x: Float[np.ndarray, "N d"], task: str, targets: Float[np.ndarray, "r
 
 
 def check_amounts(names: Sequence[str], targets: Float[np.ndarray, "rows k"] | None) -> None:
-    """Refuse models of counts and amounts for targets that are none.
+    """Raise an error for models of counts or amounts if the targets are not counts or amounts.
 
     Raises:
-        SettingError: targets below 0, or of 0 for gamma regression.
+        SettingError: if a target is below 0, or is 0 for gamma regression.
     """
     least = math.inf if targets is None else float(targets.min())
     for name, fits, rule in (("poisson", least >= 0, "at least 0"), ("gamma", least > 0, "above 0")):

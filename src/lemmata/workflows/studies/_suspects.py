@@ -1,4 +1,4 @@
-"""Cells that may have another meaning: numbers that mean missing, spellings, numbers among texts."""
+"""Find cells that may have another meaning: numbers that mean missing, different spellings, numbers among texts."""
 
 from collections.abc import Iterable
 
@@ -11,16 +11,16 @@ from lemmata.workflows.records.studies import Finding
 from ._columns import count, listing
 
 FEWEST, SHARE = 3, 0.005
-"""A number that means missing is in at least this many rows, and in at least this share of them."""
+"""The least number of rows, and the least share of rows, with a number that means missing."""
 NUMBERS = 0.8
-"""Share of the cells of a text that must be numbers for the others to be suspect."""
+"""The share of a text column's cells that must be numbers for its other cells to be suspect."""
 _SENTINEL = frozenset(
     sign * float(digit * length) for digit in "9876" for length in range(2, 8) for sign in (1, -1)
 ) | {-1.0, -9.0}
 
 
 def suspects(frame: pl.DataFrame) -> list[Finding]:
-    """Values to check in columns that were read as numbers and texts.
+    """Return the values to check in columns that were read as numbers or texts.
 
     >>> import polars as pl
     >>> table = pl.DataFrame({"x": [1.0, 2.5, 4.0, -999.0] * 9, "y": ["a", "A", "b", "c"] * 9})
@@ -34,7 +34,7 @@ def suspects(frame: pl.DataFrame) -> list[Finding]:
 
 
 def _numbers(column: pl.Series) -> Iterable[Finding]:
-    """A number such as -999 that many rows have. Its distance from all other numbers is larger than their range."""
+    """Find a number, such as -999, that many rows have and that is farther from all others than their range."""
     values = column.drop_nulls().to_numpy()
     if len(values) < 2:
         return
@@ -52,7 +52,7 @@ def _numbers(column: pl.Series) -> Iterable[Finding]:
 
 
 def _texts(column: pl.Series) -> Iterable[Finding]:
-    """Texts that differ only in capital letters or blanks, and few texts among numbers."""
+    """Find texts that differ only in capital letters or blanks, and few texts among numbers."""
     values = column.drop_nulls()
     known = values.unique().sort()
     if 2 * len(known) > len(values):

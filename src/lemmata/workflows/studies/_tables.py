@@ -1,4 +1,4 @@
-"""Read a bundled set, a file or a table in memory into one table of named columns, or say clearly why not."""
+"""Read a bundled set, a file or a table in memory into one table of named columns, or raise a clear error."""
 
 import csv
 import dataclasses
@@ -29,12 +29,12 @@ from ._sources import BLANKS, KINDS, PACKED, Source, in_utf8, source_of, with_ta
 from ._titles import LEAST, LOOK, comment_lines, title_lines, title_rows, told
 
 HEAD = 2**20
-"""Bytes from the start of a CSV file that must hold its first line."""
+"""The number of bytes at the start of a CSV file that must contain its first line."""
 MISSING_MARKS = ["", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "Null", "null", "None", "?", "#N/A", "<NA>"]
 _NAMED_SEPARATOR = re.compile('"?sep=(.)"?', re.IGNORECASE)
-"""A first line that tells a spreadsheet what separates the fields."""
+"""A first line that tells a spreadsheet program which character separates the fields."""
 _COUNTED = 2**28
-"""Bytes of a text up to which cells that were read as missing are counted."""
+"""The largest number of bytes of a text for which cells that were read as missing are counted."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,8 +43,8 @@ class Reading:
 
     Args:
         limit_bytes: the bytes that the table may take in memory.
-        seed: the seed of the random rows that are kept of a table that is too large.
-        group: a column. Of a table that is too large, whole groups are kept.
+        seed: the seed of the random rows that are kept if a table is too large.
+        group: a column. If a table is too large, whole groups with equal values in this column are kept.
         na: texts that mark a missing cell; None means `MISSING_MARKS`.
         decimal: the decimal mark; None means that it is read from the cells.
     """
@@ -67,15 +67,15 @@ def read_table(data: object, how: Reading, bundled: Bundled = SETS) -> Table:
     note gives the bytes needed and the number of rows that were kept.
 
     Args:
-        data: a bundled name, a path, a data frame (polars or pandas), a pair of arrays, or a scikit-learn bunch.
-        how: a file is read.
+        data: a bundled name, a path, a polars or pandas data frame, a pair of arrays, or a scikit-learn bunch.
+        how: how a file is read.
         bundled: the names that DATA may have, and the other inputs that its caller accepts, for messages.
 
     Raises:
-        MissingFileError: if it is neither a file nor a bundled name.
-        DataError: the file is unreadable, empty, garbled or of an unknown kind, or the table has columns
-            of one name or too many columns.
-        MemoryPlanError: an NPZ file whose arrays exceed the limit (its arrays cannot be read in part).
+        MissingFileError: if `data` is neither a file nor a bundled name.
+        DataError: if the file is unreadable, empty, garbled or of an unknown kind, or if the table has too many
+            columns or two columns of the same name.
+        MemoryPlanError: if the arrays of an NPZ file exceed the limit, because they cannot be read in part.
     """
     if not isinstance(data, str | os.PathLike):
         return table_in_memory(data)
@@ -140,7 +140,7 @@ def _file(data: str, path: Path, how: Reading) -> Table:
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, UnicodeError) as error:
         reason = (str(error).strip() or "garbage").splitlines()[0]
         raise DataError(
-            f"{data} cannot be understood as {suffix[1:].upper()}",
+            f"{data} cannot be read as {suffix[1:].upper()}",
             found=reason,
             rule="every row must have the fields of the header"
             if KINDS.get(suffix) == "text"
@@ -193,7 +193,7 @@ def _csv(source: Source, how: Reading) -> Table:
 
 
 def _read_as_missing(whole: pl.LazyFrame, read: pl.DataFrame, header: list[str]) -> tuple[Finding, ...]:
-    """Words that may be values of a text column, and were read as missing."""
+    """Report words that may be values of a text column but were read as missing."""
     texts = [column.name for column in read.select(pl.col(pl.String)) if column.null_count()]
     texts = [name for name in texts if as_numbers(stripped(read[name]), None) is None]
     if not texts:
@@ -215,7 +215,7 @@ def _read_as_missing(whole: pl.LazyFrame, read: pl.DataFrame, header: list[str])
 
 
 def header_of(source: Source) -> tuple[int, str, list[str], tuple[str, ...]]:
-    """Lines above the header, separator and column names: polars renames duplicates and takes numbers as names."""
+    """Return the number of lines above the header, the separator and the column names, before polars renames any."""
     path, head = source.path, source.head(HEAD)
     lines = head.decode("utf-8-sig", errors="replace").splitlines(keepends=True)
     if not any(line.strip() for line in lines):
@@ -285,7 +285,7 @@ def _parquet(source: Source, how: Reading) -> Table:
 
 
 def _arrow(source: Source, how: Reading) -> Table:
-    """Feather and Arrow's file format, which may be memory-mapped, or else its stream format."""
+    """Read Feather and Arrow's file format, which may be memory-mapped, or else Arrow's stream format."""
     if source.head(6) == b"ARROW1":
         return _scanned(source, pl.scan_ipc(source.readable, glob=False), how)
     if source.head(4) == b"FEA1":
@@ -302,7 +302,7 @@ def _lines(source: Source, how: Reading) -> Table:
 
 
 def _json(source: Source, how: Reading) -> Table:
-    """A list of objects, objects one a line, or one object that holds the table."""
+    """Read a list of objects, one object per line, or one object that holds the table."""
     source = in_utf8(source, how.limit_bytes)
     if is_one_object(source) and (found := layout_of(source)) is not None:
         return _scanned(source, found.frame.lazy(), how)
@@ -312,7 +312,7 @@ def _json(source: Source, how: Reading) -> Table:
 
 
 def _objects(source: Source, how: Reading, scan: Callable[[], pl.LazyFrame]) -> Table:
-    """Objects as polars reads them; those with NaN and Infinity, which are not JSON, as Python does."""
+    """Read objects with polars; objects with NaN and Infinity, which are not JSON, are read with Python."""
     try:
         return _scanned(source, scan(), how)
     except pl.exceptions.PolarsError:
@@ -326,7 +326,7 @@ def _archive(source: Source, how: Reading) -> Table:
 
 
 def _sheet(source: Source, how: Reading) -> Table:
-    """The first sheet that holds a table."""
+    """Read the first sheet that holds a table."""
     import fastexcel
 
     try:
@@ -375,7 +375,7 @@ _READ = {"text": _text, "parquet": _parquet, "arrow": _arrow, "lines": _lines, "
 def _collect(
     name: str, frame: pl.LazyFrame, how: Reading, planned: Callable[[int, int], int]
 ) -> tuple[pl.DataFrame, int, tuple[str, ...], np.ndarray | None]:
-    """The whole table if its plan fits into the limit, else as many random rows as fit, and which."""
+    """Read the whole table if it fits into the limit, else as many random rows as fit, and return which."""
     limit_bytes, group = how.limit_bytes, how.group
     schema = frame.collect_schema()
     columns = max(len(schema), 1)

@@ -1,4 +1,4 @@
-"""Lines of a title above the header of a table."""
+"""Find the lines of a title above the header of a table."""
 
 import csv
 import re
@@ -7,22 +7,22 @@ from collections.abc import Sequence
 from lemmata.errors import shortened
 
 LOOK = 12
-"""A title ends within so many lines."""
+"""The largest number of lines of a title."""
 _NUMBER = r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?"
 LEAST = 3
-"""So many columns a table has, if a title is followed by empty fields."""
+"""The least number of columns of a table in which empty fields follow a title."""
 
 
 def title_lines(lines: Sequence[str], separators: str) -> int:
-    """How many of the first lines are a title, and not the header.
+    """Count the first lines that are a title and not the header.
 
     A title line has one field, whatever the separator is, or one non-empty field among empty ones. The header is the
-    first line with several fields that are not empty. One of them contains a letter, and the line below has the same
-    number.
+    first line with several fields that are not empty. One of these fields contains a letter, and the line below has
+    equally many fields.
 
     Args:
         lines: the first lines of a text.
-        separators: the possible separators of its fields.
+        separators: the possible separators of the fields.
 
     >>> title_lines(["Sales of 2024", "", "shop;sold", "north;3"], ",;"), title_lines(["shop;sold", "north;3"], ",;")
     (2, 0)
@@ -43,7 +43,7 @@ def title_lines(lines: Sequence[str], separators: str) -> int:
 
 
 def comment_lines(lines: Sequence[str], separators: str) -> int:
-    """How many of the first lines are comments, which begin with '#'.
+    """Count the first lines that are comments, which begin with '#'.
 
     The last comment is the header if the line below has as many fields, and all or some of these are numbers.
 
@@ -60,12 +60,12 @@ def comment_lines(lines: Sequence[str], separators: str) -> int:
 
 
 def title_rows(rows: Sequence[Sequence[object]]) -> int:
-    """How many of the first rows of a sheet are a title.
+    """Count the first rows of a sheet that are a title.
 
     Title rows have at most one cell, above a row that has most cells.
 
     Args:
-        rows: the first rows, None if a cell is empty.
+        rows: the first rows, with None for empty cells.
 
     >>> title_rows([("Sales of 2024", None, None), ("shop", "sold", "on"), ("north", 3, 1)])
     1
@@ -78,14 +78,14 @@ def title_rows(rows: Sequence[Sequence[object]]) -> int:
 
 
 def told(lines: Sequence[str]) -> str:
-    """A note about the lines that were left out."""
+    """Return a note about the lines that were left out."""
     shown = next((line.strip() for line in lines if line.strip()), "")
     number = len(lines)
     return f"{number} line{'s' if number > 1 else ''} above the header left out, beginning {shortened(shown)!r}"
 
 
 def left_out_of(notes: Sequence[str]) -> int:
-    """How many lines the notes about a table say were left out above its header.
+    """Return how many lines above the header of a table were left out, according to its notes.
 
     >>> left_out_of([told(["Sales of 2024", ""])]), left_out_of(["bundled with scikit-learn"])
     (2, 0)

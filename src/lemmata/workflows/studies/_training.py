@@ -1,4 +1,4 @@
-"""Finite networks trained on a table, compared with the predictions by the kernel of the infinitely wide network."""
+"""Train finite networks on a table, and compare them with the kernel of the infinitely wide network."""
 
 import math
 import time
@@ -24,12 +24,13 @@ WIDTHS = (64, 256, 1024)
 MOST_STEPS = 384
 FEWEST_STEPS = 32
 OPERATIONS = 1e11
-"""Floating-point operations allowed for training at the largest width: on many columns fewer steps are taken."""
+"""The floating-point operations allowed at the largest width. With many columns, fewer steps are taken."""
 RATE = 0.5
-"""Learning rate in units of 1 / lambda_max of the kernel: below 2, with room for a narrow network's larger one."""
+"""The learning rate in units of 1 / lambda_max of the kernel. It is well below 2, because the lambda_max of a narrow
+network may be larger."""
 PRECISIONS = {"relu": jnp.float32, "softmax": jnp.float64}
-"""ReLU networks train in single precision, whose rounding is far below what a finite width does. The outputs of a
-softmax network are small differences between paired units, times the width: there it is not."""
+"""ReLU networks train in single precision, whose rounding error is far below the effect of a finite width. This does
+not hold for a softmax network, whose outputs are small differences between paired units, times the width."""
 MOVEMENT_ROWS = 32
 
 Progress = Callable[[str, float, float], None]
@@ -44,28 +45,30 @@ def train_networks(
     deadline: float = math.inf,
     progress: Progress = lambda stage, done, total: None,
 ) -> Iterator[dict]:
-    """Train a ReLU network of depth 1 and a softmax network at three widths, and compare with their kernel.
+    """Train a ReLU network of depth 1 and a softmax network at three widths, and compare them with their kernels.
 
-    Full-batch gradient descent on 1/2 sum |F(x_i) - F_0(x_i) - y_i|², where F_0 is the untrained network. The kernel's
-    prediction is descent with the same step on the infinite-width tangent kernel, in closed form. This is the kernel's
-    gradient flow in discrete time. The remaining difference is due to the finite width. Inputs of the softmax network
-    are divided by the largest norm, as for its kernel. Its time is that of the kernel H, without the factor width.
+    Training is full-batch gradient descent on 1/2 sum |F(x_i) - F_0(x_i) - y_i|², where F_0 is the untrained network
+    F. The kernel's prediction is descent with the same step on the infinite-width tangent kernel, in closed form. This
+    is the kernel's gradient flow in discrete time. The remaining difference is due to the finite width. Inputs of the
+    softmax network are divided by the largest norm, as for its kernel. The time of the softmax network is that of the
+    kernel H, without the factor width.
 
     `gap` is the largest root mean square of (network - kernel) over the test rows at any recorded time. It is relative
     to the root mean square of the test targets. `kernel_movement` is |H_end - H_start| / |H_start| in Frobenius norm
     for the finite tangent kernel of the first output on up to 32 training rows.
 
     Args:
-        x: training inputs, standardised columns.
-        y: training targets, centred.
-        x_test: held-out inputs.
-        y_test: held-out targets.
-        seed: of the initial weights.
+        x: the training inputs, with standardised columns.
+        y: the centred training targets.
+        x_test: the held-out inputs.
+        y_test: the held-out targets.
+        seed: the seed of the initial weights.
         deadline: `time.monotonic()` after which no further network is started.
-        progress: called with the stage, and the numbers of trained networks and of all.
+        progress: a function that is called with the stage, the number of trained networks and the number of all
+            networks.
 
     Yields: The entries of the `training` section of study.json as they finish, with the errors at the recorded times.
-    Networks for which no time was left are missing, and the sentence says so.
+    Networks for which no time was left are missing, and the entry's sentence says so.
     """
     outputs, radius = y.shape[1], float(np.sqrt((x**2).sum(axis=1).max())) or 1.0
     steps = int(np.clip(OPERATIONS / (6 * len(x) * max(WIDTHS) * (x.shape[1] + outputs)), FEWEST_STEPS, MOST_STEPS))
@@ -105,12 +108,12 @@ def train_networks(
 
 
 def _records(steps: int) -> np.ndarray:
-    """Step counts in geometric progression, from 0 to the last."""
+    """Return step counts in geometric progression, from 0 to the last."""
     return np.unique(np.append(0, np.geomspace(1, steps, 16).round().astype(int)))
 
 
 def _kernel_path(kernel: AbstractKernel, data: tuple[Array, ...], steps: int) -> tuple[float, Trajectory]:
-    """The learning rate, and the predictions of descent on the kernel at the recorded steps."""
+    """Return the learning rate, and the predictions of descent on the kernel at the recorded steps."""
     x, y, x_test, _ = data
     modes = spectrum(gram(kernel, x))
     rate = RATE / float(modes.eigenvalues[0])
@@ -118,7 +121,7 @@ def _kernel_path(kernel: AbstractKernel, data: tuple[Array, ...], steps: int) ->
 
 
 def _train_one(network, width, precision, key, data, rate, pace, steps, prediction: Trajectory) -> dict:
-    """One trained network, as an entry of `widths`. It has no points if its training diverged."""
+    """Train one network, and return it as an entry of `widths`. The entry has no points if training diverged."""
     x, y, x_test, y_test = (part.astype(precision) for part in data)
     params, _ = network.init(key, x.shape[1], dtype=precision)
     entry = {"width": width, "points": [], "gap": None, "kernel_movement": None}

@@ -11,32 +11,32 @@ from ._estimators import Fit, fit_estimator, side_by_side
 from ._validation import Groups, parted, validating
 
 FULL_FOREST, LEAST_TREES, LEAF_OF_MANY = 3000, 25, 3
-"""Rows up to which a forest has 100 trees of single rows, as scikit-learn has; trees on many; rows of their leaves."""
+"""Up to this many rows, a forest has 100 trees as in scikit-learn. Beyond: the least trees and rows of a leaf."""
 STOPPED_EARLY, ROUNDS = 2000, 1000
-"""Rows from which on boosting goes on for up to 1000 rounds, until a tenth of the rows no longer gains."""
+"""From this number of rows, boosting runs for up to 1000 rounds, until a tenth of the rows no longer gains."""
 
 
 def sized(make: Callable[[int], Any], x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
-    """The outputs for the other rows, by an estimator that suits this number of training rows."""
+    """Fit an estimator that suits this number of training rows, and return its outputs for the other rows."""
     return fit_estimator(functools.partial(make, len(y)), x, y, task)
 
 
 def boosting(kind: Any, n: int) -> Any:
-    """Gradient boosting for so many rows."""
+    """Return gradient boosting for this number of rows."""
     if n < STOPPED_EARLY:
         return kind(random_state=0, early_stopping=False)
     return kind(random_state=0, max_iter=ROUNDS, early_stopping=True, n_iter_no_change=20)
 
 
 def boosting_of(kind: Any, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Any:
-    """Gradient boosting for these rows.
+    """Return gradient boosting for these rows.
 
     With groups, the number of rounds is the one that works best on the groups left out.
 
     Args:
-        kind: scikit-learn's, of numbers or of classes.
-        x: encoded rows.
-        y: one column of numbers, or one-hot columns of the classes.
+        kind: scikit-learn's class for numbers or for classes.
+        x: the encoded rows.
+        y: one column of numbers, or the classes as one-hot columns.
         task: "regression" or "classification".
         groups: the group of each row, or None.
     """
@@ -53,7 +53,7 @@ def boosting_of(kind: Any, x: np.ndarray, y: np.ndarray, task: str, groups: Grou
 
 
 def boosted(kind: Any, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
-    """Fit `boosting_of` to the training rows, and give its outputs for the other rows.
+    """Fit `boosting_of` to the training rows, and return its outputs for the other rows.
 
     Each target column has its own model.
     """
@@ -64,7 +64,7 @@ def boosted(kind: Any, x: np.ndarray, y: np.ndarray, task: str, groups: Groups =
 
 
 def boosting_price(n: int, d: int, k: int) -> float:
-    """About how many seconds a fit takes."""
+    """Estimate how many seconds a fit takes."""
     rounds = 100 if n < STOPPED_EARLY else 300
     return rounds * k * (4e-9 * n * d + 1e-3)
 
@@ -74,11 +74,11 @@ def _trees(n: int) -> int:
 
 
 def forest(kind: Any, leaf: int, n: int) -> Any:
-    """A random forest, adapted to the number of rows."""
+    """Return a random forest that is adapted to the number of rows."""
     many = n > FULL_FOREST
     return kind(_trees(n), random_state=0, min_samples_leaf=leaf if many else 1, n_jobs=2 if many else None)
 
 
 def forest_price(classes: bool, n: int, d: int, k: int) -> float:
-    """About how many seconds a fit takes."""
+    """Estimate how many seconds a fit takes."""
     return 0.12 + 5.5e-8 * _trees(n) * n * math.log2(max(n, 2)) * (math.sqrt(d) + k / 4 if classes else d * k)

@@ -1,4 +1,4 @@
-"""The sentence on the test for signal: there is one, it is open, or what the test could not have found."""
+"""The sentences on the test for signal: there is a signal, it is open, or which signals the test could have missed."""
 
 import math
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ from ._units import say_guess
 OPEN = 0.05
 """A p-value above the level of the test and up to this leaves open whether there is signal."""
 BLIND = 0.5
-"""A test that only finds signals above this share of the variance is no evidence of absence."""
+"""A test that only finds signals above this share of the variance does not show that there is no signal."""
 COMMON = 0.2
-"""If guessing the most frequent class errs in fewer rows than this, accuracy says little."""
+"""If guessing the most frequent class errs in a smaller share of rows than this, accuracy shows little."""
 SERIES = 400
-"""Rows of a series below which a trend or a season is missed in most cases, as simulations showed."""
+"""In series with fewer rows, a trend or a season is missed in most cases, as simulations showed."""
 COPIES = 0.05
-"""If at least this share of rows repeats an earlier one, the answers begin with this."""
+"""If at least this share of rows repeats an earlier row, the answers begin with a warning."""
 _KINDS = {
     ONE: "linear in one column",
     SEVERAL: "linear in five columns",
@@ -41,7 +41,7 @@ _SHUFFLED = {
 
 
 def predicted(found: Signal) -> str:
-    """That there is a signal, and how sure that is."""
+    """Say that there is a signal, and how certain this is."""
     test = "permutation test" if found.shuffles else "models of earlier rows tested on later rows"
     if found.kind == "held-out rows":
         test = f"{test} on {found.held:,} held-out rows"
@@ -57,21 +57,21 @@ def _p(found: Signal) -> str:
 
 
 def already(question: Question) -> str:
-    """The requested value is no better than guessing without any column."""
+    """Say that the requested value is no better than guessing without any column."""
     unit = question.unit
     guess, has = question.constant or say_guess(unit, None), tell(unit, question.guessing, question.spread)
     return f"No rows are needed for {question.say_asked()}: guessing {guess} already gives {has}."
 
 
 def used(question: Question) -> str:
-    """That not all rows of the table were used."""
+    """Say that not all rows of the table were used."""
     if question.used is None or question.used >= question.total:
         return ""
     return f"This study used {question.used:,} of the table's {question.total:,} rows."
 
 
 def copied(found: Signal) -> str:
-    """A warning if many rows repeat others, before any number that depends on them."""
+    """Warn, before any number that depends on it, if many rows repeat other rows."""
     if found.copies < COPIES * found.total:
         return ""
     rows = f"{found.copies:,} of {found.total:,} rows"
@@ -94,10 +94,10 @@ def copied(found: Signal) -> str:
 
 
 def nothing(found: Signal, question: Question, candidates: Sequence[Candidate], useful: Sequence[Candidate]) -> Answers:
-    """If there is no signal, no model is best, and no number of rows is given.
+    """Say that no signal was found, so that no model is best and no number of rows is given.
 
-    A model is still named if its whole interval of the held-out error is below the error of guessing. In this case the
-    test has missed what the curve shows.
+    A model is still named if its whole interval of the held-out error is below the error of guessing. In this case,
+    the test has missed the signal that the curve shows.
     """
     unit = question.unit
     knowing = [item for item in useful if not item.measured.model.naive]
@@ -129,8 +129,8 @@ def nothing(found: Signal, question: Question, candidates: Sequence[Candidate], 
         )
     if unit.rows is wrong and question.guessing < COMMON:
         sentences.append(
-            f"The most frequent class has {100 * (1 - question.guessing):.1f} % of the rows, so accuracy says "
-            "little. Use --error 'auc 0.9' to ask how well a model ranks the rows."
+            f"The most frequent class has {100 * (1 - question.guessing):.1f} % of the rows, so accuracy shows little. "
+            "Use --error 'auc 0.9' to ask how well a model ranks the rows."
         )
     shown = "signal was found" if useful and not found.found else "model was shown to beat that"
     sentences.append(
@@ -143,12 +143,12 @@ def nothing(found: Signal, question: Question, candidates: Sequence[Candidate], 
 
 def _remedy(question: Question) -> str:
     if question.drifts:
-        return "A model trained on fewer, more recent rows may be better than that, as the next sentence shows."
+        return "A model trained on fewer, more recent rows may be better than guessing, as the next sentence shows."
     return f"Another kind of model, other columns or more {question.more} may succeed."
 
 
 def _past(naive: Sequence[Candidate], question: Question) -> list[str]:
-    """The sentence that the past of the target predicts it, if a naive forecast surely beats guessing."""
+    """Say that the past of the target predicts the target, if a naive forecast significantly beats guessing."""
     able = [item for item in naive if item.expected(question.total).upper < question.guessing]
     if not able:
         return []
@@ -194,7 +194,7 @@ def _blind(found: Signal) -> bool:
 
 
 def _power(found: Signal, question: Question) -> str:
-    """The signals that the test could have found."""
+    """Say which signals the test could have found."""
     if found.least > LEVEL:
         return (
             f"With {found.groups} groups this test cannot find a signal: its smallest possible p is {found.least:.2g}. "
@@ -219,7 +219,7 @@ def _power(found: Signal, question: Question) -> str:
 
 
 def _by_kind(found: Signal, question: Question) -> str:
-    """For each kind of signal, the share from which it is found in most cases, or that it is not found at all."""
+    """For each kind of signal, say from which share it is found in most cases, or that it is not found at all."""
     seen = {_KINDS[kind]: share for kind, share in found.powers.items() if math.isfinite(share)}
     missed = _listed([_KINDS[kind] for kind, share in found.powers.items() if not math.isfinite(share)])
     if not seen:

@@ -1,4 +1,4 @@
-"""The unit of a study: a metric by its name, or a scorer of the user's, made ready for one table."""
+"""The unit of a study: a metric selected by its name, or the user's own scorer, adapted to one table."""
 
 import dataclasses
 import math
@@ -18,21 +18,21 @@ from ._row_losses import brier, wrong
 from ._scorers import RANKED, UNSCORED, Scored, increasing
 
 TRIED = 2000
-"""Rows of the table on which a scorer is tried, and on which the best guess is chosen, at the most."""
+"""The largest number of rows on which a scorer is tried, and on which the best guess is chosen."""
 MOST_CLASSES = 20
-"""Classes up to which answering each of them for every row is tried as a guess."""
+"""The largest number of classes for which every constant class is tried as a guess."""
 SAME = 1e-6
-"""A score of every row twice that differs by more than this, relatively, grows with the number of rows."""
+"""A score depends on the number of rows if repeating every row changes it by more than this relative amount."""
 
 
 def unit_of(dataset: Dataset, given: Any, error: str | float | None) -> tuple[Metric, float | None]:
-    """The requested unit, adapted to the table, and the loss to reach, if one is requested.
+    """Return the requested unit, adapted to the table, and the loss to reach, if a loss is requested.
 
     Args:
         dataset: the table.
         given: `--metric`: a name, or the user's own score(y_true, y_pred), or a scorer object of scikit-learn; None
             means the metric of `error`, or the default of the task.
-        error: as `--error` is given: a metric and a number, or a number in the given metric.
+        error: the value of `--error`: a metric and a number, or a number in the given metric.
 
     Raises:
         SettingError: if there is no such metric, if no model can have the value, or if the scorer cannot be used.
@@ -48,10 +48,10 @@ def unit_of(dataset: Dataset, given: Any, error: str | float | None) -> tuple[Me
 
 
 def bound(unit: Metric, dataset: Dataset) -> Metric:
-    """The metric for one table: about its rarer class, if it has two, and with the best guess without any column.
+    """Adapt the metric to one table: to its rarer class, if it has two, and to its best guess without any column.
 
     Raises:
-        SettingError: scikit-learn's scorer does not work for this table.
+        SettingError: if scikit-learn's scorer does not work for this table.
     """
     if unit.always:
         return unit
@@ -77,18 +77,18 @@ def bound(unit: Metric, dataset: Dataset) -> Metric:
 
 
 def rarer(dataset: Dataset) -> int:
-    """The column of the rarest class; of equal ones the last."""
+    """Return the column of the rarest class; of equally rare classes, the last."""
     counts = dataset.targets.sum(axis=0)
     return int(np.flatnonzero(counts == counts.min())[-1])
 
 
 def constant(kind: str, targets: Float[np.ndarray, "n k"]) -> Float[np.ndarray, " k"]:
-    """The prediction for every row that uses no column.
+    """Return the prediction for every row that uses no column.
 
     Args:
         kind: "mean", which is the class shares for classes; "median"; or "class 2", which is the third class for every
             row.
-        targets: what is known.
+        targets: the known targets.
 
     >>> constant("median", np.array([[1.0], [2.0], [9.0]])), constant("class 1", np.eye(3))
     (array([2.]), array([0., 1., 0.]))
@@ -99,7 +99,7 @@ def constant(kind: str, targets: Float[np.ndarray, "n k"]) -> Float[np.ndarray, 
 
 
 def say_guess(unit: Metric, classes: Sequence[str] | None) -> str:
-    """The description of guessing, in words."""
+    """Describe guessing in words."""
     if unit.guess.startswith("class"):
         return f"the class {(classes or ())[int(unit.guess.split()[1])]!r} for every row"
     if unit.task == "regression":
@@ -109,7 +109,7 @@ def say_guess(unit: Metric, classes: Sequence[str] | None) -> str:
 
 
 def say_unit(unit: Metric, dataset: Dataset) -> str:
-    """The class to which the score belongs, if any, and whether always predicting it is perfect; otherwise empty."""
+    """Say to which class the score belongs, if any, and whether always predicting this class is perfect."""
     if not unit.of_class or dataset.classes is None:
         return ""
     name = f"{unit.title[:1].upper()}{unit.title[1:]}"
@@ -126,14 +126,14 @@ def say_unit(unit: Metric, dataset: Dataset) -> str:
 
 
 def _some(y: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "m k"]:
-    """Rows for trying a scorer: of each class by its share, or evenly spaced ones of numbers."""
+    """Choose rows for trying a scorer: from each class by its share, or evenly spaced rows for numbers."""
     order = np.argsort(y[:, 0] if y.shape[1] == 1 else y.argmax(axis=1), kind="stable")
     places = np.unique(np.linspace(0, len(y) - 1, min(len(y), TRIED)).astype(int))
     return y[order[places]]
 
 
 def _tried(rows: Scored, y: Float[np.ndarray, "m k"], unit: Metric) -> Scored:
-    """The scorer, and whether it needs probabilities. Perfect predictions are first scored without probabilities."""
+    """Return the scorer, and whether it needs probabilities. Perfect predictions are tried first without them."""
     fault = None
     for probable in (False, True) if unit.task == "classification" else (False,):
         made = dataclasses.replace(rows, probable=probable)
@@ -156,7 +156,7 @@ def _tried(rows: Scored, y: Float[np.ndarray, "m k"], unit: Metric) -> Scored:
 
 
 def _best_guess(unit: Metric, some: Float[np.ndarray, "m k"], y: Float[np.ndarray, "n k"]) -> str:
-    """The kind of constant with the least loss on some rows; of equal ones the first.
+    """Return the kind of constant with the least loss on some rows; of equally good kinds, the first.
 
     A perfect guess, such as the recall of a class when this class is always predicted, is not useful.
     """
@@ -182,7 +182,7 @@ def _best_guess(unit: Metric, some: Float[np.ndarray, "m k"], y: Float[np.ndarra
 
 
 def name_of(scorer: Callable[..., Any]) -> str:
-    """The name of a user's scorer: the name of its function.
+    """Return the name of a user's scorer, which is the name of its function.
 
     >>> from sklearn.metrics import fbeta_score, make_scorer
     >>> name_of(make_scorer(fbeta_score, beta=2)), name_of(lambda y, said: 0.0)
@@ -194,12 +194,12 @@ def name_of(scorer: Callable[..., Any]) -> str:
 
 
 def _own(scorer: Any, dataset: Dataset) -> Metric:
-    """The metric of a user's scorer.
+    """Make the metric of a user's scorer.
 
     Its best value is the score of perfect predictions. Comparison with guessing shows its direction.
 
     Raises:
-        SettingError: it is not a function, fails, is the same for guessing, or grows with the number of rows.
+        SettingError: if it is not a function, fails, is the same for guessing, or grows with the number of rows.
     """
     if not callable(scorer):
         raise SettingError(

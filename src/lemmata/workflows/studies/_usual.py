@@ -1,4 +1,4 @@
-"""The models that people would try first, by scikit-learn, each as far as its rows and its price allow."""
+"""The scikit-learn models that people would try first, each as far as its rows and its price allow."""
 
 import functools
 import math
@@ -16,9 +16,9 @@ from ._trees import LEAF_OF_MANY, boosted, boosting_price, forest, forest_price,
 from ._validation import PARTS, Groups, group_parts, parted, validating
 
 STEPS = 20
-"""Steps of a support vector machine for each row: if the target has little noise, a large penalty never ends."""
+"""The most steps per row of a support vector machine. With little noise, a large penalty would never end."""
 RATIOS = (0.2, 0.5, 0.9)
-"""Shares of the absolute penalty that an elastic net tries."""
+"""The shares of the absolute penalty that an elastic net tries."""
 
 
 Makers = Sequence[Callable[[], Any]]
@@ -28,7 +28,8 @@ Entry = tuple[str, str, Fitted, Callable[[int, int, int], float]]
 def _chosen(makers: Makers, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
     """Fit the estimator with the smallest loss on one row in five to all training rows.
 
-    The loss is the log-loss for classes, and the squared error for numbers. One that cannot be fitted is not chosen.
+    The loss is the log-loss for classes, and the squared error for numbers. An estimator that cannot be fitted is not
+    chosen.
     """
     n = len(y)
     if task == "regression" and y.shape[1] > 1:
@@ -39,7 +40,7 @@ def _chosen(makers: Makers, x: np.ndarray, y: np.ndarray, task: str, groups: Gro
 def best_of(makers: Makers, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> int:
     """The position of the estimator with the smallest loss on one row in five, or on groups that are left out.
 
-    For few rows, the middle one.
+    For few rows, the result is the middle position.
     """
     if len(makers) == 1 or len(y) < 2 * PARTS:
         return len(makers) // 2
@@ -47,7 +48,7 @@ def best_of(makers: Makers, x: np.ndarray, y: np.ndarray, task: str, groups: Gro
 
 
 def _validated(make: Callable[[], Any], x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> float:
-    """The loss on one row in five, or on left-out groups, of an estimator that is fitted to the others."""
+    """The loss, on one row in five or on left-out groups, of an estimator that is fitted to the other rows."""
     last = validating(len(y), groups)
     try:
         shown = fit_estimator(make, np.concatenate([x[~last], x[last]]), y[~last], task)
@@ -67,7 +68,7 @@ def _loss(shown: Fit, y: Float[np.ndarray, "v k"]) -> float:
 
 
 def among(makers: Callable[[np.ndarray, np.ndarray, str, Groups], Makers]) -> Fitted:
-    """The outputs for the rows, by the best of the estimators that a function names."""
+    """Return the outputs for the rows by the best of the estimators that a function returns."""
     return functools.partial(_among, makers)
 
 
@@ -76,7 +77,7 @@ def _among(makers: Callable[..., Makers], x: np.ndarray, y: np.ndarray, task: st
 
 
 def logistics(x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Makers:
-    """Logistic regression, its penalty among six values."""
+    """Fit logistic regression, with a penalty chosen from six values."""
     from sklearn.linear_model import LogisticRegression
 
     wide = x.shape[1] * y.shape[1] > 300
@@ -90,9 +91,9 @@ def _logistic_price(n: int, d: int, k: int) -> float:
 
 
 def lassos(ratio: tuple[float, ...], x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Makers:
-    """Linear regression with an absolute penalty, or with an absolute and a squared one.
+    """Fit linear regression with an absolute penalty, or with an absolute and a squared penalty.
 
-    Cross-validation chooses its size.
+    Cross-validation chooses the size of the penalty.
     """
     from sklearn.linear_model import ElasticNetCV, LassoCV, LogisticRegression
     from sklearn.model_selection import KFold
@@ -121,7 +122,7 @@ def _lasso_price(ratios: int, n: int, d: int, k: int) -> float:
 
 
 def counting(kind: str, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Makers:
-    """Regression with a logarithmic link, its penalty among six values; Poisson for counts, gamma for amounts."""
+    """Fit Poisson (counts) or gamma (amounts) regression with a logarithmic link; the penalty is one of six values."""
     from sklearn.linear_model import GammaRegressor, PoissonRegressor
 
     model = PoissonRegressor if kind == "poisson" else GammaRegressor
@@ -135,7 +136,7 @@ def _counts(kind: str, x: np.ndarray, y: np.ndarray, task: str, groups: Groups =
 
 
 def amounts(y: Float[np.ndarray, "n k"]) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
-    """The least and the greatest count or amount that is believed: far from all rows the logarithm leads beyond."""
+    """Return the least and the greatest allowed count or amount, because the log link may go far beyond all rows."""
     return np.zeros(y.shape[1]), 2 * y.max(axis=0)
 
 
@@ -144,7 +145,7 @@ def _counts_price(n: int, d: int, k: int) -> float:
 
 
 def neighbours(x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Makers:
-    """The nearest training rows, whose number is chosen."""
+    """Predict from the nearest training rows, whose number is chosen."""
     from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
     kind = KNeighborsRegressor if task == "regression" else KNeighborsClassifier
@@ -159,7 +160,7 @@ def _neighbours_price(n: int, d: int, k: int) -> float:
 
 
 def _vectors(x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
-    """A support vector machine with a Gaussian kernel: its penalty, its width and, for numbers, its margin are chosen.
+    """Fit a support vector machine with a Gaussian kernel. Penalty, width and, for numbers, margin are chosen.
 
     The search starts from scikit-learn's width. It changes one setting after the other by a factor, as long as this
     helps.
@@ -174,7 +175,7 @@ def _vectors(x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> 
 
 
 def machine_settings(x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> dict[str, Any]:
-    """Penalty, width and margin that are chosen on these rows; targets that are numbers have variance 1."""
+    """Choose penalty, width and margin on these rows. Targets that are numbers have variance 1."""
     n, numbers = len(y), task == "regression"
     scale = 1 / max(float(x[:n].var()) * x.shape[1], np.finfo(float).tiny)
     made: dict[str, Any] = {"C": 10.0, "gamma": scale, "max_iter": STEPS * n} | ({"epsilon": 0.1} if numbers else {})
@@ -200,7 +201,7 @@ def _machine(task: str, **made: Any) -> Any:
 
 
 class _scored:
-    """A machine whose scores become probabilities by a softmax of twice the score."""
+    """A support vector machine whose scores become probabilities by a softmax of twice the score."""
 
     def __init__(self, kind: Any, **made: Any):
         self.inner = kind(decision_function_shape="ovr", **made)
@@ -212,7 +213,7 @@ class _scored:
         return self
 
     def predict_proba(self, x: np.ndarray) -> np.ndarray:
-        """Probabilities whose largest one belongs to the predicted class."""
+        """Return probabilities, the largest of which belongs to the predicted class."""
         scores = np.asarray(self.inner.decision_function(x), float)
         scores = np.stack([-scores, scores], axis=1) if scores.ndim == 1 else 2 * scores
         weights = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -220,19 +221,19 @@ class _scored:
 
 
 def _vectors_price(classes: bool, n: int, d: int, k: int) -> float:
-    """Six fits of its search, and what it says of the held-out rows: each is compared with nearly all training rows."""
+    """The cost of six fits of the search, and of comparing each held-out row with nearly all training rows."""
     rows = n + min(4 * n, MOST_HELD_OUT) / 12
     return (1 if classes else 2 * k) * (0.02 + 9e-8 * n * rows * (1 + d / 20) + 6e-5 * n)
 
 
 def _last(x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
-    """The last training row's target, for all rows after it."""
+    """Predict the last training row's target for all later rows."""
     said = np.repeat(y[-1:], len(x) - len(y), axis=0)
     return Fit(said, said if task == "classification" else None)
 
 
 def _season(x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
-    """The targets of the last season again; its length has the largest autocorrelation of the training rows."""
+    """Repeat the last season's targets; the season is the lag with the largest autocorrelation of training rows."""
     return last_season(season(y), x, y, task)
 
 
@@ -243,15 +244,15 @@ def last_season(period: int, x: np.ndarray, y: np.ndarray, task: str, groups: Gr
 
 
 def repeated(y: Float[np.ndarray, "n k"], period: int, m: int) -> Float[np.ndarray, "m k"]:
-    """The last `period` rows, repeated up to m rows in all."""
+    """Repeat the last `period` rows up to m rows in all."""
     return y[len(y) - period + np.arange(m) % period]
 
 
 def season(y: Float[np.ndarray, "n k"]) -> int:
-    """The lag from 2 to n/3 at which a target without its trend is most similar to itself; 1 if no lag stands out.
+    """Return the lag from 2 to n/3 at which a detrended target is most similar to itself; 1 if no lag stands out.
 
-    The search begins at the first 10 lags after which the autocorrelation has fallen below zero, so that slow changes
-    do not count as seasons. At most the last 5000 rows are looked at.
+    The search begins at the first lag at which the autocorrelation is below zero, so that slow changes do not count as
+    seasons. At most the last 5000 rows are used.
     """
     y = y[-5000:]
     n = len(y)
@@ -272,7 +273,7 @@ def season(y: Float[np.ndarray, "n k"]) -> int:
 
 
 def free(n: int, d: int, k: int) -> float:
-    """The cost of a model that needs almost no time."""
+    """Return the cost of a model that needs almost no time."""
     return 1e-8 * n
 
 
@@ -284,7 +285,7 @@ USUAL = ("boosting", "forest", "logistic", "lasso", "elastic-net", "poisson", "g
 
 
 def usual_models(task: str) -> dict[str, Entry]:
-    """Title, words, fit and price of each model of scikit-learn that suits the task, by its name."""
+    """Return title, words, fit and price, by name, of each scikit-learn model that suits the task."""
     from sklearn import ensemble
 
     classes = task == "classification"

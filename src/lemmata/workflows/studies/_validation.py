@@ -1,20 +1,20 @@
-"""Which training rows choose the settings of a model: single rows, or whole groups if rows belong to groups.
+"""Decide which training rows choose a model's settings: single rows, or whole groups if rows have groups.
 
-Rows of one group have information about each other. If the settings were chosen on rows whose own groups are in
-training, they would suit new rows of known groups. But a study with groups is about rows of new groups.
+Rows of one group have information about each other. If settings were chosen on rows whose groups are also in training,
+the settings would suit new rows of known groups. But a study with groups is about rows of new groups.
 """
 
 import numpy as np
 from jaxtyping import Bool, Int
 
 PARTS = 5
-"""One row in five, or the groups of about a fifth of the rows, are used to choose; the model is then fitted to all."""
+"""One row in five, or the groups of about a fifth of the rows, choose the setting. The model is then fitted to all."""
 
 Groups = Int[np.ndarray, " n"] | None
 
 
 def parted(groups: Groups) -> bool:
-    """Whether there are groups to leave out, two at the least."""
+    """Whether there are at least two groups, so that groups can be left out."""
     return groups is not None and len(np.unique(groups)) > 1
 
 
@@ -31,7 +31,7 @@ def group_parts(groups: Int[np.ndarray, " n"]) -> list[Int[np.ndarray, " part"]]
 
 
 def validating(n: int, groups: Groups = None) -> Bool[np.ndarray, " n"]:
-    """Which of n rows are kept from a fit to choose a setting.
+    """Return which of n rows are left out of a fit to choose a setting.
 
     >>> validating(10).nonzero()[0].tolist()
     [4, 9]
@@ -45,9 +45,10 @@ def validating(n: int, groups: Groups = None) -> Bool[np.ndarray, " n"]:
 
 
 def last_rows(n: int, most: int, share: float, groups: Groups = None) -> int:
-    """The number of rows before the last ones, which are used to choose: a share of all, and at most this many.
+    """Return the number of rows before the last rows, which choose settings: a share of all, but at most this many.
 
-    Rows of groups are sorted by group. The last groups that hold a fifth of the rows choose then, but never all.
+    Rows of groups are sorted by group. With groups, the last groups with a fifth of the rows choose, but never all
+    groups.
     """
     if not parted(groups):
         return n - min(most, int(share * n))
