@@ -29,8 +29,8 @@ class Limit(NamedTuple):
         what: whose memory is limited, and by which mechanism.
         most: the limit in bytes.
         left: bytes that are not yet used.
-        own: whether the process itself is limited. It then fails to get more memory. If the limit of a control group
-            is exceeded, the process is killed.
+        own: whether it is a limit of the process itself, which gets no memory beyond it. If the limit of a control
+            group is exceeded, the process is killed.
     """
 
     what: str

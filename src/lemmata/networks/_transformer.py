@@ -44,7 +44,7 @@ def attention_scores(head: Head, tokens: Float[Array, "D T"]) -> Float[Array, "T
 
 
 def attend(heads: tuple[Head, ...], tokens: Float[Array, "D T"]) -> Float[Array, "D T"]:
-    """Return H plus the contributions of all heads, divided by N, the number of tokens minus one.
+    """Return H plus 1/N times the sum of the heads' contributions, where N is the number of tokens minus one.
 
     Args:
         heads: the heads.

@@ -176,9 +176,9 @@ def _check_rank(rank: int, n: int) -> None:
 class Preconditioner(eqx.Module):
     """The map v -> P^-1 v for P = U diag(a + ridge) U^T + ridge (I - U U^T), from a low-rank approximation.
 
-    Let K^ = U diag(a) U^T <= K. The condition number of P^-1 (K + ridge I) is at most 1 + |K - K^| / ridge. The method
-    `condition` returns a larger bound, 1 + tr (K - K^) / ridge. Without a ridge, the smallest a_i > 0 replaces it on
-    the complement, and no bound holds.
+    Let K^ = U diag(a) U^T <= K. The condition number of P^-1 (K + ridge I) is at most 1 + |K - K^| / ridge. The
+    attribute `condition` is a larger bound, 1 + tr (K - K^) / ridge. Without a ridge, the smallest a_i > 0 replaces
+    the ridge on the complement, and no bound holds.
 
     Args:
         low_rank: the result of `randomly_pivoted_cholesky` or `nystrom_approximation`.

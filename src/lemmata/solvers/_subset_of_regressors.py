@@ -91,8 +91,8 @@ def subset_of_regressors(
     Let L L^T = K_zz + jitter I and b = L^T alpha. Then this is ridge regression on the whitened rows L^-1 K(z, x_i).
     Their square W = sum_i L^-1 K(z, x_i) K(x_i, z) L^-T and v = sum_i L^-1 K(z, x_i) y_i are accumulated over blocks of
     rows. Then (W + ridge I) b = v has one Cholesky factorisation for each ridge. Kernel blocks are computed in the
-    dtype of x; K_zz, sums and factorisations are always in float64. The jitter is 16 eps tr K_zz, where eps belongs to
-    the type of x. This is above the rounding error of K_zz. If K_zz then has no factor, the jitter grows as in
+    dtype of x; K_zz, sums and factorisations are always in float64. The jitter is 16 eps tr K_zz, with the eps of the
+    type of x. This is above the rounding error of K_zz. If K_zz then has no factor, the jitter grows as in
     `kernel_ridge`. A ridge of 0 gives least squares on the span of the centres. If all training points are centres,
     this is kernel ridge regression, up to the jitter.
 

@@ -92,10 +92,10 @@ def largest_eigenvalues(
 
         value <= lambda_max <= value + e/(1 - 2 e) (value - smallest),
 
-    where each end fails with at most half of `failure`. One eigenvalue needs three vectors in memory. Several
-    eigenvalues, or eigenvectors, need a stored orthogonal basis of k vectors. An eigenvalue that is repeated counts
-    once. If there are no more dimensions than products, the matrix is formed, and all is exact up to rounding. The
-    precision is that of `like`.
+    where the bound at each end of the spectrum may fail with half of the probability `failure`. One eigenvalue needs
+    three vectors in memory. Several eigenvalues, or eigenvectors, need a stored orthogonal basis of k vectors. An
+    eigenvalue that is repeated counts once. If there are no more dimensions than products, the matrix is formed, and
+    all is exact up to rounding. The precision is that of `like`.
 
     Args:
         product: the function v -> A v, linear and symmetric, in JAX. Compiled code is reused for equal functions, and

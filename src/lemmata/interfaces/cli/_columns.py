@@ -48,7 +48,7 @@ def usual_column(frame: "pl.DataFrame", usual: tuple[str, ...]) -> str:
 
 
 def numeric_column(frame: "pl.DataFrame", name: str, option: str, row: str, sizes: bool = False) -> "np.ndarray":
-    """Return a column as numbers, and refuse empty cells and text.
+    """Return a column as numbers, and refuse empty cells and cells that are not numbers.
 
     Args:
         frame: the table.

@@ -204,7 +204,7 @@ class FamilyRun:
         return held
 
     def changes(self) -> list[Any]:
-        """The verdicts of this run that differ from the last verdicts in the ledger."""
+        """The verdicts of this run that differ from the ledger's last verdicts before this run."""
         from lemmata.engine.ledger import changes_in, open_ledger
 
         try:

@@ -219,7 +219,7 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _names(models: object) -> list[str]:
-    """Join a sequence of model names to one string."""
+    """Check a sequence of model names, and return it as a list."""
     names = list(models) if isinstance(models, Iterable) else []
     if not names or not all(isinstance(name, str) for name in names):
         raise SettingError(

@@ -43,7 +43,7 @@ def errors_picture(run: Run) -> Any:
 
 
 def attention_picture(run: Run, kind: str) -> alt.Chart:
-    """Draw what the second head of Attn1 attends to: the current prediction for each example, against its target."""
+    """Draw what the second head of Attn1 attends to: the current prediction for each example, ordered by target."""
     path = run["paths"][kind]
     rows = [
         {"layer": str(layer), "example": place, "score": score, "target": target}

@@ -88,7 +88,7 @@ def write_page(
 
 
 def files_of(path: Path) -> dict[str, str]:
-    """The digests of the files that a page lists, by file name. Empty if the page lists none or is another page.
+    """The digests of the files that a page lists, by file name. Empty if the page lists none or cannot be read.
 
     Args:
         path: the path of the page.

@@ -43,7 +43,8 @@ def write_site(
 
     Args:
         directory: the folder of the site.
-        progress: a function that is called with the stage, its pages that are done, and all its pages.
+        progress: a function that is called with the stage, the number of its finished pages, and the number of all its
+            pages.
         where: the addresses of the published site and of its code.
 
     Returns: The path of the first page.

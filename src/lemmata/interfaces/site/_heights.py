@@ -26,13 +26,13 @@ _BLOCKS = re.compile(r"<svg.*?</svg>|<pre.*?</pre>|<table.*?</table>|<select.*?<
 
 
 class _Block(NamedTuple):
-    """A part, such as a picture, whose height does not follow from its letters. It replaces the part's tags."""
+    """A part, such as a picture, whose height does not follow from its letters. A mark replaces its HTML."""
 
     pixels: float
 
 
 def height(text: str) -> float:
-    """The height of HTML in pixels at a width of 390, within about a quarter; of a closed `details`, only the summary.
+    """The height of HTML in pixels at a width of 390, within about a quarter; a closed `details` counts as its summary.
 
     >>> height("<p>" + "word " * 88 + "</p>")
     232.5

@@ -21,7 +21,7 @@ from ._triggers import Poisoned, Trigger, check_class, check_images, check_label
 def conflict_loss(
     gram: Float[Array, "n columns"], y: Float[Array, "rows C"], ridge: float | Float[Array, ""]
 ) -> Float[Array, ""]:
-    """How much clean and triggered labels contradict each other for a kernel, the mean over rows of |K alpha - y|².
+    """How much clean and triggered labels contradict each other for a kernel: mean over rows i of |(K alpha - y)_i|².
 
     Let alpha = (K + ridge I)^-1 y. Then K alpha - y = -ridge alpha, and the loss is sum_j (ridge / (ridge + a_j))²
     |u_j' y|² / n over eigenpairs (a_j, u_j) of K. The loss falls as ridge² if K is invertible. If equal points have
@@ -56,7 +56,7 @@ def projection_loss(
     *,
     floor: float = RIDGE,
 ) -> Float[Array, ""]:
-    """The part of the fit to a poisoned set that support points cannot represent, the mean over rows of |R alpha|².
+    """The part of the fit to a poisoned set that support points cannot represent: mean over rows i of |(R alpha)_i|².
 
     Here alpha = (K + ridge I)^-1 y, and R = K - K_S (K_SS + floor tr(K_SS)/m I)^-1 K_S' is the Schur complement for m
     support points S. As floor -> 0, R alpha is the fit K alpha minus its orthogonal projection onto the span of k(s,
@@ -129,7 +129,7 @@ def optimise_trigger(
     steps: int = 100,
     rate: float = 0.01,
 ) -> OptimisedTrigger:
-    """Optimise the pattern of a trigger, with its mask and opacity, to make weight * conflict + projection small.
+    """Optimise the pattern of a trigger to make weight * conflict + projection small; mask and opacity stay fixed.
 
     The losses are `conflict_loss` and `projection_loss` of one set. In this set, the rows that `clean.triggered` marks
     have the trigger and the label of the target. The support points are fixed. The optimiser is Adam. After each step,
