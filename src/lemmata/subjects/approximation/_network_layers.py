@@ -87,7 +87,7 @@ def piecewise_linear_layers(network: Any, params: Any, shape: tuple[int, ...]) -
         shape: the shape of one input.
 
     Raises:
-        SettingError: for other networks, and for layers that are neither affine nor bend only at 0.
+        SettingError: for other networks, and for layers that are neither affine maps nor units that bend only at 0.
         DataError, PrecisionError: for weights that are not finite, or of half precision.
         ShapeError: if the network does not take inputs of this shape.
     """

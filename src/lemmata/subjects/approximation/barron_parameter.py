@@ -69,7 +69,7 @@ class Mixture(eqx.Module):
     dimension: int = eqx.field(static=True)
 
     def __call__(self, x: Float[Array, " d"]) -> Float[Array, ""]:
-        """Return the values of f."""
+        """Return the value of f at x."""
         return self.weights @ jnp.exp(-(self.scales**2) * jnp.sum(x**2) / 2)
 
 

@@ -115,7 +115,7 @@ _QUARTER = Control("a quarter of the bound", lambda bound, problem: bound / 4)
 
 
 def log_cells(features: int, dimension: int) -> float:
-    """Return log of the sum of C(n, k) over k <= d, which is the most cells into which n hyperplanes cut R^d.
+    """Return the logarithm of the most cells into which n hyperplanes cut R^d, the sum of C(n, k) over k <= d.
 
     Args:
         features: the number n of features.
@@ -317,7 +317,7 @@ class WholeClassRate(Claim[FeaturePool]):
 
 
 def penalty_of_noise(problem: CosineExamples) -> Float[Array, ""]:
-    """Return lambda = 2 sigma sqrt(2 log(2 (n+1)/delta) / N), for N examples with noise sigma.
+    """Return lambda = 2 sigma sqrt(2 log(2 (n+1)/delta) / N), at least 2 |Phi^T z|_inf / N with probability 1 - delta.
 
     Args:
         problem: the examples.
@@ -327,7 +327,7 @@ def penalty_of_noise(problem: CosineExamples) -> Float[Array, ""]:
 
 
 def lasso_and_gap(problem: CosineExamples) -> tuple[Float[Array, " p"], Float[Array, ""]]:
-    """Return an iterate rho of accelerated proximal gradient descent, and its duality gap, a bound on l(rho) - min l.
+    """Return an iterate rho of accelerated proximal gradient descent, and its duality gap, which is >= l(rho) - min l.
 
     Args:
         problem: the examples.

@@ -90,7 +90,7 @@ class ArrangementRegions(Claim[Arrangement]):
         return jnp.asarray(float(sum(math.comb(m, i) for i in range(d + 1))))
 
     def measure(self, problem: Arrangement, key: Key[Array, ""]) -> Array:
-        """Count the signs near corners: every region has a corner, where d hyperplanes meet and take all signs."""
+        """Count sign patterns near corners: every region has a corner, where d units are 0 and may take all signs."""
         m, d = problem.weights.shape
         signs = np.array(list(itertools.product((-1, 1), repeat=d)))
         found = set()

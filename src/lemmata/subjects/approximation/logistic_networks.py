@@ -1,4 +1,4 @@
-"""Networks of logistic units, whose spectrum lies on lines, and whose first moment is a quarter of their slopes.
+"""Networks of logistic units: their spectrum lies on lines, and its first moment is a quarter of their slopes.
 
 This theory gives the Barron parameter of networks with given units and bounded coefficients in closed form. It assumes
 the logistic activation, whose derivative is positive definite. It does not explain other activations, or which units
@@ -33,7 +33,7 @@ class LogisticUnits(eqx.Module):
 
 
 class LogisticUnitNetworks(Population[LogisticUnits]):
-    """Networks whose weights have lengths between 0.7 and 2.5. The last two weights have opposite directions."""
+    """Networks whose weight vectors have lengths from 0.7 to 2.5. The last two vectors have opposite directions."""
 
     settings = Space(d=Integer(3, 2, 20, "dimension"), m=Integer(4, 2, 16, "units"))
 

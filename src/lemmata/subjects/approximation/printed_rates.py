@@ -241,7 +241,7 @@ class OrderOfRatesFreeOfDimension(Claim[RateComparison]):
     corrects = PrintedDominanceAboveTwoDimensions
 
     def predict(self, problem: RateComparison) -> Array:
-        """Return the sign, which is 0 at n = 4 and 16, where both rates are equal up to rounding.
+        """Return the sign, which is 0 at n = 4 and 16, where both rates are equal.
 
         A difference as small as rounding errors is set to 0.
         """

@@ -121,8 +121,8 @@ def ball_distances(
 ) -> Float[np.ndarray, " r"]:
     """Return the least (sum_i w_i (f(u_i) - target_i)²)^(1/2) over f = features @ c with |c|² <= R, for each R.
 
-    The multiplier of the constraint is found by bisection, using the singular values of the features. Their squares
-    would exceed the range of double precision, so they are never computed.
+    The multiplier of the constraint is found by bisection, using the singular values of the features. A Gram matrix
+    would lose the small singular values to rounding, so it is never computed.
 
     Args:
         features: one row for each point.

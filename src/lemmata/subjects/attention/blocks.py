@@ -98,7 +98,7 @@ class GatheredAttentionIsMasked(Claim[TokenRows]):
     source = Source(_KEY, "Abstract, kernel")
     population = TokenSequences()
     relation = Equal(block=-1)
-    control = Control("attention to one block less", lambda rows, problem: _masked(problem, problem.count - 1))
+    control = Control("attention to one fewer block", lambda rows, problem: _masked(problem, problem.count - 1))
     controls = "the rows of block attention"
     unexplained = "running times on an accelerator"
 

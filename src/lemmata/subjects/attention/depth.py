@@ -38,7 +38,7 @@ class AttentionStack(eqx.Module):
 
     @property
     def layers(self) -> Float[Array, "M T p"]:
-        """Return the tokens before the first layer and after each layer, scaled to length sqrt(p)."""
+        """The tokens before the first layer and after each layer, scaled to length sqrt(p)."""
 
         def layer(x: Array, weights: tuple[Array, Array, Array]) -> tuple[Array, Array]:
             query, key, value = weights
@@ -52,7 +52,7 @@ class AttentionStack(eqx.Module):
 
     @property
     def values_alone(self) -> Float[Array, "M T p"]:
-        """Return the same stack with every token attending only to itself, X <- s X + Y W_v'."""
+        """The tokens of the same stack if every token attends only to itself, X <- s X + Y W_v'."""
 
         def layer(x: Array, value: Array) -> tuple[Array, Array]:
             x = self.skip * x + _at_length(x) @ value.T

@@ -88,7 +88,7 @@ class NormalisedTokens(Population[SphereTokens]):
 
 
 _CONTROLS = "the effective dimension of an exponential kernel on tokens of a sphere"
-_UNIFORM = "tokens that are not uniform on a sphere, and untied queries and keys, whose kernel is not semidefinite"
+_UNIFORM = "tokens that are not uniform on a sphere, and untied queries and keys, whose kernel need not be semidefinite"
 
 
 def degrees_of_freedom(matrix: Float[Array, "n n"], ridge: float | Float[Array, ""]) -> Float[Array, ""]:

@@ -69,7 +69,7 @@ class Expansions(eqx.Module):
 
     @property
     def gram(self) -> Float[Array, "n n"]:
-        """Return the Gram matrix of (1 + <x, y>)²."""
+        """The Gram matrix of (1 + <x, y>)²."""
         return (1 + self.x @ self.x.T) ** 2
 
 
@@ -154,7 +154,7 @@ class ExpansionsTakeEveryPositiveNorm(Claim[KeyEquivalents]):
         return (len(head.query) ** 0.5 * jnp.log(jnp.asarray(_NORMS)) - (head.query @ x) @ (head.key @ x)) / along
 
     def condition(self, problem: KeyEquivalents) -> Array:
-        """The exponents are rounded; they are products of the lengths of the vectors."""
+        """The exponents are rounded; they are at most products of the lengths of the vectors."""
         return _exponent_size(problem, jnp.abs(self._shifts(problem)).max())
 
 

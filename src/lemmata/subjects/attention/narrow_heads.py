@@ -1,4 +1,4 @@
-"""What the kernel of a narrow head can approximate, which are only functions of its keys.
+"""The kernel of a narrow head can approximate only functions of its keys.
 
 This theory describes the least error of sums of sections kappa(z, .) = exp(<W_q z, W_k .> / sqrt(d)) of the kernel of
 a head, as functions of the token x of the key. The sections depend only on W_k x. So they cannot follow the variation
@@ -46,7 +46,7 @@ class UnseenDirection(eqx.Module):
 
     @property
     def target(self) -> Float[Array, " T"]:
-        """Return the function at the tokens."""
+        """The values of the function at the tokens."""
         return jnp.sin(2 * self.head.tokens @ self.direction + self.phase)
 
     @property
@@ -104,8 +104,8 @@ _COUNT = "how many sections a function needs"
 def _missed(problem: UnseenDirection, trained: slice, tested: slice) -> Float[Array, " c"]:
     """Return test errors of least squares fits, divided by the variance of f, for each number of sections.
 
-    The ridge is the smallest that float64 can resolve. A lower bound holds for any coefficients, so the ridge does not
-    affect the test.
+    The ridge is the smallest that float64 can resolve. The lower bound holds for any coefficients, and so for any
+    ridge.
     """
     f, sections = problem.target, problem.sections
     counts = jnp.asarray(_COUNTS)[:, None]

@@ -97,8 +97,7 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
 
     exactly, since every product adds (1 - f^(S)²)/m through its estimation error, and removes f^(S)². With
     `degree="auto"`, an unbiased estimate of this error is computed for each degree. The chosen degree minimises it. In
-    this estimate, (m c² - 1)/(m
-    - 1) replaces f^(S)², where c is the estimated coefficient.
+    this estimate, (m c² - 1)/(m - 1) replaces f^(S)², where c is the estimated coefficient.
 
     A column with two values becomes 1 at the larger value and -1 at the smaller. A column with more values becomes 1
     above its median and -1 otherwise. If there are more than two classes, each is learned against the others.

@@ -206,7 +206,7 @@ def _values(rows: np.ndarray, columns: str, names: tuple[str, ...]) -> tuple[lis
             "columns",
             found=repr(columns),
             rule='"auto", "flip" or "replace"',
-            remedy="leave out columns, or pass one of these values",
+            remedy="omit the argument columns, or pass one of these values",
         )
     if (rows == rows[0]).all():
         raise DataError("x", found="one value in each column", rule="at least one column with several values",

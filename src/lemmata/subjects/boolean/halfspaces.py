@@ -88,8 +88,7 @@ class HalfspaceNoiseConstant(Claim[NoisyFunction]):
     each coordinate into one of m blocks at random. Flipping one random block is noise of rate 1/m. Given the blocks, h
     is a halfspace of m signs, and its total influence is at most m b(m), that of the majority. So NS(1/m) <= b(m).
     Since NS rises with eta, this gives the first bound. Now take means over the degrees k with the weights of h. The
-    mean of (1
-    - 2/m)^(k beta) is at least the power beta of the mean of (1 - 2/m)^k, which gives the second bound.
+    mean of (1 - 2/m)^(k beta) is at least the power beta of the mean of (1 - 2/m)^k, which gives the second bound.
     """
 
     title = "The noise sensitivity of a halfspace is at most 0.81 sqrt(eta)"

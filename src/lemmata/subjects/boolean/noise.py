@@ -167,7 +167,7 @@ class ComposedFunction(eqx.Module):
 
     @property
     def composed(self) -> Float[Array, " points"]:
-        """Return the values of h."""
+        """The values of h."""
         codes = jnp.sum((self.inner < 0) * 2 ** jnp.arange(len(self.inner))[:, None], axis=0)
         return self.outer[codes]
 

@@ -226,7 +226,7 @@ def _seen(prior: str | float, labels: Int[np.ndarray, " n"], classes: int, seed:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Found:
-    """The smallest bound with its details: the tried errors and divergences, and the bound without either."""
+    """The smallest bound with its details: tried errors and divergences, and `rest`, the budget at divergence 0."""
 
     bound: float
     kl: float

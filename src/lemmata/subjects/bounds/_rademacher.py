@@ -75,7 +75,7 @@ def rademacher(
     """Compute the Rademacher complexity E sup_f (1/n) sum_i s_i f(x_i) of a family on n points, for random signs s_i.
 
     * "l2": x -> <w, x> with |w|_2 <= B. The complexity is (B/n) E |sum_i s_i x_i|_2. It is at most B sqrt(sum_i
-        |x_i|²)/n, and at least this bound divided by sqrt(2).
+      |x_i|²)/n, and at least this bound divided by sqrt(2).
     * "l1": x -> <w, x> with |w|_1 <= B. The complexity is (B/n) E |sum_i s_i x_i|_inf, at most B max_j |column j|_2
       sqrt(2 ln(2d))/n and at least B max_j |column j|_2 / (sqrt(2) n).
     * a kernel: functions f with |f|_H <= B. The bounds are as for "l2", with K(x_i, x_i) in place of |x_i|².

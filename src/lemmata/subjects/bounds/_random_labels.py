@@ -84,7 +84,7 @@ def random_label_test(
 
     Args:
         fit: an estimator, cloned for every fit, or a function fit(x, y) that returns a function of rows or something
-            with `predict`. The learner gets classes of the type of y.
+            with `predict`. The learner gets the class names that occur in y.
         x: the training rows.
         y: the class of each row.
         repeats: the number of random labellings.

@@ -21,7 +21,7 @@ class BrokenLinePair(eqx.Module):
     g_ends: Float[Array, " 2"]
 
     def lines(self) -> tuple[BrokenLine, BrokenLine]:
-        """The functions f and g in exact arithmetic."""
+        """Return the functions f and g, in exact arithmetic."""
         return (
             BrokenLine.of(np.asarray(self.f_knots), np.asarray(self.f_values), *map(float, self.f_ends)),
             BrokenLine.of(np.asarray(self.g_knots), np.asarray(self.g_values), *map(float, self.g_ends)),
@@ -75,8 +75,8 @@ class DeepLines(Population[DeepLine]):
     """Networks whose layers compute a zigzag of the previous layer, or, in half of the problems, have normal weights.
 
     The zigzag has w + 1 pieces from w units relu(s - t_i) with factors -3, 2, -2, 2, .... The third unit is relu(t_3 -
-    s) instead, which gives the slope before t_1. Its pieces have the slopes 2, -1, 1, -1, ..., and go beyond all
-    thresholds of the next layer.
+    s) instead, which gives the slope before t_1. The pieces of the zigzag have the slopes 2, -1, 1, -1, ..., and go
+    beyond all thresholds of the next layer.
     """
 
     settings = Space(

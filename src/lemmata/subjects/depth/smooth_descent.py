@@ -166,7 +166,7 @@ class StronglyConvexRate(Claim[ConvexAlongAxes]):
 
 
 class IndefiniteQuadratic(eqx.Module):
-    """The function F(x) = x'Hx/2, where H has the smallest eigenvalue -lowest and the largest ratio times lowest."""
+    """The function F(x) = x'Hx/2, where the eigenvalues of H are from -lowest to ratio * lowest."""
 
     basis: Float[Array, "d d"]
     between: Float[Array, " d"]

@@ -138,7 +138,7 @@ class _Regression(NamedTuple):
 
     @property
     def refits(self) -> Float[np.ndarray, "n n"]:
-        """Return the map from labels to the predictions f^(-i)(x_i) of n regressions, each without one point."""
+        """The map from labels to the predictions f^(-i)(x_i) of n regressions, each without one point."""
         weights = np.zeros_like(self.matrix)
         for i in range(len(weights)):
             kept = np.arange(len(weights)) != i

@@ -1,4 +1,4 @@
-"""The least value of score matching, which every model of a score has at least, because noise destroys information.
+"""The least value of score matching: every model of a score has at least this value, as noise destroys information.
 
 This theory gives the smallest value of the objective (3) of the survey at one level of noise. This value is a mean
 posterior variance. It is the Fisher information of the noise minus the Fisher information of the noised data. The

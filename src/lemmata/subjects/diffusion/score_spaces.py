@@ -218,7 +218,7 @@ def interpolation_norm(problem: EqualWidths, n: int) -> float:
 
 
 def _seen_coefficients(problem: EqualWidths, n: int) -> float:
-    """Return the sum over j < n/2 of l² (2j + 1)!/(4^j j!²), the squared coefficients of z in the basis."""
+    """Return the sum over j < n/2 of l² (2j + 1)!/(4^j j!²), squared coefficients of z in the kernel space's basis."""
     terms = [math.factorial(2 * j + 1) / (4**j * math.factorial(j) ** 2) for j in range(n // 2)]
     return float(problem.lengthscale) ** 2 * math.fsum(terms)
 

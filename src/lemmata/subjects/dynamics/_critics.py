@@ -41,7 +41,7 @@ class Critic(eqx.Module):
 
     @property
     def squared_norm(self) -> Float[Array, ""]:
-        """Return the squared norm |f|² = c'Kc in the kernel's space."""
+        """The squared norm |f|² = c'Kc in the kernel's space."""
         return self.coefficients @ self(self.points)
 
 
