@@ -168,11 +168,11 @@ VACUOUS = {
     "solve_parity, few": (lambda: solve_parity(BITS[:15, :8], BITS[:15, 3]), "that check the solution: fails"),
     "RuleLearner": (
         lambda: RuleLearner(k=2).fit(BITS, COIN).rule_,
-        "below that of the more frequent label (their ratio): fails (1)",
+        "below the error of the more frequent label (ratio of the two errors): fails (1)",
     ),
     "RuleLearner, few": (
         lambda: RuleLearner(k=3).fit(BITS[:12], COIN[:12]).rule_,
-        "below that of the more frequent label (their ratio): fails",
+        "below the error of the more frequent label (ratio of the two errors): fails",
     ),
     "RuleLearner, one label": (lambda: RuleLearner().fit(BITS, np.ones(600)).rule_, "vacuous: all 600 rows have"),
     "filtered_pca": (lambda: filtered_pca(MORE[:, :1], MORE[:, 0] ** 2), "(columns less directions): fails (0)"),

@@ -120,7 +120,7 @@ def test_refusals():
         ((x, y, []), {}, "sizes", SettingError),
         ((x, y, [5]), {"columns": [21]}, "at most 20, the number of columns", SettingError),
         ((x, y, [5]), {"noise": -1.0}, "not negative", SettingError),
-        ((x, y, [5]), {"covariance": np.eye(20)}, "None for both", SettingError),
+        ((x, y, [5]), {"covariance": np.eye(20)}, "both must be None", SettingError),
         ((None, None, [5]), {"covariance": np.eye(3)}, "all three together", SettingError),
         ((None, None, [5]), {"covariance": -np.eye(3), "coefficients": np.ones(3), "noise": 1.0},
          "the eigenvalue -1", NotPositiveDefiniteError),

@@ -91,7 +91,7 @@ class SeenPairs(eqx.Module):
 
     @property
     def condition(self) -> float:
-        """Return an upper bound of the condition number of the Gram matrix."""
+        """An upper bound of the condition number of the Gram matrix."""
         k0, k1, _ = self.levels
         return 1 + (self.n * k0 + 2 * self.p * (k1 - k0)) / self.ridge
 

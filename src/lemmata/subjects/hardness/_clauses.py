@@ -89,7 +89,7 @@ def satisfied(rows: Bool[np.ndarray, "m n"], clauses: list[Clauses]) -> Bool[np.
 
 
 def shortest_first(n: int, clauses: list[Clauses]) -> list[tuple[int, ...]]:
-    """Return the clauses as tuples; leave out clauses that are not needed.
+    """Return the clauses as tuples; for few columns, leave out clauses that are not needed.
 
     For up to 14 columns, return only clauses that together define the formula at all 2^n points.
 

@@ -67,7 +67,7 @@ class LabelledSamples(Population[LabelledSample]):
         return LabelledSample(jnp.asarray(literals), jnp.asarray(rng.random((setting["m"], variables)) < 0.5))
 
     def hypotheses(self, problem: LabelledSample) -> list[Hypothesis]:
-        """Leave the examples unchecked: two statements are about uniform examples, the others about all examples."""
+        """Leave the examples unchecked: two statements are about uniform examples, the others about any examples."""
         return [Hypothesis("terms of the target", len(problem.literals), "<=", 3, "its clauses have three literals")]
 
 

@@ -1,4 +1,4 @@
-"""Rules for Boolean tables, learned by deletion: a readable formula of whose two answers only one can be wrong."""
+"""Rules for Boolean tables, learned by deletion: a readable formula that can be wrong in one of its answers only."""
 
 import dataclasses
 from collections.abc import Sequence

@@ -62,7 +62,7 @@ def colourable(edges: Bool[np.ndarray, "v v"], colours: int) -> bool:
 
 
 def three_terms_fit(positive: Bool[np.ndarray, "p v"], negative: Bool[np.ndarray, "q v"]) -> bool:
-    """Whether a disjunction of three terms is true on all positive and false on all negative examples.
+    """Whether some disjunction of three terms is true on all positive and false on all negative examples.
 
     A term that is true on some examples may contain all literals that these examples share, because more literals only
     exclude more points. All ways to share the positive examples between three terms are tried.

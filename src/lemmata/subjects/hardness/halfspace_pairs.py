@@ -79,7 +79,7 @@ def halfspace_excludes(positive: Float[np.ndarray, "p d"], negative: Float[np.nd
 
 
 def two_halfspaces_fit(sets: Int[np.ndarray, "sets items"]) -> bool:
-    """Whether two halfspaces both contain 0 and all sets, and each unit vector is outside at least one of them."""
+    """Whether two halfspaces exist that both contain 0 and all sets, with each unit vector outside at least one."""
     items = sets.shape[1]
     positive, negative = np.r_[np.zeros((1, items)), sets].astype(float), np.eye(items)
     known: dict[tuple[int, ...], bool] = {}

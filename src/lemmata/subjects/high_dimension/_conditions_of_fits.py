@@ -50,7 +50,7 @@ def of_content(sizes: np.ndarray, predicted: np.ndarray, zero: float, rows: Any)
     """Check whether some fit is expected to predict better than 0, and whether the rows show a signal."""
     ratio = float(predicted.min() / zero) if zero > 0 else np.inf
     useful = Condition("some size has a smaller error than the prediction 0 (smallest ratio of the errors)", ratio,
-                       ratio < 1, "otherwise predicting 0 is better at every size")  # fmt: skip
+                       ratio < 1, "otherwise predicting 0 is at least as good at every size")  # fmt: skip
     if rows is None:
         return (useful,)
     x, y = rows

@@ -52,8 +52,8 @@ def pose_design(problem: object, rows: int | None = None) -> LinearDesign | None
     """Return the linear model of a regression's inputs and first output, with least squares coefficients and noise.
 
     If the problem states its noise, this value is kept. Otherwise the noise is the standard deviation of the
-    residuals, so a nonlinear part of the target counts as noise. If `rows` is given, only so many first rows are used
-    for training.
+    residuals, so a nonlinear part of the target counts as noise. If `rows` is given, only the first `rows` rows are
+    used for training.
     """
     if not isinstance(problem, Regression):
         return None

@@ -1,4 +1,4 @@
-"""Matrices of independent entries: how to draw them, the ends of their spectra, and checks that data look alike."""
+"""Matrices of independent entries: how to draw them, the ends of their spectra, and checks of data against them."""
 
 import math
 
@@ -23,7 +23,7 @@ class Design(eqx.Module):
 
 
 def marchenko_pastur_edges(ratio: float) -> tuple[float, float]:
-    """Return (1 - sqrt(ratio))² and (1 + sqrt(ratio))², the ends of the limiting spectrum of X'X/n for ratio = d/n.
+    """Return (1 ∓ sqrt(ratio))², the ends of the nonzero limiting spectrum of X'X/n, where ratio = d/n.
 
     >>> marchenko_pastur_edges(0.25)
     (0.25, 2.25)

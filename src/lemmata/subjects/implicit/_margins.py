@@ -241,7 +241,7 @@ def _scores(model: Any, inputs: np.ndarray) -> np.ndarray:
 
 
 def _numbers(scores: np.ndarray, classes: np.ndarray, known: Any) -> np.ndarray:
-    """Return the column of scores of each class; for scores with one column, return 0 and 1."""
+    """Return for each row the column of scores of its class; for scores with one column, return 0 or 1."""
     count = 2 if scores.ndim == 1 else scores.shape[1]
     if known is not None:
         places = {label: place for place, label in enumerate(np.asarray(known).tolist())}

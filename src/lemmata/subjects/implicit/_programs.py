@@ -131,7 +131,7 @@ def largest_separator(z: Float[np.ndarray, "m d"]) -> np.ndarray | None:
 
 
 def _separable(z: Float[np.ndarray, "m d"]) -> bool:
-    """Whether some w has <w, z_i> > 0 for all i, found after scaling all columns alike."""
+    """Whether some w has <w, z_i> > 0 for all i; each column is first divided by its largest absolute entry."""
     scaled = z / np.maximum(np.abs(z).max(axis=0), 1e-300)
     d = z.shape[1]
     upper, bounds = np.concatenate([-scaled, np.ones((len(z), 1))], axis=1), [(-1, 1)] * d + [(0, 1)]

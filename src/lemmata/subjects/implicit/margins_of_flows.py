@@ -35,7 +35,7 @@ _SHORT = 0.005
 
 @jax.jit
 def in_log_time(z: Float[Array, "n d"], start: Float[Array, " d"]) -> Float[Array, "s d"]:
-    """Follow the flow dw/ds = e^s sum_i z_i exp(-<w, z_i>), where t = e^s, from t = 1; return the weights at times."""
+    """Follow dw/ds = e^s sum_i z_i exp(-<w, z_i>), where t = e^s, from t = 1; return the weights at several times."""
     velocity = lambda state: (jnp.exp(state[1] - z @ state[0]) @ z, jnp.ones(()))
     return flow(velocity, (start, jnp.zeros(())), jnp.asarray(_LOGARITHMS), 1e-9)[0]
 

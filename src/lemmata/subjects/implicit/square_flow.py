@@ -135,7 +135,7 @@ class ToySegment(Claim[Start]):
         return jnp.stack([squares, flow(lambda x: -jax.grad(loss)(x), jnp.zeros(2), time)[0]])
 
     def condition(self, problem: Start) -> Array:
-        """Return the tolerance in units of rounding error; it is absolute, so it matters for small coordinates."""
+        """Return the tolerance in units of rounding; it is also absolute, so it matters most for small coordinates."""
         return TOLERANCE / jnp.finfo(float).eps * jnp.array(100.0) * (1 + problem.scale)
 
 
@@ -278,7 +278,8 @@ class Pythagoras(Claim[SquareFlow]):
 
 class StepIsProximal(Claim[SquareFlow]):
     """Let g be the gradient of |A x - b|²/2 at x_0 > 0, let s > 0 be a step, and let D be the Kullback-Leibler
-    divergence. The descent step to x_0 - s g and the mirror descent step to x_0 exp(-s g) are the minimisers over x of
+    divergence. A step of descent leads to x_0 - s g, and a step of mirror descent to x_0 exp(-s g). These are the
+    minimisers over x of
 
         <g, x> + |x - x_0|²/(2 s)   and of   <g, x> + D(x, x_0)/s.
     """

@@ -199,8 +199,8 @@ class ForwardPasses(Population[Prompt]):
 class MomentumPasses(Population[Prompt]):
     """The accelerated transformer of 17 layers at the temperature 10^9, at which truncation is below rounding.
 
-    The extra settings do not have a smaller penalty or more features, because the objective would then be flatter. Its
-    rates at a few depths would differ from the rates along the whole path.
+    The extra settings do not have a smaller penalty or more features, because the objective would then be flatter.
+    With a flatter objective, rates at a few depths would differ from the rates along the whole path.
 
     Attributes:
         penalty, n: the default penalty lambda and the default number of features.

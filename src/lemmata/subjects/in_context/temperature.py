@@ -247,7 +247,7 @@ class ErrorsAtTheTemperatureAsked(AbstractErrorBound):
         return found_at(problem, self._asked(problem))
 
     def trivial(self, problem: Prompt) -> Array:
-        """Return 2 R, R = mean y² / lambda, as the objective falls, R, and (phi^T rho_T)², as y^ is nearer to 0."""
+        """Return 2 R, R and (phi^T rho_T)²; |rho_t|_1 <= R = mean y² / lambda, as l falls, and y^ is nearer to 0."""
         size = jnp.mean(problem.y**2) / problem.model.penalty
         value = value_at_the_end(at_temperature(problem, self._asked(problem)))
         return jnp.stack([2 * size, size, value**2])
@@ -290,7 +290,7 @@ class TemperatureAsked(AbstractSufficientTemperature):
         tau = N n² (L + n)(N + n) C_F
 
     suffices for |e_t|_1 <= C_F / ((L + n) n N), |rho_t|_1 <= n sqrt(N) C_F and (phi^T rho_T - y^)² <= sqrt(log N / N)
-    C_F² in all T steps. Measured is the least sufficient power of 2; the slack is log10 of tau over it.
+    C_F² in all T steps. Measured is the least sufficient power of 2; the slack is log10(tau / this power).
     """
 
     title = "The temperature of Lemma 7 suffices for its inequalities"

@@ -38,7 +38,9 @@ class DecisionProcess(eqx.Module):
         """Check that probabilities sum to 1, and that the discount is below 1."""
         gap = jnp.abs(jnp.concatenate([self.moves.sum(axis=2).ravel(), self.start.sum()[None]]) - 1).max()
         return [
-            Hypothesis("the largest distance of a sum of probabilities from 1", gap, "<=", 1e-12, "they are laws"),
+            Hypothesis(
+                "the largest distance of a sum of probabilities from 1", gap, "<=", 1e-12, "they are distributions"
+            ),
             Hypothesis("the least probability", jnp.minimum(self.moves.min(), self.start.min()), ">=", 0.0),
             Hypothesis("the discount", self.discount, "<", 1.0, "then sums of rewards converge"),
         ]
@@ -87,7 +89,7 @@ class PolicyPair(eqx.Module):
 
     @property
     def policies(self) -> tuple[Float[Array, "s a"], Float[Array, "s a"]]:
-        """Return the action probabilities of both policies."""
+        """The action probabilities of both policies."""
         return jax.nn.softmax(self.logits, axis=1), jax.nn.softmax(self.other, axis=1)
 
 

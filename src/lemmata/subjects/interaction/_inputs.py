@@ -1,6 +1,6 @@
-"""Check and convert user input for a Markov decision process: probabilities, rewards, policies and steps.
+"""Checks of user input for a Markov decision process: probabilities, rewards, policies and steps.
 
-Every function raises an error for invalid input.
+Every function converts its input, and raises an error if the input is invalid.
 """
 
 from typing import Any

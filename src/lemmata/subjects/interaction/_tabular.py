@@ -322,7 +322,7 @@ class EstimatedMDP(TabularMDP):
 
     @property
     def limits(self) -> Float[np.ndarray, "2 s a s"]:
-        """Return lower and upper limits of each probability, from the beta distribution of this probability."""
+        """The lower and upper limits of each probability, from the beta distribution of this probability alone."""
         own = self.counts + self.prior
         rest = np.maximum(own.sum(axis=2, keepdims=True) - own, 1e-300)
         return np.stack([stats.beta.ppf(p, own, rest) for p in ((1 - self.level) / 2, (1 + self.level) / 2)])
@@ -355,7 +355,7 @@ class EstimatedMDP(TabularMDP):
 
     @property
     def _known(self) -> np.ndarray:
-        """Return which rows are not estimated from steps: those of the end state, which leads to itself."""
+        """Which rows are not estimated from steps: those of the end state, which leads to itself."""
         ends = self.transitions[np.arange(self.states), :, np.arange(self.states)] == 1
         return (ends & (self.counts.sum(axis=2) == 0))[..., None]
 

@@ -148,7 +148,7 @@ def _mean_update(problem: ChainWithFeatures) -> tuple[Array, Array]:
 
 
 class TwoStates(eqx.Module):
-    """States with the features 1 and `ratio`, without rewards: the first leads to the second, that to the end."""
+    """Two states with the features 1 and `ratio`, without rewards; state 1 leads to state 2, state 2 to the end."""
 
     ratio: Float[Array, ""]
     discount: Float[Array, ""]

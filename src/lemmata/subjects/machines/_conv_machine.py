@@ -26,8 +26,8 @@ class ConvolutionalMachine(eqx.Module):
     """A machine of patches, blocks of ReLU, convolution, Gram matrix and normalisation, and then ReLU and pooling.
 
     The Gram matrix of block l is G = L V V' L' with L L' = K_ii. So its divergence from the prior is the divergence of
-    V V' from the identity, which is 0 if V = I. All lower entries of V are free. Only the squares of its diagonal
-    enter the divergence.
+    V V' from the identity, which is 0 if V = I. All lower entries of V are free; the sign of an entry of its diagonal
+    does not change the divergence.
 
     Attributes:
         patches: the inducing points of the images.

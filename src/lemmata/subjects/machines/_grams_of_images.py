@@ -29,7 +29,7 @@ class ImageGrams(eqx.Module):
 
     @property
     def site_patches(self) -> Float[np.ndarray, "n h w kkc"]:
-        """Return the patch around each site, with zeros outside of images, in the order of `patches`."""
+        """The patch around each site, with zeros outside of images, in the order of `patches`."""
         around = self.patches.shape[1] // 2
         padded = np.pad(self.images, [(0, 0), (around, around), (around, around), (0, 0)])
         n, h, w, _ = self.images.shape

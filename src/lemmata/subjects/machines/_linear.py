@@ -26,9 +26,8 @@ def linear_deep_kernel_machine(
         nu g^(L+1) = (nu - C) g^L + C s.
 
     At nu = C, g is s^(1/(L+1)): the Gram matrices go from G_0 to S geometrically (Yang et al., 2023). At nu =
-    infinity, g is 1, and nothing changes. The equation for g follows from the condition that each layer is stationary,
-    nu (G_{l-1}^-1
-    - G_l^-1) = nu' (G_l^-1 G_{l+1} G_l^-1 - G_l^-1). Here nu' = nu below the last layer. At the last layer, C replaces
+    infinity, g is 1, and nothing changes. The equation for g holds because each layer is stationary: nu (G_{l-1}^-1 -
+    G_l^-1) = nu' (G_l^-1 G_{l+1} G_l^-1 - G_l^-1). Here nu' = nu below the last layer. At the last layer, C replaces
     nu', and S replaces G_{l+1}.
 
     Args:

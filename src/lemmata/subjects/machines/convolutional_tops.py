@@ -166,7 +166,7 @@ class PooledSites(eqx.Module):
 
 
 class Sites(Population[PooledSites]):
-    """A third of the problems each has spanned sites, images with equal sites, or overlapping patches.
+    """A third of the problems have spanned sites, a third images with equal sites, and a third overlapping patches.
 
     The features of spanned sites are sums of the features of inducing points. The other sites have a ReLU.
 

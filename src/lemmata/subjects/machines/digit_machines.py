@@ -1,4 +1,4 @@
-"""Machines on handwritten digits: whether the learned kernel predicts other rows better than the first kernel.
+"""Machines on handwritten digits: whether the learned kernel predicts other rows better than the initial kernel.
 
 No theory in this subject answers this question. The objective weighs the likelihood of training labels against
 divergences. Gram matrices may fit the labels and still not help on any other row. So only experiments on tables can
@@ -58,7 +58,7 @@ class DigitMachine(eqx.Module):
         return float(np.mean((found - self.y[n:]) ** 2)), self._wrong(found)
 
     def rescaled_error(self) -> float:
-        """Return the least mean squared error on test rows of the wide network's kernel, over its factors."""
+        """Return the least mean squared error on test rows, over multiples of the wide network's kernel."""
         n, kernel = self.rows, rectified(rectified(self.x @ self.x.T / 64 + 1))
         found = []
         for factor in _FACTORS:

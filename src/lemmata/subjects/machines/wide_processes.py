@@ -151,7 +151,7 @@ class FeaturesBecomeNormal(Claim[TwoRows]):
     control = Control("the rate is 1/sqrt(N)", lambda exponent, problem: exponent + 0.5)
     controls = "the distribution of a feature, given the labels"
     unexplained = "moments beyond the fourth, and several features together"
-    reading = "exactly normal means normal in the limit"
+    reading = "'exactly normal' means normal in the limit"
     trials = 16
     traced = False
     predict = -1.0

@@ -67,7 +67,7 @@ class TwoPointScores(Population[TwoPointScore]):
                 problem.ridge,
                 ">",
                 0.0,
-                "nodes for m and -m overlap only if the two distributions overlap",
+                "nodes for m and -m overlap where the two distributions overlap",
             ),
         ]
 

@@ -127,6 +127,8 @@ def peak_signal_to_noise(
 ) -> float:
     """Return -10 log10 of the mean squared error of values in [0, 1], in decibels; infinite for equal images.
 
+    The mean is over all pixels inside the border and all channels.
+
     >>> import numpy as np
     >>> from lemmata.subjects.operators import peak_signal_to_noise
     >>> peak_signal_to_noise(np.full((2, 2, 3), 0.6), np.full((2, 2, 3), 0.5)).__round__(6)

@@ -2,8 +2,8 @@
 
 This theory bounds the objective and the l_1 norm of the coefficients after T steps if e_t is added after step t. The
 bounds depend on the largest |e_t|_1. They assume n + 1 features bounded by 1 and steps of 1/(2(n+1)). The theory does
-not explain errors that cancel. It also does not explain how far the sum of all errors exceeds their effect, because
-each step forgets a part of the earlier errors.
+not explain errors that cancel. Each step forgets a part of the earlier errors, so the sum of all errors is only an
+upper bound of their effect; the theory does not say how far the sum is above this effect.
 
 The iterates are rho_t, and rho*_t = rho_t - e_t are the results of the exact steps. Constants are explicit: the mean
 of |y_i| replaces C_F + sigma, and 2 |rho*|_1 replaces C_F.
@@ -23,7 +23,7 @@ _INVERSE_ERRORS = (1e3, 1e4, 1e5, 1e6)
 
 
 def contraction_errors(run: Run) -> Float[Array, "r T"]:
-    """Return E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1), a step error's part in squared distances.
+    """Return E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1), the part of a step's error in squared distances.
 
     Args:
         run: proximal gradient with errors.
@@ -33,7 +33,7 @@ def contraction_errors(run: Run) -> Float[Array, "r T"]:
 
 
 def objective_errors(run: Run) -> Float[Array, "r T"]:
-    """Return B_t = |e_t|_1 (2 mean |y_i| + 2 |rho_t|_1 + lambda), a step error's part in the objective.
+    """Return B_t = |e_t|_1 (2 mean |y_i| + 2 |rho_t|_1 + lambda), the part of a step's error in the objective.
 
     Args:
         run: proximal gradient with errors.

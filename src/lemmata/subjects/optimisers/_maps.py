@@ -62,7 +62,7 @@ def trained(
 
 
 def deviations(transform: optax.GradientTransformation, shape: tuple[int, int], seed: int) -> dict[str, float]:
-    """Return how far training in mapped coordinates ends from the mapped end, relative to the way of training.
+    """Return how far training in mapped coordinates ends from the mapped end, relative to how far training moved.
 
     Ten steps minimise mean (tanh(X W) - Y)², a loss without symmetries of its own. Ten further steps use random
     gradients that do not depend on the weights, with sizes over three decades. The sizes matter because clipping only

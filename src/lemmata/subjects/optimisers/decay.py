@@ -86,7 +86,7 @@ class DecayedRuns(Population[DecayedRun]):
     settings = Space(steps=Integer(40, 5, 1000, "steps"), d=Integer(6, 1, 100, "coordinates"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> DecayedRun:
-        """Draw a start at 2 to 6 times the size of the box, and a total decay by e^-0.3 to e^-1.2."""
+        """Draw a start at 2 to 6 times the size of the box, and a total decay by a factor from e^-0.3 to e^-1.2."""
         keys = jax.random.split(key, 3)
         u = jax.random.uniform(keys[0], (4,))
         shape = (setting["steps"], setting["d"])

@@ -161,7 +161,7 @@ class GaloreStoredNumbers(Claim[StoredMatrix]):
     """
 
     title = "The exact number of values that GaLore stores"
-    source = Source("zhao2024", note="the table of memory, for the longer side")
+    source = Source("zhao2024", note="the table of memory, here for the longer side")
     population = StoredMatrices()
     relation = Equal()
     control = Control(

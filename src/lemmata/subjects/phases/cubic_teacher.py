@@ -1,4 +1,4 @@
-"""A cubic teacher: when units of an erf network turn to its direction, and what the network then learns.
+"""A cubic teacher: when units of an erf network turn to its direction, and what the network has learned by then.
 
 Each unit moves in the field of all other units. In d dimensions, its density is exp(-d A), so for large d the least
 action decides. The theory gives three things. The first is the interaction at which units with the teacher's direction

@@ -219,7 +219,7 @@ class ModularLevelMinima(Claim[MixedAddition]):
 
 
 def left_at(problem: MixedAddition, prime: float) -> float:
-    """Return the a with a (1 + lambda/sigma²) = 1, where lambda = 4 P² s E[F G] for the exact powers at a prime."""
+    """Solve a (1 + lambda/sigma²) = 1 for a, with lambda = 4 P² s E[F G] and the exact distribution of the powers."""
     u = np.sqrt(4 * problem.decay / 3) / problem.noise**2
     top = np.sqrt(3 / problem.decay)
     root_powers = (np.arange(160) + 0.5) / 160 * np.sqrt(2.5 * top)

@@ -61,7 +61,7 @@ _NODES = jnp.linspace(-12.0, 12.0, 961)
 
 
 def by_quadrature(problem: ErfUnit) -> Float[Array, " 2"]:
-    """Integrate over t = v'x: given t, w'x is normal around qt, and E erf(a + s z) = erf(a/sqrt(1 + 2s²))."""
+    """Return E[erf(w'x) H(v'x)] by quadrature over t = v'x; given t, E erf(a + s z) = erf(a/sqrt(1 + 2s²))."""
     rest = problem.squared_norm - problem.overlap**2
     seen = erf(problem.overlap * _NODES / jnp.sqrt(1 + 2 * rest))
     weight = jnp.exp(-(_NODES**2) / 2) / jnp.sqrt(2 * jnp.pi) * (_NODES[1] - _NODES[0])
