@@ -65,7 +65,7 @@ class Way(eqx.Module):
 
     @property
     def rate(self) -> Array:
-        """Half of the largest learning rate at which the linearised model's mean loss is sure to fall."""
+        """Half of the largest learning rate at which the linearised model's mean logistic loss is sure to fall."""
         return 4 * len(self.y) / jnp.linalg.eigvalsh(self.kernels.sgd)[-1]
 
     @functools.cached_property
@@ -112,7 +112,7 @@ class FewShotTask(eqx.Module):
         return Way(HEAD, self.start, self.texts, self.unseen, self.y)
 
     def accuracy(self, outputs: Float[Array, " m"]) -> Array:
-        """The share of unseen texts whose class has the sign of the output."""
+        """Return the share of unseen texts whose class has the sign of the output."""
         return jnp.mean(outputs * self.unseen_y > 0)
 
 
@@ -150,7 +150,7 @@ class FewShotTasks(Population[FewShotTask]):
 
 
 def loss_before(task: FewShotTask) -> Array:
-    """The mean logistic loss of the prompt on the training rows, before fine-tuning."""
+    """Return the mean logistic loss of the prompt on the training rows, before fine-tuning."""
     way = task.prompt()
     return jnp.mean(jax.nn.softplus(-way.y * way.outputs(way.params, way.texts)))
 

@@ -101,7 +101,7 @@ def fine_tuning_kernels(
 
 
 def _blocks(f: Function, params: Any, x: Array, step: int) -> list[Callable[[], Array]]:
-    """Return the function that computes the gradients of a block of rows. A single block is computed once."""
+    """Return one function for each block of rows, which computes its gradients. A single block is computed once."""
     starts = range(0, len(x), step)
     if len(starts) == 1:
         whole = _gradients(f, params, x)

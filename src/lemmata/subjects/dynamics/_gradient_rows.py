@@ -72,7 +72,7 @@ class GradientRows(eqx.Module):
     gradients: Float[Array, "n P"]
 
     def kernel(self) -> Float[Array, "n n"]:
-        """The kernel <g_i, g_j>."""
+        """Return the kernel <g_i, g_j>."""
         return self.gradients @ self.gradients.T
 
 

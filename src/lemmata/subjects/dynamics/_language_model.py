@@ -21,7 +21,7 @@ _FLOOR = 1e-5
 
 class MaskedTransformer(eqx.Module):
     """A transformer that maps tokens to the logits of the token at every position. Attention goes in both directions.
-    Layers are normalised first, and dropout is not used.
+    The input of each layer is normalised, and dropout is not used.
 
     The readout is the transposed embedding plus a bias. The normalisations have no parameters.
 

@@ -47,11 +47,11 @@ class StepwisePrediction(eqx.Module):
         return jnp.arange(d, -1.0, -1.0)
 
     def sizes(self, times: Float[ArrayLike, "*t"]) -> Float[Array, "*t d"]:
-        """The eigenvalues of the embeddings' cross-correlation at given times, one for each mode."""
+        """Return the eigenvalues of the embeddings' cross-correlation at given times, one for each mode."""
         return jax.nn.sigmoid(8 * self.eigenvalues * (jnp.asarray(times)[..., None] - self.times))
 
     def loss(self, times: Float[ArrayLike, "*t"]) -> Float[Array, "*t"]:
-        """The loss at given times."""
+        """Return the loss at given times."""
         return jnp.sum((1 - self.sizes(times)) ** 2, axis=-1)
 
 

@@ -66,7 +66,7 @@ class TerminalEmbedding(eqx.Module):
 def terminal_embedding(
     kernel: AbstractKernel, x: Float[Array, "n m"], views: Float[Array, "n m"], dimension: int
 ) -> TerminalEmbedding:
-    """Return the embedding of least norm whose cross-correlation between views is the identity.
+    """Return the embedding of least norm whose cross-correlation between views is the identity, in closed form.
 
     Let K be the kernel on all 2n views, P the swap of the two views of every point, and gamma, B the d leading
     eigenpairs of K^(1/2) P K^(1/2)/(2n). Then

@@ -54,7 +54,7 @@ def _moved(way: Way) -> tuple[float, float]:
 
 
 def _curved(way: Way) -> tuple[Array, Array]:
-    """Return the logarithms of both, each divided by the root mean square movement of the outputs."""
+    """Divide both numbers of `_moved` by the root mean square movement of the outputs, and return their logarithms."""
     start, end = (way.outputs(params, way.texts) for params in (way.path[0], way.path[-1]))
     error, change = _moved(way)
     moved = jnp.sqrt(jnp.mean((end - start) ** 2))

@@ -27,8 +27,8 @@ class AlignedRegression(eqx.Module):
         projection: the matrix that maps inputs x to z.
         weights: the weights of z in the prediction.
         level: the constant in the prediction.
-        start: the source's loss and the discrepancy before the first step.
-        end: the source's loss and the discrepancy after the last step.
+        start: the source's loss and the squared discrepancy D² before the first step.
+        end: the source's loss and the squared discrepancy D² after the last step.
     """
 
     projection: Float[Array, "d c"]
@@ -62,8 +62,9 @@ def aligned_regression(
     with a ridge of 0.01. The squared error that is minimised does not include the ridge's penalty. D is zero, or the
     distance between the mean embeddings of z (`"marginal"`), or the conditional operator discrepancy of z given the
     label (`"conditional"`). For the last, the current predictions replace the target's labels, and no gradient is
-    taken through them. z is divided by its standard deviations over both, so shrinking cannot lower D. Kernels are
-    `RBF(1)` times the root of the number of columns.
+    taken through them. z is divided by its standard deviations over both, so shrinking cannot lower D. The kernel of z
+    is an `RBF` whose lengthscale is the square root of the number of columns. The kernel of the standardised labels is
+    `RBF(1)`.
 
     Args:
         x: inputs of the source.

@@ -162,8 +162,8 @@ def _floating(what: str, values: Any) -> Shaped[np.ndarray, "..."]:
 
 
 def _layout(what: str, array: np.ndarray, dimension: int | None) -> str:
-    """Decide from the bias, from lengths of 1, or from the larger number whether rows or columns are the
-    directions.
+    """Decide whether rows or columns are the directions: by the bias, by lengths of 1, or because there are at least as
+    many rows as columns.
     """
     n, d = array.shape
     if dimension is not None and dimension not in (n, d):

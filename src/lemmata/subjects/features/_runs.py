@@ -333,7 +333,7 @@ class TorchRuns:
 
 
 def _shapes(output: Any) -> Iterator[tuple[int, ...]]:
-    """Return the shapes of all tensors of a module's output."""
+    """Yield the shapes of all tensors of a module's output."""
     if hasattr(output, "shape"):
         yield tuple(output.shape)
     elif isinstance(output, tuple | list | Mapping):

@@ -196,7 +196,7 @@ def _importances(importance: Any, n: int) -> np.ndarray:
             given = float(given) ** np.arange(n)
     if given.shape != (n,):
         raise ShapeError(
-            "importance", found=f"shape {given.shape}", rule=f"one ratio, or {n} ratios, one for each feature"
+            "importance", found=f"shape {given.shape}", rule=f"one ratio, or {n} numbers, one for each feature"
         )
     if not given.min() > 0 or not np.isfinite(given.max()) or given.min() < 1e-9 * given.max():
         raise SettingError(

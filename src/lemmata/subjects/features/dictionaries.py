@@ -189,7 +189,7 @@ class Absorption(Claim[ParentAndChild]):
     stated = Kind.OWN
     population = Drawn(
         ParentAndChild,
-        positive("share", "nothing is absorbed, as without the child"),
+        positive("share", "otherwise the child never occurs, and nothing is absorbed"),
         positive("penalty"),
         parent=uniform(0.2, 0.8),
         share=uniform(0.1, 0.9),

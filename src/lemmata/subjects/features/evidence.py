@@ -43,8 +43,8 @@ class BestOfMany(Claim[UnrelatedFeatures]):
     1/2.
 
     Derivation: the AUC is a Mann-Whitney statistic, which is nearly normal with the mean 1/2 and the variance s². Take
-        m times the probability that a feature's AUC exceeds the largest of m. This number has nearly an exponential
-        distribution, so its logarithm has the mean -c. The formula is the AUC at which the logarithm has this value.
+    m times the probability that a feature's AUC exceeds the largest of m. This number has nearly an exponential
+    distribution, so its logarithm has the mean -c. The formula is the AUC at which the logarithm has this value.
     """
 
     title = "The mean of the largest AUC among unrelated features"

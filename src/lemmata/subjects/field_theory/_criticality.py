@@ -49,13 +49,13 @@ def critical_initialisation(activation: AbstractLayer) -> Criticality:
     """Find the critical variances of biases and weights of a network, its fixed point and its universality class.
 
     Let s be the activation, and let g(K) = C_b + C_W E[s(z)²] with z ~ N(0, K) be the kernel of the next layer. A
-    critical point has g(K*) = K* and both susceptibilities equal to
-    1. So E[s s''] = 0, C_W = 1/E[s'²] and C_b = K* - C_W E[s²] at K*.
+    critical point has g(K*) = K*, and both susceptibilities are 1 there. So E[s s''] = 0, C_W = 1/E[s'²] and C_b =
+    K* - C_W E[s²] at K*.
 
     * An activation of two lines has E[s s''] = 0 for every K. It is *scale invariant*: C_b = 0, and every kernel is
-        fixed.
+      fixed.
     * If s(0) = 0, s'(0) != 0 and a = s'''/s' + 3/4 (s''/s')² < 0 at 0, then K* = 0 is stable, C_b = 0 and C_W =
-        1/s'(0)².
+      1/s'(0)².
     * Otherwise, K* is the smallest root of E[s s''] between 1/100 and 40 with C_b >= 0. It is *half-stable*: g(K) - K
       does not change its sign at K*. So kernels flow to K* on one side and away from K* on the other.
     * If none of these cases applies (softplus, sigmoid), the class is *none*.
@@ -64,8 +64,8 @@ def critical_initialisation(activation: AbstractLayer) -> Criticality:
         activation: a layer of `lemmata.architectures` that acts on every coordinate by itself.
 
     Raises:
-        SettingError: if the activation is not a layer, or if `gaussian_moments` cannot resolve the moments at some
-            kernel.
+        SettingError: if the activation is not a layer, or if no critical point is found and `gaussian_moments` cannot
+            resolve the moments at some kernel.
         PrecisionError: if JAX computes in float32.
 
     >>> import jax

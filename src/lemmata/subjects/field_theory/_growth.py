@@ -15,7 +15,7 @@ def vertex_growth(activation: AbstractLayer, skip: float = 0.0) -> float:
 
     * scale invariant with slopes a and b: nu = 6 (a⁴ + b⁴)/(a² + b²)² - 1, which is 2 for the identity and 5 for ReLU;
     * K* = 0: nu = 2/3, for any activation;
-    * half-stable: nu = C_W² (E[s⁴] - E[s²]²)/K*², with the activation s at the fixed point.
+    * half-stable: nu = C_W² (E[s⁴] - E[s²]²)/K*² at the fixed point, where s is the activation.
 
     Consider residual connections z' = skip z + W s(z), where C_W E[s²] = (1 - skip²) K keeps the kernel fixed. After
     about 1/(1 - skip) layers, scale invariant activations reach

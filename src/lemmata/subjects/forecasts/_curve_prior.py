@@ -94,7 +94,8 @@ def _at_exponents(
 ) -> list[Float[np.ndarray, " b"]]:
     """Return the best of the given exponents, with its scale, its floor and the weighted sum of squares.
 
-    Given the exponent, the problem is linear. If its solution has a negative scale or floor, this number is set to 0.
+    Given the exponent, the problem is linear. If its solution has a negative scale or floor, this number is set to 0
+    and the other is fitted again.
     """
     basis = weight[:, None, :] * np.exp(np.minimum(-exponents[:, :, None] * distance[:, None, :], 60.0))
     target, one = (weight * values)[:, None, :], weight[:, None, :]

@@ -139,8 +139,8 @@ class ProductGrowth(Claim[ClassPair]):
         return jnp.asarray(float(_growth(first, problem.rows) * _growth(second, problem.rows)))
 
     def measure(self, problem: ClassPair, key: Key[Array, ""]) -> Array:
-        """Count the pairs of functions with different values on a set. A pair is coded as a number with its values as
-        digits.
+        """Count the patterns that pairs of functions produce on each set of points, and return the largest count. A
+        pattern is coded as one number.
         """
         pairs = 3 * np.asarray(problem.first)[:, None] + np.asarray(problem.second)[None]
         seen = [

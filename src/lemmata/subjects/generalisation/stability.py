@@ -143,7 +143,7 @@ class UniformStability(Claim[Removal]):
         return stability_bound(largest, problem.bound, problem.ridge)
 
     def measure(self, problem: Removal, key: Key[Array, ""]) -> Array:
-        """Return the largest change of a loss at a held-out point or removed row, by refitting."""
+        """Return the largest change of the loss at a held-out point when one row is removed, by refitting."""
         _, all_rows = fit(problem)
         loss = lambda prediction: jnp.sum((prediction - problem.y_test) ** 2, axis=1)
         change = lambda row: jnp.abs(loss(fit_without(problem, row)[1]) - loss(all_rows)).max()

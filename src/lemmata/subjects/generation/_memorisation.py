@@ -256,7 +256,7 @@ def _conditions(found: Probes, n: int, sigma: float, asked: float | None, eighth
     if asked is not None:
         factor = sigma / float(noise_at(asked))
         conditions.append(
-            Condition("the dimension is the same at the requested noise (factor between both)", factor,
+            Condition("the dimension is the same at the requested noise (ratio of the noises)", factor,
                       None if factor <= _FAR else False, "the number of rows is extrapolated by this factor")
         )  # fmt: skip
     return tuple(conditions)

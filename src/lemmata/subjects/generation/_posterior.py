@@ -94,7 +94,7 @@ def probes_of(given: Float[np.ndarray, "n d"], probes: int, seed: int) -> Probes
 
 
 def time_of(sigma: Any) -> Any:
-    """Return the time t at which e^-t sigma is sqrt(1 - e^-2t), so that x_t = e^-t (x + sigma z) has its noise."""
+    """Return the time t at which the noise e^-t sigma of x_t = e^-t (x + sigma z) is sqrt(1 - e^-2t)."""
     return 0.5 * np.log1p(np.square(sigma))
 
 

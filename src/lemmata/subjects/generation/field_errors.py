@@ -102,7 +102,7 @@ class FlowStability(Claim[WrongField]):
     e^K: a contracting flow forgets its errors, although the bound with K grows.
 
     Derivation: Half the derivative of |y - x|² is <u(y) - v(y), y - x> + <v(y) - v(x), y - x>. Then use Groenwall's
-        inequality.
+    inequality.
     """
 
     title = "A bound on the error of the samples of a flow with a wrong velocity"

@@ -41,7 +41,7 @@ class Guided(eqx.Module):
 
     @property
     def tilted(self) -> tuple[Array, Array]:
-        """Return variance and mean of the distribution whose density is proportional to p_c^(1+w) p_u^(-w)."""
+        """Variance and mean of the distribution whose density is proportional to p_c^(1+w) p_u^(-w)."""
         narrow, wide = self.variances
         variance = 1 / ((1 + self.weight) / narrow - self.weight / wide)
         return variance, variance * (1 + self.weight) * self.mean / narrow

@@ -123,8 +123,8 @@ class MaskedBlocks(Claim[AlignedGenerator]):
     than with a random G under the same masks.
 
     Derivation: the observed rows of such a G have orthogonal columns. So each entry of z with an observed coordinate
-        is recovered, and each other entry becomes 0. A block of b coordinates is hidden in C(n - b, w) of the C(n, w)
-        masks.
+    is recovered, and each other entry becomes 0. A block of b coordinates is hidden in C(n - b, w) of the C(n, w)
+    masks.
     """
 
     title = "A generator with columns in blocks loses every block that the mask hides"

@@ -2,7 +2,7 @@
 
 This theory is about the process dx = -x dt + sqrt(2) dW and its reverse. If both start from the same distribution, the
 divergence of the paths is the integral of the squared error of the score. The divergence of the samples is at most the
-divergence of the paths. It assumes continuous time. It does not explain which errors a network makes.
+divergence of the paths. The theory assumes continuous time. It does not explain which errors a network makes.
 """
 
 import equinox as eqx

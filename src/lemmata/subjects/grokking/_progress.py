@@ -24,16 +24,19 @@ class FourierProgress:
     """Powers of an embedding of the residues modulo p, and the parts of the outputs.
 
     Args:
-        p: the modulus. power: the share of each frequency 1, 2, ..., p // 2 in the power. k and p - k count together,
-            and the mean is left out. gini: the Gini coefficient of the power. It is 0 if all frequencies have equal
-            power, and near 1 if one frequency has all the power. top: the frequencies of largest power, the largest
-            first. share: the share of these frequencies in the power.
-            random_share: in 95 % of normal embeddings of this shape, the share of the top frequencies is smaller.
-            restricted: the part of the outputs that consists of waves of a + b at the top frequencies, (p, p, p), or
-                None. excluded: the other part. Both add up to the outputs minus their mean over the classes.
-                restricted_share: the share of the restricted part in the sum of squares. restricted_accuracy: the
-                accuracy of the restricted part alone. This part depends on a + b alone, so it has p different rows.
-                Ties count as wrong.
+        p: the modulus.
+        power: the share of each frequency 1, 2, ..., p // 2 in the power. k and p - k count together, and the mean is
+            left out.
+        gini: the Gini coefficient of the power. It is 0 if all frequencies have equal power, and near 1 if one
+            frequency has all the power.
+        top: the frequencies of largest power, the largest first.
+        share: the share of these frequencies in the power.
+        random_share: in 95 % of normal embeddings of this shape, the share of the top frequencies is smaller.
+        restricted: the part of the outputs that consists of waves of a + b at the top frequencies, (p, p, p), or None.
+        excluded: the other part. Both add up to the outputs minus their mean over the classes.
+        restricted_share: the share of the restricted part in the sum of squares.
+        restricted_accuracy: the accuracy of the restricted part alone. This part depends on a + b alone, so it has p
+            different rows. Ties count as wrong.
         excluded_accuracy: the accuracy of the other part.
         accuracy: the accuracy of the outputs.
         conditions: the conditions for the results.

@@ -298,7 +298,9 @@ def _onset(crossings: list[Crossing]) -> tuple[float | None, Interval | None]:
 
 
 def _slope(runs: tuple[GrokkingRun, ...], levels: tuple[float, ...]) -> DecaySlope | None:
-    """Compute the slopes at the highest threshold that most runs reach, and that at least two runs reach."""
+    """Compute the slopes at the threshold that the most runs reach, or at the highest of several such thresholds.
+    Return None if no threshold is reached by two runs.
+    """
     best: list[tuple[float, Crossing]] = []
     for place in reversed(range(len(levels))):
         own = [(run.weight_decay, run.crossings[place]) for run in runs if run.weight_decay]

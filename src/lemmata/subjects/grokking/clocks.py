@@ -34,13 +34,13 @@ class DecayedFlow(eqx.Module):
 
     @property
     def rates(self) -> tuple[Float[Array, " n"], Float[Array, "n d"]]:
-        """Return the nonzero eigenvalues of x'x/n, and their eigenvectors."""
+        """The nonzero eigenvalues of x'x/n, and their eigenvectors."""
         _, values, vectors = jnp.linalg.svd(self.x, full_matrices=False)
         return values**2 / len(self.x), vectors
 
     @property
     def unseen(self) -> tuple[Float[Array, " d"], Float[Array, " d"]]:
-        """Return the parts of the start and of the truth in the null space of x."""
+        """The parts of the start and of the truth in the null space of x."""
         vectors = self.rates[1]
         return self.start - vectors.T @ (vectors @ self.start), self.truth - vectors.T @ (vectors @ self.truth)
 
@@ -82,7 +82,7 @@ def flow_times(problem: DecayedFlow, decay: float) -> tuple[float, float, float]
         return found[::-1]
 
     def crossing(error: Callable[[np.ndarray], float], least: float) -> list[bool]:
-        """Find by binary search the last multiple of the step at which the error is still above `least`."""
+        """Return which powers lead to the last multiple of the step at which the error is above `least`."""
         at, taken = start, []
         for power in decayed:
             ahead = power @ at
@@ -202,7 +202,8 @@ class SparseTruth(eqx.Module):
 
 
 def rich_time(problem: SparseTruth, alpha: float, decayed: bool = True, until: float = np.inf) -> tuple[float, float]:
-    """Return when |w - w*|² has fallen to half of the error of the least-norm fit, and the error relative to that fit.
+    """Return the time at which |w - w*|² has fallen to half of its value for the least-norm fit, or `until` if that is
+    earlier. Also return |w - w*|² at this time, divided by the value for the least-norm fit.
 
     With s = alpha e^(-decay t), the flow is u = s e^r and v = s e^(-r), where r' = -2 x'(xw - y)/n.
     """
