@@ -46,8 +46,8 @@ class BestOfN:
         reward_interval: the interval of `reward` at each n; its two ends are equal if `logp` was given, because then
             the reward is exact.
         divergence: KL(best of n | reference); None if `logp` was not given, because a sample only gives the bound.
-        divergence_bound: log n - (n - 1)/n; equal to the divergence if rewards have no ties, and otherwise an upper
-            bound on it.
+        divergence_bound: log n - (n - 1)/n; an upper bound on the divergence, and equal to it if two draws never have
+            the same reward.
         vacuous: whether this bound is at least log(1/p), where p is the probability of the best answer. The divergence
             never exceeds log(1/p).
         win_rate: how often the best of n has a larger reward than one more draw; a tie counts as half a win.
@@ -155,7 +155,7 @@ def _bounds(counts: np.ndarray, log_best: float) -> dict[str, Any]:
 
 
 def _of_list(rewards: np.ndarray, columns: np.ndarray, logp: np.ndarray, n: int) -> BestOfN:
-    """Compute exact sums over groups of equal rewards; their answers are chosen by their own probabilities."""
+    """Compute exact sums over groups of equal rewards; within a group, answers keep their relative probabilities."""
     total = float(np.exp(logp).sum())
     if abs(total - 1) > 1e-6:
         remedy = "if the list is complete, pass logp - scipy.special.logsumexp(logp); if it is a sample, leave logp out"

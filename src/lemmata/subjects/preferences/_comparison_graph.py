@@ -17,7 +17,7 @@ _STEPS, _TOLERANCE = 100, 1e-10
 
 
 def separated_part(wins: Int[np.ndarray, "k k"]) -> tuple[np.ndarray, int, bool] | None:
-    """Return items that beat none of the others, the number of parts, and whether they are compared with the others.
+    """Return a part whose items never beat an item outside, the number of parts, and whether they lose to one.
 
     A part is a strongly connected component of the graph of wins. The result is None if chains of wins lead from every
     item to every other item.

@@ -34,7 +34,7 @@ class Coverage:
         effective_share: 1/(1 + chi_squared), the effective share of reference draws when they are weighted to represent
             the policy.
         seen: the mean of rho, an estimate of the reference's probability of the answers that the policy can draw; 1 if
-            the policy can draw every answer.
+            the policy can draw every answer of the reference.
         overestimation: an upper bound on the over-estimation: sqrt(chi_squared), at the upper end of its interval,
             times the error's standard deviation under the reference. If no standard deviation is given, the bound is
             in units of it.
@@ -68,10 +68,10 @@ def coverage(
 ) -> Coverage:
     """Estimate how far a policy is from its reference, from log probabilities of answers that the policy drew.
 
-    Both estimates of KL(policy | reference) are unbiased. A learned reward over-estimates the policy by more than the
-    reference. The difference is at most the root of chi² times the standard deviation of the reward's error under the
-    reference. All means have intervals that are corrected for skewness. If a few draws dominate the mean of
-    policy/reference, a condition reports this; then chi² may be much larger than its estimate.
+    Both estimates of KL(policy | reference) are unbiased. A learned reward may over-estimate the policy more than it
+    over-estimates the reference. The difference is at most the root of chi² times the standard deviation of the
+    reward's error under the reference. All means have intervals that are corrected for skewness. If a few draws
+    dominate the mean of policy/reference, a condition reports this; then chi² may be much larger than its estimate.
 
     Args:
         logp: log probabilities of the drawn answers under the policy that drew them, sums over tokens.

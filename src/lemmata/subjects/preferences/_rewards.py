@@ -321,7 +321,7 @@ def _conditions(games: np.ndarray, rarest: float, freedom: int) -> tuple[Conditi
             "ratio of the smallest to the largest number of comparisons per pair",
             least,
             even,
-            "at 1, rewards and Borda scores have the same order",
+            "if every pair is compared equally often, rewards and Borda scores have the same order",
         ),
         Condition("comparisons are independent", why="comparisons by the same person are not independent"),
     )

@@ -234,7 +234,7 @@ class RegularisedUnseenMass(Claim[UnseenAnswer]):
         return jnp.exp(problem.log_ref[2] + 2 * problem.bound / problem.beta)
 
     def measure(self, problem: UnseenAnswer, key: Key[Array, ""]) -> Array:
-        """Return the probability by the policy that mirror ascent converges to."""
+        """Return the third answer's probability under the policy to which mirror ascent converges."""
 
         def value(policy):
             return jnp.sum(policy * (problem.rewards - problem.beta * (jnp.log(policy) - problem.log_ref)))

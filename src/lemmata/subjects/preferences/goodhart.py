@@ -73,7 +73,7 @@ class CurvedGold(eqx.Module):
 
 
 class HeavyProxy(eqx.Module):
-    """A proxy gold + scale * error, where gold is standard normal and error is Student's t with `freedom` degrees."""
+    """A proxy gold + scale * error: standard normal gold, and a Student's t error with `freedom` degrees of freedom."""
 
     freedom: Float[Array, ""]
     scale: Float[Array, ""]

@@ -58,7 +58,7 @@ class GradientSignal:
     claims: tuple[str, ...] = _CLAIMS
 
     def steps(self, noise: float | int, advantage: float | int = 0.5) -> float:
-        """Return the least number of steps for noisy descent, 4 noise² advantage² / signal; infinite for signal 0.
+        """Return a lower bound on the steps of noisy descent, 4 noise² advantage² / signal; infinite for signal 0.
 
         With fewer steps, compare the trajectories for a random target of the family and for the mean target. On
         average, their total variation distance is below the advantage. This holds if the signal is never larger along
@@ -234,7 +234,7 @@ def gradient_signal(
 
 
 def _interval(squares: np.ndarray, level: float) -> tuple[float, float]:
-    """Student's t interval of the mean; infinite for two squares, which are equal and do not show the spread."""
+    """Student's t interval of the mean; (0, infinity) for two squares, which are equal and do not show the spread."""
     k = len(squares)
     if k < 3:
         return 0.0, float("inf")

@@ -117,8 +117,7 @@ def information_exponent(
     a random start after about d^(k-1) samples. It takes about d log d samples for k = 2, and about d for k = 1.
 
     The intervals are normal intervals, widened by 15 %, with Bonferroni's correction over the degrees. The exponent is
-    an upper
-    limit: a lower degree may have a coefficient that is too small for these rows.
+    an upper limit: a lower degree may have a coefficient that is too small for these rows.
 
     Args:
         x: inputs, (n, d).

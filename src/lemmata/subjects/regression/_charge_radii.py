@@ -254,7 +254,7 @@ class HiddenEnds(eqx.Module):
 
 
 class HiddenEndsOfChains(Population[HiddenEnds]):
-    """The measured nuclei with the isospin formula as base model; half of the long chains lose four isotopes."""
+    """Measured nuclei with the isospin formula; half of the elements with nine or more isotopes lose the last four."""
 
     settings = Space(share=Real(0.5, 0.2, 1.0, "share of long chains that are cut", corners=(0.45, 0.6)))
 

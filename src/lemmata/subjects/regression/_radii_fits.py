@@ -1,4 +1,4 @@
-"""Fit the errors of base models of charge radii with five kinds of kernels, on grids of settings, nuclei left out.
+"""Fit the errors of base models of charge radii by five kinds of kernels, for grids of settings and left-out nuclei.
 
 Let K be the Gram matrix of all nuclei, let Q = (K + ridge I)^-1, and let y be the targets. Fit all nuclei except the
 nuclei of a set S. The errors of this fit at S are Q_SS^-1 (Q y)_S. For the nuclei outside S alone, the inverse is

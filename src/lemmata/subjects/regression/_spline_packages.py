@@ -43,7 +43,7 @@ class SplineValues(eqx.Module):
 
     @property
     def gram(self) -> Float[Array, "N N"]:
-        """Return the matrix K of the covariance, computed from differences of points."""
+        """The matrix K of the covariance, computed from differences of points."""
         squared = jnp.sum((self.points[:, None] - self.points) ** 2, axis=-1)
         return self.covariance(squared)
 

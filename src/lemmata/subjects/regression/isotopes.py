@@ -36,7 +36,7 @@ _CALCIUM, _SHELL = 20, 82
 
 
 def neighbours(table: RadiiTable, z: int) -> list[tuple[int, int, int]]:
-    """Return rows (N - 1, N, N + 1) of an element's isotopes, for each N at which all three are measured."""
+    """Return rows of the isotopes (N, N - 1, N + 1) of an element, for each N at which all three are measured."""
     place = table.place
     rows = [(place.get((z, n)), place.get((z, n - 1)), place.get((z, n + 1))) for n in range(200)]
     return [(at, left, right) for at, left, right in rows if at is not None and left is not None and right is not None]

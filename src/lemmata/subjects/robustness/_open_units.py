@@ -26,8 +26,9 @@ class OpenNetwork:
     """A network on a ball, as a function of its open units.
 
     Attributes:
-        maps: the matrix M_k of each hidden layer, of shape (units, 1 + d + open units of the layers before it). last:
-            the matrix of the outputs, in the same form. bounds: the bounds of the open units of each layer.
+        maps: the matrix M_k of each hidden layer, of shape (units, 1 + d + open units of the layers before it).
+        last: the matrix of the outputs, in the same form.
+        bounds: the bounds of the open units of each layer.
     """
 
     maps: list[np.ndarray]

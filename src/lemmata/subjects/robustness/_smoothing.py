@@ -177,7 +177,7 @@ def _answers(
 
 
 def _classes(answers: np.ndarray, size: int) -> np.ndarray:
-    """Return the class of each input, from classes or scores; the sign of a single score is the class."""
+    """Return the class of each input, from classes or scores; a single score counts by its sign, as in `certify`."""
     if answers.ndim not in (1, 2) or len(answers) != size or 0 in answers.shape:
         rule = f"classes of shape ({size},) or scores of shape ({size}, classes) for {size} inputs"
         raise ShapeError("answers of f", found=f"shape {answers.shape}", rule=rule)

@@ -1,8 +1,8 @@
 """Read modules of PyTorch, by the graph of their operations that torch.fx traces.
 
 Any operation whose outputs are affine in the inputs is a layer, whatever its name in the code. Whether an operation is
-affine is tested on numbers. ReLUs, leaky ReLUs, clips and maxima are recognised by their names. For all other
-operations, the error gives the name.
+affine is tested on numbers. ReLUs, leaky ReLUs, clips and maxima are recognised by their names. Any other operation
+raises an error that gives its name.
 """
 
 import copy

@@ -49,7 +49,7 @@ def _dual(w: Float[Array, " d"], kind: str) -> Float[Array, ""]:
 
 
 class AttackedRule(eqx.Module):
-    """A rule sign<w, x> for x = y m + F z, where y is a sign and z is normal; x may change by a norm of `budget`."""
+    """A rule sign<w, x> for x = y m + F z with a sign y and a normal z; changes of x have norms up to `budget`."""
 
     mean: Float[Array, " d"]
     factor: Float[Array, "d d"]

@@ -13,7 +13,7 @@ Call = Callable[[np.ndarray, np.ndarray, np.ndarray], Any]
 
 @contextlib.contextmanager
 def calls_of(predict: Any, kinds: tuple[np.dtype, ...]) -> Iterator[Call]:
-    """Return a function that calls a predictor with copies of one prompt, and says in an error what failed.
+    """Yield a function that calls a predictor with copies of one prompt, and says in an error what failed.
 
     A module of PyTorch gets tensors with the precision and the device of its parameters. It runs in evaluation mode
     and without gradients. Afterwards, its mode is restored.
@@ -23,8 +23,7 @@ def calls_of(predict: Any, kinds: tuple[np.dtype, ...]) -> Iterator[Call]:
         kinds: the types of the arrays that a function gets.
 
     Raises:
-        SettingError: for a predictor that cannot be called; when the returned function is called, for a predictor that
-            fails.
+        SettingError: for a predictor that cannot be called; when the function is called, for a predictor that fails.
     """
     if not callable(predict) or isinstance(predict, type):
         raise SettingError("predict", found=f"a {type(predict).__name__}",

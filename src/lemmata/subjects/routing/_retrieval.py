@@ -140,7 +140,9 @@ def retrieval(n: int | float, d: int | float, bits: int | str | None = None, *, 
         d: the dimension of queries and keys.
         bits: the number of significant bits of the logits (11 for float16), the name of a format, or None for all
             formats.
-        weight: the weight that the right key should have. Raises:
+        weight: the weight that the right key should have.
+
+    Raises:
         SettingError: for invalid numbers, or a weight of at most 1/n.
 
     Example:

@@ -9,13 +9,15 @@ from lemmata.printable import preformatted
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AbstractFinding:
-    """The answer to a question about scaling. Args:
-    value: the number.
-    interval: contains the true number with probability `level`; both ends are the value if the value is certain.
-    level: the confidence of the interval.
-    claim: the name of the claim behind the answer; use `lemmata show` to read it.
-    hypotheses: the conditions of the answer, with their values.
-    notes: remarks to read before using the number.
+    """The answer to a question about scaling.
+
+    Args:
+        value: the number.
+        interval: contains the true number with probability `level`; both ends are the value if the value is certain.
+        level: the confidence of the interval.
+        claim: the name of the claim behind the answer; use `lemmata show` to read it.
+        hypotheses: the conditions of the answer, with their values.
+        notes: remarks to read before using the number.
     """
 
     value: float

@@ -74,10 +74,10 @@ def votes_needed(p1: Share, p2: Share, error: float | int, *, level: float | int
     """Return how many samples a plurality vote needs to be wrong with probability at most `error`.
 
     The value is the smallest number of votes from which on a condition holds: the strongest wrong answer gets at least
-    as many votes as the right one with probability at most `error`. This probability is computed by exact sums. This
-    probability falls as exp(-c K)/sqrt(K) in the number K of votes, where c = -log(1 - (sqrt p1 - sqrt p2)²). The
-    number `sure` is enough whatever other wrong answers there are. If p1 and p2 are given as (successes, trials), they
-    have exact limits, which imply the interval of the number of votes.
+    as many votes as the right one with probability at most `error`. This probability is computed by exact sums. It
+    falls as exp(-c K)/sqrt(K) in the number K of votes, where c = -log(1 - (sqrt p1 - sqrt p2)²). The number `sure` is
+    enough whatever other wrong answers there are. If p1 and p2 are given as (successes, trials), they have exact
+    limits, which imply the interval of the number of votes.
 
     Args:
         p1: the probability of the right answer, or (successes, trials).

@@ -17,7 +17,7 @@ def greedy_log_determinant(
     *,
     allowed: Bool[Array, " points"] | None = None,
 ) -> tuple[Int[Array, " count"], Float[Array, " count"]]:
-    """Choose points one by one so that each adds most to log det(K_S + D_S), where D is diagonal, the noise.
+    """Choose points one by one so that each adds most to log det(K_S + D_S), where D is the diagonal noise matrix.
 
     Point i adds the logarithm of its pivot k_ii + d_i - |l_i|² in a Cholesky factorisation of K + D at the chosen
     points. Here l_i is row i of the factor. The pivot is the variance of a noisy value at the point, given noisy

@@ -145,7 +145,7 @@ class CodingRateAboveLeastBits(Claim[CodedFeatures]):
         return least_nats(values, jnp.sum(values * noise / (values + noise)))
 
     def trivial(self, problem: CodedFeatures) -> Array:
-        """Return a bound by Return a bound by log(1 + a) <= a."""
+        """Return a bound that follows from log(1 + a) <= a."""
         return jnp.trace(problem.gram) / problem.noise / 2
 
     def condition(self, problem: CodedFeatures) -> Array:

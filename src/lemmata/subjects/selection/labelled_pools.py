@@ -114,11 +114,11 @@ class RowPools(Population[RowPool]):
         taken = problem.start + problem.rounds * problem.batch
         return [
             Hypothesis(
-                "the pool has more rows than get labels",
+                "the pool has at least as many rows as get labels",
                 problem.pool,
                 ">=",
                 taken,
-                "otherwise all rows of the pool are chosen",
+                "otherwise the rows of the pool run out",
             )
         ]
 

@@ -64,7 +64,7 @@ class Initialised(eqx.Module):
 
     @property
     def tangent(self) -> Float[Array, "r r"]:
-        """The tangent kernel H* at initialisation; rows run over outputs first and points second (r = k n)."""
+        """The tangent kernel H* at initialisation; the outer index is the output, the inner the point (r = k n)."""
         return tangent_matrix(self.network, self.params(), self.x)
 
     @property
@@ -140,7 +140,7 @@ def kernel_cause(problem: Initialised) -> str | None:
 def tangent_matrix(
     network: SoftmaxNetwork, params: dict[str, Array], x: Float[Array, "q d"], other: Float[Array, "n d"] | None = None
 ) -> Float[Array, "kq kn"]:
-    """Return H, or K_te if there are other points, as a matrix: outputs first, points second (Definition 3.6).
+    """Return H, or K_te for other points; the outer index is the output, the inner the point (Definition 3.6).
 
     Args:
         network: the network.
