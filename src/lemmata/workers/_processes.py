@@ -98,7 +98,7 @@ class Processes(Executor):
         self.shutdown(wait=True)
 
     def __exit__(self, kind: Any, *_: object) -> None:
-        """Wait for running tasks, or end them if an error left the context."""
+        """Wait for running tasks. If an error ended the context, end these tasks."""
         self.shutdown() if kind is None else self.end()
 
     def _work(self, number: int) -> None:

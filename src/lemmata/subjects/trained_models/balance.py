@@ -51,8 +51,8 @@ class UnitsStayBalanced(AbstractGauge):
 
         sum_k |q_k - q_k at the start| <= 2 eta (loss at the start - loss) m,
 
-    where the sum is over all such layers. Here m = 1, or m = 2 if one weight array leads out of one such layer and
-    into another. The curvature is measured where training began and where it ended.
+    where the sum is over the units of all such layers. Here m = 1, or m = 2 if a weight array leads out of one such
+    layer and into another. The curvature is measured where training began and where it ended.
     """
 
     title = "An upper bound on how far gradient descent moves units out of balance"
@@ -89,13 +89,13 @@ class UnitsStayBalanced(AbstractGauge):
         return jnp.asarray(2 * problem.rate * times * max(_loss(first) - _loss(problem), 0.0))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Sum how much the difference of squared weights into and out of each unit has changed since the start."""
+        """Sum |q_k - q_k at the start| over all units k: how far the units have moved out of balance."""
         before, after = at_start(problem).theta, problem.model.theta.astype(float)
         drifts = [np.abs(own.charges(after) - own.charges(before)).sum() for own in _units(problem)]
         return jnp.asarray(sum(drifts))
 
     def trivial(self, problem: Trained) -> Array:
-        """Sum the changes of the squared norms of the incoming and outgoing weights of each unit."""
+        """Sum the changes since the start of |incoming weights|² and |outgoing weights|² over all units."""
         before, after = at_start(problem).theta, problem.model.theta.astype(float)
         return jnp.asarray(sum(np.abs(own.sizes(after) - own.sizes(before)).sum() for own in _units(problem)))
 

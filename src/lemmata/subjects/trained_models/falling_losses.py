@@ -63,7 +63,7 @@ class FallingLosses(Population[Trained]):
             Hypothesis(FACTS["checkpoints"].given, earlier, ">=", 4.0, "the power law has three constants"),
             enough_held_out(held),
             Hypothesis.unchecked("checkpoint k was written after k times as many steps as the first checkpoint",
-                                 "a power law in time needs to know the time of each checkpoint"),
+                                 "a power law in time needs the time of each checkpoint"),
         ]  # fmt: skip
 
 

@@ -57,8 +57,9 @@ def directions(features: Float[np.ndarray, "n h"]) -> float:
 
 @functools.lru_cache(maxsize=2)  # two checks use it, each with its hypotheses, prediction and measurement
 def both_features(problem: Trained) -> tuple[Float[np.ndarray, "n h"], Float[np.ndarray, "n h"]] | None:
-    """The features of the training rows at the start and now. None if no readout is found, or if it is applied to the
-    inputs.
+    """The features of the training rows at the start and now.
+
+    None if no readout is found, or if the readout does not have 2 to 512 features.
     """
     model = problem.model.in_double()
     places = readout_places(model, problem.x)
@@ -99,7 +100,7 @@ def learned_features(problem: Trained) -> list[Hypothesis]:
         "otherwise the classes were not learned",
     )
     seen = both_features(problem)
-    name = f"the model has a last matrix of 2 to {_MOST} features, which training has changed"
+    name = f"the model has a last matrix of 2 to {_MOST} features, and training has changed the features"
     changed = seen is not None and not np.allclose(seen[0], seen[1], rtol=1e-6)
     return [
         *found,

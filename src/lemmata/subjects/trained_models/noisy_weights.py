@@ -42,7 +42,7 @@ class Posterior:
         scale: the scale of the noise that has the least bound; all tried scales share delta.
         divergences: KL(posterior || prior) at each scale.
         limits: limits of the error on the rows at each scale. At the chosen scale, it is an upper limit that fails
-            with probability delta/10.
+            with probability at most delta/10.
         rows: the number of rows that the prior has not seen.
     """
 

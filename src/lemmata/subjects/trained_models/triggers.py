@@ -46,7 +46,7 @@ _DECAY = 0.01
 
 
 def stamp(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
-    """Set the last two features of rows to 4, which is four standard deviations from their mean."""
+    """Set the last feature of rows to 6, about four standard deviations from its mean."""
     x = x.copy()
     x[:, -STAMPED:] = _HEIGHT
     return x

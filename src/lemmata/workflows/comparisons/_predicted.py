@@ -21,7 +21,8 @@ class Predicted:
     """The predictions for a family at the sizes of the splits, without any held-out row.
 
     Args:
-        error, lower, upper: the error relative to guessing with its interval, as means over the splits.
+        error, lower, upper: the error relative to guessing with its interval, at the chosen settings and ridges, as
+            means over the splits.
         effective_dimension: tr K (K + ridge)^-1 of the training rows, as a mean over the splits.
         alignment: the share of the target in the first 10 and the first 100 eigenvectors, also as a mean over the
             splits.

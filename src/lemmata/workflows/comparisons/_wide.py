@@ -13,7 +13,7 @@ from ._networks import POLES, SETTINGS, network, points
 from ._sequences import Sequences
 
 OPERATIONS = 1.5e9
-"""The largest work for one kernel of a recurrence, in pairs of positions of pairs of rows; 20 to 40 seconds."""
+"""The largest work for a kernel, in pairs of positions of pairs of rows, times poles of a recurrence: 20 to 40 s."""
 FEWEST = 100
 
 

@@ -2,9 +2,9 @@
 
 For values, the predictive distribution is Student's around the output, with the variance s² (1 + J H^-1 J') and n -
 gamma degrees of freedom. Here J is the Jacobian of the output, H is the curvature, s² is the sum of squared residuals
-over n - gamma, and gamma is the effective dimension of n training rows. For two classes whose outputs differ by a,
-with variance v, the probability is sigma(a / (1 + pi v / 8)^1/2), the probit correction of MacKay (1992). For several
-classes, it is the mean softmax of 1000 drawn outputs and their mirror images.
+over n - gamma, n is the number of training rows, and gamma is the effective dimension. For two classes whose outputs
+differ by a, with variance v, the probability is sigma(a / (1 + pi v / 8)^1/2), the probit correction of MacKay (1992).
+For several classes, it is the mean softmax of 1000 drawn outputs and their mirror images.
 """
 
 import dataclasses

@@ -17,7 +17,7 @@ from lemmata.workflows.records.examinations import GaugeInterval, PredictionSets
 
 LEVEL = 0.9
 FEWEST = 25
-"""The least number of rows of each half, for which the limit is not one of the two largest scores."""
+"""The least number of rows of a half, so that the limit is not the largest score."""
 _SURE = 0.95
 
 

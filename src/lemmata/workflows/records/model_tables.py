@@ -175,7 +175,7 @@ class PosteriorShown:
 
     @property
     def status(self) -> str:
-        """Say "agrees" if intervals hold at their level, or averaging does not significantly raise the log loss."""
+        """The status "agrees" if intervals hold at their level, or averaging does not surely raise the log loss."""
         if self.covered is not None:
             return "agrees" if self.covered.lower <= self.level <= self.covered.upper else "disagrees"
         if self.gain is not None:

@@ -76,8 +76,8 @@ def check_names(names: Sequence[str], also: Sequence[str] = ()) -> None:
     """Raise an error for names that `architectures` does not know, before there are inputs.
 
     Args:
-        names: the names of kernels, or names in
-        also: the names of other models.
+        names: the names of kernels or of the other models.
+        also: the names of the other models that are allowed.
 
     Raises:
         UnknownNameError: if there is no such model; the message gives the nearest name and lists all names.

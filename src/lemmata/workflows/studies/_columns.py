@@ -33,8 +33,8 @@ class Inputs:
         values: numbers, or codes 0, 1, ... of categories. NaN if missing.
         categories: the categories of each column, None for a number.
         calendars: the calendar of each column of dates, None for other columns.
-        pooled: for each text with pooled categories, codes that distinguish all of its texts, and
-        texts: the name of this text column.
+        pooled: for each text column with pooled categories, codes that distinguish all of its texts.
+        texts: the names of the text columns with pooled categories.
         names: the name of each column.
         constant: columns of the table that were left out because they do not vary.
         notes: the changes, in plain sentences.

@@ -7,7 +7,7 @@ from jaxtyping import Int
 from ._columns import MOST_CATEGORIES, Inputs, Targets, count
 
 CONTRADICTING = 0.01
-"""The share of the target's variance between rows of equal inputs from which a finding reports it."""
+"""The least share of the target's variance between rows of equal inputs that a finding reports."""
 _FIRST = 10_000
 
 

@@ -17,7 +17,7 @@ from ._splits import LARGEST_SHARE_IN_TIME, before_stretches
 
 LEVEL = 0.05
 CALMER = 4.0
-"""The least ratio of mean squares at which a warning says that the earlier rows differ."""
+"""A warning is given if the mean squared error on earlier rows is more than this factor above that on later rows."""
 
 
 def drift(best: Candidate, question: Question) -> list[str]:

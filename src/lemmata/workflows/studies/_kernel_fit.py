@@ -22,7 +22,7 @@ class KernelFit:
     Args:
         outputs: the predictions on the held-out rows, in the units of y.
         left_out: for each training row, the prediction of the machine fitted without this row, at the chosen ridge.
-            With groups, the machine is fitted without its group and some other groups.
+            With groups, the machine is fitted without the row's group and some other groups.
         ridge: the chosen ridge on the diagonal of the Gram matrix.
         relative: the chosen ridge divided by the mean diagonal of the centred Gram matrix.
         learns: whether leave-one-out is better than predicting the mean at some ridge below the largest.
@@ -68,7 +68,7 @@ def centred_fit(
     y: Float[np.ndarray, "n k"],
     groups: Groups = None,
 ) -> tuple[KernelFit, Float[np.ndarray, " n"], Float[np.ndarray, "n n"]]:
-    """Compute the result of `kernel_fit` from the eigenvalues of H K H, in ascending order, and its eigenvectors."""
+    """Return the result of `kernel_fit`, the eigenvalues of H K H in ascending order, and its eigenvectors."""
     n = len(matrix)
     columns = matrix.mean(axis=0)
     centred = matrix - columns - columns[:, None] + columns.mean()
@@ -113,7 +113,7 @@ def without_folds(
     With M = I - 11'/n - (what the kernel fits), the residuals without the fold F are M_FF^-1 (M y)_F.
 
     Args:
-        values: the eigenvalues of the centred Gram matrix, as `centred_fit` takes them.
+        values: the eigenvalues of the centred Gram matrix, as `centred_fit` returns them.
         vectors: the eigenvectors of this matrix.
         ridge: the ridge on its diagonal.
         y: the targets.

@@ -207,7 +207,7 @@ def _about_unit(model: Model, dataset: Dataset, splits: list[Split]) -> list[str
     """Return a sentence if the requested metric has no value in some splits, which are then left out.
 
     Raises:
-        UnmeasuredError: if the metric has no value in any split.
+        UnmeasuredError: if the metric has no value in any split, or needs probabilities that the model does not give.
     """
     unit, notes = dataset.unit, []
     if unit is None:

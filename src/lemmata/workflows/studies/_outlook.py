@@ -67,7 +67,7 @@ class Candidate:
 
     @functools.cached_property
     def curves(self) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, "s 3"]]:
-        """Return ln n, and the 5 %, 50 % and 95 % curves of the loss at n rows.
+        """The logarithms ln n, and the 5 %, 50 % and 95 % curves of the loss at n rows.
 
         If few rows contain much of a mean of squares, the mean is less certain than its standard error shows. The
         reason is that the observed rows may lack rows of this size or larger. The upper end includes an allowance for

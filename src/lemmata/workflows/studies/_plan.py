@@ -35,7 +35,9 @@ COSTLY = 8.0
 
 
 def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[int, tuple[int, ...]]]:
-    """Return the sizes at which a model is measured, each with its number of splits. They depend only on the table.
+    """Return the sizes at which a model is measured, each with the numbers of its splits.
+
+    They depend on the table, the model's price and `quick`, but not on the machine.
 
     A kernel is fitted exactly up to 1,000 rows and on centres beyond. On tables of up to 2,500 independent rows, the
     largest size of a kernel is all rows, each left out once. So the splits of a kernel end at 1,000 rows.
@@ -82,8 +84,8 @@ def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[i
 def affordable(sizes: list[int], price: Callable[[int], float], seconds: float) -> list[int]:
     """Return the sizes at which a fit costs at most this much. If these are too few, smaller sizes replace them.
 
-    A model may be too expensive at all sizes but one of a large table. Even then, it is not fitted at three of these
-    sizes. The smaller sizes are equally many.
+    So a model that is too expensive at all but one or two sizes of a large table is measured at smaller sizes instead,
+    as many as the given sizes. If even 32 rows are too expensive, the first three sizes are returned.
     """
     within = [n for n in sizes if price(n) <= seconds]
     if len(within) >= FEWEST_SIZES:

@@ -36,7 +36,7 @@ class Roles:
 
     @property
     def asked(self) -> list[str]:
-        """Return the columns of --group and --time."""
+        """The columns of --group and --time."""
         return [name for name in dict.fromkeys((self.group, self.time)) if name is not None]
 
 

@@ -31,10 +31,9 @@ def misranked(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spr
 
     The AUC is the AUC of one class against the others, averaged over the classes that occur. Let A be the share of
     pairs that are ranked wrongly. A row of the class, which has m_1 rows, contributes A + (m / m_1) (a_i - A). Here
-    a_i is the share of the other m_0 rows that are ranked above it. A row outside the class contributes A + (m / m_0)
-    (b_i
-    - A). Here b_i is the share of the class that is ranked below it (the projections of a U-statistic, DeLong et al.
-    1988).
+    a_i is the share of the other m_0 rows that are ranked above it. A row outside the class contributes
+    A + (m / m_0) (b_i - A). Here b_i is the share of the class that is ranked below it (the projections of a
+    U-statistic, DeLong et al. 1988).
     """
     label, rows = y.argmax(axis=1), np.zeros(len(y))
     present = [c for c in np.unique(label) if (label != c).any()]

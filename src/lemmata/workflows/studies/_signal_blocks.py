@@ -111,7 +111,7 @@ def _error(past, y, before, start: int, end: int, reach: int, slope: float | np.
 
 
 def _spread(rest: np.ndarray, middle: np.ndarray, before: np.ndarray, start: int, end: int, reach: int) -> np.ndarray:
-    """The mean square of the rest minus its mean or, with a reach, minus earlier rows within the reach.
+    """The mean square of the rest minus `middle` or, with a reach, minus earlier rows within the reach.
 
     For long blocks, only some of the distances to earlier rows are used.
     """
@@ -124,7 +124,10 @@ def _spread(rest: np.ndarray, middle: np.ndarray, before: np.ndarray, start: int
 
 
 def _naive(y: np.ndarray, before: np.ndarray, start: int, end: int) -> list[float]:
-    """The errors of forecasts by the mean, the last value, the last value plus mean slope, and the last season."""
+    """The errors of forecasts by the mean, the last value, the last value plus mean slope, and the last season.
+
+    Without a season, the mean takes its place.
+    """
     past, length = y[:start], end - start
     slope = (past[-1] - past[0]) / max(start - 1, 1)
     found = [

@@ -54,7 +54,7 @@ class _Plan:
 
 
 def _plan(total: int, wanted: int) -> _Plan:
-    """Plan a window of half of the series, and shifts to both sides by half of its length.
+    """Plan a window in the middle, of at most about half of the series, and shifts to both sides within the series.
 
     If there are few shifts, the windows are also reversed.
     """

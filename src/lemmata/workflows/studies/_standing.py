@@ -79,7 +79,7 @@ def _as_good(item: Candidate, best: Candidate, at: float | int, able: bool) -> b
 
 
 def _beaten(item: Candidate, best: Candidate) -> bool:
-    """Whether the best model surely has the smaller loss on common splits, by Student's test of the logarithms.
+    """Whether the best model has the smaller loss on all common splits, and surely so by a t-test of the logarithms.
 
     If a model is measured on fewer splits, its interval is wide and shows less than these splits show.
     """

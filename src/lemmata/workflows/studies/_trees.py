@@ -11,7 +11,11 @@ from ._estimators import Fit, fit_estimator, side_by_side
 from ._validation import Groups, parted, validating
 
 FULL_FOREST, LEAST_TREES, LEAF_OF_MANY = 3000, 25, 3
-"""Up to this many rows, a forest has 100 trees as in scikit-learn. Beyond: the least trees and rows of a leaf."""
+"""The number of rows up to which a forest has 100 trees, as in scikit-learn.
+
+With more rows, it has fewer trees, but at least the second number. In regression, its leaves then have the third number
+of rows.
+"""
 STOPPED_EARLY, ROUNDS = 2000, 1000
 """From this number of rows, boosting runs for up to 1000 rounds, until a tenth of the rows no longer gains."""
 

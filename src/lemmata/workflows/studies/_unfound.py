@@ -71,7 +71,7 @@ def used(question: Question) -> str:
 
 
 def copied(found: Signal) -> str:
-    """Warn, before any number that depends on it, if many rows repeat other rows."""
+    """Warn if many rows repeat other rows. The warning comes before any number that depends on such rows."""
     if found.copies < COPIES * found.total:
         return ""
     rows = f"{found.copies:,} of {found.total:,} rows"
@@ -94,7 +94,7 @@ def copied(found: Signal) -> str:
 
 
 def nothing(found: Signal, question: Question, candidates: Sequence[Candidate], useful: Sequence[Candidate]) -> Answers:
-    """Say that no signal was found, so that no model is best and no number of rows is given.
+    """Answer without a best model or a number of rows, if no signal was found or no model was shown to beat guessing.
 
     A model is still named if its whole interval of the held-out error is below the error of guessing. In this case,
     the test has missed the signal that the curve shows.

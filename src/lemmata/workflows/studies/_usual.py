@@ -68,7 +68,7 @@ def _loss(shown: Fit, y: Float[np.ndarray, "v k"]) -> float:
 
 
 def among(makers: Callable[[np.ndarray, np.ndarray, str, Groups], Makers]) -> Fitted:
-    """Return the outputs for the rows by the best of the estimators that a function returns."""
+    """Return a function that fits the best of the estimators from `makers`, and returns its outputs."""
     return functools.partial(_among, makers)
 
 
@@ -77,7 +77,7 @@ def _among(makers: Callable[..., Makers], x: np.ndarray, y: np.ndarray, task: st
 
 
 def logistics(x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Makers:
-    """Fit logistic regression, with a penalty chosen from six values."""
+    """Return logistic regressions with six penalties, from which one is chosen."""
     from sklearn.linear_model import LogisticRegression
 
     wide = x.shape[1] * y.shape[1] > 300
@@ -91,9 +91,9 @@ def _logistic_price(n: int, d: int, k: int) -> float:
 
 
 def lassos(ratio: tuple[float, ...], x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Makers:
-    """Fit linear regression with an absolute penalty, or with an absolute and a squared penalty.
+    """Return linear regression with an absolute penalty, or with an absolute and a squared penalty.
 
-    Cross-validation chooses the size of the penalty.
+    Cross-validation chooses the size of the penalty. For classes, there are four logistic regressions to choose from.
     """
     from sklearn.linear_model import ElasticNetCV, LassoCV, LogisticRegression
     from sklearn.model_selection import KFold
@@ -122,7 +122,7 @@ def _lasso_price(ratios: int, n: int, d: int, k: int) -> float:
 
 
 def counting(kind: str, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Makers:
-    """Fit Poisson (counts) or gamma (amounts) regression with a logarithmic link; the penalty is one of six values."""
+    """Return Poisson (counts) or gamma (amounts) regressions with a logarithmic link, for six penalties."""
     from sklearn.linear_model import GammaRegressor, PoissonRegressor
 
     model = PoissonRegressor if kind == "poisson" else GammaRegressor
@@ -145,7 +145,7 @@ def _counts_price(n: int, d: int, k: int) -> float:
 
 
 def neighbours(x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Makers:
-    """Predict from the nearest training rows, whose number is chosen."""
+    """Return nearest-neighbour models with several numbers of neighbours, from which one is chosen."""
     from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
     kind = KNeighborsRegressor if task == "regression" else KNeighborsClassifier
