@@ -119,7 +119,7 @@ class LossDecomposition(Claim[Descent]):
         return terms(problem.training, problem.step).change.sum() / problem.step
 
     def measure(self, problem: Descent, key: Key[Array, ""]) -> Array:
-        """Both losses from equation (1), with the gradient by differentiation. The result is divided by eta."""
+        """The difference of the losses of equation (1), with an automatic gradient, divided by eta."""
         training = problem.training
         loss = lambda weight: jnp.sum((naive_outputs(weight, training.sign, training.x) - training.y) ** 2)
         after = training.weight - problem.step * jax.grad(loss)(training.weight) / 2

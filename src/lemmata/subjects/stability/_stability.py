@@ -205,7 +205,7 @@ def efron_stein(found: ReplaceOne) -> float:
 
 
 def _studentised(values: np.ndarray, level: float, generator: np.random.Generator) -> np.ndarray:
-    """The two quantiles of a mean's studentised bootstrap; Student's own if the values are all equal."""
+    """Return two quantiles of a mean's studentised bootstrap, or Student's quantiles if all values are equal."""
     count, mean = len(values), values.mean()
     drawn = values[generator.integers(0, count, (_RESAMPLES, count))]
     spread = drawn.std(axis=1, ddof=1)

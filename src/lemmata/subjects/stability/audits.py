@@ -1,4 +1,4 @@
-"""Audits: how much privacy an attack on many trainings refutes, compared with the promise of an accountant.
+"""Audits: the lower limit on eps that an attack on many trainings shows, and the eps of an accountant.
 
 This theory bounds eps from below: except by chance, no attack succeeds more often than the privacy allows. It does not
 say how far a weak attack stays below eps, so a failed attack is not evidence that the training is private.
@@ -89,7 +89,7 @@ class AuditedTraining(eqx.Module):
 
 
 class AuditedTrainings(Population[AuditedTraining]):
-    """Normal rows and a long canary. The losses of the steps add up to those of one release with noise 0.4 to 0.6."""
+    """Normal rows and a long canary; the losses of all steps equal that of one release with noise 0.4 to 0.6."""
 
     # Sizes. A new size of a training is compiled again, so the extra settings change few sizes.
     settings = Space(

@@ -269,7 +269,7 @@ class SgdStronglyConvex(Claim[CoupledRuns]):
 
 
 def _apart(problem: KickedRuns) -> Float[Array, ""]:
-    """L |w_T - w_T^(i)|, the mean over i, if all rows have the maximum, from 0, where w_T stays."""
+    """Return L times the mean over i of |w_T - w_T^(i)|; without a replaced row, w_T stays at 0."""
     along = jnp.full(problem.d, -problem.tilt / jnp.sqrt(problem.d))
     kick = problem.slope * jnp.append(along, jnp.sqrt(1 - problem.tilt**2))
 

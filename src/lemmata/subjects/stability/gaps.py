@@ -230,7 +230,7 @@ class MeanGap(Claim[GaussianSample]):
         return 2 * problem.noise**2 / problem.n
 
     def measure(self, problem: GaussianSample, key: Key[Array, ""]) -> Array:
-        """Samples of a skewed law of two values, centred; the risk of m as a prediction is sigma² + m²."""
+        """The gap on samples of a centred, skewed distribution of two values; predicting m has risk sigma² + m²."""
         seen = problem.noise * (jax.random.bernoulli(key, 0.3, (_MEANS, problem.n)) - 0.3) / 0.21**0.5
         mean = seen.mean(axis=1, keepdims=True)
         return problem.noise**2 + jnp.mean(mean**2) - jnp.mean((seen - mean) ** 2)

@@ -75,7 +75,7 @@ class StableMinimiser(Claim[ReplacedRows]):
         return jax.vmap(moved)(jnp.arange(len(problem.y))).max(axis=0)
 
     def condition(self, problem: ReplacedRows) -> Array:
-        """A step rounds weights of up to rho/alpha and losses at far targets; the bound is 2/n of the former."""
+        """Weights up to rho/alpha and losses at far targets are rounded; the bound is 2/n of the largest weight."""
         losses = jnp.abs(jnp.concatenate([problem.y, problem.other_y])).max() * problem.decay / problem.lipschitz**2
         return len(problem.y) * (problem.smoothness / problem.decay + jnp.maximum(losses, 1.0))
 
