@@ -114,7 +114,7 @@ class LegendreCoefficients(Claim[LegendreMemory]):
         return jax.jvp(lambda time: _coefficients(problem, time), (problem.time,), (jnp.ones(()),))[1]
 
     def condition(self, problem: LegendreMemory) -> float:
-        """Entries of A up to 2N, times sums of N coefficients that cancel, whose integrands have both signs."""
+        """Entries of A are up to 2N, N coefficients cancel in sums, and their integrands have both signs."""
         return 300.0 * problem.states**2
 
 
