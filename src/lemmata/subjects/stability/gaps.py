@@ -197,9 +197,7 @@ class LeastSquaresGap(Claim[GaussianSample]):
         return problem.noise**2 * ((1 + p / (n - p - 1)) - (1 - p / n))
 
     def measure(self, problem: GaussianSample, key: Key[Array, ""]) -> Array:
-        """Fits to 24 samples. The gap does not depend on the coefficients, which are 0 here, so the risk is sigma² +
-        |b|².
-        """
+        """The gap of fits b to 24 samples. The true coefficients are 0, so the risk of b is sigma² + |b|²."""
         keys = jax.random.split(key)
         x = jax.random.normal(keys[0], (_DRAWS, problem.n, problem.p))
         y = problem.noise * jax.random.normal(keys[1], (_DRAWS, problem.n))

@@ -73,7 +73,7 @@ class MarkedNoises(Population[MarkedNoise]):
 
 
 class HeldNoises(Population[MarkedNoise]):
-    """Chances of a mark between 0.15 and 0.7, and a window that is long for the least of them."""
+    """Marked noise with chances of a mark between 0.15 and 0.7, and a window long enough for the least one."""
 
     settings = Space(
         least=Real(0.15, 0.1, 0.6, "smallest chance of a mark", corners=(0.2, 0.4)),

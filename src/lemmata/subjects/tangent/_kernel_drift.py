@@ -24,7 +24,7 @@ _LOWERED = 0.99  # a share of the first loss that three digits show to be smalle
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class KernelDrift:
-    """A network along its training. Each array has one value for each of `steps`.
+    """A network's tangent kernel and loss along its training. Each array has one value for each of `steps`.
 
     Args:
         steps: the numbers of steps of descent after which values are given.

@@ -56,7 +56,7 @@ def _smooth(*names: str) -> Drawn:
 def movements(
     problem: Training, key: Key[Array, ""], widths: tuple[float, ...], equal: bool = False, centred: bool = False
 ) -> Float[np.ndarray, "2 k"]:
-    """The relative movement of the kernel, and the distance of the outputs from the outputs of the linearised network.
+    """Return the relative movement of the kernel, and the distance of the outputs from the linearised network's.
 
     Both are root mean squares over 8 draws of each width (for the large widths, over 2**15 units in total), after 20
     steps of 1/tr Theta_0.

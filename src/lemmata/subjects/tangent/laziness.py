@@ -1,8 +1,8 @@
-"""What makes training lazy: the scale of the model, and a certificate that the kernel keeps its least eigenvalue.
+"""What makes training lazy: the scale of the model, and a bound under which the kernel keeps its least eigenvalue.
 
 This theory gives the movement of the tangent kernel of a network of fixed width whose outputs are scaled up. It also
 bounds the path of gradient flow by the Jacobian at the start. It assumes the square loss and smooth activations. It
-does not explain networks at their usual scale, for which the hypothesis of the bound mostly fails.
+does not cover networks at their usual scale, for which the hypothesis of the bound mostly fails.
 """
 
 import equinox as eqx
@@ -51,11 +51,12 @@ class ScaledNetwork(eqx.Module):
     activation: str = eqx.field(static=True)
 
     def movements(self, targets: float, paired: bool) -> np.ndarray:
-        """The relative movement of the kernel at each scale alpha.
+        """Return the relative movement of the kernel at each scale alpha.
 
         Args:
-            targets: they are multiplied by this power of alpha.
-            paired: every unit has a twin with the opposite readout; otherwise outputs at the start are subtracted.
+            targets: the power of alpha by which the targets are multiplied.
+            paired: whether every unit has a copy with the opposite readout; otherwise outputs at the start are
+                subtracted.
         """
         x, y = np.asarray(self.x), np.asarray(self.y)
         weights, readout = np.asarray(self.weights)[None], np.asarray(self.readout)[None]
@@ -116,12 +117,12 @@ class PairedInitialisation(Claim[ScaledNetwork]):
 
         1/alpha²
 
-    for large alpha. To first order, the weights of twins move in opposite directions and their readouts in the same
-    direction, so that these changes of the kernel cancel. Subtracting f_0 from a network without twins gives 1/alpha.
+    for large alpha. To first order, the weights of partners move in opposite directions and their readouts in the same
+    direction, so these changes of the kernel cancel. Subtracting f_0 from a network without partners gives 1/alpha.
     """
 
     title = "With paired units, a model scaled by alpha moves its tangent kernel by 1/alpha²"
-    source = Source("chizat2019", "Theorem 2.2", note="with twins, for which the first order cancels")
+    source = Source("chizat2019", "Theorem 2.2", note="with paired units, for which the first order cancels")
     stated = Kind.OWN
     population = _networks("gelu", "tanh", "softplus")
     relation = Rate(along="alpha", rungs=_SCALES, margin=0.05, resolution=0.1)
@@ -137,13 +138,13 @@ class PairedInitialisation(Claim[ScaledNetwork]):
 
 
 class LazyFlow(eqx.Module):
-    """A network f(x) = m^(-1/2) sum_r a_r tanh(<w_r, x>) with fixed signs a_r, targets at a known distance, and a time.
+    """A network f(x) = m^(-1/2) sum_r a_r tanh(<w_r, x>) with fixed signs a_r, targets, and a time of the flow.
 
     Args:
-        x: points.
-        weights: w at the start.
-        signs: the a_r.
-        away: y - f_0.
+        x: the points.
+        weights: the weights w_r at the start.
+        signs: the signs a_r.
+        away: the first residual y - f_0.
         time: the time of the flow, in units of 1/s².
     """
 
@@ -169,7 +170,7 @@ def _lipschitz(problem: LazyFlow) -> Array:
 
 
 class LazyFlows(Population[LazyFlow]):
-    """Half tight: the residual lies along the least singular vector and is 1/16 of s²/L. Half random directions."""
+    """Half have the residual (s²/L)/16 along the least singular vector, where bounds are tight; half are random."""
 
     settings = Space(
         n=Integer(4, 2, 8, "points"), d=Integer(12, 8, 32, "dimension"), m=Integer(48, 16, 256, "units")
@@ -214,7 +215,7 @@ class LazyBootstrap(Claim[LazyFlow]):
     population = LazyFlows()
     relation = AtMost()
     control = Control(
-        "the residual falls as with the frozen kernel, exp(-s² t), and 0.9 of the distance is enough",
+        "the residual falls as with a fixed kernel, like exp(-s² t), and the distance is at most 0.9 of the bound",
         lambda bound, problem: jnp.stack([_residual(problem, 0.0), 0.9 * bound[1]]),
     )
     controls = "the residual and the path of a trained network"
