@@ -228,7 +228,7 @@ class LazyBootstrap(Claim[LazyFlow]):
         return jnp.stack([_residual(problem, rho), (1 - jnp.sqrt(jnp.maximum(1 - 2 * rho, 0.0))) * least / slope])
 
     def measure(self, problem: LazyFlow, key: Key[Array, ""]) -> Array:
-        """Runge and Kutta's method of fourth order, with 200 steps up to the time t and then 200 steps to 6/s²."""
+        """Residual and distance by the Runge-Kutta method of order 4: 200 steps to time t, then 200 to 6/s²."""
         least = jnp.linalg.svd(_jacobian(problem), compute_uv=False)[-1]
         targets = problem.outputs(problem.weights) + problem.away
         pull = lambda weights: -jax.grad(lambda own: jnp.sum((problem.outputs(own) - targets) ** 2) / 2)(weights)
@@ -249,12 +249,12 @@ class LazyBootstrap(Claim[LazyFlow]):
         return jnp.stack([residual, jnp.linalg.norm(late - problem.weights)])
 
     def condition(self, problem: LazyFlow) -> Array:
-        """Outputs are rounded against the residual; the integrator's error is below 1e-7 of the path."""
+        """The condition: outputs may be large relative to the residual; the integrator errs by 1e-7 of the path."""
         residual = jnp.linalg.norm(problem.away)
         return jnp.stack([1e7 + jnp.linalg.norm(problem.outputs(problem.weights)) / residual, jnp.asarray(1e7)])
 
     def trivial(self, problem: LazyFlow) -> Array:
-        """The residual does not grow; a path of time t on a loss that falls is at most |r_0| sqrt(t/2)."""
+        """The bounds |r_0|, as the residual does not grow, and |r_0| sqrt(t/2) on the path of a falling loss."""
         least = jnp.linalg.svd(_jacobian(problem), compute_uv=False)[-1]
         start = jnp.linalg.norm(problem.away)
         return jnp.stack([start, start * jnp.sqrt(3.0) / least])

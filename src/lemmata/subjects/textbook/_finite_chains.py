@@ -9,7 +9,7 @@ from lemmata.engine.problems.generators import generator_of
 
 
 class FiniteChain(eqx.Module):
-    """A Markov chain, a row of P a state, its stationary law, and how many steps are looked at."""
+    """A Markov chain P (one row per state), its stationary distribution, and the number of steps to study."""
 
     transition: Float[np.ndarray, "s s"]
     law: Float[np.ndarray, " s"]

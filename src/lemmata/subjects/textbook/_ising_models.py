@@ -46,8 +46,7 @@ def sent(
 def belief_propagation(
     couplings: Float[np.ndarray, "n n"], fields: Float[np.ndarray, " n"], rounds: int = 300
 ) -> Float[np.ndarray, "n n"]:
-    """Messages after rounds from 0. All are sent at once, and rounds stop earlier when the messages do not change any
-    more.
+    """Messages after rounds from 0. All are sent at once; rounds stop early if the messages do not change any more.
 
     Args:
         couplings: the couplings J, symmetric, 0 if there is no edge.

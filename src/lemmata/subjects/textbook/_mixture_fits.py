@@ -49,7 +49,7 @@ class MixtureFit(eqx.Module):
 
 
 class MixtureFits(Population[MixtureFit]):
-    """Mixtures of equal components at equal distances, and a fit that starts at points drawn without replacement.
+    """Mixtures of equal components at equal distances, and a fit that starts at distinct random points.
 
     Args:
         apart: the distance of neighbouring components.

@@ -88,7 +88,7 @@ class TwoValuedTables(Population[LabelledTable]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledTable:
-        """Fair columns but the third, which is the class in about two thirds of the rows."""
+        """Draw columns of fair coins, except the third, which is the class in about 2/3 of the rows."""
         rng, n = generator_of(key), setting["n"]
         x = rng.integers(2, size=(n, setting["d"])).astype(float)
         wrong = rng.uniform(size=n) < setting["errors"]
@@ -162,8 +162,7 @@ class BoostedRun(eqx.Module):
 def best_stump(
     x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], weights: Float[np.ndarray, " n"]
 ) -> tuple[Float[np.ndarray, " n"], float]:
-    """The rule with the least weighted error that uses one threshold in one column, or none, as -1 and 1. Then its
-    error.
+    """The rule (as -1 and 1) of least weighted error that uses at most one threshold in one column; then its error.
 
     >>> import numpy as np
     >>> x, y = np.array([[0.0], [1.0], [2.0]]), np.array([-1.0, 1.0, 1.0])

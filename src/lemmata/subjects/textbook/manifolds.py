@@ -19,7 +19,7 @@ _SOURCE = Source("younes2024introduction", "Abstract, manifold learning")
 
 
 def scaled_coordinates(distances: Float[np.ndarray, "n n"], d: int) -> Float[np.ndarray, "n d"]:
-    """Coordinates by classical scaling: the leading eigenvectors of -1/2 of the centred squared distances."""
+    """Coordinates by classical scaling, from the leading eigenvectors of -1/2 times centred squared distances."""
     n = len(distances)
     centre = np.eye(n) - 1 / n
     values, vectors = np.linalg.eigh(-centre @ distances**2 @ centre / 2)
@@ -33,7 +33,7 @@ def second_vibration(graph: SmallGraph) -> tuple[float, Float[np.ndarray, " n"]]
 
 
 def conductance(graph: SmallGraph, inside: Float[np.ndarray, "sets n"]) -> Float[np.ndarray, " sets"]:
-    """The weight between a set and its complement over the smaller sum of degrees, for rows of 0 and 1."""
+    """Return the weight between a set (a row of 0 and 1) and its complement over the smaller sum of degrees."""
     degrees = graph.weights.sum(1)
     cut = np.einsum("si,ij,sj->s", inside, graph.weights, 1 - inside)
     return cut / np.minimum(inside @ degrees, (1 - inside) @ degrees)

@@ -19,7 +19,7 @@ _SOURCE = Source("younes2024introduction", "Abstract, Markov chains", note="in t
 
 
 def distances(chain: FiniteChain) -> Float[np.ndarray, " steps"]:
-    """Total variation distance to the stationary distribution after 1, 2, ... steps, from the worst start."""
+    """Total variation distances to the stationary distribution after 1, 2, ... steps from the worst start."""
     found, law = [], np.eye(len(chain.law))
     for _ in range(chain.steps):
         law = law @ chain.transition

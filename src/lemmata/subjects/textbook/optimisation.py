@@ -48,7 +48,7 @@ class MatrixPairs(Population[MatrixPair]):
     settings = Space(n=Integer(5, 2, 30, "rows"), m=Integer(4, 2, 30, "columns"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MatrixPair:
-        """Turned by an orthogonal factor of I + e N, N normal, e of 0 to 1/2."""
+        """Draw matrices, turned by an orthogonal factor of I + e N, with N normal and e of 0 to 1/2."""
         rng, n, m = generator_of(key), setting["n"], setting["m"]
         turn = lambda d: np.linalg.qr(np.eye(d) + rng.uniform(0, 0.5) * rng.standard_normal((d, d)))
         left, right = (factor * np.sign(np.diagonal(r)) for factor, r in (turn(n), turn(m)))
@@ -242,7 +242,7 @@ class MultipliersComeNearer(Claim[SplitLasso]):
         return jnp.asarray(_distance(problem, problem.split, problem.multiplier) - _distance(problem, z, u))
 
     def condition(self, problem: SplitLasso) -> Array:
-        """A difference of distances to a solution that is known to the conditioning of the system."""
+        """The condition: distances to a solution are subtracted, which is as accurate as its linear system allows."""
         _, z, u = problem.step()
         before = _distance(problem, problem.split, problem.multiplier)
         gain = max(before - _distance(problem, z, u), 1e-290)
