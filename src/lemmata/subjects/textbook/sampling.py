@@ -19,7 +19,7 @@ _PROPOSALS, _DRAWS, _REPEATS = 400, 40, 160
 
 
 def stationary(proposal: Float[np.ndarray, "s s"], accept: Float[np.ndarray, "s s"]) -> Float[np.ndarray, " s"]:
-    """The stationary distribution of a chain that moves to an accepted proposal, and otherwise stays."""
+    """Return the stationary distribution of a chain that moves to accepted proposals and otherwise stays."""
     moves = proposal * accept
     np.fill_diagonal(moves, 0.0)
     generator = moves - np.diag(moves.sum(1))

@@ -53,7 +53,7 @@ class Chain:
     def slope(self) -> float:
         """The product of the norms: outputs move at most this many times as far as an input.
 
-        NaN if it is not a chain.
+        It is NaN if the model is not a chain.
         """
         return math.prod(self.norms) if self.network is not None else math.nan
 
@@ -162,7 +162,7 @@ def _bodies(step: Any) -> list[ClosedJaxpr]:
 
 
 def _without_tanh(closed: ClosedJaxpr, values: list[Any], replaced: list[bool]) -> list[Any]:
-    """The traced function with max(., 0) in the place of tanh, to read the maps between activations in the same way."""
+    """Run the traced function with max(., 0) in place of tanh, so that its maps are read in the same way."""
     known = dict(zip([*closed.jaxpr.constvars, *closed.jaxpr.invars], [*closed.consts, *values], strict=True))
     look_up = lambda var: var.val if isinstance(var, Literal) else known[var]
     for step in closed.jaxpr.eqns:

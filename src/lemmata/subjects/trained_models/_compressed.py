@@ -145,7 +145,7 @@ def _columns(found: tuple[Factor, ...], pairs: list[tuple[np.ndarray, np.ndarray
 
 
 def _pivoted(block: Float[np.ndarray, "b b"], most: int) -> tuple[Float[np.ndarray, "k k"], np.ndarray]:
-    """Cholesky's factor of a block, the largest pivots first, and which places these are; small ones are left."""
+    """Return the Cholesky factor of a block, largest pivots first, and their indices, without small pivots."""
     (pivoted,) = scipy.linalg.get_lapack_funcs(("pstrf",), (block,))
     factor, order, rank, _ = pivoted(block, lower=1)
     pivots = np.diagonal(factor)[:rank]

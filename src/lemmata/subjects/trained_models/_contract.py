@@ -226,7 +226,7 @@ class AbstractModel(abc.ABC):
 
     @abc.abstractmethod
     def _saved_bytes(self, x: np.ndarray) -> int:
-        """Bytes that a gradient keeps between its two halves for these rows, including those of the parameters."""
+        """Bytes that a gradient keeps between its forward and backward pass for these rows, with the parameters."""
 
     @abc.abstractmethod
     def _vocabulary(self, x: np.ndarray) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ CLASSES = 3
 
 
 def relu_network(params: dict, x: Any) -> Array:
-    """A layer of rectified units and a readout, without constants. It is homogeneous of degree 2 in its weights."""
+    """Return the outputs of a ReLU layer and a readout without biases, homogeneous of degree 2 in the weights."""
     return jax.nn.relu(x @ params["w1"]) @ params["w2"]
 
 

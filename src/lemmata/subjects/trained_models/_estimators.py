@@ -146,9 +146,7 @@ def with_both_classes(model: AbstractModel, x: np.ndarray, y: Any) -> AbstractMo
 
 
 def _seen(estimator: Any, name: str) -> Callable[[np.ndarray], np.ndarray]:
-    """Probabilities of classes if there are any, else scores of classes, else the classes as 1 and 0. For values,
-    values.
-    """
+    """Class probabilities if there are any, else class scores, else the classes as 1 and 0. For regressions, values."""
     classes = getattr(estimator, "classes_", None)
     if hasattr(estimator, "predict_proba"):
         return estimator.predict_proba

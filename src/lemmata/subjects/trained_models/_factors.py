@@ -109,7 +109,7 @@ def _believed(
     found: dict[str, tuple[np.ndarray, np.ndarray]], name: str, shape: tuple[int, ...],
     jacobian: Float[np.ndarray, "k C Q"], few: np.ndarray, most: float,
 ) -> Factor | None:  # fmt: skip
-    """The factor of an array that gives its Jacobian on a few rows; constants are identified only by their values."""
+    """Return the factor of an array that reproduces its Jacobian on a few rows; biases are found by their values."""
     if name in found:
         tried = [Factor(*found[name], turned) for turned in (False, True)]
     else:

@@ -39,7 +39,7 @@ def share_answers(known: Trained, other: Trained) -> None:
 
 
 def contradicting_copies(trained: Trained) -> Int[np.ndarray, " k"]:
-    """Places of training rows that equal another row, to the last bit, and have another target. None for documents."""
+    """Return the indices of training rows that equal another row but not its target; empty for documents."""
     places = np.flatnonzero(copies_of(trained).within)
     if trained.task.is_language or not len(places):
         return np.zeros(0, int)

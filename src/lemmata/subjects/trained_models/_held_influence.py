@@ -43,7 +43,7 @@ def held_influence(trained: Trained) -> Float[np.ndarray, " n"]:
 
 
 def held_influence_passes(trained: Trained) -> float:
-    """Gradients of all training rows that `held_influence` is still expected to cost; 0 once it is known."""
+    """Return the remaining cost of `held_influence`, in gradients of all training rows; 0 once it is known."""
     double = 8.0 / trained.model.theta.itemsize
     own = 0.0 if is_known(held_influence, trained) else double * (2.0 * _STEPS + 3.0)
     return own + leaving_out_passes(trained)

@@ -135,7 +135,7 @@ def _ask_for_float64() -> None:
 
 
 def document_losses(logits: Any, x: jax.Array) -> jax.Array:
-    """(n, 1): sums of log sum exp f - f_token over tokens that count. The logits at t are for the token at t + 1."""
+    """Return (n, 1) sums of log sum exp f - f_token over tokens that count; logits at t are for token t + 1."""
     if is_factored(logits):
         return factored_losses(logits, x)
     if logits.ndim != 3 or logits.shape[:2] != x.shape:

@@ -75,7 +75,7 @@ class _Products:
 def matrix_factors(
     call: Callable[[list[jax.Array], jax.Array], jax.Array], arrays: list[jax.Array], x: jax.Array
 ) -> dict[int, tuple[jax.Array, jax.Array]]:
-    """By the place of an array that multiplies rows: its inputs, and the outputs' derivatives in its results.
+    """Return, for each array that multiplies rows, its inputs and the outputs' derivatives in its results.
 
     Args:
         call: a function from arrays and rows to outputs (n, C).

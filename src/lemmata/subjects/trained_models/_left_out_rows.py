@@ -1,4 +1,4 @@
-"""Losses of single rows in models that have not seen them, only by products, for any loss and any number of outputs.
+"""Losses of single rows in models that have not seen them, by matrix products, for any loss and number of outputs.
 
 Let theta be a stationary point of (1/n) sum_j l_j + (delta/2) |theta|². To first order in the row, the model without
 row i has the weights theta + d with (sum_{j != i} G_j + n delta) d = grad l_i, where G_j is the Gauss-Newton matrix of
