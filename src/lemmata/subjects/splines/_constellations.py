@@ -1,5 +1,5 @@
-"""Where the splines of a package have their values: at any points, or at the vertices of a hyperoctahedron and its
-centre.
+"""The points at which the splines of a package have given values: any points, or the vertices of a hyperoctahedron and
+its centre.
 """
 
 import abc

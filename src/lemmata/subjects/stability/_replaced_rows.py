@@ -9,8 +9,8 @@ from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Space
 
 
 def huber(residual: Float[Array, "*s"], zone: Float[Array, ""]) -> Float[Array, "*s"]:
-    """r²/(2 zone) up to |r| = zone, and |r| - zone/2 beyond. It is convex, with slope at most 1 and curvature at most
-    1/zone.
+    """Return Huber's loss: r²/(2 zone) up to |r| = zone, and |r| - zone/2 beyond. It is convex, with slope at most 1
+    and curvature at most 1/zone.
     """
     size = jnp.abs(residual)
     return jnp.where(size <= zone, residual**2 / (2 * zone), size - zone / 2)
@@ -133,8 +133,8 @@ class FiniteLaw(eqx.Module):
 
 
 class FiniteLaws(Population[FiniteLaw]):
-    """Sparse: as many rows as weights, and each row is about only one weight. So a weight whose row is not drawn is not
-    learned.
+    """Sparse or dense distributions. Sparse: as many rows as weights, and each row involves only one weight. So a
+    weight whose row is not drawn is not learned.
 
     Dense: 8 times as many random rows as weights, and targets with noise.
     """

@@ -226,7 +226,7 @@ def _spectral_norm(matrix: np.ndarray) -> float:
 
 
 def _singular_values(jacobian: np.ndarray, possible: bool) -> tuple[float, float]:
-    """The largest singular value, and the n-th, where n is the number of rows. The second is 0 if full rank is
+    """Return the largest singular value, and the n-th, where n is the number of rows. The n-th is 0 if full rank is
     impossible.
 
     LAPACK takes many times as long for a matrix of equal rows, because its iteration meets numbers near 1e-308.

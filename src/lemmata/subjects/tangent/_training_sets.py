@@ -30,8 +30,8 @@ class Fit(eqx.Module):
 
 
 def trace_step(x: Float[Array, "n d"]) -> Float[Array, ""]:
-    """D / (2 sum_i |x_i|²), which is 1/tr Theta for the limiting tangent kernel Theta of a ReLU network with one hidden
-    layer.
+    """Return d / (2 sum_i |x_i|²), which is 1/tr Theta for the limiting tangent kernel Theta of a ReLU network with
+    one hidden layer.
 
     This step is at most 1/(largest eigenvalue). For other activations it is of the order of 1/tr Theta, at every
     width.

@@ -111,9 +111,9 @@ class ScalingIsLaziness(Claim[ScaledNetwork]):
 
 
 class PairedInitialisation(Claim[ScaledNetwork]):
-    """Give every hidden unit a twin with the same weights and the opposite readout, so that the network is 0 at the
-    start. Train alpha f by descent on the square loss divided by alpha², for a fixed number of steps. Then the relative
-    change of the tangent kernel is of the order
+    """Give every hidden unit a partner with the same weights and the opposite readout, so that the network is 0 at the
+    start. Train alpha f by descent on the square loss divided by alpha², for a fixed number of steps. Then the
+    relative change of the tangent kernel is of the order
 
         1/alpha²
 

@@ -58,7 +58,7 @@ def kernel_change(network: Serial, params: tuple, x: Float[Array, "n d"], y: Flo
 
 
 class AbstractWidthPower(Claim[TrainingSet]):
-    """Shared parts of the claims on powers of the width. A new claim sets its `network`, its `exponent` and the
+    """The common part of claims on powers of the width. A new claim sets its `network`, its `exponent` and the
     quantity that changes.
 
     Each width has a new network, with one output.

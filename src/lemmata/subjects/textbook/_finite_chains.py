@@ -58,8 +58,8 @@ class RenewedChains(Population[FiniteChain]):
 
 
 class ReversibleChains(Population[FiniteChain]):
-    """Walks on weighted graphs, P_ij = c_ij / c_i. In half of the problems, the states form two groups with weak
-    weights between them.
+    """Random walks on weighted graphs, P_ij = c_ij / c_i. In half of the problems, the states form two groups with
+    weak weights between them.
     """
 
     settings = _space()

@@ -77,7 +77,7 @@ class LinearTargets(Population[LabelledTable]):
 
 
 class TwoValuedTables(Population[LabelledTable]):
-    """Columns of 0 and 1. The class says whether the first two columns differ, with errors. The third column agrees
+    """Columns of 0 and 1. The class is, with errors, whether the first two columns differ. The third column agrees
     weakly with the class.
     """
 

@@ -1,4 +1,4 @@
-"""The Gauss-Newton curvature of many outputs within the span of the rows that carry it, with the error of this
+"""The Gauss-Newton curvature of many outputs within the span of the most important rows, with the error of this
 restriction.
 
 Let J be the Jacobian and R the roots of the losses' curvatures. Blocks of rows of R J are chosen by what is largest on

@@ -106,7 +106,7 @@ class Loss:
         return np.asarray(_derivatives(self, 1)(jnp.asarray(f), jnp.asarray(y)))
 
     def curvatures(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C C"]:
-        """The Hessian of each row's loss in its outputs; never negative, as every loss here is convex in them."""
+        """Return the Hessian of each row's loss in its outputs, never negative, since losses here are convex."""
         return np.asarray(_derivatives(self, 2)(jnp.asarray(f), jnp.asarray(y)))
 
 

@@ -1,4 +1,4 @@
-"""Margins of training rows, their norm, and whether the weights are combinations of the rows' gradients."""
+"""Margins of training rows, norms of weights, and whether weights are combinations of margins' gradients."""
 
 import dataclasses
 
@@ -24,7 +24,7 @@ def margins(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[n
 
 
 def product_of_norms(model: AbstractModel) -> float:
-    """The product over weight arrays of their largest singular value. Arrays with more than two axes are unfolded.
+    """Return the product of the largest singular values of all weight arrays, unfolded to two axes.
 
     The array of a convolution is unfolded along its first axis and along its last axis, and the larger norm counts.
 

@@ -1,4 +1,4 @@
-"""Small networks with more parameters than rows, on random classes. After training, they only know their rows."""
+"""Small networks with more parameters than rows, on random classes, which memorise their rows in training."""
 
 from jaxtyping import Array, Key
 

@@ -44,5 +44,5 @@ def answers(own: Any) -> dict[str, Any]:
 
 
 def name_of(question: Callable[[Any], Any]) -> str:
-    """The name under which the result is stored. Two methods with one name in two files have different names."""
+    """Return the name under which the result is stored. Methods of one name in two files have different names."""
     return f"{question.__module__}.{question.__qualname__}"

@@ -83,8 +83,8 @@ class Objective:
         return float(np.linalg.norm(slope + self.decay * own)) / size if size > 0 else math.inf
 
     def inferred_decay(self) -> float:
-        """-<theta, grad L>/|theta|² over decayed parameters. At a stationary point this is delta, whatever decay is
-        stated.
+        """-<theta, grad L>/|theta|² over decayed parameters. At a stationary point this is delta, whatever decay the
+        user states.
         """
         _, slope = self.slope(self.model)
         own = self._kept * self.model.theta.astype(float)
@@ -194,7 +194,7 @@ def _settled(objective: Objective, end: Float[np.ndarray, " P"]) -> Float[np.nda
 
 @once
 def objective_of(trained: Trained) -> Objective:
-    """Mean loss plus decay. The decay is the stated one, or else the one that the weights imply, if it is above 0."""
+    """Return mean loss plus decay: the stated decay, or else the decay that the weights imply if it is above 0."""
     free = Objective(trained.model, trained.x, trained.y, trained.task, 0.0)
     decay = trained.decay if trained.decay is not None else _inferred(trained, free)
     return dataclasses.replace(free, decay=max(decay, 0.0) if math.isfinite(decay) else 0.0)

@@ -1,4 +1,4 @@
-"""Units that can be rescaled: multiplied incoming weights and divided outgoing ones give the same function."""
+"""Units whose incoming weights can be multiplied and outgoing weights divided by c without changing the function."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Outputs at some training rows of models that have not seen them, by products if no dual matrix fits.
+"""Outputs at some training rows of models that have not seen them, by products, if no dual matrix fits in memory.
 
 Let theta be a stationary point of (1/n) sum_j l_j + (delta/2) |theta|². To first order in the row, the parameters
 without row i are theta + d with (sum_{j != i} G_j + n delta) d = J_i'(p_i - y_i). Here G_j = J_j' Lambda_j J_j is the
@@ -113,8 +113,8 @@ def _own(array: np.ndarray, theta: np.ndarray) -> np.ndarray:
 
 
 def _curvature(f: Float[np.ndarray, "n C"], objective: Objective) -> Callable[[np.ndarray], np.ndarray]:
-    """A map that multiplies by the Hessians of the losses in the outputs, for all rows. The result is a new array.
-    Plain losses do not need these matrices.
+    """Return a map that multiplies by the Hessians of all losses in the outputs. Its result is a new array. Plain
+    losses do not need these matrices.
     """
     task = objective.task
     if isinstance(task.loss, Loss):

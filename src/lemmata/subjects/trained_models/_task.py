@@ -108,7 +108,7 @@ class Task:
         return away * np.exp(f) if self.is_counted else away
 
     def losses(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
-        """The reported loss of each row: log loss of classes without weights; |m - y|²/2, where m are the means."""
+        """Return the reported loss of each row: unweighted log loss, or |m - y|²/2, where m are the means."""
         if self.is_classification:
             return np.asarray(jax.nn.logsumexp(f, axis=1)) - (y * f).sum(1)
         if self.is_language:
@@ -286,7 +286,7 @@ def _one_hot(y: np.ndarray) -> bool:
 
 
 def _two_classes(y: np.ndarray, f: Float[np.ndarray, "n 1"]) -> bool:
-    """Whether targets of one output are two classes: words, whole numbers, or 0 and 1 for outputs far from these."""
+    """Return whether one output's targets are two classes: words, whole numbers, or 0 and 1 far from outputs."""
     found = set(y.ravel().tolist())
     if y.dtype.kind == "f":
         return found == {0.0, 1.0} and bool(np.abs(f - 0.5).max() > _BEYOND)

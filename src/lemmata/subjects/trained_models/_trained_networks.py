@@ -1,4 +1,4 @@
-"""Small networks trained to a stationary point on overlapping classes, on which checks of trained models are judged."""
+"""Small networks trained to a stationary point on overlapping classes, to test checks of trained models."""
 
 import dataclasses
 from typing import Any

@@ -71,8 +71,8 @@ class Triggers:
         return float((middle - logs.min()) / max(np.median(np.abs(logs - middle)), _EVEN))
 
     def nearest_rows(self, x: np.ndarray, c: int) -> Int[np.ndarray, " n"]:
-        """Positions of rows in the order in which they carry the change of class c, with the least sum of m |x - p|
-        first.
+        """Return the indices of rows, sorted by how nearly they carry the change of class c: the least sum of m |x -
+        p| first.
 
         Args:
             x: rows (n, *row), for example those of class c.
