@@ -45,7 +45,7 @@ def log_loss_ratio(training: Training, steps: int) -> Array:
 
 def width_asked() -> Hypothesis:
     """Return a violated hypothesis: the width is smaller than the source requires."""
-    name = "the width m is above lambda^-2 n^2 k^2 exp(18 B) log^2(nk/delta)"
+    name = "the width is above lambda^-2 n^2 k^2 exp(18 B) log^2(nk/delta)"
     return Hypothesis.violated(
         name, "the source requires a width above 10^8; if targets are small, D < R already holds at width 4096"
     )

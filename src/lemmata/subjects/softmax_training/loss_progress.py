@@ -193,7 +193,7 @@ class Progress(Claim[Training]):
     trivial = 0.0  # a step down the gradient does not climb
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
-        name = "the width m is above lambda^-2 n^2 k exp(12 B) log^2(nk/delta)"
+        name = "the width is above lambda^-2 n^2 k exp(12 B) log^2(nk/delta)"
         return [
             short_step(problem),
             Hypothesis.violated(name, "the source requires a width above 10^6; the test uses far fewer units"),
@@ -242,7 +242,7 @@ class ProgressBySmallestEigenvalue(Claim[Training]):
         return [
             short_step(problem),
             Hypothesis(
-                "the smallest eigenvalue of H(tau) is at least half of lambda",
+                "the smallest eigenvalue of H(tau)",
                 smallest,
                 ">=",
                 problem.smallest / 2,

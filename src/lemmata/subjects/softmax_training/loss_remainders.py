@@ -69,7 +69,7 @@ class NormaliserTerm(Claim[Training]):
     expected = Status.OUTSIDE
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
-        name = "the width m is above lambda^-2 n^2 k exp(18 B) log^2(nk/delta)"
+        name = "the width is above lambda^-2 n^2 k exp(18 B) log^2(nk/delta)"
         wide = Hypothesis.violated(name, "the source requires a width above 10^8; the test uses far fewer units")
         return [*before_the_step(problem), wide]
 

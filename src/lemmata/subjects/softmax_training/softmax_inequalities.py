@@ -79,7 +79,7 @@ class Arguments(Population[Argument]):
         return Argument(self.law(key, self.largest), self.largest)
 
     def hypotheses(self, problem: Argument) -> list[Hypothesis]:
-        return [Hypothesis("|x| is at most `largest`", jnp.abs(problem.x), "<=", problem.largest, "terms left out")]
+        return [Hypothesis("the argument is small", jnp.abs(problem.x), "<=", problem.largest, "terms left out")]
 
 
 class Pairs(Population[Pair]):

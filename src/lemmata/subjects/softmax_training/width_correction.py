@@ -104,7 +104,7 @@ class BiasWithoutPairs(Claim[KernelPoints]):
     other terms are moments. The claim is tested at m = 64.
     """
 
-    title = "Without pairs, the mean softmax tangent kernel has a different term in 1/m"
+    title = "Without pairs, the mean softmax tangent kernel has another term in 1/m"
     source = _SOURCE
     stated = Kind.OWN
     population = _FREE

@@ -89,7 +89,7 @@ class BeliefsOnTrees(Claim[IsingModel]):
     source = Source(_KEY, "Abstract, graphical models", note="on trees")
     population = IsingModels("tree")
     relation = Equal()
-    control = Control("the messages are J_ij tanh of the field", lambda beliefs, problem: _weakened(problem))
+    control = Control("messages are J_ij tanh of the field", lambda beliefs, problem: _weakened(problem))
     controls = "the marginal probabilities of single spins"
     unexplained = "graphs with loops"
     traced = False

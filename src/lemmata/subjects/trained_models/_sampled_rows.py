@@ -48,16 +48,13 @@ def leave_sampled_rows_out(
 ) -> SampledRows:
     """Return the outputs at some rows of models that have not seen them, one Newton step from a stationary point.
 
-    This needs memory for five vectors of parameters and the outputs of all rows. Each product passes all rows forwards
-    and backwards.
+    It holds five vectors of parameters and the outputs of all rows. Each product passes all rows forwards and back.
 
     Args:
-        objective: an objective of classes or values, with a decay above 0, at a stationary point; `movement` in the
-            result measures whether it is one. If only some parameters decay, the others are treated as if their decay
-            were 1/10000 of it.
+        objective: of classes or values, with a decay above 0, at a stationary point, as `movement` in the result
+            measures. If only some parameters decay, the others are treated as if their decay were 1/10000 of it.
         rows: the indices of training rows.
-        steps: the largest number of conjugate gradient steps for each row and for the movement; each step costs a
-            product with all rows.
+        steps: the largest number of conjugate gradient steps, for each row and for the movement.
         tolerance: the tolerance of the residual, relative to the right-hand side.
 
     Raises:
