@@ -55,10 +55,10 @@ class ScaledReadouts(Population[NearbyInputs]):
         return NearbyInputs(tuple(trained(scaled(c)) for c in self.scales))
 
     def hypotheses(self, problem: NearbyInputs) -> list[Hypothesis]:
-        """Require that the kernel moves by less than half of lambda at every scale."""
+        """Require that the kernel moves by at most half of lambda at every scale."""
         return [
             Hypothesis(
-                "the kernel moves by less than half of its smallest eigenvalue",
+                "the kernel moves by at most half of its smallest eigenvalue",
                 (2 * problem.moved / problem.smallest).max(),
                 "<=",
                 1.0,

@@ -93,7 +93,7 @@ class Scattered(AbstractConstellation):
                 "covariance of the constellation",
                 found=f"smallest eigenvalue {least:.3g}",
                 rule="a positive definite matrix",
-                remedy="use a larger slope and level, and remove repeated points",
+                remedy="use a larger slope and level, or remove repeated points",
             )
         return jax.scipy.linalg.cho_solve((factor, True), values)
 
