@@ -90,10 +90,10 @@ VACUOUS = {
         "vacuous, because the network's output is not larger",
     ),
     "worst_case": (lambda: worst_case([3.0, 3.0], 1.0), "below that of no steps, smoothness/2 (their ratio): fails"),
-    "kernel_drift": (lambda: kernel_drift(SMALL, START, FEW, FITTED), "at the start (relative to both): fails (0)"),
+    "kernel_drift": (lambda: kernel_drift(SMALL, START, FEW, FITTED), "at the start (relative difference): fails (0)"),
     "kernel_drift, rate": (
         lambda: kernel_drift(SMALL, START, FEW, FEW[:, 0], rate=1e-12),
-        "lowers the loss (share of the first loss that is left): fails (1)",
+        "lowers the loss (last loss divided by first loss): fails (1)",
     ),
     "kernel_drift, linear": (
         lambda: kernel_drift(straight, jnp.ones(3), FEW, FEW[:, 0]),

@@ -86,7 +86,9 @@ def test_a_singular_limit_has_no_smallest_eigenvalue_to_measure(key, row, named)
     claim = infinite_width.SmallestEigenvalueWidth()
     assert examine(claim, regression(RBF(), x), key).applies
     found = examine(claim, regression(RBF(), x.at[5].set(0.0 if row is None else x[row])), key)
-    assert [h.name for h in found.hypotheses if h.holds is False] == ["lambda of the limit is above the rounding floor"]
+    assert [h.name for h in found.hypotheses if h.holds is False] == [
+        "the smallest eigenvalue of the limit is above its rounding error"
+    ]
     assert named in found.culprit
 
 

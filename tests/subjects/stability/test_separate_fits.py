@@ -110,7 +110,7 @@ def test_the_curve_of_figure_8_15(rows):
     assert found.rest[0] > 1.2 * found.rest[1]
     assert found.variance[2] > 1.2 * found.variance[0]
     assert str(found).count("\n") == 6
-    assert str(found).endswith("- the noise is given, or repeated inputs show it (spare rows): fails (0)")
+    assert str(found).endswith("- the noise is given, or repeated inputs show it (degrees of freedom): fails (0)")
 
 
 def test_intervals_hold_a_mean_and_the_order_does_not_matter():

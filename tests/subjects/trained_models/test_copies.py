@@ -108,7 +108,7 @@ def test_nothing_to_compare():
     two = find_copies(np.array([[0.0], [1.0]]), np.array([[1e-9], [0.0]]))
     assert two.held.tolist() == [False, True]  # of two rows nothing says what is near
     assert find_copies(np.array([[-0.0], [0.0], [1.0]])).within.tolist() == [True, True, False]
-    with pytest.raises(ShapeError, match="2 numbers per row; rule: 3, as in training"):
+    with pytest.raises(ShapeError, match="2 numbers per row; rule: 3 numbers per row, as in training"):
         find_copies(np.zeros((4, 3)), np.zeros((4, 2)))
 
 

@@ -156,7 +156,7 @@ def test_sampled_rows_ask_for_the_accountants_package(monkeypatch):
     ({"noised": {"sampling": 0.5, "noise": -1.0, "steps": 3}}, "noise of a private training; found -1"),
     ({"noised": {"sampling": 0.5, "noise": 1.0, "steps": 2.5}}, "found 2.5; rule: a whole number of at least 1"),
     ({"noised": {"sampling": "q", "noise": 1.0, "steps": 2}}, "found 'q'; rule: a number"),
-    ({"corrected": np.zeros(3)}, "corrected targets; found shape (3,); rule: one for each of 4 rows"),
+    ({"corrected": np.zeros(3)}, "corrected targets; found shape (3,); rule: one entry for each of 4 rows"),
     ({"corrected": np.array([0, 1, 2, 7])}, "corrected row 2"),
 ])  # fmt: skip
 def test_bad_input_is_refused_in_a_line(rest, said):

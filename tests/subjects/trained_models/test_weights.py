@@ -109,7 +109,7 @@ def test_the_first_three_differences_are_named():
     message = r"net\.safetensors does not fit; found b is missing; c is unknown; e is unknown; 2 more"
     with pytest.raises(ShapeError, match=message):
         with_weights(function(0), given, "net.safetensors")
-    with pytest.raises(ShapeError, match=r"found w has shape \(3, 4\), asked \(4, 3\)"):
+    with pytest.raises(ShapeError, match=r"found w has shape \(3, 4\), but the model needs \(4, 3\)"):
         with_weights(function(0), {"w": np.zeros((3, 4)), "b": np.zeros(3)})
     with pytest.raises(ShapeError, match=r"one\.weight is missing"):
         with_weights(torch_tied(0), {})

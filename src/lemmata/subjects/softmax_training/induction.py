@@ -1,13 +1,15 @@
 """Descent on a softmax network stays near its initialisation and contracts the loss.
 
-This theory is about training with steps eta = lambda / (10 m n² k² exp(16 B)). Here D is the displacement that the
-gradients allow, and R is the radius in which the tangent kernel keeps half of its smallest eigenvalue. As long as D is
-below R, every step contracts the loss. The hypothesis D < R can be met if sigma is so small that B = 1, inputs are
-nearly orthogonal and targets are small. The hypothesis then requires a width of about 8 exp(13) (n k)^(3/2) |Y| /
-lambda². The theory does not explain why training works at steps 10^8 times longer and widths 10^6 times smaller.
+This theory is about training with steps eta = lambda / (10 m n² k² exp(16 B)). Here D is the largest displacement of a
+unit that the gradients allow. Within the radius R, the tangent kernel keeps at least half of its smallest eigenvalue.
+As long as D is below R, every step contracts the loss. The hypothesis D < R can be met if sigma is so small that B =
+1, inputs are nearly orthogonal and targets are small. The hypothesis then requires a width of about 8 exp(13) (n
+k)^(3/2) |Y| / lambda². The theory does not explain why training also works with steps 10^8 times longer and widths
+10^6 times smaller.
 
-The tests reach states at time tau by coarse descent, and then take steps of the theory's size. Losses fall by a part
-in 10^9 per step. The tests therefore compare relative decreases, which are computed without cancellation.
+The tests reach states at time tau by coarse descent, and then take steps of the theory's size. At this size, one step
+lowers the loss by a relative 10^-9. The tests therefore compare relative decreases, which are computed without
+cancellation.
 """
 
 import equinox as eqx
@@ -26,11 +28,11 @@ _STEPS = 8
 
 
 def log_loss_ratio(training: Training, steps: int) -> Array:
-    """log(|F(tau + steps) - Y|² / |F(tau) - Y|²) after steps of size eta, a sum of logarithms of single steps.
+    """Return log(|F(tau + steps) - Y|² / |F(tau) - Y|²): the sum of the logarithms over single steps of size eta.
 
     Args:
         training: the network at tau.
-        steps: how many.
+        steps: the number of steps.
     """
     eta = training.step
 
@@ -42,14 +44,22 @@ def log_loss_ratio(training: Training, steps: int) -> Array:
 
 
 def width_asked() -> Hypothesis:
-    """A note that the width differs from the width that the source requires."""
+    """Return a violated hypothesis: the width is smaller than the source requires."""
     name = "the width is above lambda^-2 n^2 k^2 exp(18 B) log^2(nk/delta)"
-    return Hypothesis.violated(name, "this width is above 10^8; small targets satisfy D < R at a width of 4096")
+    return Hypothesis.violated(
+        name, "the source requires a width above 10^8; if targets are small, D < R already holds at width 4096"
+    )
 
 
 def within_displacement(problem: Training) -> Hypothesis:
-    """The condition that the weights can be reached by earlier steps."""
-    return Hypothesis("no unit has moved by more than D", problem.farthest, "<=", problem.displacement, "Lemma C.2")
+    """Return the condition that earlier steps can have reached the weights at time tau."""
+    return Hypothesis(
+        "no unit has moved by more than D since the initialisation",
+        problem.farthest,
+        "<=",
+        problem.displacement,
+        "Lemma C.2",
+    )
 
 
 class OneStepContracts(Claim[Training]):
@@ -74,7 +84,10 @@ class OneStepContracts(Claim[Training]):
     control = Control(
         "the step contracts the loss by 1 - 2.1 m eta lambda",
         lambda decrease, problem: 4.2 * decrease,
-        loose="the step contracts by exactly four times as much, so only factors beyond 4 are refuted",
+        loose=(
+            "the decrease is exactly four times the claimed one, so only claims of a more than 4 times larger "
+            "decrease are refuted"
+        ),
     )
     controls = "training with the step size of the theory"
     unexplained = "training with the longer steps and smaller widths that also work"
@@ -124,20 +137,27 @@ class WeightsStayNear(Claim[Training]):
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
         before, now = jnp.linalg.norm(problem.y), jnp.linalg.norm(problem.residual)
         return [
-            Hypothesis("the residual has not grown", now, "<=", before, "loss property", 1e-9),
-            Hypothesis("no unit has moved by R", problem.farthest, "<=", problem.radius, "weights property"),
+            Hypothesis(
+                "the norm of the residual F - Y is not above its norm at the initialisation",
+                now,
+                "<=",
+                before,
+                "loss property",
+                1e-9,
+            ),
+            Hypothesis("no unit has moved by more than R", problem.farthest, "<=", problem.radius, "weights property"),
         ]
 
     def predict(self, problem: Training) -> Array:
         return problem.displacement
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
-        """The longest way of a unit, after one step more."""
+        """The largest distance of a unit from its initial weights, after one more step."""
         return problem.after(problem.step).farthest
 
 
 class AbstractLossInduction(Claim[Training]):
-    """Eight steps of size eta from the initialisation, as logarithms of losses."""
+    """Base of claims on the logarithm of the loss after eight steps of size eta from the initialisation."""
 
     population = RunsWithinRadius(steps=0)
     relation = AtMost(delta=DELTA)
@@ -149,7 +169,13 @@ class AbstractLossInduction(Claim[Training]):
     trivial = 0.0  # short steps down the gradient do not climb
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
-        start = Hypothesis("training has not begun", problem.farthest, "<=", 0.0, "the test takes all steps itself")
+        start = Hypothesis(
+            "the weights are those of the initialisation",
+            problem.farthest,
+            "<=",
+            0.0,
+            "the measurement itself takes all steps from the initialisation",
+        )
         return [start, width_asked()]
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
@@ -177,7 +203,10 @@ class LossInduction(AbstractLossInduction):
     control = Control(
         "every step contracts the loss by 1 - 2.1 m eta lambda",
         lambda bound, problem: 8.4 * bound,
-        loose="every step contracts by exactly eight times as much, so only factors beyond 8 are refuted",
+        loose=(
+            "the decrease is exactly eight times the claimed one, so only claims of a more than 8 times larger "
+            "decrease are refuted"
+        ),
     )
 
     def predict(self, problem: Training) -> Array:
@@ -199,11 +228,14 @@ class LossInductionClosed(AbstractLossInduction):
     """
 
     title = "The loss of a softmax network falls by a factor 1 - m eta lambda / 2 per step"
-    source = Source("gu2024softmax", "Lemma C.3", note="with the factor of its loss property")
+    source = Source("gu2024softmax", "Lemma C.3", note="with the factor of the lemma's loss property")
     control = Control(
         "every step contracts the loss by 1 - 2.1 m eta lambda",
         lambda bound, problem: 4.2 * bound,
-        loose="every step contracts by exactly four times as much, so only factors beyond 4 are refuted",
+        loose=(
+            "the decrease is exactly four times the claimed one, so only claims of a more than 4 times larger "
+            "decrease are refuted"
+        ),
     )
 
     def predict(self, problem: Training) -> Array:
@@ -230,7 +262,7 @@ class GradientStaysSmall(Claim[Training]):
     control = Control(
         "eta |Delta w_r| <= eta |F - Y| / 10",
         lambda bound, problem: 10 * bound * problem.step * jnp.linalg.norm(problem.residual),
-        loose="eta is so small that steps are shorter by 10^15, so no control is close to the bound",
+        loose="eta is so small that steps are 10^15 times shorter than the bound, so no control is close to the bound",
     )
     controls = "the length of one step"
     unexplained = "the size of exp(16 B) in eta, which makes steps far shorter than the bound"
@@ -242,10 +274,10 @@ class GradientStaysSmall(Claim[Training]):
         return [within_displacement(problem)]
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
-        """The longest way of a unit in the step from tau + 1."""
+        """The largest distance that a unit moves in the step from tau + 1."""
         after = problem.after(problem.step)
         return problem.step * jnp.linalg.norm(after.gradient, axis=0).max()
 
     def trivial(self, problem: Training) -> Array:
-        """From |Delta w_r| <= 2 m sqrt(n k) |F - Y|, and a loss that does not grow."""
+        """The bound from |Delta w_r| <= 2 m sqrt(n k) |F - Y|, if the loss does not grow."""
         return problem.step * 2 * problem.width * jnp.sqrt(1.0 * problem.size) * jnp.linalg.norm(problem.y)

@@ -1,12 +1,13 @@
-"""The softmax tangent kernel of infinite width: the limit of H, how H approaches it, and when it is positive definite.
+"""The limit of the softmax tangent kernel H at infinite width: how H approaches it, and when it is positive definite.
 
-This theory is about H at the symmetric initialisation. As m grows, H tends to the identity over outputs times
+This theory is about H at the symmetric initialisation. As the width m grows, H tends to the identity over outputs
+times
 
     K(x, y) = <x, y> exp(sigma² <x, y>),
 
 with fluctuations of size m^(-1/2) and a known bias of size 1/m. So lambda = lambda_min(H) of the convergence theorems
-is, up to m^(-1/2), the smallest eigenvalue of an n x n matrix. `definiteness` has the condition under which it is
-positive. The theory assumes units drawn in pairs. It does not explain what training does to H.
+is, up to m^(-1/2), the smallest eigenvalue of an n x n matrix. Module `definiteness` states when this eigenvalue is
+positive. The theory assumes that units are drawn in pairs. It does not explain what training does to H.
 """
 
 import jax
@@ -26,18 +27,19 @@ _TRIPLES = PlanarTriples()
 
 
 def width_correction(x: Float[Array, "n d"], sigma: Float[Array, ""], m: int) -> Float[Array, "n n"]:
-    """The relative bias c_ij / m of H_ll at finite width: E H_ll(x_i, x_j) = K(x_i, x_j) (1 + c_ij / m) + O(1/m²).
+    """Return the relative bias c_ij / m of H_ll, where E H_ll(x_i, x_j) = K(x_i, x_j) (1 + c_ij / m) + O(1/m²).
 
         c_ij = 2 (e(x_i, x_i) + e(x_j, x_j) + e(x_i, x_j) - e(x_i, x_i + x_j) - e(x_j, x_i + x_j) - 1)
 
     with e(x, y) = exp(sigma² <x, y>). H_ll / <x_i, x_j> is a ratio A / (B C) of means over m/2 pairs of exp(<w, x_i +
-    x_j>), exp(<w, x_i>) and exp(<w, x_j>). c collects Var B + Var C + Cov(B, C) - Cov(A, B) - Cov(A, C), each relative.
-    Normal exponentials have Cov(exp <w, x>, exp <w, y>) = (e(x, y) - 1) E exp <w, x> E exp <w, y>.
+    x_j>), exp(<w, x_i>) and exp(<w, x_j>). The sum of Var B + Var C + Cov(B, C) - Cov(A, B) - Cov(A, C), each divided
+    by the means of its two factors, gives c. Normal exponentials have Cov(exp <w, x>, exp <w, y>) = (e(x, y) - 1) E
+    exp <w, x> E exp <w, y>.
 
     Args:
-        x: points.
-        sigma: standard deviation of the hidden weights.
-        m: width.
+        x: the points, one per row.
+        sigma: the standard deviation of the hidden weights.
+        m: the width of the network.
     """
     inner = x @ x.T
     own = jnp.diagonal(inner)
@@ -47,7 +49,7 @@ def width_correction(x: Float[Array, "n d"], sigma: Float[Array, ""], m: int) ->
 
 
 def _ladder(problem: KernelPoints, outputs: int, key: Key[Array, ""]) -> list[Float[Array, "k n k n"]]:
-    """H of a new network for each width, all from one draw."""
+    """Return the tangent kernel H of one new network for each width, all cut from one random draw."""
     found, d = [], problem.x.shape[1]
     for drawn in draws(key, *((d + outputs, int(width) // 2) for width in WIDTHS)):
         weight = jnp.repeat(problem.sigma * drawn[:d], 2, axis=1)
@@ -84,7 +86,7 @@ class TangentWidth(Claim[KernelPoints]):
     predict = -0.5
 
     def measure(self, problem: KernelPoints, key: Key[Array, ""]) -> Array:
-        """|H - limit|_F / |limit|_F with two outputs."""
+        """Return |H - limit|_F / |limit|_F for networks with two outputs."""
         limit = jnp.einsum("ij,lk->likj", problem.limit, jnp.eye(2))
         return jnp.stack([jnp.linalg.norm(h - limit) for h in _ladder(problem, 2, key)]) / jnp.linalg.norm(limit)
 
@@ -110,7 +112,9 @@ class WidthCorrection(Claim[KernelPoints]):
     stated = Kind.OWN
     population = _TRIPLES
     relation = EqualInMean(margin=0.003, resolution=0.004)
-    control = Control("the mean at m = 32 is already the limit", lambda predicted, problem: _pairs(problem.limit))
+    control = Control(
+        "the mean at m = 32 is already equal to the limit", lambda predicted, problem: _pairs(problem.limit)
+    )
     controls = _CONTROLS
     unexplained = "the terms of order 1/m²"
     trials = 128
@@ -119,7 +123,7 @@ class WidthCorrection(Claim[KernelPoints]):
         return _pairs(problem.limit * (1 + width_correction(problem.x, problem.sigma, _TRIPLES.width)))
 
     def measure(self, problem: KernelPoints, key: Key[Array, ""]) -> Array:
-        """The mean over 1024 networks of Definition 3.6, at the initialisation <x_i, x_j> sum_r m S_ir S_jr."""
+        """The mean of H over 1024 networks; at the initialisation, H is <x_i, x_j> sum_r m S_ir S_jr."""
         width = _TRIPLES.width
         weights = problem.sigma * jax.random.normal(key, (_DRAWS, problem.x.shape[1], width // 2))
         shares = jax.nn.softmax(jnp.einsum("nd,sdr->snr", problem.x, weights), axis=2)
@@ -153,11 +157,11 @@ class SmallestEigenvalueWidth(Claim[KernelPoints]):
     predict = -0.5
 
     def hypotheses(self, problem: KernelPoints) -> list[Hypothesis]:
-        """If an eigenvalue of the limit is 0, only rounding can be measured."""
+        """Require a positive smallest eigenvalue of the limit; otherwise only rounding would be measured."""
         values = jnp.linalg.eigvalsh(problem.limit)
         floor = 16 * len(values) * jnp.finfo(values.dtype).eps * values[-1]
-        name = "lambda of the limit is above the rounding floor"
-        return [Hypothesis(name, values[0], ">", floor, "equal or zero rows")]
+        name = "the smallest eigenvalue of the limit is above its rounding error"
+        return [Hypothesis(name, values[0], ">", floor, "two rows are equal, or one is zero")]
 
     def measure(self, problem: KernelPoints, key: Key[Array, ""]) -> Array:
         """With four outputs."""

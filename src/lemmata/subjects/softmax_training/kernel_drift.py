@@ -1,11 +1,11 @@
-"""How far training moves the tangent kernel of a softmax network: the second order, compared with a lemma's bound.
+"""How far training moves the tangent kernel of a softmax network: as m^(-2), where a lemma's bound gives 1/m.
 
 This theory is about |H(t) - H(0)| along descent from the symmetric initialisation. Units move by O(1/m), and a bound
 that is linear in the movement (Lemma 5.1 of gu2024softmax) gives O(1/m). But the two units of a pair have equal
 weights and opposite signs. To first order they move in opposite directions, and H depends on signs only through
-products of two. The change of H and that of the normalisation therefore cancel within the pair, and a second-order
-change m^(-2) remains. The theory assumes targets of a size that does not grow with m. It does not explain asymmetric
-initialisations, whose kernels move more.
+products of two signs. The first-order changes of H and of the normalisation therefore cancel within the pair. A
+second-order change, of size m^(-2), remains. The theory assumes that the targets do not grow with m. It does not cover
+asymmetric initialisations, for which the kernel moves more.
 """
 
 import equinox as eqx
@@ -26,7 +26,7 @@ _ROWS = 16
 
 
 class SoftmaxData(eqx.Module):
-    """Inputs x and targets y in unit balls that softmax networks are trained on, and sigma of their weights."""
+    """Training data for softmax networks: inputs x, targets y, and the standard deviation sigma of the weights."""
 
     x: Float[Array, "n d"]
     y: Float[Array, "n k"]
@@ -48,7 +48,7 @@ class SoftmaxDataInBalls(Population[SoftmaxData]):
         return SoftmaxData(points_in_ball(x), points_in_ball(y), setting["sigma"])
 
     def pose(self, problem: object) -> SoftmaxData | None:
-        """The first 16 rows of a regression, scaled so that the longest has norm 1, with sigma = 1/2."""
+        """Take the first 16 rows of a regression and scale their longest input and target to norm 1; sigma is 1/2."""
         if not isinstance(problem, Regression):
             return None
         x, y = problem.x[:_ROWS], problem.y[:_ROWS]
@@ -61,7 +61,7 @@ class SoftmaxDataInBalls(Population[SoftmaxData]):
         return [
             Hypothesis("some input is not 0", longest, ">", 0.0, "the kernel of the zero input is 0"),
             in_unit_ball(problem.x, why="the source's normalisation"),
-            Hypothesis("some target is not 0", targets, ">", 0.0, "the network is at its targets already"),
+            Hypothesis("some target is not 0", targets, ">", 0.0, "the network already equals its targets"),
             in_unit_ball(problem.y, "targets", "units move in proportion to the targets"),
         ]
 
@@ -112,5 +112,5 @@ class KernelDriftWidth(Claim[SoftmaxData]):
     predict = -2.0
 
     def measure(self, problem: SoftmaxData, key: Key[Array, ""]) -> Array:
-        """The relative movement in training, with a new network for each width."""
+        """The relative change of the tangent kernel in training, for one new network of each width."""
         return _drifts(problem, key)

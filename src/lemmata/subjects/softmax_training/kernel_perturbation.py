@@ -1,10 +1,10 @@
-"""How far the tangent kernel of a softmax network moves if every hidden unit moves by at most R.
+"""How far the tangent kernel H of a softmax network moves if every hidden unit moves by at most R.
 
 This theory bounds the change of H of Definition 3.6 entry by entry. The change is at most proportional to R, with a
 constant that depends only on the bound B of the logits. The theory assumes inputs in the unit ball, normal weights,
-signs a_lr and R < 0.01. It does not explain the constant. The source has exp(10 B), and 21 exp(2 B) is proved below,
-but the worst moves found here change an entry by 2 R. The theory also does not explain why training would move units in
-the worst direction.
+signs a_lr and R < 0.01. It does not explain the constant. The source has the constant exp(10 B), and claim
+`sharper_entry_perturbation` proves 21 exp(2 B). But the worst moves found here change an entry by only 2 R. The theory
+also does not explain why training would move units in the worst direction.
 """
 
 import jax
@@ -30,7 +30,7 @@ _WIDTHS = (64.0, 512.0, 4096.0)
 # There are at least two outputs. At equal shares and balanced signs, no move changes the kernel of one output to first
 # order.
 _LAYERS = RandomLayers(radius=1e-4, outputs=2)
-_LOOSE = "powers of exp(B) are at least 7.4, but 1 is enough, so no control is close to the bound"
+_LOOSE = "the bound's power of exp(B) is at least 7.4, but a factor 1 is enough, so no control is close to the bound"
 
 
 @jax.jit
@@ -39,20 +39,20 @@ def _changes(x: Array, sign: Array, weight: Array, changes: Array) -> Array:
 
 
 def changes_of_kernel(problem: RandomUnits, key: Key[Array, ""]) -> Float[Array, "c k n k n"]:
-    """The change of H under each of the moves of random units.
+    """Return the change of H under each of the drawn moves of the units.
 
     Args:
-        problem: the layer.
-        key: randomness of its units.
+        problem: the layer and how far its units move.
+        key: the key that draws its units and their moves.
     """
     sign, weight, changes = drawn_problem(problem, key)
     return _changes(problem.x, sign, weight, changes)
 
 
 def largest_change(problem: RandomUnits) -> Array:
-    """|H_ij| <= 4 m sum_r S_ir S_jr is at most 4 m, and 4 exp(2B + 2R) with bounded logits.
+    """Return a bound on the change of an entry of H, which is at most 4 m, and 4 exp(2B + 2R) if logits are bounded.
 
-    For a difference, twice this.
+    The bound on the change is twice the bound on an entry.
     """
     return 8 * jnp.minimum(problem.width, jnp.exp(2 * problem.bound + 2 * problem.radius))
 
@@ -79,7 +79,7 @@ class EntryPerturbation(Claim[RandomUnits]):
         "every entry changes by at most 1.8 R", lambda bound, problem: jnp.asarray(1.8 * problem.radius), loose=_LOOSE
     )
     controls = "the change of an entry of the tangent kernel"
-    unexplained = "the factor exp(10 B), although about 2 is measured and 21 exp(2 B) is proved"
+    unexplained = "the factor exp(10 B): about 2 is measured, and 21 exp(2 B) is proved"
     reading = READING
     traced = False
     of_data = False
@@ -91,7 +91,7 @@ class EntryPerturbation(Claim[RandomUnits]):
         return jnp.abs(changes_of_kernel(problem, key)).max()
 
     def trivial(self, problem: RandomUnits) -> Array:
-        """Both entries are bounded."""
+        """The largest change that the bounds on both entries allow."""
         return largest_change(problem)
 
 
@@ -112,12 +112,12 @@ class KernelPerturbation(Claim[RandomUnits]):
     population = _LAYERS
     relation = AtMost(delta=DELTA)
     control = Control(
-        "the kernel changes by at most R sqrt(n k), a smaller order in the size of H without exponentials",
+        "the kernel changes by at most R sqrt(n k), without exponentials and with a smaller power of n k",
         lambda bound, problem: problem.radius * jnp.sqrt(len(problem.x) * problem.outputs),
         loose=_LOOSE,
     )
     controls = "the change of the tangent kernel in Frobenius norm"
-    unexplained = "the factor exp(10 B), although about 1/3 is measured; no move changes all entries at once"
+    unexplained = "the factor exp(10 B): about 1/3 is measured, because no move changes all entries at once"
     reading = READING
     traced = False
 
@@ -128,7 +128,7 @@ class KernelPerturbation(Claim[RandomUnits]):
         return jnp.sqrt(jnp.sum(changes_of_kernel(problem, key) ** 2, axis=(1, 2, 3, 4)).max())
 
     def trivial(self, problem: RandomUnits) -> Array:
-        """All entries at their largest."""
+        """The norm if every entry changed as much as its bound allows."""
         return len(problem.x) * problem.outputs * largest_change(problem)
 
 
@@ -159,7 +159,7 @@ class SharperEntryPerturbation(Claim[RandomUnits]):
         "every entry changes by at most 1.8 R", lambda bound, problem: jnp.asarray(1.8 * problem.radius), loose=_LOOSE
     )
     controls = "the change of an entry of the tangent kernel"
-    unexplained = "the remaining factor, since about 2 R is measured"
+    unexplained = "the factor between 21 exp(2 B) R and the measured change of about 2 R"
     reading = READING
     traced = False
     of_data = False
@@ -171,14 +171,14 @@ class SharperEntryPerturbation(Claim[RandomUnits]):
         return jnp.abs(changes_of_kernel(problem, key)).max()
 
     def trivial(self, problem: RandomUnits) -> Array:
-        """Both entries are bounded."""
+        """The largest change that the bounds on both entries allow."""
         return largest_change(problem)
 
 
 class PerturbationLinearInRadius(Claim[RandomUnits]):
     """Let a softmax network have weights w_r ~ N(0, sigma² I), r = 1, ..., m. Let each unit move by R, in the direction
-    that changes the tangent kernel H most. Let W~ and W be the weights before and after the move. Then |H(W) - H(W~)|_F
-    ~ C R^1, which shows that Lemma 5.1 has the right order in R.
+    that changes the tangent kernel H most. Let W~ and W be the weights before and after the move. Then |H(W) -
+    H(W~)|_F ~ C R^1, so Lemma 5.1 has the right order in R.
     """
 
     title = "The largest change of the softmax tangent kernel is linear in the move R"
@@ -201,7 +201,7 @@ class PerturbationLinearInRadius(Claim[RandomUnits]):
         return [Hypothesis("some input is not 0", longest, ">", 0.0, "the kernel of the zero input is 0")]
 
     def measure(self, problem: RandomUnits, key: Key[Array, ""]) -> Array:
-        """The Frobenius norm of the change, along the direction that is steepest for it."""
+        """The Frobenius norm of the change of H, along the direction of the units in which H changes most."""
         sign, weight, changes = drawn_kernel(problem.x, problem.outputs, problem.width, problem.sigma, _RADII[0], key)
         scaled = changes[-1] * jnp.asarray(_RADII)[:, None, None] / _RADII[0]
         return jnp.sqrt(jnp.sum(_changes(problem.x, sign, weight, scaled) ** 2, axis=(1, 2, 3, 4)))
@@ -226,8 +226,8 @@ def _mean_changes(x: Array, sigma: Array, rho: Array, key: Key[Array, ""]) -> Ar
 
 class MeanPerturbationNotZero(Claim[NoisyUnits]):
     """Let the weights W of a softmax network of width m have standard deviation sigma, and add independent noise
-    N(0, rho² I), with rho > 0, to every unit. Let H be its tangent kernel. For equal outputs and at inputs x, y, the
-    mean change E[H(W + noise) - H(W)] tends, as m grows, to
+    N(0, rho² I), with rho > 0, to every unit. Let H be its tangent kernel. Within one output and at inputs x and y,
+    the mean change E[H(W + noise) - H(W)] tends, as m grows, to
 
         <x, y> ( exp((sigma² + rho²) <x, y>) - exp(sigma² <x, y>) ).
 
@@ -241,7 +241,7 @@ class MeanPerturbationNotZero(Claim[NoisyUnits]):
     # the delta method, because the units of a pair share the lognormal moments of w. This is 0.0012 at the last width.
     relation = Limit(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.03, relative=False)
     control = Control(
-        "the limit is three quarters of that, as if a part of the noise cancelled",
+        "the limit is three quarters of the stated one, as if a part of the noise cancelled",
         lambda change, problem: 0.75 * change,
     )
     controls = "the mean change of the kernel's diagonal under random moves of the units"
@@ -250,11 +250,11 @@ class MeanPerturbationNotZero(Claim[NoisyUnits]):
     traced = False
 
     def predict(self, problem: NoisyUnits) -> Array:
-        """The limit on the diagonal, mean over inputs."""
+        """The mean of the limit over the diagonal entries, one for each input."""
         squares = jnp.sum(problem.x**2, axis=1)
         after = jnp.exp((problem.sigma**2 + problem.rho**2) * squares)
         return jnp.mean(squares * (after - jnp.exp(problem.sigma**2 * squares)))
 
     def measure(self, problem: NoisyUnits, key: Key[Array, ""]) -> Array:
-        """The mean change of the diagonal in one network of each width."""
+        """The mean change of the diagonal of H, in one network of each width."""
         return _mean_changes(problem.x, problem.sigma, problem.rho, key)

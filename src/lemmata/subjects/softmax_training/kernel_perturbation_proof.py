@@ -1,9 +1,9 @@
-"""The proof of Lemma B.2: the change of an entry of the tangent kernel as a sum of five terms.
+"""The proof of Lemma B.2, which writes the change of an entry of the tangent kernel as a sum of five terms.
 
 This theory bounds each of the five differences that lead from H(W) to H(W~) by replacing one factor after the other.
 The factors are the exponentials, the two averages of signs and the two denominators. It assumes logits bounded by B and
-moves of at most R < 0.01. The five bounds add up to at most R exp(10 B) from B = 2.7745 on. The theory does not cover
-smaller B, for which the lemma needs another proof (`SharperEntryPerturbation`).
+moves of at most R < 0.01. The five bounds add up to at most R exp(10 B) from B = 2.7745 on. For smaller B the lemma
+needs another proof (`SharperEntryPerturbation`).
 """
 
 from typing import ClassVar
@@ -25,7 +25,7 @@ ABOUT = {"tool": "concentration", "architecture": "dense network", "object": "ke
 
 
 class LogitScale(eqx.Module):
-    """Only the bound B on logits."""
+    """A problem that consists of the bound B on logits alone."""
 
     bound: Float[Array, ""]
 
@@ -38,26 +38,27 @@ _SCALES = Drawn(
 )
 
 
-_LOOSE = "powers of exp(B) are at least 148, but 1 is enough, so no control is close to the bound"
+_LOOSE = "the bound's power of exp(B) is at least 148, but a factor 1 is enough, so no control is close to the bound"
 
 
 @jax.jit
 def five_terms(
     x: Float[Array, "n d"], sign: Float[Array, "k m"], weight: Float[Array, "d m"], start: Float[Array, "d m"]
 ) -> Float[Array, "5 k n k n"]:
-    """B_1, ..., B_5 of the proof of Lemma B.2, for all pairs of outputs and inputs.
+    """Return B_1, ..., B_5 of the proof of Lemma B.2 for all pairs of outputs and inputs.
 
-    Let e and e~ be the exponentials of logits at W and W~, alpha and alpha~ their sums, c_lri = <v_lr, S_i>, and c~ the
-    same at W~. Each term is a difference of two means over units (1/m) sum_r ... of the following products.
+    Let e, alpha and c_lri = <v_lr, S_i> be the exponentials of the logits, their sums and the averages of signs at W.
+    A tilde marks their values at W~. Each term is a difference of two means over units (1/m) sum_r ... of the
+    following products.
 
         c_ri c_rj e_ri e_rj / (alpha_i alpha_j);   e -> e~ in B_1;   c_rj -> c~_rj in B_2;   c_ri -> c~_ri in B_3;
         alpha_j -> alpha~_j in B_4;   alpha_i -> alpha~_i in B_5.
 
     Args:
-        x: inputs.
-        sign: a.
-        weight: W.
-        start: W~.
+        x: the inputs, one per row.
+        sign: the signs a of the units, one row per output.
+        weight: the weights W, one column per unit.
+        start: the other weights W~, one column per unit.
     """
     before, after = jnp.exp(x @ start), jnp.exp(x @ weight)
     sums, new_sums = before.sum(axis=1, keepdims=True), after.sum(axis=1, keepdims=True)
@@ -77,10 +78,10 @@ def five_terms(
 
 
 def printed_bounds(bound: Float[Array, ""] | float) -> Float[Array, " 5"]:
-    """The bounds on |B_1|, ..., |B_5| in units of R/m²: 8 exp(5B), twice 8 exp(9B), twice 4 exp(7B).
+    """Return the bounds on |B_1|, ..., |B_5|, divided by R/m²: 8 exp(5B), 8 exp(9B) twice and 4 exp(7B) twice.
 
     Args:
-        bound: B.
+        bound: the bound B on the logits.
     """
     return jnp.asarray([8.0, 8.0, 8.0, 4.0, 4.0]) * jnp.exp(jnp.asarray([5.0, 9.0, 9.0, 7.0, 7.0]) * bound)
 
@@ -103,11 +104,11 @@ class FiveTermsTelescope(Claim[MovedUnits]):
     relation = Equal(block=-1)  # differences of kernels; all entries have the rounding error of the largest entry
     control = Control("the factor is m in place of m²", lambda value, problem: value * problem.sign.shape[1])
     controls = "the change of the tangent kernel, entry by entry"
-    unexplained = "the size of the terms"
+    unexplained = "the size of each term"
     traced = False
 
     def predict(self, problem: MovedUnits) -> Array:
-        """The difference of the two kernels."""
+        """The difference of the kernels at W and W~."""
         network = SoftmaxNetwork(width=2)  # the kernel follows the shapes of W and a
         tangents = [
             network.tangent({"weight": weight, "sign": problem.sign}, problem.x)
@@ -116,12 +117,12 @@ class FiveTermsTelescope(Claim[MovedUnits]):
         return tangents[0] - tangents[1]
 
     def measure(self, problem: MovedUnits, key: Key[Array, ""]) -> Array:
-        """The sum of the terms."""
+        """The sum of the five terms, times m² <x_i, x_j>."""
         total = five_terms(problem.x, problem.sign, problem.weight, problem.start).sum(axis=0)
         return problem.sign.shape[1] ** 2 * (problem.x @ problem.x.T)[None, :, None, :] * total
 
     def condition(self, problem: MovedUnits) -> Array:
-        """Kernels with entries up to 4 (m max S |x|)², rounded over m units, leave the entries of their difference.
+        """The condition of subtracting two kernels with entries up to 4 (m max S |x|)², which are sums over m units.
 
         If all units move by the same vector, only rounding remains.
         """
@@ -133,16 +134,16 @@ class FiveTermsTelescope(Claim[MovedUnits]):
 
 
 def _share(part: float) -> Control:
-    """The false bound `part` R/m², without exponentials."""
+    """Return a control that claims the bound `part` R/m², which has no exponentials."""
     bound = lambda bound, problem: jnp.asarray(part * problem.radius / problem.width**2)
     return Control(f"the term is at most {part:g} R/m²", bound, loose=_LOOSE)
 
 
 class AbstractTermBound(Claim[RandomUnits]):
-    """One of the five terms at random weights and their moves, against the printed bound.
+    """Base of claims that bound one of the five terms, at random weights that move.
 
-    The random weights are W~ here and W in Lemma B.1, which gives the bounds on 1/alpha_i; the bounds have room for the
-    factors exp(R) of this exchange.
+    The random weights are W~ here but W in Lemma B.1, which bounds 1/alpha_i. Exchanging W and W~ costs factors
+    exp(R), and the printed bounds are loose enough for these.
     """
 
     population = RandomLayers(radius=1e-4, outputs=2)
@@ -158,13 +159,13 @@ class AbstractTermBound(Claim[RandomUnits]):
         return printed_bounds(problem.bound)[self.term - 1] * problem.radius / problem.width**2
 
     def measure(self, problem: RandomUnits, key: Key[Array, ""]) -> Array:
-        """The largest of the term over entries and moves."""
+        """The largest size of the term over all entries and moves."""
         sign, start, changes = drawn_problem(problem, key)
         terms = [five_terms(problem.x, sign, start + change, start)[self.term - 1] for change in changes]
         return jnp.abs(jnp.stack(terms)).max()
 
     def trivial(self, problem: RandomUnits) -> Array:
-        """Two means of m terms, each at most 4 exp(4B + 4R)/m²."""
+        """The bound on a difference of two means over m units, whose terms are at most 4 exp(4B + 4R)/m²."""
         return 8 * jnp.exp(4 * problem.bound + 4 * problem.radius) / problem.width**2
 
 
@@ -202,9 +203,9 @@ class SecondAverageTerm(AbstractTermBound):
     source = Source("gu2024softmax", "proof of Lemma B.2, bound on B_2")
     control = _share(1e-3)
     unexplained = (
-        "its size, which is linear in R and only 0.0022 R/m² at sigma = 0.05. The reason is that <v_lr, "
-        "S - S~> = <a_l, S~ - S> does not depend on r. It multiplies sum_r <v_lr, S_i> S_ir S_jr, which "
-        "is 0 at equal shares"
+        "why B_2 is so small: it is linear in R and only 0.0022 R/m² at sigma = 0.05. The reason is that <v_lr, S - "
+        "S~> = <a_l, S~ - S> does not depend on r. It multiplies sum_r <v_lr, S_i> S_ir S_jr, which is 0 at equal "
+        "shares"
     )
 
 
@@ -281,10 +282,10 @@ class SumOfTerms(Claim[LogitScale]):
     control = Control(
         "the sum is at most exp(11 B), between the printed exponent and the corrected one",
         lambda bound, problem: jnp.exp(11 * problem.bound),
-        loose="the control changes the exponent, so it is off by the factor exp(B), up to 55",
+        loose="the control changes the exponent, so it differs from the bound by the factor exp(B), which is up to 55",
     )
     controls = "the bound on the change of an entry of the tangent kernel, for every B >= 1"
-    unexplained = "the terms themselves, which are of order R"
+    unexplained = "the sizes of the terms themselves, which are of order R"
     trivial = "this compares two sums of exponentials, for which there is no trivial bound"
 
     def predict(self, problem: LogitScale) -> Array:

@@ -1,9 +1,9 @@
 """Regression with the tangent kernel of a softmax network at initialisation.
 
-This theory is about the kernel regression with which a trained network is compared. It gives its features, its
-coefficients and its predictions at every time of training. It assumes only a positive definite kernel. It does not
-explain how far a network is from this regression, which is the subject of `coupling`. Times are those of the flow dF/dt
-= -m H (F - Y). The kernel of k outputs at n points has k n rows.
+This theory is about the kernel regression with which a trained network is compared. It gives the regression's
+features, coefficients and predictions at every time of training. It assumes only a positive definite kernel. How far a
+network is from this regression is the subject of `coupling`. Time t is that of the flow dF/dt = -m H (F - Y), where F
+are the predictions, H is the kernel and Y are the targets. The kernel of k outputs at n points has k n rows.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ _ROUNDING = 16.0
 
 
 def eigensystem(matrix: Float[Array, "r r"]) -> Spectrum:
-    """The eigensystem of a positive semidefinite matrix inside traced code, where no error can be raised."""
+    """Return the eigensystem of a positive semidefinite matrix inside traced code, which cannot raise errors."""
     values, vectors = jnp.linalg.eigh((matrix + matrix.T) / 2)
     floor = _ROUNDING * len(values) * jnp.finfo(values.dtype).eps * values[-1]
     return Spectrum(jnp.maximum(values[::-1], 0.0), vectors[:, ::-1], floor, values[0])
@@ -43,19 +43,19 @@ def ntk_flow(
     y: Float[Array, "r *k"],
     time: Sequence[float] | np.ndarray,
 ) -> tuple[Float[Array, "s r *k"], Float[Array, "s q *k"]]:
-    """The regression with a fixed tangent kernel under gradient flow, at any time (Definition F.1).
+    """Return the predictions of regression with a fixed tangent kernel under gradient flow (Definition F.1).
 
-    F(t) = K_te H^-1 (I - exp(-m H t)) vec(Y), on the training points with K_te = H. The shapes fit the kernel of a
-    finite network, with k n rows, and the limit kernel with n rows and all outputs at once.
+    The predictions are F(t) = K_te H^-1 (I - exp(-m H t)) vec(Y), with K_te = H on the training points. H is either
+    the kernel of a finite network, with k n rows, or the limit kernel, with n rows for all outputs at once.
 
     Args:
-        tangent: H, not multiplied by m.
-        cross: K_te.
-        y: targets, one row for each row of H.
-        time: the times m t, known numbers.
+        tangent: the tangent kernel H, not multiplied by m.
+        cross: the kernel K_te between test and training points.
+        y: the targets, one row for each row of H.
+        time: the times m t, as concrete numbers.
 
     Returns:
-        Predictions on the training points and on the other points. The first axis is that of the times.
+        Predictions on the training points and on the other points. The first axis runs over the times.
     """
     return _both(gradient_flow(eigensystem(tangent), y, time, cross))
 
@@ -67,14 +67,14 @@ def ntk_descent(
     rate: Float[Array, ""],
     steps: int,
 ) -> tuple[Float[Array, "s r *k"], Float[Array, "s q *k"]]:
-    """The same under gradient descent: F = K_te H^-1 (I - (I - eta m H)^steps) vec(Y).
+    """Return the predictions under gradient descent: F = K_te H^-1 (I - (I - eta m H)^steps) vec(Y).
 
     Args:
-        tangent: H, not multiplied by m.
-        cross: K_te.
-        y: targets, one row for each row of H.
-        rate: eta m.
-        steps: how many steps.
+        tangent: the tangent kernel H, not multiplied by m.
+        cross: the kernel K_te between test and training points.
+        y: the targets, one row for each row of H.
+        rate: the step size eta, times m.
+        steps: the number of steps.
     """
     # The solver needs a known rate, so traced ones are put into the kernel.
     return _both(gradient_descent(eigensystem(rate * tangent), y, 1.0, steps, rate * cross))
@@ -87,11 +87,11 @@ def _both(path: Trajectory) -> tuple[Array, Array]:
 
 @jax.jit
 def features(problem: Initialised, x: Float[Array, "n d"]) -> Float[Array, "r dm"]:
-    """phi(x)_l = m^(-1/2) (x <v_lr, S> m S_r)_r, with one block of d numbers for each unit. So phi phi' = H*.
+    """Return phi(x)_l = m^(-1/2) (x <v_lr, S> m S_r)_r, with d numbers for each unit r, so that phi phi' = H*.
 
     Args:
         problem: the network.
-        x: points; rows are outputs outside, points inside.
+        x: the points; in the result, rows run over outputs first and over points within each output.
     """
     shares = problem.network.shares(problem.params(), x)
     blocks = (problem.sign[:, None] - (shares @ problem.sign.T).T[:, :, None]) * shares
@@ -100,11 +100,11 @@ def features(problem: Initialised, x: Float[Array, "n d"]) -> Float[Array, "r dm
 
 
 def summed_features(problem: Initialised, x: Float[Array, "n d"]) -> Float[Array, "r d"]:
-    """The sum over units of the blocks of `features`, as the source prints it.
+    """Return the sum over units of the blocks of `features`, as the source prints the features.
 
     Args:
         problem: the network.
-        x: points.
+        x: the points, one per row.
     """
     blocks = features(problem, x)
     return blocks.reshape(len(blocks), x.shape[1], -1).sum(axis=2)
@@ -112,7 +112,7 @@ def summed_features(problem: Initialised, x: Float[Array, "n d"]) -> Float[Array
 
 @jax.jit
 def jacobian_products(problem: Initialised) -> Float[Array, "q r"]:
-    """J_te J' / m with the Jacobians of all outputs in W, by automatic differentiation.
+    """Return J_te J' / m, where J and J_te are the Jacobians of all outputs in W, by automatic differentiation.
 
     Args:
         problem: the network.
@@ -127,7 +127,7 @@ def jacobian_products(problem: Initialised) -> Float[Array, "q r"]:
 
 
 def _step(problem: Initialised) -> Array:
-    """Eta m = 1 / lambda_max(H*)."""
+    """Return the step eta m = 1 / lambda_max(H*)."""
     return 1 / jnp.linalg.eigvalsh(problem.tangent)[-1]
 
 
@@ -141,7 +141,7 @@ class AbstractKernelRegression(Claim[Initialised]):
     of_data = False
 
     def condition(self, problem: Initialised) -> Array:
-        """Sums over m units round as sqrt(m); gamma is longer than H* gamma by up to lambda_max / lambda."""
+        """The condition: sums over m units bring sqrt(m), and solving with H* brings lambda_max / lambda."""
         values = jnp.linalg.eigvalsh(problem.tangent)
         return problem.network.width**0.5 * values[-1] / values[0]
 
@@ -160,7 +160,7 @@ class GradientDescentAsPrinted(AbstractKernelRegression):
     source = Source("gu2024softmax", "Definition F.1", "(24)", "(25)")
     control = Control("the coefficients are half as large", lambda gamma, problem: gamma / 2)
     controls = "the coefficients of regression with the tangent kernel"
-    unexplained = "the parameter in which the printed update descends"
+    unexplained = "in which parameter the printed update is gradient descent"
     passage = Passage(
         "002_545c803f47cecb7a.txt",
         89339,
@@ -173,11 +173,11 @@ class GradientDescentAsPrinted(AbstractKernelRegression):
     expected = Status.REFUTED
 
     def predict(self, problem: Initialised) -> Array:
-        """The coefficients, times m, after 2 updates with eta m = 1 / lambda_max."""
+        """The coefficients gamma, times m, after 2 updates with eta m = 1 / lambda_max."""
         return gamma_descent(problem.tangent, stack(problem.y), _step(problem), 2)
 
     def measure(self, problem: Initialised, key: Key[Array, ""]) -> Array:
-        """2 steps along gradients of the loss by automatic differentiation."""
+        """The coefficients, times m, after 2 steps along gradients of the loss by automatic differentiation."""
         m, rows = problem.network.width, problem.tangent
         slope = jax.grad(lambda gamma: 0.5 * jnp.sum((m * rows @ gamma - stack(problem.y)) ** 2))
         gamma = jnp.zeros(len(rows))
@@ -211,7 +211,7 @@ class DescentInFunctionSpace(AbstractKernelRegression):
     corrects = GradientDescentAsPrinted
 
     def predict(self, problem: Initialised) -> Array:
-        """The closed form through the eigensystem of H*."""
+        """The outputs in closed form, from the eigensystem of H*."""
         both = ntk_descent(problem.tangent, problem.cross, stack(problem.y), _step(problem), _STEPS)
         return jnp.concatenate(both, axis=1)[0]
 
@@ -275,14 +275,14 @@ class FeatureMap(AbstractKernelRegression):
     source = Source("gu2024softmax", "proof of Theorem F.2, definition of phi", note="corrected")
     control = Control("the kernel is that of infinite width, <x, y> exp(<x, y>)", _at_infinite_width)
     controls = "the tangent kernel between test and training points"
-    unexplained = "how the features move in training"
+    unexplained = "how the features change in training"
     corrects = FeatureMapAsPrinted
 
     def predict(self, problem: Initialised) -> Array:
         return features(problem, problem.x_test) @ features(problem, problem.x).T
 
     def measure(self, problem: Initialised, key: Key[Array, ""]) -> Array:
-        """Products of Jacobians by automatic differentiation, divided by m."""
+        """Products of the Jacobians from automatic differentiation, divided by m."""
         return jacobian_products(problem)
 
 
@@ -307,16 +307,16 @@ class FeatureWeightsAgree(AbstractKernelRegression):
 
     title = "Weights of features and coefficients of kernels give the same regression"
     source = Source("gu2024softmax", "proof of Theorem F.2, two regressions")
-    control = Control("beta descends on the sum of squares without the half", _twice_as_fast)
-    controls = "predictions of regression with the tangent kernel, in its two representations"
+    control = Control("beta descends on the sum of squares without the factor 1/2", _twice_as_fast)
+    controls = "predictions of regression with the tangent kernel, from its features and from its coefficients"
     unexplained = "how far a network is from this regression"
 
     def predict(self, problem: Initialised) -> Array:
-        """By 20 updates of gamma."""
+        """The predictions after 20 updates of gamma."""
         return problem.cross @ gamma_descent(problem.tangent, stack(problem.y), _step(problem), _STEPS)
 
     def measure(self, problem: Initialised, key: Key[Array, ""]) -> Array:
-        """By 20 steps of gradient descent in beta."""
+        """The predictions after 20 steps of gradient descent in beta."""
         root, eta = problem.network.width**0.5, _step(problem) / problem.network.width
         rows = root * features(problem, problem.x)
         loss = lambda beta: 0.5 * jnp.sum((rows @ beta - stack(problem.y)) ** 2)
@@ -347,7 +347,7 @@ class InfiniteTime(AbstractKernelRegression):
         return problem.cross @ jnp.linalg.solve(problem.tangent, stack(problem.y))
 
     def measure(self, problem: Initialised, key: Key[Array, ""]) -> Array:
-        """2^30 steps of equation (25), which double in number: T more steps add (I - eta m H*)^T times the first T."""
+        """The result of 2^30 steps of (25), by doubling: T more steps add (I - eta m H*)^T times the first T steps."""
         rate = _step(problem)
 
         def double(_: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:

@@ -1,13 +1,13 @@
 """Logits of random hidden units, and their exponentials, before and after every unit has moved by at most R.
 
 This theory bounds every logit <w_r, x_i> by B = max(C sigma sqrt(log(n k / delta)), 1), C = 10, and every moved logit
-by B + R. It assumes inputs in the unit ball, normal weights and R < 0.01. It does not explain the width. The largest of
-n m logits is near sigma sqrt(2 log(n m)), but B does not depend on m. With C = 10, no width that could be built reaches
-B. But exponentials of B are then astronomical for sigma = 1, because B is 23 for 8 inputs and 3 outputs. The default
-sigma is therefore 0.05, with B = 1.17.
+by B + R. It assumes inputs in the unit ball, normal weights and R < 0.01. It does not explain the width. The largest
+of n m logits is near sigma sqrt(2 log(n m)), but B does not depend on m. With C = 10, logits reach B at no width that
+could be built. But for sigma = 1, B is 23 with 8 inputs and 3 outputs, so exp(B) is astronomical. The default sigma is
+therefore 0.05, for which B = 1.17.
 
-The tests try moves at random, and moves for which each bound is tightest. The source's probability is
-1 - delta/poly(n k), with a polynomial that it does not name. Each part is tested here at 1 - delta, which is weaker.
+The tests try random moves, and the moves for which each bound is tightest. The source's probability is 1 -
+delta/poly(n k), with a polynomial that it does not name. Each part is tested here at 1 - delta, which is weaker.
 """
 
 import math
@@ -23,9 +23,7 @@ from ._units import AbstractPart, exponential_change, part
 
 ABOUT = {"tool": "concentration", "architecture": "dense network", "object": "inequality"}
 
-_SPARE = (
-    "C = 10 leaves a factor 6 between the largest logit and B, and B is at least 1, so no control is close to the bound"
-)
+_SPARE = "with C = 10, B is 6 times the largest logit, and B is at least 1, so no control is close to the bound"
 
 
 class LogitBound(AbstractPart):
@@ -53,7 +51,7 @@ class LogitBound(AbstractPart):
         return jnp.asarray(problem.bound)
 
     def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
-        """The largest logit in size."""
+        """The largest absolute value of a logit."""
         return jnp.abs(x @ weight).max()
 
 
@@ -70,7 +68,7 @@ class LogitBoundWithWidth(AbstractPart):
     """
 
     title = "Logits of random units are at most sigma sqrt(2 log(2nm/delta))"
-    source = Source("gu2024softmax", "Definition 4.1", note="with the width in it")
+    source = Source("gu2024softmax", "Definition 4.1", note="with a bound that contains the width")
     stated = Kind.OWN
     control = Control(
         "the logits are at most sigma sqrt(2 log m)",
@@ -86,7 +84,7 @@ class LogitBoundWithWidth(AbstractPart):
         return jnp.asarray(problem.sigma * math.sqrt(2 * math.log(count)))
 
     def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
-        """The largest logit in size."""
+        """The largest absolute value of a logit."""
         return jnp.abs(x @ weight).max()
 
 
@@ -111,7 +109,7 @@ class MovedLogitBound(AbstractPart):
         return jnp.asarray(problem.bound + problem.radius)
 
     def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
-        """The largest moved logit in size."""
+        """The largest absolute value of a logit after the move."""
         return jnp.abs(x @ (weight + change)).max()
 
 
@@ -136,7 +134,7 @@ class PairLogitChange(AbstractPart):
         return jnp.asarray(2 * problem.radius)
 
     def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
-        """The largest change over pairs and units."""
+        """The largest change over all pairs of inputs and all units."""
         moved = x @ change
         return jnp.abs(moved[:, None] + moved).max()
 
@@ -206,15 +204,15 @@ class PairExponentialChange(AbstractPart):
     source = part(6)
     control = Control("the change is at most 2 R", lambda bound, problem: bound / 2)
     controls = "the factor by which a product of two exponentials changes"
-    unexplained = "the factor 2 that Fact A.6 loses"
+    unexplained = "the factor 2 by which Fact A.6 is not tight"
     reading = ""
-    trivial = "the bound is the Cauchy-Schwarz inequality, put into an exponential"
+    trivial = "the bound is the exponential of the Cauchy-Schwarz inequality"
 
     def predict(self, problem: RandomUnits) -> Array:
         return jnp.asarray(4 * problem.radius)
 
     def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
-        """The largest difference from 1 over pairs and units, for the change or its negative, which R allows too."""
+        """The largest difference from 1 over pairs and units, for each move and its negative."""
         moved = x @ change
         return jnp.expm1(jnp.abs(moved[:, None] + moved)).max()
 
@@ -243,5 +241,5 @@ class ExponentialChange(AbstractPart):
         return jnp.abs(exponential_change(x, weight, change)).max()
 
     def trivial(self, problem: RandomUnits) -> Array:
-        """The larger of two positive numbers, by parts 4 and 5."""
+        """The bound on the larger of the two exponentials, by parts 4 and 5."""
         return jnp.exp(problem.bound + problem.radius)

@@ -1,9 +1,8 @@
 """One step of descent on a softmax network as a sum of terms.
 
-This theory gives the exact change of the loss in one step. It has four terms, of which two are of first order in the
-step. For all weights, the sum of these two is -2 m eta v' H v, where v = vec(F - Y). The theory assumes only that a
-step is taken. It does not explain how large the terms are, which is the subject of `loss_progress` and
-`loss_remainders`.
+This theory gives the exact change of the loss in one step. The change has four terms, of which two are of first order
+in the step. For all weights, the sum of these two is -2 m eta v' H v, where v = vec(F - Y). The theory assumes only
+that a step is taken. How large the terms are is the subject of `loss_progress` and `loss_remainders`.
 """
 
 import equinox as eqx
@@ -25,7 +24,7 @@ class Terms(eqx.Module):
 
     Args:
         normaliser: v_0, which comes from the change of the softmax's denominator.
-        linear: v_1, first order in the step.
+        linear: v_1, the part of first order in the step.
         remainder: v_2, the remainder of the exponential.
         change: C_0, C_1, C_2, C_3, whose sum is the change of |F - Y|².
     """
@@ -37,7 +36,7 @@ class Terms(eqx.Module):
 
 
 def exp_curvature(u: Float[Array, "*s"]) -> Float[Array, "*s"]:
-    """theta(u) = (exp(u) - 1 - u) / u², 1/2 at 0; 0.498 to 0.502 if |u| <= 0.01, the Theta(1) of Fact A.8.
+    """Return theta(u) = (exp(u) - 1 - u) / u², and 1/2 at u = 0. If |u| <= 0.01, it is between 0.498 and 0.502.
 
     Args:
         u: any real numbers.
@@ -51,7 +50,7 @@ def exp_curvature(u: Float[Array, "*s"]) -> Float[Array, "*s"]:
 
 
 def exp_remainder(u: Float[Array, "*s"]) -> Float[Array, "*s"]:
-    """exp(u) - 1 - u without cancellation.
+    """Return exp(u) - 1 - u, computed without cancellation.
 
     Args:
         u: any real numbers.
@@ -60,14 +59,14 @@ def exp_remainder(u: Float[Array, "*s"]) -> Float[Array, "*s"]:
 
 
 def terms(training: Training, step: Float[Array, ""]) -> Terms:
-    """v_0, v_1, v_2 and C_0 to C_3 of Lemma E.1, without cancellation.
+    """Return v_0, v_1, v_2 and C_0 to C_3 of Lemma E.1, computed without cancellation.
 
     Let S be the shares at tau, u = -eta <Delta w, x> and e = <S, expm1(u)>. Then 1/alpha(tau + 1) - 1/alpha(tau) is -e
     / alpha(tau + 1), so v_0 = -e F(tau + 1).
 
     Args:
         training: the network at tau.
-        step: eta.
+        step: the step size eta.
     """
     shares = jax.nn.softmax(training.x @ training.weight, axis=1)
     change = -step * training.x @ training.gradient
@@ -81,7 +80,7 @@ def terms(training: Training, step: Float[Array, ""]) -> Terms:
 
 
 def quadratic_form(training: Training) -> Float[Array, ""]:
-    """v' H(tau) v with v = vec(F(tau) - Y)."""
+    """Return v' H(tau) v, where v = vec(F(tau) - Y)."""
     residual = vec(training.residual)
     return residual @ training.tangent @ residual
 
@@ -112,29 +111,29 @@ class LossDecomposition(Claim[Descent]):
         lambda slope, problem: slope - terms(problem.training, problem.step).change[3] / problem.step,
     )
     controls = "the change of the loss in one step of descent"
-    unexplained = "the size of the terms"
+    unexplained = "the size of each term"
     reading = "the source's Theta(1) is read as theta"
 
     def predict(self, problem: Descent) -> Array:
-        """The sum of the four terms, over eta."""
+        """The sum of the four terms, divided by eta."""
         return terms(problem.training, problem.step).change.sum() / problem.step
 
     def measure(self, problem: Descent, key: Key[Array, ""]) -> Array:
-        """Both losses from equation (1), with the gradient by differentiation. The result is divided by eta."""
+        """The difference of the losses of equation (1), with an automatic gradient, divided by eta."""
         training = problem.training
         loss = lambda weight: jnp.sum((naive_outputs(weight, training.sign, training.x) - training.y) ** 2)
         after = training.weight - problem.step * jax.grad(loss)(training.weight) / 2
         return (loss(after) - loss(training.weight)) / problem.step
 
     def condition(self, problem: Descent) -> Array:
-        """The difference of two losses of size |F - Y|², each with an error of m |F - Y| eps."""
+        """The condition of subtracting two losses of size |F - Y|², each with an error of about m |F - Y| eps."""
         training = problem.training
         found = jnp.abs(terms(training, problem.step).change.sum())
         return training.width * (1 + jnp.sum(training.residual**2)) / found
 
 
 class AbstractNormaliserSlope(Claim[Descent]):
-    """The derivative of v_0 by the step, at step 0. The printed and the corrected statement share this measurement."""
+    """Base of the printed and the corrected claim on the derivative of v_0 with respect to the step size, at 0."""
 
     population = Descents()
     relation = Equal(block=-1)  # sums of m terms of either sign, one for each output, have errors of one size
@@ -142,7 +141,7 @@ class AbstractNormaliserSlope(Claim[Descent]):
     unexplained = "the size of this part"
 
     def measure(self, problem: Descent, key: Key[Array, ""]) -> Array:
-        """The derivative of v_0 as Lemma E.1 defines it, automatically."""
+        """The derivative of v_0, as Lemma E.1 defines it, by automatic differentiation."""
         training = problem.training
         gradient = training.gradient
 
@@ -154,7 +153,7 @@ class AbstractNormaliserSlope(Claim[Descent]):
         return jax.jacfwd(normaliser)(0.0)
 
     def condition(self, problem: Descent) -> Array:
-        """Sums of m terms of size |Delta w| cancel in <S, Delta W' x> and in F."""
+        """The condition of <S, Delta W' x> and F, in which sums of m terms of size |Delta w| cancel."""
         training = problem.training
         size = jnp.linalg.norm(training.gradient, axis=0).max() * training.width
         return 10 * jnp.maximum(size / jnp.abs(_normaliser_slope(training)).max(), 1.0)
@@ -186,8 +185,8 @@ class NormaliserSlopeAsPrinted(AbstractNormaliserSlope):
         70608,
         71703,
         "7985bce8cc121799",
-        says="v_0 is to first order in the step this sum over pairs of units; its sign is a slip",
-        right_if="the sign is the other one; the bound on |C_0| that follows does not depend on it",
+        says="to first order in the step, v_0 is this sum over pairs of units; the printed sign is a slip",
+        right_if="the sign is positive; the bound on |C_0| that follows does not depend on the sign",
         formula="v_0 = m (sum_r a_lr sum_q -eta <Delta w_q, x_i> S_iq(tau) S_ir(tau + 1) + eta² Delta_2)",
     )
     expected = Status.REFUTED
@@ -237,14 +236,14 @@ class NormaliserSplit(Claim[Descent]):
     unexplained = "the size of the terms"
 
     def predict(self, problem: Descent) -> Array:
-        """The left side, a product of two sums."""
+        """The left side as a product of two sums."""
         training, step = problem.training, problem.step
         shares, after = (jax.nn.softmax(training.x @ (training.weight - s * training.gradient)) for s in (0.0, step))
         pull = -jnp.sum(shares * (training.x @ training.gradient), axis=1, keepdims=True)
         return training.width * (after @ training.sign.T) * pull
 
     def measure(self, problem: Descent, key: Key[Array, ""]) -> Array:
-        """m² (Q_1 + Q_2) / eta, with the residuals spelt out."""
+        """m² (Q_1 + Q_2) / eta, with each gradient written as a sum over residuals."""
         training, m = problem.training, problem.training.width
         mass = [jnp.exp(training.x @ (training.weight - s * training.gradient)) for s in (0.0, problem.step)]
         shares, after = (a / a.sum(axis=1, keepdims=True) for a in mass)
@@ -255,7 +254,7 @@ class NormaliserSplit(Claim[Descent]):
         return m**2 * (same + (every - same))
 
     def condition(self, problem: Descent) -> Array:
-        """Sums of m terms of size |Delta w| cancel."""
+        """The condition of sums of m terms of size |Delta w|, which cancel."""
         training = problem.training
         size = jnp.linalg.norm(training.gradient, axis=0).max() * training.width
         return 10 * size / jnp.abs(self.predict(problem)).max()

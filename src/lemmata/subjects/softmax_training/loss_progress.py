@@ -1,10 +1,10 @@
-"""The term of a step that makes progress.
+"""The term of a descent step's change of the loss that makes progress.
 
 This theory is about C_1, the part of a step's change of the loss in which the numerator of the softmax moves. It
-bounds C_1 by the tangent kernel H at the current weights, and H by its smallest eigenvalue at initialisation. The
-source needs random signs and a width above lambda^-2 for C_1 and for C_0. Their sum is -2 m eta v' H v,
-v = vec(F - Y), at every width. The theory does not explain the radius R in which H keeps half of lambda, because H
-moves far less.
+bounds C_1 by the tangent kernel H at the current weights, and H by its smallest eigenvalue lambda at initialisation.
+The source needs random signs and a width above lambda^-2 to bound C_1 and C_0. The sum of the two is -2 m eta v' H v,
+v = vec(F - Y), at every width. The theory does not explain why H moves far less than the radius R, in which H keeps
+half of lambda, allows.
 """
 
 import jax
@@ -28,7 +28,7 @@ ABOUT = {"tool": "spectral theory", "architecture": "dense network", "object": "
 
 
 class AbstractProgressIdentity(Claim[Descent]):
-    """The common part of the identities on C_1 / eta, which measures C_1 / eta by the derivative of the numerators."""
+    """Base of the identities on C_1 / eta. It measures C_1 / eta by differentiating the numerators of the softmax."""
 
     population = Descents()
     relation = Equal()
@@ -36,7 +36,7 @@ class AbstractProgressIdentity(Claim[Descent]):
     unexplained = "how the tangent kernel H differs from its value at initialisation"
 
     def measure(self, problem: Descent, key: Key[Array, ""]) -> Array:
-        """Twice <F - Y, derivative of m <a_l, exp(W' x)> / alpha at fixed alpha>, automatically."""
+        """Twice <F - Y, derivative of m <a_l, exp(W' x)> / alpha at fixed alpha>, by automatic differentiation."""
         training = problem.training
         outputs = lambda weight: naive_outputs(weight, training.sign, training.x)
         loss = lambda weight: 0.5 * jnp.sum((outputs(weight) - training.y) ** 2)
@@ -50,7 +50,7 @@ class AbstractProgressIdentity(Claim[Descent]):
 
 
 def rounding(problem: Descent) -> Array:
-    """Condition of slopes: sums over m units whose outputs cancel, with residuals of absolute error m eps."""
+    """Return the condition of the slopes: sums over m units, with residuals of absolute error m eps."""
     training = problem.training
     return 10 * training.width * (1 + 1 / jnp.linalg.norm(training.residual))
 
@@ -76,7 +76,7 @@ class ProgressSplit(AbstractProgressIdentity):
     )
 
     def predict(self, problem: Descent) -> Array:
-        """-2 m v' H v - 2 sum_i <F_i - y_i, F_i> <S_i, Delta W' x_i>."""
+        """The value -2 m v' H v - 2 sum_i <F_i - y_i, F_i> <S_i, Delta W' x_i>."""
         training = problem.training
         shares = jax.nn.softmax(training.x @ training.weight, axis=1)
         pull = jnp.sum(shares * (training.x @ training.gradient), axis=1)
@@ -85,8 +85,14 @@ class ProgressSplit(AbstractProgressIdentity):
 
 
 def at_the_start(problem: Descent) -> Hypothesis:
-    """The condition that the weights are those of the initialisation."""
-    return Hypothesis("training has not begun", problem.training.farthest, "<=", 0.0, "F = 0 there, and so Q_2 = 0")
+    """Return the condition that the weights are those of the initialisation."""
+    return Hypothesis(
+        "the weights are those of the initialisation",
+        problem.training.farthest,
+        "<=",
+        0.0,
+        "at the initialisation F = 0, and so Q_2 = 0",
+    )
 
 
 class ProgressEquality(AbstractProgressIdentity):
@@ -101,7 +107,7 @@ class ProgressEquality(AbstractProgressIdentity):
     """
 
     title = "The first descent step on a softmax network makes progress of 2 m eta v' H v"
-    source = Source("gu2024softmax", "Claim E.5", note="its C_1, with the factor of Lemma E.1")
+    source = Source("gu2024softmax", "Claim E.5", note="its C_1, with the factor 2 of Lemma E.1")
     stated = Kind.REPAIR
     population = Descents(steps=0)
     control = Control("C_1 is smaller by a thousandth", lambda slope, problem: 0.999 * slope)
@@ -114,7 +120,7 @@ class ProgressEquality(AbstractProgressIdentity):
 
 
 def _slope_of_progress(slope: Array, problem: Descent) -> Array:
-    """C_1 / eta for a step so short that only the first order is left."""
+    """Return C_1 / eta for a step so short that only the first order is left."""
     tiny = 1e-9 * problem.step
     return terms(problem.training, tiny).change[1] / tiny
 
@@ -132,7 +138,7 @@ class FirstOrderTerms(Claim[Descent]):
     """
 
     title = "The first-order terms of a step add up to the tangent kernel's quadratic form"
-    source = Source("gu2024softmax", "Lemma E.3", "Lemma E.4", note="whose parts cancel (not stated there)")
+    source = Source("gu2024softmax", "Lemma E.3", "Lemma E.4", note="the cancellation of its parts (not stated there)")
     stated = Kind.OWN
     population = Descents()
     relation = Equal()
@@ -145,7 +151,7 @@ class FirstOrderTerms(Claim[Descent]):
         return -2 * problem.training.width * quadratic_form(problem.training)
 
     def measure(self, problem: Descent, key: Key[Array, ""]) -> Array:
-        """The derivative of |F(W - eta Delta W) - Y|², from equation (1)."""
+        """The derivative of |F(W - eta Delta W) - Y|² in eta at 0, with F from equation (1)."""
         training = problem.training
         loss = lambda weight: jnp.sum((naive_outputs(weight, training.sign, training.x) - training.y) ** 2)
         slope = jax.grad(loss)
@@ -156,7 +162,7 @@ class FirstOrderTerms(Claim[Descent]):
 
 
 def progress(problem: Training) -> Array:
-    """C_1 of the next step of the theory's size."""
+    """Return C_1 for the next step, whose size is that of the theory."""
     return terms(problem, problem.step).change[1]
 
 
@@ -181,7 +187,7 @@ class Progress(Claim[Training]):
     relation = AtMost(delta=DELTA)
     control = Control("C_1 <= -2.1 m eta v' H v", lambda bound, problem: bound * 2.1 / 1.6)
     controls = "the term of a descent step that makes progress"
-    unexplained = "the width that the source asks for, since the bound holds from a few units on"
+    unexplained = "why the source asks for this width, although the bound holds from a few units on"
     reading = "the constant that Omega hides is taken as 1, and the constant C > 10 in B as 10"
     expected = Status.OUTSIDE
     trivial = 0.0  # a step down the gradient does not climb
@@ -190,7 +196,7 @@ class Progress(Claim[Training]):
         name = "the width is above lambda^-2 n^2 k exp(12 B) log^2(nk/delta)"
         return [
             short_step(problem),
-            Hypothesis.violated(name, "this width is above 10^6; the test uses far fewer units"),
+            Hypothesis.violated(name, "the source requires a width above 10^6; the test uses far fewer units"),
         ]
 
     def predict(self, problem: Training) -> Array:
@@ -235,7 +241,13 @@ class ProgressBySmallestEigenvalue(Claim[Training]):
         smallest = jnp.linalg.eigvalsh(problem.tangent)[0]
         return [
             short_step(problem),
-            Hypothesis("the smallest eigenvalue of H(tau)", smallest, ">=", problem.smallest / 2, "Claim E.5"),
+            Hypothesis(
+                "the smallest eigenvalue of H(tau)",
+                smallest,
+                ">=",
+                problem.smallest / 2,
+                "Claim E.5",
+            ),
             Hypothesis.violated(
                 "C_1 = -m eta v' H v", "Lemma E.1 defines C_1 otherwise; the conclusion may still hold"
             ),
@@ -272,17 +284,19 @@ class SmallestEigenvalueKept(Claim[Training]):
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
         # R is about 1e-6, and the displacement is computed from a difference. The tolerance 1e-9 covers its rounding.
-        return [Hypothesis("no unit has moved by R", problem.farthest, "<=", problem.radius, "Lemma 5.1", 1e-9)]
+        return [
+            Hypothesis("no unit has moved by more than R", problem.farthest, "<=", problem.radius, "Lemma 5.1", 1e-9)
+        ]
 
     def predict(self, problem: Training) -> Array:
         return problem.smallest / 2
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
-        """The smallest eigenvalue of J J' / m, J by automatic differentiation of equation (1)."""
+        """The smallest eigenvalue of J J' / m, where J is the Jacobian of (1) by automatic differentiation."""
         slopes = jax.jacobian(lambda weight: naive_outputs(weight, problem.sign, problem.x))(problem.weight)
         rows = slopes.reshape(problem.size, -1)
         return jnp.linalg.eigvalsh(rows @ rows.T / problem.width)[0]
 
     def condition(self, problem: Training) -> Array:
-        """Eigenvalues are computed to n k eps of the largest."""
+        """The condition: eigenvalues have errors of n k eps times the largest eigenvalue."""
         return problem.size * jnp.trace(problem.first_tangent) / problem.smallest

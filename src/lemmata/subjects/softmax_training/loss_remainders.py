@@ -1,9 +1,10 @@
-"""The terms of a step that do not make progress.
+"""The terms of a descent step's change of the loss that do not make progress.
 
 This theory bounds three terms that a step of descent on a softmax network adds to the loss. They are C_0 from the
-normaliser, C_2 from the curvature of the exponential, and C_3 from the length of the step. It assumes inputs and
-targets in the unit ball and the step eta of the theory. It does not explain the powers of n k exp(B), which the terms
-do not have. C_0 is far smaller than the concentration argument says. It falls as m^-2, not as m^(-1/2).
+denominator of the softmax, C_2 from the curvature of the exponential, and C_3 from the squared change of the outputs.
+It assumes inputs and targets in the unit ball and the step eta of the theory. It does not explain the powers of n k
+exp(B), which the terms do not have. C_0 is far smaller than the concentration argument says: it falls as m^-2, not as
+m^(-1/2).
 """
 
 import jax
@@ -27,7 +28,7 @@ def loss(problem: Training) -> Array:
 
 
 def before_the_step(problem: Training) -> list[Hypothesis]:
-    """The gradient property, and a loss that has not grown."""
+    """Return two conditions: the step moves no unit too far, and |F - Y| is at most sqrt(n k)."""
     residual, most = jnp.linalg.norm(problem.residual), jnp.sqrt(1.0 * problem.size)
     return [
         short_step(problem),
@@ -58,16 +59,18 @@ class NormaliserTerm(Claim[Training]):
     control = Control(
         "the part is at most m eta lambda |F - Y|² / (10 m²)",
         lambda bound, problem: bound / problem.width**2,
-        loose="C_0 is smaller by a factor of order 1/m², about 400 at these widths (claim normaliser_rate)",
+        loose=(
+            "C_0 is smaller than the bound by a factor of order 1/m², about 400 at these widths (claim normaliser_rate)"
+        ),
     )
     controls = "what a step adds to the loss through the softmax's denominator"
-    unexplained = "the width that the source asks for, and why C_0 is so small"
+    unexplained = "why the source asks for this width, and why C_0 is so small"
     reading = f"the constant that Omega hides is taken as 1; {_CONSTANT}"
     expected = Status.OUTSIDE
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
         name = "the width is above lambda^-2 n^2 k exp(18 B) log^2(nk/delta)"
-        wide = Hypothesis.violated(name, "this width is above 10^8; the test uses far fewer units")
+        wide = Hypothesis.violated(name, "the source requires a width above 10^8; the test uses far fewer units")
         return [*before_the_step(problem), wide]
 
     def predict(self, problem: Training) -> Array:
@@ -77,7 +80,7 @@ class NormaliserTerm(Claim[Training]):
         return jnp.abs(terms(problem, problem.step).change[0])
 
     def trivial(self, problem: Training) -> Array:
-        """2 |F - Y| |v_0| with |v_0| <= max |exp(u) - 1| m sqrt(n k) and |u| <= 2 eta m sqrt(n k) |F - Y|."""
+        """2 |F - Y| |v_0|, where |v_0| <= max |exp(u) - 1| m sqrt(n k) and |u| <= 2 eta m sqrt(n k) |F - Y|."""
         outputs = problem.width * jnp.sqrt(1.0 * problem.size)
         residual = jnp.linalg.norm(problem.residual)
         return 2 * residual * outputs * jnp.expm1(2 * problem.step * outputs * residual)
@@ -114,7 +117,7 @@ class NormaliserRate(Claim[Training]):
     predict = -2.0
 
     def measure_at(self, problem: Training, key: Key[Array, ""], rung: float) -> Array:
-        """The ratio after four coarse steps."""
+        """The ratio |C_0| / (m eta |F - Y|²) after four coarse steps."""
         start, moved, sign = (a[:, : int(rung)] for a in (problem.start, problem.moved, problem.sign))
         first = Training(start, moved, sign, problem.x, problem.y, problem.sigma)
         training = first.after(coarse_step(first), 4)
@@ -147,7 +150,10 @@ class CurvatureTerm(Claim[Training]):
     control = Control(
         "C_2 <= m eta² R |F - Y|² for weights that moved by R",
         lambda bound, problem: bound * problem.farthest / (2 * problem.size**2 * jnp.exp(9 * problem.bound)),
-        loose="n² k² exp(9 B) is above 7 * 10^4, and C_2 has no such factor, so no control is close to the bound",
+        loose=(
+            "the bound has the factor n² k² exp(9 B), above 7 * 10^4, which C_2 lacks, so no control is close to the "
+            "bound"
+        ),
     )
     controls = "what a step adds to the loss through the curvature of the exponential"
     unexplained = "the powers of n k exp(B)"
@@ -161,13 +167,13 @@ class CurvatureTerm(Claim[Training]):
         return 2 * problem.width * problem.size**2 * jnp.exp(9 * problem.bound) * loss(problem)
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
-        """From v_2 / eta² = m sum_r a_lr S_ir theta(u_ir) <Delta w_r, x_i>²."""
+        """C_2 / eta² from v_2 / eta² = m sum_r a_lr S_ir theta(u_ir) <Delta w_r, x_i>²."""
         shares, pull = jax.nn.softmax(problem.x @ problem.weight, axis=1), problem.x @ problem.gradient
         curved = shares * exp_curvature(-problem.step * pull) * pull**2
         return 2 * problem.width * jnp.sum(problem.residual * (curved @ problem.sign.T))
 
     def trivial(self, problem: Training) -> Array:
-        """2 |F - Y|_1 m max |exp(u) - 1 - u| / eta², from the largest u that the gradient property allows."""
+        """The bound 2 |F - Y|_1 m max |exp(u) - 1 - u| / eta², at the largest u that the gradient property allows."""
         largest = exp_remainder(jnp.asarray(0.01)) / problem.step / problem.step
         return 2 * jnp.abs(problem.residual).sum() * problem.width * largest
 
@@ -195,8 +201,10 @@ class ChangeTerm(Claim[Training]):
     control = Control(
         "the bound holds without k² exp(16 B)",
         lambda bound, problem: bound / (len(problem.sign) ** 2 * jnp.exp(16 * problem.bound)),
-        loose="exp(16 B) is above 10^6 for every sigma, and the change has no such factor, so no control is "
-        "close to the bound",
+        loose=(
+            "the bound has the factor exp(16 B), above 10^6, which the change lacks, so no control is close to the "
+            "bound"
+        ),
     )
     controls = "how far a step moves the outputs"
     unexplained = "the powers of k exp(B)"
@@ -210,11 +218,11 @@ class ChangeTerm(Claim[Training]):
         return problem.size**2 * jnp.exp(16 * problem.bound) * loss(problem)
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
-        """The change of the outputs by differences of softmaxes, over m eta, squared."""
+        """The squared change of the outputs, from differences of softmaxes, divided by (m eta)²."""
         shares = jax.nn.softmax(problem.x @ problem.weight, axis=1)
         change = output_change(shares, problem.sign, -problem.step * problem.x @ problem.gradient)
         return jnp.sum((change / (problem.width * problem.step)) ** 2)
 
     def trivial(self, problem: Training) -> Array:
-        """Every output is between -m and m; over (m eta)²."""
+        """The bound from outputs between -m and m, divided by (m eta)²."""
         return 4.0 * problem.size / problem.step / problem.step

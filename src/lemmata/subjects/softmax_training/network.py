@@ -2,8 +2,8 @@
 
 This theory describes the first-order behaviour of F(x)_l = m <a_l, S(x)> in its trained weights W. Here S(x) is the
 softmax of (<w_1, x>, ..., <w_m, x>). It gives the gradient of the squared loss, and the matrix H of inner products of
-gradients, which decides how fast descent moves every output. It holds at every W, trained or not. It does not explain
-how H moves in training.
+gradients, which decides how fast descent moves every output. The theory holds at every W, trained or not. It does not
+explain how H moves in training.
 """
 
 import equinox as eqx
@@ -19,13 +19,13 @@ ABOUT = {"tool": "linear algebra", "architecture": "dense network", "object": "k
 
 
 class MovedNetwork(eqx.Module):
-    """A softmax network somewhere on its way, with data.
+    """A softmax network at some weights, trained or not, with data.
 
     Args:
-        weight: W.
-        sign: the rows a_l.
-        x: inputs.
-        y: targets.
+        weight: the weights W, one column per unit.
+        sign: the signs, with the row a_l for output l.
+        x: the inputs, one per row.
+        y: the targets, one row per input.
     """
 
     weight: Float[Array, "d m"]
@@ -35,28 +35,28 @@ class MovedNetwork(eqx.Module):
 
     @property
     def network(self) -> SoftmaxNetwork:
-        """The network that these weights belong to."""
+        """The architecture that these weights belong to."""
         return SoftmaxNetwork(self.weight.shape[1], len(self.sign))
 
     @property
     def params(self) -> dict[str, Array]:
-        """The weights as the network takes them."""
+        """The weights and signs in the form that `network` takes."""
         return {"weight": self.weight, "sign": self.sign}
 
     @property
     def shares(self) -> Float[Array, "n m"]:
-        """S, a row an input."""
+        """The softmax S, with one row per input."""
         return self.network.shares(self.params, self.x)
 
     @property
     def rounding(self) -> Float[Array, ""]:
-        """How many eps a share is off: a logit l brings |l|, and sums of m terms lose sqrt(m)."""
+        """The error of a share in units of eps: a logit l brings |l|, and sums of m terms bring sqrt(m)."""
         logits = jnp.abs(self.x @ self.weight).max()
         return (1 + logits) * jnp.sqrt(1.0 * self.weight.shape[1])
 
 
 class MovedNetworks(Population[MovedNetwork]):
-    """Symmetric initialisations that every weight has left at random; points and targets in unit balls.
+    """Networks whose weights moved at random from a symmetric initialisation; points and targets in unit balls.
 
     Args:
         n, d, k, pairs, moved: the defaults of the settings.
@@ -72,7 +72,7 @@ class MovedNetworks(Population[MovedNetwork]):
     farthest: float = 2.0
 
     def settings(self) -> Space:
-        """Sizes, the spread of the weights, and how far they are from the symmetric initialisation."""
+        """The sizes, the spread of the weights, and how far the weights moved from the symmetric initialisation."""
         return Space(
             n=Integer(self.n, 1, 64, "points"),
             d=Integer(self.d, 1, 64, "columns"),
@@ -83,7 +83,7 @@ class MovedNetworks(Population[MovedNetwork]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MovedNetwork:
-        """A moved symmetric initialisation, points in the unit ball, and targets of norm at most 1."""
+        """Draw a moved symmetric initialisation, points in the unit ball and targets of norm at most 1."""
         n, d, k, pairs = (setting[name] for name in ("n", "d", "k", "pairs"))
         half, signs, move, points, targets = draws(key, (d, pairs), (k, pairs), (d, 2 * pairs), (n, d + 1), (n, k + 1))
         weight = jnp.repeat(setting["sigma"] * half, 2, axis=1) + setting["moved"] * move
@@ -94,13 +94,13 @@ class MovedNetworks(Population[MovedNetwork]):
 
 
 _CONTROLS = "descent on a two-layer softmax network, to first order"
-_UNEXPLAINED = "how these quantities move in training"
+_UNEXPLAINED = "how these quantities change in training"
 
 
 def naive_outputs(
     weight: Float[Array, "d m"], sign: Float[Array, "k m"], x: Float[Array, "n d"]
 ) -> Float[Array, "n k"]:
-    """F = m <a_l, exp(W' x)> / <exp(W' x), 1>, as equation (1) spells it: for logits that do not overflow."""
+    """Return F = m <a_l, exp(W' x)> / <exp(W' x), 1> as in equation (1); exp of a large logit overflows."""
     mass = jnp.exp(x @ weight)
     return weight.shape[1] * (mass @ sign.T) / mass.sum(axis=1, keepdims=True)
 
@@ -132,11 +132,11 @@ class OutputGradient(Claim[MovedNetwork]):
         return problem.weight.shape[1] * jnp.einsum("nkm,nd->nkdm", centred, problem.x)
 
     def measure(self, problem: MovedNetwork, key: Key[Array, ""]) -> Array:
-        """Automatic differentiation of equation (1)."""
+        """The derivative of equation (1) by automatic differentiation."""
         return jax.jacobian(lambda weight: naive_outputs(weight, problem.sign, problem.x))(problem.weight)
 
     def condition(self, problem: MovedNetwork) -> Array:
-        """a_lr - <a_l, S> cancels if one unit has nearly all of the mass."""
+        """The condition: a_lr - <a_l, S> cancels if one unit has a share near 1."""
         left = jnp.abs(problem.sign[None] - (problem.shares @ problem.sign.T)[:, :, None])
         return problem.rounding * jnp.broadcast_to(2 / left[:, :, None, :], self.predict(problem).shape)
 
@@ -165,11 +165,11 @@ class LossGradient(Claim[MovedNetwork]):
     controls, unexplained = _CONTROLS, _UNEXPLAINED
 
     def predict(self, problem: MovedNetwork) -> Array:
-        """The closed form, by which networks are trained."""
+        """The gradient in closed form, which the training code uses."""
         return problem.network.gradient(problem.params, problem.x, problem.y)
 
     def measure(self, problem: MovedNetwork, key: Key[Array, ""]) -> Array:
-        """Automatic differentiation of the loss of equation (1)."""
+        """The gradient of the loss of equation (1) by automatic differentiation."""
         residual = lambda weight: naive_outputs(weight, problem.sign, problem.x) - problem.y
         return jax.grad(lambda weight: 0.5 * jnp.sum(residual(weight) ** 2))(problem.weight)
 
@@ -199,7 +199,7 @@ class TangentKernelGram(Claim[MovedNetwork]):
         return problem.weight.shape[1] * problem.network.tangent(problem.params, problem.x)
 
     def measure(self, problem: MovedNetwork, key: Key[Array, ""]) -> Array:
-        """Products of Jacobians by automatic differentiation."""
+        """Products of the Jacobians from automatic differentiation."""
         jacobian = jax.jacobian(lambda weight: naive_outputs(weight, problem.sign, problem.x))(problem.weight)
         return jnp.einsum("nkdm,tcdm->kntc", jacobian, jacobian).swapaxes(2, 3)
 
@@ -229,17 +229,17 @@ class TangentKernelSemidefinite(Claim[MovedNetwork]):
         return [Hypothesis("some input is not 0", jnp.abs(problem.x).max(), ">", 0.0, "H scales with |x_i| |x_j|")]
 
     def predict(self, problem: MovedNetwork) -> Array:
-        """The quadratic form at u, which the targets represent."""
+        """The quadratic form at u, where the problem's targets serve as u."""
         tangent = problem.network.tangent(problem.params, problem.x)
         return jnp.einsum("il,litj,jt->", problem.y, tangent, problem.y)
 
     def measure(self, problem: MovedNetwork, key: Key[Array, ""]) -> Array:
-        """Automatic differentiation of equation (1)."""
+        """The quadratic form from the gradients of equation (1), by automatic differentiation."""
         along = lambda weight: jnp.sum(problem.y * naive_outputs(weight, problem.sign, problem.x))
         return jnp.sum(jax.grad(along)(problem.weight) ** 2) / problem.weight.shape[1]
 
     def condition(self, problem: MovedNetwork) -> Array:
-        """Gradients are at most 2 m |S_i| |x_i| long, and sums over points and outputs cancel."""
+        """The condition: gradients have norm up to 2 m |S_i| |x_i|, and sums over points and outputs cancel."""
         lengths = jnp.linalg.norm(problem.shares, axis=1) * jnp.linalg.norm(problem.x, axis=1)
         longest = 4 * problem.weight.shape[1] * (lengths @ jnp.abs(problem.y).sum(axis=1)) ** 2
         return problem.rounding * longest / self.predict(problem)

@@ -1,10 +1,10 @@
 """How far the softmax tangent kernel moves with its units, without exponentials of logits.
 
 This theory bounds the change of H of Definition 3.6 if every unit moves by at most R < 0.01. For an entry, the bound
-is sharp to the first order. For all entries it is, with probability 1 - delta, at most 17 R n k exp(sigma²), while
-Lemma 5.1 has exp(10 B), B = max(10 sigma sqrt(log(n k / delta)), 1). The lemma's proof uses a bound on the largest of
-all logits, although only a mean over units is needed. The theory assumes units in pairs. It does not explain that
-training moves the units less badly.
+is sharp to first order in R. For the whole kernel it is, with probability 1 - delta, at most 17 R n k exp(sigma²).
+Lemma 5.1 has exp(10 B) instead, where B = max(10 sigma sqrt(log(n k / delta)), 1). The lemma's proof uses a bound on
+the largest of all logits, although only a mean over units is needed. The theory assumes units in pairs. It does not
+explain why the moves in training change H less than the worst moves.
 
 Proof. Logits move by delta_ir = <v_r, x_i>. So S_ir becomes S_ir exp(delta_ir)/Z_i with exp(-R) <= Z_i <= exp(R), and
 eps_i = <a_l, S_i> grows from 0 to at most 2 tanh(R/2) <= R. Let p_r = S_ir S_jr, let P be their sum, and let p' be p
@@ -13,8 +13,8 @@ after the move, so |p' - p| <= (exp(4R) - 1) p. With s_r = a_lr a_cr, an entry c
     sum (p' - p) s - eps_i sum (p' - p) a_c - eps_j sum (p' - p) a_l + eps_i eps_j sum p',
 
 because sum_r p_r a_lr = 0. This is at most P ((exp(4R) - 1)(1 + 2R) + R² exp(4R)) <= 4.18 R P. Its linear part is sum_r
-<v_r, beta_r x_i + gamma_r x_j> with beta_r = p_r s_r - (sum p s) S_ir; gamma is defined in the same way with S_jr. As
-log Z_i is within R²/2 of <S_i, delta_i>, the total rest is at most 19 R² P.
+<v_r, beta_r x_i + gamma_r x_j> with beta_r = p_r s_r - (sum p s) S_ir; gamma_r is p_r s_r - (sum p s) S_jr. As log Z_i
+is within R²/2 of <S_i, delta_i>, the sum of all remainders is at most 19 R² P.
 """
 
 import jax
@@ -38,7 +38,7 @@ _WIDTHS = (256.0, 2048.0, 16384.0)
 
 
 def first_order(problem: PairedUnits) -> tuple[Float[Array, " e"], Float[Array, " e"]]:
-    """|<x_i, x_j>| m sum_r |beta_r x_i + gamma_r x_j| and |<x_i, x_j>| m <S_i, S_j> for the entries that are judged.
+    """Return |<x_i, x_j>| m sum_r |beta_r x_i + gamma_r x_j| and |<x_i, x_j>| m <S_i, S_j> for the tested entries.
 
     Args:
         problem: the layer.
@@ -56,7 +56,7 @@ def first_order(problem: PairedUnits) -> tuple[Float[Array, " e"], Float[Array, 
 
 
 def largest_changes(problem: PairedUnits) -> Float[Array, " e"]:
-    """The largest change found of each entry that is judged, by moves along its gradient of either sign.
+    """Return the largest change found of each tested entry, over moves along and against its gradient.
 
     Args:
         problem: the layer.
@@ -73,11 +73,11 @@ def largest_changes(problem: PairedUnits) -> Float[Array, " e"]:
 
 
 def largest_sum(problem: PairedUnits, mass: Array) -> Array:
-    """An upper bound on the change of an entry: |H(W~)| + |H(W)|, at most 1 + (1 + R)² exp(4R) times the mass.
+    """Return an upper bound on the change of an entry: |H(W~)| + |H(W)| <= (1 + (1 + R)² exp(4R)) times `mass`.
 
     Args:
         problem: the layer.
-        mass: |<x_i, x_j>| m <S_i, S_j>.
+        mass: the size |<x_i, x_j>| m <S_i, S_j> of the entry.
     """
     return mass * (1 + (1 + problem.radius) ** 2 * jnp.exp(4 * problem.radius))
 
@@ -102,7 +102,7 @@ class WorstChangeOfEntry(Claim[PairedUnits]):
         lambda v, problem: 0.97 * problem.radius * _linear(problem),
     )
     controls = _ENTRY
-    unexplained = "the moves that training makes"
+    unexplained = "how the units move in training"
 
     def predict(self, problem: PairedUnits) -> Array:
         linear, mass = first_order(problem)
@@ -112,7 +112,7 @@ class WorstChangeOfEntry(Claim[PairedUnits]):
         return largest_changes(problem)
 
     def trivial(self, problem: PairedUnits) -> Array:
-        """Both entries are bounded."""
+        """The largest change that the bounds on the entry before and after the move allow."""
         return largest_sum(problem, first_order(problem)[1])
 
 
@@ -140,7 +140,7 @@ class WorstChangeAttained(Claim[PairedUnits]):
         ),
     )
     controls = _ENTRY
-    unexplained = "the moves that training makes"
+    unexplained = "how the units move in training"
 
     def predict(self, problem: PairedUnits) -> Array:
         linear, mass = first_order(problem)
@@ -176,11 +176,13 @@ class ChangeOfEveryEntry(Claim[PairedUnits]):
     control = Control(
         "the change is at most a third of the bound",
         lambda bound, problem: bound / 3,
-        loose="a constant of 2 in place of 4.2 is found at different outputs and equal inputs; other entries "
-        "change by less than 1.4",
+        loose=(
+            "entries of different outputs at equal inputs change with a constant of 2 in place of 4.2; other entries "
+            "with less than 1.4"
+        ),
     )
     controls = _ENTRY
-    unexplained = "the constant, since 2 is found at different outputs and equal inputs"
+    unexplained = "the constant 4.2: the largest found is 2, for different outputs at equal inputs"
 
     def predict(self, problem: PairedUnits) -> Array:
         return 4.2 * problem.radius * first_order(problem)[1]
@@ -189,16 +191,16 @@ class ChangeOfEveryEntry(Claim[PairedUnits]):
         return largest_changes(problem)
 
     def trivial(self, problem: PairedUnits) -> Array:
-        """Both entries are bounded."""
+        """The largest change that the bounds on the entry before and after the move allow."""
         return largest_sum(problem, first_order(problem)[1])
 
 
 def largest_norm(problem: PairedUnits, key: Key[Array, ""]) -> Float[Array, ""]:
-    """The largest |H(W) - H(W~)|_F over random and adversarial moves.
+    """Return the largest |H(W) - H(W~)|_F over random and adversarial moves.
 
     Args:
         problem: the layer.
-        key: randomness of the moves.
+        key: the key that draws the moves.
     """
     drawn = jax.random.normal(key, problem.weight.shape)
     changes = kernel_moves(problem.x, problem.sign, problem.weight, problem.radius, drawn)
@@ -231,7 +233,7 @@ class ChangeOfKernel(Claim[PairedUnits]):
         return largest_norm(problem, key)
 
     def trivial(self, problem: PairedUnits) -> Array:
-        """Both kernels are bounded."""
+        """The largest change that the bounds on the kernel before and after the move allow."""
         return problem.sign.shape[0] * largest_sum(problem, jnp.linalg.norm(problem.mass))
 
 
@@ -256,9 +258,9 @@ class KernelPerturbationWithoutExponentials(Claim[PairedUnits]):
     population = PairedLayers(width=1024, sigma=0.4, wide=True)
     relation = AtMost(delta=DELTA)
     control = Control(
-        "the change is at most a fortieth of the bound",
+        "the change is at most 1/40 of the bound",
         lambda bound, problem: bound / 40,
-        loose="the inputs are not equal, no move is worst for all entries, and Chebyshev's inequality costs a factor 4",
+        loose="inputs differ, no move is worst for all entries, and Chebyshev's inequality costs a factor 4",
     )
     controls = "the change of the tangent kernel in Frobenius norm"
     unexplained = "the constant"
@@ -270,7 +272,7 @@ class KernelPerturbationWithoutExponentials(Claim[PairedUnits]):
         return largest_norm(problem, key)
 
     def trivial(self, problem: PairedUnits) -> Array:
-        """Both kernels are bounded."""
+        """The largest change that the bounds on the kernel before and after the move allow."""
         return problem.sign.shape[0] * largest_sum(problem, jnp.linalg.norm(problem.mass))
 
 
@@ -279,10 +281,10 @@ def slope_of_entry(problem: KernelPoints, outputs: int, width: int, key: Key[Arr
     gradients.
 
     Args:
-        problem: points, of which the first is taken.
-        outputs: k.
-        width: m.
-        key: randomness.
+        problem: the points, of which only the first is used.
+        outputs: the number k of outputs.
+        width: the width m.
+        key: the key that draws the weights and signs.
     """
     weight, sign = draws(key, (problem.x.shape[1], width // 2), (outputs, width // 2))
     sign, start = paired_signs(sign), problem.sigma * jnp.repeat(weight, 2, axis=1)
@@ -316,7 +318,7 @@ class WorstChangeBetweenOutputs(Claim[KernelPoints]):
     stated = Kind.OWN
     population = SpherePoints()
     relation = Limit(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.03)
-    control = Control("the limit is that of one output", lambda v, problem: _one_output(problem))
+    control = Control("the limit is that within one output", lambda v, problem: _one_output(problem))
     controls = _ENTRY
     unexplained = "inputs that differ"
     trials = 64

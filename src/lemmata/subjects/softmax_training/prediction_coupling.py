@@ -1,10 +1,10 @@
-"""Coupling at other points: Theorem F.2 with its logarithm read as at least 1, and the factor that it lacks.
+"""How close network and kernel regression predict at other points: Theorem F.2 with its logarithm read as at least 1.
 
 This theory compares the predictions of a trained softmax network with those of the regression with its tangent kernel
 at initialisation. It bounds their distance in terms of how far the kernels move. It assumes a positive definite kernel
 that moves by less than half of its smallest eigenvalue. It does not explain how far the kernel moves. If the logarithm
-is read literally, it vanishes at an admissible eps_H at which the difference does not. Read as at least 1, the bound
-holds.
+is read literally, it vanishes at an admissible eps_H, although the difference of the predictions does not vanish
+there. If it is read as at least 1, the bound holds.
 """
 
 import equinox as eqx
@@ -37,12 +37,12 @@ _ANGLE, _LENGTH = 0.5, 0.9
 
 
 class ScaledReadouts(Population[NearbyInputs]):
-    """Networks of width 256 in 3 dimensions whose readouts are c a, a of signs, and two inputs at an angle of 1/2.
+    """Networks of width 256 with readouts c a, where a are signs, on two inputs in R^3 at an angle of 1/2.
 
     The test point lies along the inputs' difference and has length 0.9.
 
     Args:
-        scales: the c.
+        scales: the scales c of the readouts.
     """
 
     scales: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0)
@@ -55,8 +55,16 @@ class ScaledReadouts(Population[NearbyInputs]):
         return NearbyInputs(tuple(trained(scaled(c)) for c in self.scales))
 
     def hypotheses(self, problem: NearbyInputs) -> list[Hypothesis]:
-        """At every scale the kernel moves by less than half of lambda."""
-        return [Hypothesis("the kernel moves little", (2 * problem.moved / problem.smallest).max(), "<=", 1.0, "twice")]
+        """Require that the kernel moves by at most half of lambda at every scale."""
+        return [
+            Hypothesis(
+                "the kernel moves by at most half of its smallest eigenvalue",
+                (2 * problem.moved / problem.smallest).max(),
+                "<=",
+                1.0,
+                "twice",
+            )
+        ]
 
 
 _CONTROLS = "the distance between a trained network's predictions and the regression with its tangent kernel"
@@ -64,24 +72,24 @@ _ORDER = NearbyFlows().inverse_angles
 
 
 def _own_kernel(start: Initialised) -> Array:
-    """K*_ll(x_te, x_te) at each output and test point."""
+    """Return K*_ll(x_te, x_te) for each output and test point."""
     return jnp.diagonal(tangent_matrix(start.network, start.params(), start.x_test))
 
 
 def _first_terms(problem: NearbyInputs) -> Array:
-    """sqrt(n k) eps_l,test / lambda with n k = 2, one an angle."""
+    """Return sqrt(n k) eps_l,test / lambda with n k = 2, one value for each angle."""
     moved = jnp.stack([network.moved_test[0] for network in problem.networks])
     return 2**0.5 * moved / problem.smallest
 
 
 def _factor(problem: NearbyInputs) -> Array:
-    """2 max(1, sqrt(lambda K_tt)), one an angle."""
+    """Return 2 max(1, sqrt(lambda K_tt)), one value for each angle."""
     own = jnp.stack([_own_kernel(network.start)[0] for network in problem.networks])
     return 2 * jnp.maximum(1.0, jnp.sqrt(problem.smallest * own))
 
 
 def _found(problem: NearbyInputs) -> Array:
-    """The largest difference over the records, one for each network."""
+    """Return the largest difference of predictions over the recorded times, one value for each network."""
     return jnp.stack([differences(network)[1][0] for network in problem.networks])
 
 
@@ -110,10 +118,12 @@ class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
     population = NearbyFlows()
     relation = AtMost()
     control = Control(
-        "log² is read literally, and is 0 here, so that the movement of the kernel at the test point is enough",
+        "log² is read literally; it is 0 here, so the bound contains only the movement of the kernel at the test point",
         lambda bound, problem: _factor(problem) * _first_terms(problem),
-        loose="the bound is loose by a factor of 1e5 to 1e7; the control is the reading of the printed bound "
-        "that fails",
+        loose=(
+            "the bound is loose by a factor of 1e5 to 1e7; the control is the literal reading of the printed bound, "
+            "which fails"
+        ),
     )
     controls = _CONTROLS
     unexplained = (
@@ -124,7 +134,7 @@ class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
     reading = "log² is read as at least 1, and the constant in O as 2 max(1, sqrt(lambda K_tt))"
 
     def predict(self, problem: NearbyInputs) -> Array:
-        """At eps_H = n k/(m lambda). There, max(1, log²) is 1."""
+        """The bound at eps_H = n k/(m lambda), where max(1, log²) is 1."""
         second = 2**0.5 * problem.allowed / problem.smallest**2
         return _factor(problem) * (_first_terms(problem) + second)
 
@@ -132,7 +142,7 @@ class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
         return _found(problem)
 
     def trivial(self, problem: NearbyInputs) -> Array:
-        """Both predictions are integrals of kernel times residual, and differ by at most the sum of their sizes."""
+        """The sum of the bounds on both predictions, which are integrals of kernel times residual."""
         size = jnp.stack([network.cross_sizes[0] for network in problem.networks])
         moved = jnp.stack([network.moved_test[0] for network in problem.networks])
         return 2**0.5 * (size / problem.smallest + (size + moved) / (problem.smallest - problem.moved))
@@ -166,14 +176,14 @@ class LostCrossKernel(Claim[NearbyInputs]):
         return 2 * jnp.ones(())
 
     def measure(self, problem: NearbyInputs, key: Key[Array, ""]) -> Array:
-        """The difference over the second term."""
+        """The difference of the predictions, divided by the second term."""
         return _found(problem) * problem.smallest**2 / (2**0.5 * problem.moved)
 
 
 class LonelyFlows(Population[Flow]):
-    """Unit inputs in 6 dimensions, targets of length 1, networks of width 128 along their flow, 4 test points.
+    """Networks of width 128 under gradient flow, on unit inputs in R^6, targets of length 1 and 4 test points.
 
-    With a single number to learn kernels move along the slowest mode.
+    If there is a single number to learn, kernels move along the slowest mode.
     """
 
     settings = Space(
@@ -187,19 +197,19 @@ class LonelyFlows(Population[Flow]):
         return trained(initialised(jax.random.normal(key, (64 + n + 4, 6 + k)), n, k, 128, setting["sigma"]))
 
     def pose(self, problem: object) -> Flow | None:
-        """A network of width 256 for the first rows of a regression, trained."""
+        """Train a network of width 256 on the first rows of a regression."""
         return Flows().pose(problem)
 
     def hypotheses(self, problem: Flow) -> list[Hypothesis]:
         return Flows().hypotheses(problem)
 
     def culprit(self, problem: Flow) -> str | None:
-        """Equal or zero rows."""
+        """Name equal or zero rows as the cause."""
         return Flows().culprit(problem)
 
 
 def _through_regression(problem: Flow) -> Array:
-    """|K*_l,te H*^-1|_2 at each output and test point."""
+    """Return |K*_l,te H*^-1|_2 for each output and test point."""
     return jnp.linalg.norm(jnp.linalg.solve(problem.start.tangent, problem.start.cross.T), axis=0)
 
 
@@ -227,7 +237,7 @@ class PredictionPerturbationThroughRegression(Claim[Flow]):
     stated = Kind.OWN
     population = LonelyFlows()
     relation = AtMost()
-    control = Control("a quarter of the bound is enough", lambda bound, problem: bound / 4)
+    control = Control("the difference is at most a quarter of the bound", lambda bound, problem: bound / 4)
     controls, unexplained = _CONTROLS, "how far the kernel moves; the distance from the kernel of infinite width"
 
     def predict(self, problem: Flow) -> Array:
@@ -235,10 +245,10 @@ class PredictionPerturbationThroughRegression(Claim[Flow]):
         return problem.targets / (problem.smallest - problem.moved) * inner
 
     def measure(self, problem: Flow, key: Key[Array, ""]) -> Array:
-        """The largest difference over the records, at each output and test point."""
+        """The largest difference over the recorded times, for each output and test point."""
         return differences(problem)[1]
 
     def trivial(self, problem: Flow) -> Array:
-        """Both predictions are integrals of kernel times residual, and differ by at most the sum of their sizes."""
+        """The sum of the bounds on both predictions, which are integrals of kernel times residual."""
         size, left = problem.cross_sizes, problem.smallest - problem.moved
         return problem.targets * (size / problem.smallest + (size + problem.moved_test) / left)

@@ -1,9 +1,9 @@
 """The speed of predictions in training, for a softmax network and for the regression with its first kernel.
 
-This theory says how fast a prediction changes under gradient flow. The speed is the residuals of the training points,
-multiplied by the tangent kernel. For the network this is the kernel at the current weights, and for the regression the
-kernel at initialisation. The theory assumes only differentiability. It does not explain what the difference of the two
-speeds adds up to, which is the subject of `coupling`.
+This theory says how fast a prediction changes under gradient flow. The speed is minus the tangent kernel times the
+residuals at the training points. The network has the kernel at its current weights; the regression has the kernel at
+initialisation. The theory assumes only differentiability. What the difference of the two speeds adds up to is the
+subject of `coupling`.
 """
 
 import jax
@@ -20,7 +20,7 @@ ABOUT = {"tool": "dynamical systems", "architecture": "dense network", "object":
 
 
 def _rounding(problem: Underway) -> Array:
-    """Sums over m units round as sqrt(m), and terms of size 4 (m max S)² cancel in the kernel between points."""
+    """The condition: sums over m units bring sqrt(m), and terms of size 4 (m max S)² cancel in the kernel."""
     shares = problem.start.network.shares(problem.start.params(problem.weight), problem.start.x)
     return problem.start.network.width**0.5 * (problem.start.network.width * shares.max()) ** 2
 
@@ -39,17 +39,19 @@ class RegressionDerivative(Claim[Underway]):
     source = Source("gu2024softmax", "(26)", note="proof of Theorem F.2")
     population = NetworksUnderway()
     relation = Equal()
-    control = Control("the speed is twice as large, as for a loss without the half", lambda speed, problem: 2 * speed)
+    control = Control(
+        "the speed is twice as large, as for a loss without the factor 1/2", lambda speed, problem: 2 * speed
+    )
     controls = "the speed at which predictions change in training"
     unexplained = "the speed of the network's own predictions"
 
     def predict(self, problem: Underway) -> Array:
-        """The closed form, over m, with F_ntk = m H* gamma."""
+        """The closed form of the speed, divided by m, with F_ntk = m H* gamma."""
         start = problem.start
         return -start.cross @ (start.tangent @ problem.gamma - stack(start.y))
 
     def measure(self, problem: Underway, key: Key[Array, ""]) -> Array:
-        """The derivative of explicit features along the gradient of the loss, automatically, over m."""
+        """The speed from explicit features and the automatic gradient of the loss, divided by m."""
         start, m = problem.start, problem.start.network.width
         rows, tests = (m**0.5 * features(start, x) for x in (start.x, start.x_test))
         beta = rows.T @ problem.gamma / m
@@ -85,11 +87,11 @@ class NetworkDerivative(Claim[Underway]):
     unexplained = "how far the kernel has moved"
 
     def predict(self, problem: Underway) -> Array:
-        """The closed form, over m."""
+        """The closed form of the speed, divided by m."""
         return _speed(problem, problem.weight)
 
     def measure(self, problem: Underway, key: Key[Array, ""]) -> Array:
-        """The derivative of equation (1) along the gradient of the loss, automatically, over m."""
+        """The automatic derivative of equation (1) along the gradient of the loss, divided by m."""
         start = problem.start
         outputs = lambda weight, x: naive_outputs(weight, start.sign, x)
         pull = jax.grad(lambda weight: 0.5 * jnp.sum((outputs(weight, start.x) - start.y) ** 2))(problem.weight)

@@ -1,8 +1,8 @@
 """Elementary facts on which the analysis of softmax networks rests.
 
-This theory gives single steps of the later sections: a squared distance, the sum of the shares of a softmax, square
-roots, exponentials and geometric series. It assumes arguments near 0, except for a series that is used near 1. It does
-not explain how loose the steps are together, although their constants multiply.
+This theory gives single steps of the later proofs: a squared distance, the sum of the shares of a softmax, square
+roots, exponentials and geometric series. It assumes arguments near 0, except for the geometric series, which is used
+near 1. It does not explain how loose the steps are in combination, where their constants multiply.
 """
 
 import math
@@ -23,7 +23,7 @@ Law = Callable[[Array, float], Array]
 
 
 class Argument(eqx.Module):
-    """The argument of an elementary inequality, and how large it may be."""
+    """The argument of an elementary inequality, and the largest value it may have."""
 
     x: Float[Array, ""]
     largest: float = eqx.field(static=True)
@@ -44,19 +44,19 @@ class SoftmaxLayer(eqx.Module):
 
 
 def either_sign(key: Key[Array, ""], largest: float) -> Array:
-    """Uniform on [-largest, largest]."""
+    """Draw a number uniformly on [-largest, largest]."""
     return jax.random.uniform(key, minval=-largest, maxval=largest)
 
 
 def near_zero(key: Key[Array, ""], largest: float) -> Array:
-    """Numbers of size largest exp(-E) with either sign. E is standard exponential, but at most 8."""
+    """Draw ±largest exp(-E) with a random sign, where E is standard exponential, but at most 8."""
     sign_key, size_key = jax.random.split(key)
     size = jnp.exp(-jnp.minimum(jax.random.exponential(size_key), 8.0))
     return largest * size * jax.random.rademacher(sign_key, ())
 
 
 def below_one(key: Key[Array, ""], largest: float) -> Array:
-    """In (0, 0.1) for half of the draws. For the other half, 1 - x is log-uniform between 1 - largest and 0.9."""
+    """Draw x in (0, 0.1) for half of the draws; for the others, 1 - x is log-uniform between 1 - largest and 0.9."""
     side_key, value_key = jax.random.split(key)
     value, nearest = jax.random.uniform(value_key), 1 - largest
     return jnp.where(jax.random.bernoulli(side_key), 0.1 * value, 1 - 0.9 * (nearest / 0.9) ** value)
@@ -66,8 +66,8 @@ class Arguments(Population[Argument]):
     """Numbers x with |x| at most `largest`.
 
     Args:
-        largest: how large they may be.
-        law: the function that draws them from a key and `largest`.
+        largest: the largest |x|.
+        law: the function that draws x from a key and `largest`.
     """
 
     free = ("x",)
@@ -83,12 +83,12 @@ class Arguments(Population[Argument]):
 
 
 class Pairs(Population[Pair]):
-    """Normal vectors, the second of a random length."""
+    """Pairs of normal vectors, the second scaled to a random length."""
 
     settings = Space(n=Integer(20, 1, 1000, "dimension"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Pair:
-        """Standard normal vectors of random lengths."""
+        """Draw two normal vectors, the second scaled to a random length."""
         u, v = jax.random.normal(key, (2, setting["n"]))
         return Pair(u, jnp.exp(jax.random.normal(key)) * v)
 
@@ -135,7 +135,7 @@ class SquaredDistance(Claim[Pair]):
         return jnp.sum((problem.u - problem.v) ** 2)
 
     def condition(self, problem: Pair) -> Array:
-        """Rounding of n products, and what cancels if the vectors are close; equal ones have |u - v| = 0."""
+        """The condition: n products are rounded, and terms cancel if u and v are close; |u - v| may be 0."""
         terms = problem.u @ problem.u + problem.v @ problem.v
         left = jnp.sum((problem.u - problem.v) ** 2)
         return len(problem.u) * terms / jnp.where(left > 0, left, terms + (terms == 0))
@@ -164,7 +164,7 @@ class SharesSumToOne(Claim[SoftmaxLayer]):
         return network.shares({"weight": problem.weight}, problem.x).sum(axis=1)
 
     def condition(self, problem: SoftmaxLayer) -> Array:
-        """A sum of m shares, each rounded."""
+        """The condition of a sum of m shares, each of them rounded."""
         return jnp.asarray(problem.weight.shape[1], float)
 
 
@@ -188,7 +188,7 @@ class SquareRootBelowTangent(Claim[Argument]):
         return jnp.sqrt(1 - problem.x)
 
     def trivial(self, problem: Argument) -> Array:
-        """A square root lies between its argument and 1."""
+        """The bound from the fact that a square root lies between its argument and 1."""
         return jnp.maximum(1.0, 1 - problem.x)
 
 
@@ -212,7 +212,7 @@ class ExponentialNearOne(Claim[Argument]):
         return jnp.abs(jnp.expm1(problem.x))
 
     def trivial(self, problem: Argument) -> Array:
-        """The exponential increases: exp(0.1) - 1 for every x of the interval."""
+        """The bound exp(0.1) - 1 for every x of the interval, because the exponential increases."""
         return jnp.asarray(math.expm1(problem.largest))
 
 
@@ -240,21 +240,21 @@ class ExponentialSecondOrder(Claim[Argument]):
         return [Hypothesis("the argument is not 0", jnp.abs(problem.x), ">", 0.0, "theta is a quotient by x²")]
 
     def predict(self, problem: Argument) -> Array:
-        """The largest theta, and minus the smallest, by the series sum_k h^k / (k + 2)!."""
+        """The largest theta and minus the smallest theta, from the series sum_k h^k / (k + 2)!."""
         ends = [sum(h**k / math.factorial(k + 2) for k in range(8)) for h in (problem.largest, -problem.largest)]
         return jnp.asarray([ends[0], -ends[1]])
 
     def measure(self, problem: Argument, key: Key[Array, ""]) -> Array:
-        """Theta and minus theta."""
+        """The values theta and -theta."""
         theta = (jnp.expm1(problem.x) - problem.x) / problem.x**2
         return jnp.stack([theta, -theta])
 
     def condition(self, problem: Argument) -> Array:
-        """exp(x) - 1 and x are of size |x|, their difference of size x²/2."""
+        """The condition: exp(x) - 1 and x are of size |x|, but their difference is of size x²/2."""
         return 2 / jnp.abs(problem.x)
 
     def trivial(self, problem: Argument) -> Array:
-        """Lagrange's remainder, in which theta = exp(s)/2 for some |s| <= |x|."""
+        """The bound from Lagrange's remainder, in which theta = exp(s)/2 for some |s| <= |x|."""
         return jnp.asarray([math.exp(problem.largest), -math.exp(-problem.largest)]) / 2
 
 
@@ -278,7 +278,7 @@ class GeometricSeries(Claim[Argument]):
         return 1 / (1 - problem.x)
 
     def measure(self, problem: Argument, key: Key[Array, ""]) -> Array:
-        """The sum of 2^16 terms, by doubling: the first 2k terms are 1 + x^k times the first k."""
+        """The sum of 2^16 terms, by doubling: the sum of 2k terms is 1 + x^k times the sum of k terms."""
         total, power = jnp.ones(()), problem.x
         for _ in range(16):
             total, power = total * (1 + power), power * power
@@ -287,6 +287,6 @@ class GeometricSeries(Claim[Argument]):
     def condition(self, problem: Argument) -> Array:
         """The rounding error of x^k grows by squaring.
 
-        Its weight in the sum is its share k x^k, at most 1/(1 - |x|).
+        Its weight in the sum is k x^k, which is at most 1/(1 - |x|).
         """
         return 1 / (1 - jnp.abs(problem.x))

@@ -33,7 +33,7 @@ class DenominatorChange(AbstractPart):
     title = "Moved units change the softmax's denominator by at most m R exp(B+R)"
     source = part(8)
     control = Control(
-        "the change is at most m R exp(sigma²/2), with the mean of an exponential in place of its bound",
+        "the change is at most m R exp(sigma²/2), with the mean of exp(<w_r, x_i>) in place of its bound",
         lambda bound, problem: problem.width * problem.radius * jnp.exp(problem.sigma**2 / 2),
     )
     controls = "the change of the denominator"
@@ -46,7 +46,7 @@ class DenominatorChange(AbstractPart):
         return jnp.abs(exponential_change(x, weight, change).sum(axis=1)).max()
 
     def trivial(self, problem: RandomUnits) -> Array:
-        """The larger of the two, by part 5."""
+        """The bound on the larger of the two denominators, by part 5."""
         return problem.width * jnp.exp(problem.bound + problem.radius)
 
 
@@ -63,9 +63,12 @@ class InverseDenominatorChange(AbstractPart):
     title = "Moved units change the inverse denominator by at most R exp(3B+2R)/m"
     source = part(9)
     control = Control(
-        "the change is at most R exp(-sigma²/2)/m, with the inverse mean of an exponential for exp(3B + 2R)",
+        "the change is at most R exp(-sigma²/2)/m, with the inverse mean of exp(<w_r, x_i>) in place of exp(3B + 2R)",
         lambda bound, problem: problem.radius / problem.width * jnp.exp(-(problem.sigma**2) / 2),
-        loose="exp(3B) is at least 20, but means of exponentials are near 1, so no control is close to the bound",
+        loose=(
+            "the bound has the factor exp(3B), at least 20, but means of exponentials are near 1, so no control is "
+            "close to the bound"
+        ),
     )
     controls = "the change of the inverse of the denominator"
 
@@ -73,12 +76,12 @@ class InverseDenominatorChange(AbstractPart):
         return problem.radius / problem.width * jnp.exp(3 * problem.bound + 2 * problem.radius)
 
     def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
-        """The largest change, from the change of the denominator."""
+        """The largest change of the inverse, computed from the change of the denominator."""
         before, after = jnp.exp(x @ weight).sum(axis=1), jnp.exp(x @ (weight + change)).sum(axis=1)
         return jnp.abs(exponential_change(x, weight, change).sum(axis=1) / (before * after)).max()
 
     def trivial(self, problem: RandomUnits) -> Array:
-        """The larger of the two, by part 5."""
+        """The bound on the larger of the two inverses, by part 5."""
         return jnp.exp(problem.bound + problem.radius) / problem.width
 
 
@@ -152,7 +155,7 @@ class ShareChange(AbstractPart):
     control = Control(
         "the change is at most 2 R/m, the first order of one unit against the others at equal shares",
         lambda bound, problem: jnp.asarray(2 * problem.radius / problem.width),
-        loose="exp(4B) is at least 54, but 2 is enough, so no control is close to the bound",
+        loose="exp(4B) is at least 54, but a factor 2 is enough, so no control is close to the bound",
     )
     controls = "the change of a share"
     trivial = 1.0  # shares lie between 0 and 1
@@ -181,9 +184,9 @@ class AverageChange(AbstractPart):
     title = "Moved units change averages over shares by at most R exp(4B+3R)"
     source = part(13)
     control = Control(
-        "the change is at most 0.98 R, less than moving half of the units each way attains",
+        "the change is at most 0.98 R, which is less than moving half of the units each way changes",
         lambda bound, problem: jnp.asarray(0.98 * problem.radius),
-        loose="exp(4B) is at least 54, but 1 is enough, so no control is close to the bound",
+        loose="exp(4B) is at least 54, but a factor 1 is enough, so no control is close to the bound",
     )
     controls = "the change of an average over units"
     trivial = 2.0  # averages of z lie between -1 and 1
@@ -192,5 +195,5 @@ class AverageChange(AbstractPart):
         return problem.radius * jnp.exp(4 * problem.bound + 3 * problem.radius)
 
     def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
-        """The largest change, at z = sign(S - S~)."""
+        """The largest change over z, which is attained at z = sign(S - S~)."""
         return jnp.abs(share_change(x, weight, change)).sum(axis=1).max()

@@ -1,13 +1,13 @@
 """The smallest eigenvalue of the softmax tangent kernel on the sphere, as a function of n, d and sigma.
 
 This theory is about lambda_min of K(x, y) = t exp(s t), t = <x, y>, s = sigma², on n points of the unit sphere of R^d.
-Let P_q be the Gegenbauer polynomial of degree q with P_q(1) = 1, and N_q the dimension of the harmonics of degree q.
-Then
+Let P_q be the Gegenbauer polynomial of degree q with P_q(1) = 1, and let N_q be the dimension of the spherical
+harmonics of degree q. Then
 
     K = sum_q kappa_q N_q P_q(t),     tau_p = sum_(q > p) kappa_q N_q,     D_p = N_0 + ... + N_p,
 
 with kappa_q > 0 in closed form. The theory assumes unit inputs. It does not explain lambda_min of many random points
-in few dimensions, for which only the asymptotic formula comes near.
+in few dimensions, where only the asymptotic formula is close.
 """
 
 import jax
@@ -51,10 +51,10 @@ _SHOWN, _NODES, _DRAWS, _PROJECTED = 6, 64, 16, 4
 
 
 def quadrature(d: int) -> tuple[Float[np.ndarray, " j"], Float[np.ndarray, " j"]]:
-    """Nodes and weights of Gauss-Jacobi for the distribution of <x, y>, with x and y uniform on the unit sphere.
+    """Return Gauss-Jacobi nodes and weights for the distribution of <x, y>, for x and y uniform on the unit sphere.
 
     Args:
-        d: the dimension, at least 2.
+        d: the dimension of the space, at least 2.
     """
     power = (d - 3) / 2
     nodes, weights = roots_jacobi(_NODES, power, power)
@@ -62,11 +62,11 @@ def quadrature(d: int) -> tuple[Float[np.ndarray, " j"], Float[np.ndarray, " j"]
 
 
 def gegenbauer(d: int, t: Float[np.ndarray, " j"], top: int) -> Float[np.ndarray, "q j"]:
-    """P_0(t), ..., P_top(t), P_q(1) = 1, by (q + d - 2) P_(q+1) = (2q + d - 2) t P_q - q P_(q-1).
+    """Return P_0(t), ..., P_top(t), by (q + d - 2) P_(q+1) = (2q + d - 2) t P_q - q P_(q-1), with P_q(1) = 1.
 
     Args:
         d: the dimension.
-        t: points.
+        t: the points in [-1, 1].
         top: the largest degree, at least 1.
     """
     rows = [np.ones_like(t), t]
@@ -76,11 +76,11 @@ def gegenbauer(d: int, t: Float[np.ndarray, " j"], top: int) -> Float[np.ndarray
 
 
 def tails(kappa: Float[Array, " q"], sizes: Float[np.ndarray, " q"]) -> Float[Array, " q"]:
-    """tau_(p-1) = sum_(q >= p) kappa_q N_q for p = 0, ..., without cancellation.
+    """Return tau_(p-1) = sum_(q >= p) kappa_q N_q for p = 0, 1, ..., computed without cancellation.
 
     Args:
-        kappa: the coefficients.
-        sizes: the N_q.
+        kappa: the coefficients kappa_q.
+        sizes: the dimensions N_q.
     """
     return jnp.cumsum((kappa * sizes)[::-1])[::-1]
 
@@ -116,7 +116,7 @@ class SphereCoefficients(Claim[SphereKernel]):
         return jnp.sum(weights * values * nodes * jnp.exp(problem.sigma**2 * nodes), axis=1)
 
     def condition(self, problem: SphereKernel) -> Array:
-        """Sums of terms of size E |t| exp(s t) cancel; the rule's nodes are accurate to about d eps."""
+        """The condition: terms of size E |t| exp(s t) cancel, and the nodes have errors of about d eps."""
         nodes, weights = quadrature(problem.d)
         terms = jnp.sum(weights * jnp.abs(nodes) * jnp.exp(problem.sigma**2 * nodes))
         return (1 + problem.d) * terms / coefficients(problem.sigma, problem.d)[:_SHOWN]
@@ -143,7 +143,7 @@ class PolygonEigenvalue(Claim[KernelPoints]):
         "degrees have no aliases", lambda v, problem: _least_of_circle(problem, coefficients(problem.sigma, 2))
     )
     controls = _CONTROLS
-    unexplained = "points in other positions"
+    unexplained = "points that are not equispaced"
 
     def predict(self, problem: KernelPoints) -> Array:
         n, kappa = len(problem.x), coefficients(problem.sigma, 2)
@@ -154,7 +154,7 @@ class PolygonEigenvalue(Claim[KernelPoints]):
         return jnp.linalg.eigvalsh(problem.limit)[0]
 
     def condition(self, problem: KernelPoints) -> Array:
-        """Eigenvalues are computed to n eps of the largest."""
+        """The condition: eigenvalues have errors of n eps times the largest eigenvalue."""
         values = jnp.linalg.eigvalsh(problem.limit)
         return len(problem.x) * jnp.abs(values[-1] / values[0])
 
@@ -204,7 +204,7 @@ class EigenvalueFromAbove(Claim[KernelPoints]):
         return jnp.trace(problem.limit) / len(problem.x)
 
     def condition(self, problem: KernelPoints) -> Array:
-        """Eigenvalues are computed to n eps of the largest."""
+        """The condition: eigenvalues have errors of n eps times the largest eigenvalue."""
         values = jnp.linalg.eigvalsh(problem.limit)
         return len(problem.x) * jnp.abs(values[-1] / values[0])
 
@@ -228,7 +228,7 @@ class EigenvalueFromBelow(Claim[SphereKernel]):
     stated = Kind.OWN
     population = SphereKernels(d=64, n=8)
     relation = AtLeast()
-    control = Control("the mean is at least one and a half times the bound", lambda bound, problem: 1.5 * bound)
+    control = Control("the mean is at least 1.5 times the bound", lambda bound, problem: 1.5 * bound)
     controls = _CONTROLS
     unexplained = "many points in few dimensions, for which the bound is negative"
     trivial = 0.0  # k is positive semidefinite
@@ -252,7 +252,7 @@ class EigenvalueFromBelow(Claim[SphereKernel]):
 
 
 class WideSpheres(Population[SphereKernel]):
-    """Spheres of many dimensions with twice this number of points, and weights as in `SphereKernels`."""
+    """Points on spheres of high dimension d, at least 2 d of them, and weights as in `SphereKernels`."""
 
     settings = Space(
         d=Integer(64, 32, 128, "dimension", corners=(48, 64)),
@@ -268,7 +268,11 @@ class WideSpheres(Population[SphereKernel]):
             *SphereKernels().hypotheses(problem),
             Hypothesis("the dimension", problem.d, ">=", 32, "the formula for the edge needs many dimensions"),
             Hypothesis(
-                "points over dimension", problem.n / problem.d, ">=", 2.0, "nearer to 1 the spectrum has a hard edge"
+                "points over dimension",
+                problem.n / problem.d,
+                ">=",
+                2.0,
+                "if n is nearer to d, the spectrum has a hard edge",
             ),
         ]
 
@@ -307,17 +311,17 @@ class EigenvalueInHighDimension(Claim[SphereKernel]):
         return edge(best + np.linspace(-0.05, 0.05, 201)).max()
 
     def measure(self, problem: SphereKernel, key: Key[Array, ""]) -> Array:
-        """The mean over 4 draws."""
+        """The mean smallest eigenvalue over 4 draws."""
         return mean_smallest(problem, key, 4)
 
 
 def mean_smallest(problem: SphereKernel, key: Key[Array, ""], draws: int) -> Float[Array, ""]:
-    """The mean over draws of n uniform points of lambda_min of their kernel matrix.
+    """Return the mean, over draws of n uniform points, of the smallest eigenvalue of their kernel matrix.
 
     Args:
         problem: the sphere, sigma and n.
-        key: randomness.
-        draws: how many.
+        key: the key that draws the points.
+        draws: the number of draws.
     """
     x = unit_rows(key, draws * problem.n, problem.d).reshape(draws, problem.n, problem.d)
     t = x @ jnp.swapaxes(x, 1, 2)

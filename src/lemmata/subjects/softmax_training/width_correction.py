@@ -1,13 +1,13 @@
-"""The softmax tangent kernel to order 1/m: its bias, its fluctuations, and where its smallest eigenvalue lies.
+"""The softmax tangent kernel to order 1/m: its bias, its fluctuations and the shift of its smallest eigenvalue.
 
 This theory describes H of a softmax network of width m before training, to the first order in 1/m in closed form. Let
 e(u, v) = exp(sigma² <u, v>). The bias at the initialisation in pairs (`infinite_width.width_correction`) factorises:
 
     m (E H_ll(x, y) / K(x, y) - 1) -> -2 (e(x, y) - 1) (e(x, x) + e(y, y) - 1).
 
-So H lies below its limit at acute angles, is larger in size at obtuse angles, and is unbiased at right angles. The
-theory assumes Gaussian units. It does not explain the terms of order 1/m², which exponentials of long inputs make
-large.
+So, relative to its limit, the mean of H is too small at acute angles of x and y, too large in size at obtuse angles,
+and unbiased at right angles. The theory assumes Gaussian units. It does not explain the terms of order 1/m², which are
+large for long inputs.
 """
 
 import jax
@@ -34,19 +34,19 @@ _FREE_NETWORKS, _FLUCTUATING_NETWORKS, _EIGENVALUE_NETWORKS = 512, 64, 64
 
 
 def normal_exponentials(problem: KernelPoints) -> Float[Array, "n n"]:
-    """e(x_i, x_j) = exp(sigma² <x_i, x_j>), the relative second moments of exp <w, x_i>.
+    """Return e(x_i, x_j) = exp(sigma² <x_i, x_j>), the relative second moments of exp <w, x_i>.
 
     Args:
-        problem: points and sigma.
+        problem: the points x_i and sigma.
     """
     return jnp.exp(problem.sigma**2 * (problem.x @ problem.x.T))
 
 
 def paired_bias(problem: KernelPoints) -> Float[Array, "n n"]:
-    """-2 (e(x, y) - 1) (e(x, x) + e(y, y) - 1), the relative bias times m at the initialisation in pairs.
+    """Return -2 (e(x, y) - 1) (e(x, x) + e(y, y) - 1), m times the relative bias for units in pairs.
 
     Args:
-        problem: points and sigma.
+        problem: the points and sigma.
     """
     e = normal_exponentials(problem)
     own = jnp.diagonal(e)
@@ -54,10 +54,10 @@ def paired_bias(problem: KernelPoints) -> Float[Array, "n n"]:
 
 
 def covariances(problem: KernelPoints) -> tuple[Float[Array, "n n n n"], Float[Array, "n n n n"]]:
-    """The limits of m Cov(H_ll,ij; H_ll,pq) and m Cov(H_ll',ij; H_ll',pq), l != l', for the initialisation in pairs.
+    """Return the limits of m Cov(H_ll,ij; H_ll,pq) and m Cov(H_ll',ij; H_ll',pq), l != l', for units in pairs.
 
     Args:
-        problem: points and sigma.
+        problem: the points and sigma.
     """
     e = normal_exponentials(problem)
     pair = jnp.einsum("ip,iq,jp,jq->ijpq", e, e, e, e)  # e(x_i + x_j, x_p + x_q)
@@ -71,14 +71,14 @@ def covariances(problem: KernelPoints) -> tuple[Float[Array, "n n n n"], Float[A
 def kernels_in_pairs(
     problem: KernelPoints, outputs: int, width: int, networks: int, key: Key[Array, ""]
 ) -> Float[Array, "s kn kn"]:
-    """H of several networks at the initialisation in pairs.
+    """Return the tangent kernels H of several networks, each initialised with units in pairs.
 
     Args:
-        problem: points and sigma.
-        outputs: k.
-        width: m.
-        networks: how many.
-        key: randomness.
+        problem: the points and sigma.
+        outputs: the number k of outputs.
+        width: the width m.
+        networks: the number of networks.
+        key: the key that draws the weights and signs.
     """
     d, pairs = problem.x.shape[1], width // 2
     weight, sign = draws(key, (networks, d, pairs), (networks, outputs, 1, pairs))
@@ -125,7 +125,7 @@ class BiasWithoutPairs(Claim[KernelPoints]):
         return _pairs(problem.limit * (1 + bias / _FREE.width))
 
     def measure(self, problem: KernelPoints, key: Key[Array, ""]) -> Array:
-        """The mean over networks of Definition 3.6."""
+        """The mean over networks of the kernel of Definition 3.6."""
         d, m = problem.x.shape[1], _FREE.width
         (drawn,) = draws(key, (_FREE_NETWORKS, d + 1, m))
 
@@ -166,7 +166,7 @@ class FluctuationConstant(Claim[KernelPoints]):
         return (_OUTPUTS * own + _OUTPUTS * (_OUTPUTS - 1) * other) / _FLUCTUATING.width
 
     def measure(self, problem: KernelPoints, key: Key[Array, ""]) -> Array:
-        """The mean over networks."""
+        """The mean of |H - lim H|_F² over networks."""
         found = kernels_in_pairs(problem, _OUTPUTS, _FLUCTUATING.width, _FLUCTUATING_NETWORKS, key)
         limit = jnp.kron(jnp.eye(_OUTPUTS), problem.limit)
         return jnp.mean(jnp.sum((found - limit) ** 2, axis=(1, 2)))
@@ -199,9 +199,9 @@ class SmallestEigenvalueShift(Claim[KernelPoints]):
 
     def hypotheses(self, problem: KernelPoints) -> list[Hypothesis]:
         values = jnp.linalg.eigvalsh(problem.limit)
-        name = "lambda_1 stands apart by more than fluctuations"
+        name = "the gap between lambda_1 and lambda_2 is larger than the fluctuations"
         noise = values[-1] / _EIGENVALUES.width**0.5
-        return [Hypothesis(name, values[1] - values[0], ">=", noise, "eigenvalues close to lambda_1 mix with it")]
+        return [Hypothesis(name, values[1] - values[0], ">=", noise, "eigenvalues close to lambda_1 mix with lambda_1")]
 
     def predict(self, problem: KernelPoints) -> Array:
         return _shift(problem, _OUTPUTS)

@@ -1,4 +1,4 @@
-"""A cascade: packages composed, its tangent kernel in the values of all of them, and steps in function space."""
+"""Compositions of packages: their tangent kernel in the values of all packages, and steps in function space."""
 
 import math
 from collections.abc import Sequence
@@ -18,21 +18,22 @@ from ._package import Package
 
 
 class Cascade(eqx.Module):
-    """Packages one after the other, R^p0 -> R^p1 -> ... -> R, and how the output depends on all of their values.
+    """A composition of packages, R^p0 -> R^p1 -> ... -> R, with derivatives in the values of all packages.
 
     The parameters are the values Y_l of every package at its constellation. Let z_l be the inputs of package l, H_l =
-    M_l K_l^-1 (`Package.influence`), and G_l the gradient of the output in the outputs of package l. The output of row
-    a has the derivative H_l[a, t] G_l[a, j] in Y_l[t, j]. Its tangent kernel in these coordinates is therefore
+    M_l K_l^-1 (`Package.influence`), and G_l the gradient of the cascade's output with respect to the outputs of
+    package l. For row a, the derivative of the cascade's output in Y_l[t, j] is H_l[a, t] G_l[a, j]. The tangent
+    kernel of the cascade in these parameters is therefore
 
         T = sum_l (H_l H_l') * (G_l G_l')    (* entry by entry).
 
-    Leading axes of values are those of several cascades side by side, an output each.
+    If values have leading axes, these run over several cascades side by side, each with one output.
 
     Args:
-        packages: each reads the output of the previous one. The last has one output.
+        packages: the packages in order; each takes the output of the previous one. The last has one output.
 
     Raises:
-        ShapeError: without packages, or if two packages do not fit each other.
+        ShapeError: if there is no package, or if a package does not fit the next one.
 
     >>> import jax
     >>> with jax.enable_x64(True):
@@ -58,22 +59,22 @@ class Cascade(eqx.Module):
                 )
 
     def __call__(self, z: Float[Array, "... n p"]) -> Float[Array, "... n"]:
-        """The output at points z."""
+        """Return the output at points z."""
         for package in self.packages:
             z = _values_at(package, z)
         return z[..., 0]
 
     def states(self, z: Float[Array, "... n p"]) -> list[Float[Array, "... n _"]]:
-        """The inputs of every package, then the output (..., n, 1)."""
+        """Return the inputs of every package, and last the output (..., n, 1)."""
         found = [z]
         for package in self.packages:
             found.append(_values_at(package, found[-1]))
         return found
 
     def cotangents(self, states: Sequence[Float[Array, "... n _"]]) -> list[Float[Array, "... n _"]]:
-        """Gradients of the output in the inputs of every package, from its `states`.
+        """Return the gradients of the output in the inputs of every package, from `states`.
 
-        The last one is 1, in the output itself.
+        The last gradient is that in the output itself, which is 1.
         """
         found = [jnp.ones_like(states[-1])]
         for package, z in zip(reversed(self.packages), reversed(states[:-1]), strict=True):
@@ -81,26 +82,26 @@ class Cascade(eqx.Module):
         return found[::-1]
 
     def gradient(self, z: Float[Array, "... n p"]) -> Float[Array, "... n p"]:
-        """Of the output in the points z."""
+        """Return the gradient of the output in the points z."""
         return self.cotangents(self.states(z))[0]
 
     def tangent_gram(self, z: Float[Array, "... n p"]) -> Float[Array, "... n n"]:
-        """The tangent kernel T on points z, in the values of all packages."""
+        """Return the tangent kernel T at points z, in the values of all packages."""
         return self.passes(jnp.asarray(z))[3]
 
     def step(self, z: Float[Array, "n p"], y: Float[Array, "... targets"], damping: float) -> "Cascade":
-        """One step in function space: (T + damping I) q = y - f(z), then Y_l += H_l' (q * G_l) in every package.
+        """Step in function space: solve (T + damping I) q = y - f(z), then add H_l' (q * G_l) to Y_l in every package.
 
-        In the values of all packages together, it is the damped Gauss-Newton step. It minimises |f + J dY - y|² +
-        damping |dY|². The system has the size of the rows, not of the parameters.
+        This is the damped Gauss-Newton step in the values of all packages together. It minimises |f + J dY - y|² +
+        damping |dY|². The linear system has one unknown per row, not one per parameter.
 
         Args:
-            z: rows (n, p).
-            y: targets (..., n), a row of them for each cascade.
-            damping: above 0.
+            z: the inputs, (n, p), one per row.
+            y: the targets (..., n), one row of targets for each cascade.
+            damping: the damping, above 0.
 
         Raises:
-            SettingError: for a damping that is not a number above 0.
+            SettingError: if the damping is not a number above 0.
             ShapeError: if there is not one target for each row.
         """
         if not damping > 0:
@@ -114,7 +115,7 @@ class Cascade(eqx.Module):
         return Cascade(tuple(_moved(package, influence, force, upstream) for package, influence, upstream in parts))
 
     def passes(self, z: Array) -> tuple[list[Array], list[Array], list[Array], Array]:
-        """Forwards and backwards: the inputs of packages, their influences, cotangents, and the tangent kernel."""
+        """Return the packages' inputs, influences and cotangents, and the tangent kernel."""
         states, influences = [z], []
         for package in self.packages:
             influence, z = _influence_and_values(package, z)
@@ -152,7 +153,7 @@ def _with_part(tangent: Array, influence: Array, upstream: Array) -> Array:
 
 @eqx.filter_jit
 def _solved(tangent: Array, residual: Array, damping: float) -> Array:
-    """(T + damping I)^-1 residual by a Cholesky factor."""
+    """Return (T + damping I)^-1 residual, by a Cholesky factor."""
     factor = jnp.linalg.cholesky(tangent + damping * jnp.eye(tangent.shape[-1]))
     half = jax.scipy.linalg.solve_triangular(factor, residual[..., None], lower=True)
     return jax.scipy.linalg.solve_triangular(factor, half, lower=True, trans="T")[..., 0]
@@ -170,21 +171,21 @@ def initial_cascade(
     covariance: SplineCovariance | None = None,
     outputs: int | None = None,
 ) -> Cascade:
-    """A cascade on hyperoctahedra before training: 0 everywhere, since the last package has the values 0.
+    """Return an untrained cascade on hyperoctahedra; it is 0 everywhere, since the last package has the values 0.
 
-    If a package maps R^p to R^p, its values are its constellation, so it is nearly the identity. Otherwise, they are
-    uniform on (-1, 1) and divided by the square root of the number of splines. Then they are in the unit ball, which
+    If a package maps R^p to R^p, its values are its constellation, so it is nearly the identity. Otherwise, the values
+    are uniform on (-1, 1), divided by the square root of the number of splines. They then lie in the unit ball, which
     the next constellation spans.
 
     Args:
-        key: of the uniform values.
+        key: the key that draws the uniform values.
         widths: p_0, ..., p_L, at least one; the last package leads from R^p_L to R.
-        covariance: k; None is b = 5, c = 400.
-        outputs: how many cascades are computed side by side. They share the first distances. None means one cascade
-            without this axis.
+        covariance: the covariance k; None means b = 5, c = 400.
+        outputs: the number of cascades that are computed side by side and share the distances of the first package.
+            None means one cascade without this axis.
 
     Raises:
-        SettingError: without widths, or for a width that is not a whole number of at least 1.
+        SettingError: if widths is empty or a width is not a whole number of at least 1.
         NotPositiveDefiniteError: if b or c is too small.
         PrecisionError: if JAX computes in float32.
 
@@ -212,7 +213,7 @@ def initial_cascade(
 
 
 def _uniform(key: Array, shapes: list[tuple[int, ...]]) -> list[Array]:
-    """Arrays of uniform numbers in (-1, 1), from one draw, which compiles once."""
+    """Return arrays of uniform numbers in (-1, 1), cut from one draw, so that JAX compiles once."""
     if not shapes:
         return []
     sizes = [math.prod(shape) for shape in shapes]

@@ -1,5 +1,5 @@
-"""Where the splines of a package have their values: at any points, or at the vertices of a hyperoctahedron and its
-centre.
+"""The points at which the splines of a package have given values: any points, or the vertices of a hyperoctahedron and
+its centre.
 """
 
 import abc
@@ -20,7 +20,7 @@ _LN2 = math.log(2.0)
 
 
 class AbstractConstellation(eqx.Module):
-    """N points t_1, ..., t_N of R^p that all splines of a package share, and products with what belongs to them."""
+    """N points t_1, ..., t_N of R^p that all splines of a package share, and products with their matrices."""
 
     points: eqx.AbstractVar[Float[Array, "N p"]]
 
@@ -30,11 +30,11 @@ class AbstractConstellation(eqx.Module):
 
     @abc.abstractmethod
     def combine(self, weights: Float[Array, "... n N"]) -> Float[Array, "... n p"]:
-        """Sums of the points, W t."""
+        """Return W t, the sums of the points with weights W."""
 
     @abc.abstractmethod
     def solve(self, covariance: SplineCovariance, values: Float[Array, "... N m"]) -> Float[Array, "... N m"]:
-        """K^-1 Y with K_ij = k(|t_i - t_j|)."""
+        """Return K^-1 Y with K_ij = k(|t_i - t_j|)."""
 
     @property
     def dimension(self) -> int:
@@ -43,14 +43,14 @@ class AbstractConstellation(eqx.Module):
 
 
 class Scattered(AbstractConstellation):
-    """Any points: distances by one product, K^-1 by a Cholesky factor, O(N³).
+    """Any points. Distances take one matrix product; K^-1 takes a Cholesky factor, in O(N³).
 
     Args:
         points: N different points of R^p.
 
     Raises:
         ShapeError: if the points are not a matrix.
-        DataError: for numbers that are not finite.
+        DataError: if a coordinate is not finite.
 
     >>> import jax
     >>> with jax.enable_x64(True):
@@ -68,7 +68,7 @@ class Scattered(AbstractConstellation):
         check_numbers("points", self.points)
 
     def squared_distances(self, z: Float[Array, "... n p"]) -> Float[Array, "... n N"]:
-        """|z|² + |t|² - 2 z't, not below 0."""
+        """Return |z|² + |t|² - 2 z't, clipped at 0 from below."""
         squares = jnp.sum(z**2, axis=-1)[..., None] + jnp.sum(self.points**2, axis=1)
         return jnp.maximum(squares - 2 * z @ self.points.T, 0.0)
 
@@ -77,7 +77,7 @@ class Scattered(AbstractConstellation):
         return weights @ self.points
 
     def solve(self, covariance: SplineCovariance, values: Float[Array, "... N m"]) -> Float[Array, "... N m"]:
-        """By the Cholesky factor of K.
+        """Return K^-1 Y by the Cholesky factor of K.
 
         Raises:
             NotPositiveDefiniteError: if K has no Cholesky factor, because b or c is too small for these points or two
@@ -93,7 +93,7 @@ class Scattered(AbstractConstellation):
                 "covariance of the constellation",
                 found=f"smallest eigenvalue {least:.3g}",
                 rule="a positive definite matrix",
-                remedy="use a larger slope and level, or points that differ",
+                remedy="use a larger slope and level, or remove repeated points",
             )
         return jax.scipy.linalg.cho_solve((factor, True), values)
 
@@ -101,18 +101,19 @@ class Scattered(AbstractConstellation):
 class Hyperoctahedron(AbstractConstellation):
     """The centre and the 2p vertices {0, e_1, ..., e_p, -e_1, ..., -e_p}, N = 2p + 1, in this order.
 
-    There are four distances, 0, 1, sqrt(2) and 2, so that K is invariant under signs and permutations of the axes. It
-    is 4 (b - ln 2) on odd values and 2 ln 2 on even values at the vertices that sum to 0. On the rest, it is a matrix
-    of order 2 with determinant 2 ((p + 1) c ln 2 - p b²). K^-1 Y therefore takes O(p) operations for each column, and
-    all squared distances, |z|² and |z|² + 1 -+ 2 z_i, take O(p) for each point. K is positive definite exactly where
+    There are four distances, 0, 1, sqrt(2) and 2, so K is invariant under signs and permutations of the axes. K has
+    the eigenvalue 4 (b - ln 2) on odd values, and 2 ln 2 on even values at the vertices that sum to 0. On the
+    remaining values, K acts as a matrix of order 2 with determinant 2 ((p + 1) c ln 2 - p b²). K^-1 Y therefore takes
+    O(p) operations for each column, and all squared distances, |z|² and |z|² + 1 -+ 2 z_i, take O(p) for each point. K
+    is positive definite exactly if
 
         b > ln 2  and  (p + 1) c ln 2 > p b².
 
     Args:
-        size: p, at least 1.
+        size: the dimension p, at least 1.
 
     Raises:
-        SettingError: for a size that is not a whole number of at least 1.
+        SettingError: if the size is not a whole number of at least 1.
 
     >>> import jax
     >>> with jax.enable_x64(True):
@@ -142,16 +143,16 @@ class Hyperoctahedron(AbstractConstellation):
         return self.size
 
     def squared_distances(self, z: Float[Array, "... n p"]) -> Float[Array, "... n N"]:
-        """|z|², then |z|² + 1 -+ 2 z_i, not below 0."""
+        """Return |z|², then |z|² + 1 -+ 2 z_i, clipped at 0 from below."""
         square = jnp.sum(z**2, axis=-1, keepdims=True)
         return jnp.maximum(jnp.concatenate([square, square + 1 - 2 * z, square + 1 + 2 * z], axis=-1), 0.0)
 
     def combine(self, weights: Float[Array, "... n N"]) -> Float[Array, "... n p"]:
-        """Differences of opposite vertices' weights."""
+        """Return W t: for each axis, the difference of the weights of its two vertices."""
         return weights[..., 1 : self.size + 1] - weights[..., self.size + 1 :]
 
     def solve(self, covariance: SplineCovariance, values: Float[Array, "... N m"]) -> Float[Array, "... N m"]:
-        """By odd and even parts, O(p) for each column.
+        """Return K^-1 Y from the odd and even parts of Y, in O(p) for each column.
 
         Raises:
             NotPositiveDefiniteError: if b or c is too small.
@@ -169,7 +170,7 @@ class Hyperoctahedron(AbstractConstellation):
         return jnp.concatenate([first, rest + odd, rest - odd], axis=-2)
 
     def eigenvalues(self, covariance: SplineCovariance) -> Float[Array, " distinct"]:
-        """The different eigenvalues of K: odd, even of sum 0 (none if p = 1), and the two of the rest."""
+        """Return the distinct eigenvalues of K: on odd values, on even values of sum 0 (if p > 1), and two more."""
         b, c, p = jnp.asarray(covariance.slope), jnp.asarray(covariance.level), self.size
         other = 2 * _LN2 + 2 * p * (c + _LN2 - 2 * b)
         half, determinant = (c + other) / 2, 2 * ((p + 1) * c * _LN2 - p * b**2)
@@ -178,10 +179,10 @@ class Hyperoctahedron(AbstractConstellation):
         return jnp.stack([4 * (b - _LN2), *even, determinant / largest, largest])
 
     def require_positive_definite(self, covariance: SplineCovariance) -> None:
-        """Refuse b and c for which K is not positive definite; traced ones are let through.
+        """Raise an error if K is not positive definite for b and c; traced values are not checked.
 
         Args:
-            covariance: k.
+            covariance: the covariance k, with its b and c.
 
         Raises:
             NotPositiveDefiniteError: if b or c is too small; the message states both and the rule.

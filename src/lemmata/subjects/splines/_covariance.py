@@ -1,4 +1,4 @@
-"""The covariance r²(ln r - b) + c as a function of r², and what its gradient multiplies differences by."""
+"""The covariance r²(ln r - b) + c as a function of r², and the factor of z - t in its gradient."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -17,18 +17,18 @@ class SplineCovariance(eqx.Module):
 
         k(r) = r² (ln r - b) + c = r² (ln r² - 2b)/2 + c,   k(0) = c.
 
-    -r² and the constant are the improper part: an unknown slope of size sqrt(2b) and an unknown level of size sqrt(c).
-    As b and c/b² go to infinity, the mean of the process becomes the polyharmonic spline r² ln r with an affine drift.
-    As b goes to infinity with b²/c = s, it becomes the spline of r² ln r - s |z|² |t|² instead. For example, b = 5 and
-    c = 400 have s = 1/16. k is not a covariance at all distances. If points are confined, b and c have to be large
+    The terms in -r² and c stand for an unknown slope of size sqrt(2b) and an unknown level of size sqrt(c). As b and
+    c/b² go to infinity, the mean of the process becomes the polyharmonic spline r² ln r with an affine drift. If b
+    goes to infinity with b²/c = s, the mean becomes the spline of r² ln r - s |z|² |t|² instead. For example, b = 5
+    and c = 400 have s = 1/16. k is not a covariance at all distances: it is one on a bounded set if b and c are large
     enough.
 
     Args:
-        slope: b, above 0.
-        level: c, above 0.
+        slope: the number b, above 0.
+        level: the number c, above 0.
 
     Raises:
-        SettingError: for numbers that are not positive and finite.
+        SettingError: if slope or level is not positive and finite.
 
     Source: the covariance of Bakhvalov (2025) with the numbers b = 5 and c = 400 of his public code.
 
@@ -48,9 +48,9 @@ class SplineCovariance(eqx.Module):
                 raise SettingError(name, found=str(given), rule="a positive number")
 
     def __call__(self, squared: Float[Array, "*s"]) -> Float[Array, "*s"]:
-        """K at squared distances r², exactly c at 0."""
+        """Return k at squared distances r²; it is exactly c at 0."""
         return 0.5 * squared * (jnp.log(jnp.maximum(squared, _TINY)) - 2 * self.slope) + self.level
 
     def pull(self, squared: Float[Array, "*s"]) -> Float[Array, "*s"]:
-        """The factor of z - t in the gradient of k(|z - t|) in z, ln r² - 2b + 1; finite at r = 0."""
+        """Return ln r² - 2b + 1, the factor of z - t in the gradient of k(|z - t|) in z; it is finite at r = 0."""
         return jnp.log(jnp.maximum(squared, _TINY)) - 2 * self.slope + 1

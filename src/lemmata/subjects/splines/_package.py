@@ -1,4 +1,4 @@
-"""A package: many splines on one constellation, their values and derivatives by two matrix products."""
+"""Packages of splines on one constellation, with values and derivatives by two matrix products."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -16,22 +16,23 @@ class Package(eqx.Module):
 
         F(z) = M(z) C,   C = K^-1 Y,   M_ij = k(|z_i - t_j|),   K_ij = k(|t_i - t_j|).
 
-    With M at hand the values cost n N m operations for n points. For a cotangent G (n, m),
+    Once M is known, the values at n points cost n N m operations. For a cotangent G (n, m),
 
         d<G, F(z)>/dz = z * rowsum(W) - W t,   W = (ln r² - 2b + 1) * (G C'),
 
-    which is two products again, and needs no array of n N p numbers. Leading axes of z and Y are those of several
-    packages side by side, and broadcast.
+    which takes two products again, and does not need an array of n N p numbers. Leading axes of z and Y run over
+    several packages side by side, and they broadcast.
 
     Args:
-        constellation: the points.
-        covariance: k.
-        values: Y (..., N, m).
+        constellation: the points t_j.
+        covariance: the covariance k.
+        values: the values Y, (..., N, m).
 
     Raises:
         ShapeError: if Y does not have one row for each point.
-        DataError: for values that are not finite.
-        PrecisionError: if JAX computes in float32, because K with its large level loses its small eigenvalues then.
+        DataError: if a value is not finite.
+        PrecisionError: if JAX computes in float32, which loses the small eigenvalues of K because of its large level
+            c.
 
     Source: Bakhvalov (2025).
 
@@ -60,20 +61,20 @@ class Package(eqx.Module):
         check_numbers("values", self.values)
 
     def coefficients(self) -> Float[Array, "... N m"]:
-        """C = K^-1 Y."""
+        """The coefficients C = K^-1 Y."""
         return self.constellation.solve(self.covariance, self.values)
 
     def __call__(self, z: Float[Array, "... n p"]) -> Float[Array, "... n m"]:
-        """F at points z."""
+        """Return the values F(z) at points z."""
         return self.covariance(self._squared(z)) @ self.coefficients()
 
     def pull_back(self, z: Float[Array, "... n p"], cotangent: Float[Array, "... n m"]) -> Float[Array, "... n p"]:
-        """The gradient of <cotangent, F(z)> in z."""
+        """Return the gradient of <cotangent, F(z)> in z."""
         weights = self.covariance.pull(self._squared(z)) * (cotangent @ jnp.swapaxes(self.coefficients(), -1, -2))
         return z * jnp.sum(weights, axis=-1, keepdims=True) - self.constellation.combine(weights)
 
     def influence(self, z: Float[Array, "... n p"]) -> Float[Array, "... n N"]:
-        """H = M K^-1, by which F(z) = H Y depends on the values; as K is symmetric, K^-1 is applied to M'."""
+        """Return H = M K^-1, for which F(z) = H Y; as K is symmetric, K^-1 is applied to M'."""
         covariances = jnp.swapaxes(self.covariance(self._squared(z)), -1, -2)
         return jnp.swapaxes(self.constellation.solve(self.covariance, covariances), -1, -2)
 

@@ -1,4 +1,4 @@
-"""Bias, variance and noise of any way of fitting, from pairs of fits to separate rows."""
+"""Bias, variance and noise of any fitting method, estimated from pairs of fits to separate rows."""
 
 import dataclasses
 import math
@@ -25,24 +25,24 @@ _STRETCH = 1.4
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class BiasVariance:
-    """Squared error and its parts, for each of k ways of fitting, on `rows` training rows.
+    """The expected squared error and its parts, for each of k fitting methods, with `rows` training rows.
 
     Args:
-        names: of the ways of fitting, in their order along the curve.
-        rows: training rows of each fit.
-        error: expected squared error at a new row, the sum of variance and rest.
-        variance: of the prediction over training sets.
-        rest: squared bias and noise together, which data do not separate. error_interval, variance_interval,
-            rest_interval: of each, shape (k, 2).
+        names: the names of the fitting methods, in their order along the curve.
+        rows: the number of training rows of each fit.
+        error: the expected squared error at a new row, which is the sum of variance and rest.
+        variance: the variance of the prediction over training sets.
+        rest: squared bias plus noise, which data cannot separate. error_interval, variance_interval, rest_interval:
+            the confidence intervals of each, shape (k, 2).
         noise: the variance of the targets around their mean, either given or estimated from repeated inputs; None
             otherwise.
         bias: rest minus noise, at least 0; None if the noise is not known.
-        excess_bias: rest minus the least of all rests. The noise is the same for all fits, so this is the additional
-            bias of a fit compared with the fit of least bias.
-        level: confidence of the intervals.
-        draws: pairs of fits.
+        excess_bias: rest minus the smallest rest. The noise is the same for all fits, so this is the additional
+            squared bias of a fit, compared with the fit of least bias.
+        level: the confidence level of the intervals.
+        draws: the number of pairs of fits.
         conditions: the conditions for the results.
-        claims: which state them.
+        claims: the claims that state them.
     """
 
     names: tuple[str, ...]
@@ -63,7 +63,7 @@ class BiasVariance:
 
     @property
     def best(self) -> str:
-        """The name of least error."""
+        """The name of the fitting method with the least error."""
         return self.names[int(self.error.argmin())]
 
     def __str__(self) -> str:
@@ -105,32 +105,32 @@ def bias_variance(
     level: float | int = 0.9,
     seed: int = 0,
 ) -> BiasVariance:
-    """Variance, and bias with noise, of any way of fitting under squared error; a curve if several are given.
+    """Estimate the variance, and bias plus noise, of a fitting method, or of several, under squared error.
 
-    In each draw the rows are split at random into two training sets and the rows that are predicted. Two fits f_1, f_2
-    to separate rows are independent. So, for any estimator, (f_1 - f_2)²/2 is an unbiased estimate of the variance, and
-    (y - f_1)(y - f_2) of bias² + noise, without knowing the truth. Their sum is the mean error of the two. All ways of
-    fitting see the same splits. Several outputs are added up.
+    Each draw splits the rows at random into two training sets and the rows to predict. Two fits f_1, f_2 to separate
+    rows are independent. So (f_1 - f_2)²/2 is an unbiased estimate of the variance, and (y - f_1)(y - f_2) is one of
+    bias² + noise, whatever the truth is. The sum of the two estimates is the mean error of the two fits. All fitting
+    methods use the same splits. Errors are summed over the outputs.
 
     One data set cannot show two things. The first is the error of a fit to more rows than `rows`. The second is the
-    difference between noise and bias, unless the noise is given or inputs are repeated with newly drawn targets. It can
-    determine differences of bias between ways of fitting.
+    difference between noise and bias, unless the noise is given or inputs are repeated with newly drawn targets. It
+    can show how the bias differs between fitting methods.
 
-    The intervals treat draws as overlapping subsamples (Nadeau and Bengio's correction, stretched): a rule of thumb,
-    not a theorem. Intervals of level 0.9 were tested on three simulated distributions and fits that were not used for
-    tuning (70 to 140 rows). They contained the error in 90 to 95 %, the variance in 99 to 100 % and the rest in 96 to
-    98 %.
+    The intervals treat draws as overlapping subsamples (Nadeau and Bengio's correction, widened). This is a rule of
+    thumb, not a theorem. Intervals of level 0.9 were tested on three simulated distributions and fits that were not
+    used for tuning (70 to 140 rows). They contained the error in 90 to 95 %, the variance in 99 to 100 % and the rest
+    in 96 to 98 %.
 
     Args:
         fit: a function of (x, y) that returns an object with `.predict` or a callable. To compare several, pass a list,
             or a mapping from their names (widths, depths, ridges) to them.
         x: inputs, (n, ...).
         y: numbers, (n,) or (n, outputs).
-        draws: pairs of fits for each.
-        rows: training rows of each fit, at most (n - 1)/2; two fifths of all without it.
+        draws: the number of pairs of fits for each method.
+        rows: the number of training rows of each fit, at most (n - 1)/2; by default 2/5 of all rows.
         noise: the variance of the noise, summed over outputs, if it is known.
-        level: confidence of the intervals.
-        seed: of the splits.
+        level: the confidence level of the intervals.
+        seed: the seed of the random splits.
 
     Raises:
         SettingError: for a fit that is invalid or raises an error, fewer than 2 draws, rows beyond half of the data, a
@@ -219,7 +219,7 @@ def _not_negative(noise: Any) -> float:
 def _one_split(
     fits: Mapping[str, Fit], x: np.ndarray, y: np.ndarray, size: int, generator: np.random.Generator
 ) -> np.ndarray:
-    """Error, variance and rest of each fit in one split: one row for each fit."""
+    """Return the error, variance and rest of each fitting method in one split: one row for each method."""
     order = generator.permutation(len(y))
     first, second, others = order[:size], order[size : 2 * size], order[2 * size :]
     parts = []
@@ -233,7 +233,7 @@ def _one_split(
 
 
 def _pure_noise(x: np.ndarray, y: np.ndarray) -> tuple[int, float | None]:
-    """Degrees of freedom within groups of equal inputs, and the variance of the targets there, summed over outputs."""
+    """Return the degrees of freedom within groups of equal inputs, and the variance of the targets there."""
     _, group = np.unique(x.reshape(len(x), -1), axis=0, return_inverse=True)
     flat, group = y.reshape(len(y), -1), group.ravel()
     counts = np.bincount(group)
@@ -250,12 +250,22 @@ def _conditions(x: np.ndarray, y: np.ndarray, repeated: int, given: float | None
     copies = len(y) - len(np.unique(both, axis=0))
     told = given is not None or repeated > 0
     return (
-        Condition("rows are independent draws of one law", None, None, "then fits to separate rows are, too"),
-        Condition("rows that are copies of others", float(copies), copies == 0, "copies on both sides look learned"),
         Condition(
-            "the noise is given, or repeated inputs show it (spare rows)",
+            "rows are independent draws from one distribution",
+            None,
+            None,
+            "only then are fits to separate rows independent",
+        ),
+        Condition(
+            "no row duplicates another (number of duplicates)",
+            float(copies),
+            copies == 0,
+            "duplicates in a training set and the predicted rows look like learning",
+        ),
+        Condition(
+            "the noise is given, or repeated inputs show it (degrees of freedom)",
             float(repeated),
             told,
-            "otherwise it stays with the bias",
+            "otherwise noise and bias cannot be separated",
         ),
     )

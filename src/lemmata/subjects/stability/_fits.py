@@ -1,4 +1,4 @@
-"""Any way of fitting: a function of (x, y) that returns a predictor; rows and losses as arrays."""
+"""Checks of a fitting method, which is a function of (x, y) that returns a predictor, and of rows and losses."""
 
 from collections.abc import Callable
 from typing import Any
@@ -33,12 +33,12 @@ LOSSES: dict[str, Loss] = {"squared": _squared, "absolute": _absolute, "zero-one
 
 
 def checked_rows(x: Any, y: Any, names: tuple[str, str] = ("x", "y")) -> tuple[np.ndarray, np.ndarray]:
-    """Inputs and targets as arrays of equally many rows.
+    """Return inputs and targets as arrays, after checking that they have equally many rows.
 
     Args:
-        x: inputs, (n, ...); of a data frame, only the values are used.
+        x: the inputs, (n, ...); only the values of a data frame are used.
         y: targets, (n,) or (n, k), numbers or labels.
-        names: of both, for messages.
+        names: the names of both, for messages.
 
     Raises:
         ShapeError, DataError: if the arrays are not valid.
@@ -59,15 +59,15 @@ def checked_rows(x: Any, y: Any, names: tuple[str, str] = ("x", "y")) -> tuple[n
 
 
 def checked_loss(loss: str | Loss, y: np.ndarray) -> Loss:
-    """The loss by its name, or the function itself.
+    """Return the loss function of this name, or the given function itself.
 
     Args:
         loss: one of LOSSES, or a function of (predicted, y) that returns one number for each row.
         y: the targets, which are numbers unless the loss is "zero-one" or a function.
 
     Raises:
-        SettingError: for an unknown name.
-        DataError: for labels if the loss needs numbers.
+        SettingError: if the name is unknown.
+        DataError: if the targets are labels but the loss needs numbers.
     """
     if callable(loss):
         return loss
@@ -84,11 +84,11 @@ def checked_loss(loss: str | Loss, y: np.ndarray) -> Loss:
 
 
 def check_fit(fit: Any, name: str = "fit") -> None:
-    """Refuse what cannot be called with (x, y).
+    """Raise SettingError unless `fit` can be called.
 
     Args:
-        fit: what was given.
-        name: of it, for the message.
+        fit: the value that the caller passed.
+        name: the name of the argument, for the message.
 
     Raises:
         SettingError: if `fit` is not a function.
@@ -102,17 +102,17 @@ def check_fit(fit: Any, name: str = "fit") -> None:
 
 
 def predictor(fit: Fit, x: np.ndarray, y: np.ndarray, name: str = "fit") -> Callable[[np.ndarray], np.ndarray]:
-    """The predictions of a fit to rows, as a function of inputs that returns arrays of the shape of their targets.
+    """Fit to rows and return a function that maps inputs to predictions, in the shape of the targets.
 
     Args:
         fit: a function of (x, y) whose value has `.predict`, or is callable.
-        x: training inputs.
-        y: training targets.
-        name: of the fit, for messages.
+        x: the training inputs.
+        y: the training targets.
+        name: the name of the fit, for messages.
 
     Raises:
-        SettingError: if `fit` does not return an object that predicts, or it or this object raises an error.
-        ShapeError, DataError: for predictions that are not finite numbers, one for each target.
+        SettingError: if `fit` or the object that it returns raises an error, or if this object cannot predict.
+        ShapeError, DataError: unless the predictions are finite numbers, one for each target.
     """
     model = answer_of(name, fit, x, y, rule=f"a function that fits rows of shape {x.shape}")
     predict = getattr(model, "predict", model)
@@ -140,16 +140,16 @@ def predictor(fit: Fit, x: np.ndarray, y: np.ndarray, name: str = "fit") -> Call
 
 
 def losses_of(loss: Loss, predicted: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """One finite number for each row.
+    """Return the losses, one finite number for each row.
 
     Args:
-        loss: of (predicted, y).
-        predicted: predictions.
-        y: targets.
+        loss: a function of (predicted, y).
+        predicted: the predictions.
+        y: the targets.
 
     Raises:
         ShapeError, DataError: if the loss returns another value.
-        SettingError: if it raises an error.
+        SettingError: if the loss raises an error.
     """
     values = np.asarray(answer_of("loss", loss, predicted, y, rule="a function of predictions and targets"))
     if values.shape != (len(y),):

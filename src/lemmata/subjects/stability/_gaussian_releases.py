@@ -1,4 +1,4 @@
-"""Releases with normal noise: single ones, and steps on sampled rows."""
+"""Private releases with normal noise: single releases, and training steps on sampled rows."""
 
 import equinox as eqx
 import jax
@@ -9,12 +9,12 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 
 
 class GaussianRelease(eqx.Module):
-    """A statistic of known sensitivity with noise N(0, sigma² I), and a budget.
+    """A statistic of known sensitivity, released with noise N(0, sigma² I), and a privacy budget.
 
     Args:
-        eps, delta: the budget.
+        eps, delta: the privacy budget.
         sensitivity: the largest distance of the statistic between neighbouring data sets.
-        sigma: of the noise.
+        sigma: the standard deviation of the noise.
     """
 
     eps: Float[Array, ""]
@@ -24,10 +24,10 @@ class GaussianRelease(eqx.Module):
 
 
 class GaussianReleases(Population[GaussianRelease]):
-    """Budgets between two ends, evenly in log eps, and noise around what they need.
+    """Releases with budgets uniform in log eps, and with about the noise that these budgets need.
 
     Args:
-        low, high: of eps.
+        low, high: the range of eps.
     """
 
     free = ("eps", "sigma")
@@ -36,7 +36,7 @@ class GaussianReleases(Population[GaussianRelease]):
     settings = Space(digits=Real(5.0, 1.0, 12.0, "delta is 10^-digits", corners=(4.0, 7.0)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> GaussianRelease:
-        """The loss exceeds eps by a normal quantile between -3 and 5."""
+        """Draw a release whose eps is -3 to 5 standard deviations above the mean privacy loss."""
         eps_key, size_key, quantile_key = jax.random.split(key, 3)
         low, high = jnp.log(self.low), jnp.log(self.high)
         eps = jnp.exp(jax.random.uniform(eps_key, minval=low, maxval=high))
@@ -55,13 +55,13 @@ class GaussianReleases(Population[GaussianRelease]):
 
 
 class SampledSteps(eqx.Module):
-    """Steps of DP-SGD: each row takes part with some probability, and normal noise is added to the clipped sums.
+    """Steps of DP-SGD, in which each row takes part with some probability and normal noise is added to clipped sums.
 
     Args:
-        noise: its standard deviation in units of the clipping norm.
-        rate: with which a row takes part.
-        delta: at which eps is computed.
-        steps: how many.
+        noise: the standard deviation of the noise, in units of the clipping norm.
+        rate: the probability with which a row takes part.
+        delta: the delta at which eps is computed.
+        steps: the number of steps.
     """
 
     noise: Float[Array, ""]
@@ -71,10 +71,10 @@ class SampledSteps(eqx.Module):
 
 
 class SampledGaussians(Population[SampledSteps]):
-    """Noise from 0.8 to 3 clipping norms, delta from 1e-6 to 1e-3.
+    """Steps of DP-SGD with noise from 0.8 to 3 clipping norms and delta from 1e-6 to 1e-3.
 
     Args:
-        steps: the default.
+        steps: the default number of steps.
     """
 
     free = ("noise",)
@@ -93,5 +93,5 @@ class SampledGaussians(Population[SampledSteps]):
     def hypotheses(self, problem: SampledSteps) -> list[Hypothesis]:
         return [
             Hypothesis("rate", problem.rate, "<", 1.0, "otherwise all rows are used"),
-            Hypothesis("noise", problem.noise, ">", 0.3, "with less noise, losses leave the grid"),
+            Hypothesis("noise", problem.noise, ">", 0.3, "with less noise, privacy losses lie outside the grid"),
         ]

@@ -1,4 +1,4 @@
-"""Private algorithms: the laws of their outputs on data sets that differ in one row, and a loss of the outputs."""
+"""Private algorithms: their output distributions on data sets that differ in one row, and a loss of the outputs."""
 
 import equinox as eqx
 import jax
@@ -11,11 +11,11 @@ _SLACK = 1e-12
 
 
 class NeighbouringLaws(eqx.Module):
-    """The answers of an algorithm on two neighbouring data sets, and the loss of each answer at some point.
+    """The output distributions of an algorithm on two neighbouring data sets, and the loss of each output.
 
     Args:
-        before, after: probabilities of the k outputs.
-        loss: of each output, in [0, 1]. eps, delta: the privacy of the algorithm.
+        before, after: the probabilities of the k outputs on the two data sets.
+        loss: the loss of each output, in [0, 1]. eps, delta: the privacy of the algorithm.
     """
 
     before: Float[Array, " k"]
@@ -26,11 +26,11 @@ class NeighbouringLaws(eqx.Module):
 
 
 class PrivateAlgorithms(Population[NeighbouringLaws]):
-    """Half are randomised responses with the most informative loss, half are exponential mechanisms with any loss.
+    """Private algorithms: half randomised responses with the most informative loss, half exponential mechanisms.
 
     Args:
-        low, high: of eps.
-        leaks: whether an algorithm fails to keep any privacy with a probability delta up to 0.1.
+        low, high: the range of eps.
+        leaks: whether, with a probability delta of up to 0.1, the output reveals the data set.
     """
 
     free = ("loss",)
@@ -40,7 +40,7 @@ class PrivateAlgorithms(Population[NeighbouringLaws]):
     settings = Space(outputs=Integer(8, 2, 200, "outputs of the algorithm", corners=(2, 40)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NeighbouringLaws:
-        """Laws, to which two outputs are added that give a data set away."""
+        """Draw output distributions, with two additional outputs that each reveal one of the data sets."""
         keys = jax.random.split(key, 7)
         k, middle = setting["outputs"], (setting["outputs"] + 1) // 2
         eps = jax.random.uniform(keys[0], minval=self.low, maxval=self.high)
@@ -60,10 +60,10 @@ class PrivateAlgorithms(Population[NeighbouringLaws]):
         return NeighbouringLaws(before, after, jnp.concatenate([loss, jnp.array([1.0, 0.0])]), eps, delta)
 
     def hypotheses(self, problem: NeighbouringLaws) -> list[Hypothesis]:
-        """Privacy in both orders, and a bounded loss."""
+        """Require privacy in both orders of the data sets, and losses in [0, 1]."""
         beyond = lambda p, q: jnp.maximum(p - jnp.exp(problem.eps) * q, 0.0).sum()
         worst = jnp.maximum(beyond(problem.before, problem.after), beyond(problem.after, problem.before))
-        name = "probability beyond e^eps times that on the other data set"
+        name = "probability above e^eps times the probability on the other data set"
         return [
             Hypothesis(name, worst, "<=", problem.delta + _SLACK, "the algorithm is (eps, delta)-private"),
             Hypothesis("largest loss", jnp.abs(problem.loss).max(), "<=", 1.0, "the bound is for losses in [0, 1]"),
@@ -72,13 +72,13 @@ class PrivateAlgorithms(Population[NeighbouringLaws]):
 
 
 class Channel(eqx.Module):
-    """The answer of an algorithm when one row is drawn again and all others stay unchanged.
+    """The output of a private algorithm if one data row is drawn at random and all others are fixed.
 
     Args:
-        prior: the law of the row.
-        answers: probabilities of the outputs, a row for each value of the data row.
-        loss: of each output at each value of the data row, (values, outputs), in [0, 1].
-        eps: the privacy that the algorithm has.
+        prior: the distribution of the row's value.
+        answers: the probabilities of the outputs, with one row for each value of the data row.
+        loss: the loss of each output at each value of the data row, (values, outputs), in [0, 1].
+        eps: the privacy of the algorithm.
     """
 
     prior: Float[Array, " z"]
@@ -88,19 +88,19 @@ class Channel(eqx.Module):
 
 
 class PrivateChannels(Population[Channel]):
-    """Half answer a set of values, which holds the row's own more likely; half are exponential mechanisms."""
+    """Half output a set of values that is more likely to contain the row's own; half are exponential mechanisms."""
 
     free = ("loss",)
 
     def settings(self) -> Space:
         values = Integer(12, 3, 200, "values of a row", corners=(6, 30))
-        held = Integer(4, 1, 60, "values in an output set", corners=(1, 10))
+        held = Integer(4, 1, 60, "number of values in an output set", corners=(1, 10))
         return Space(values=values, held=held).where(
-            "sets hold less than half of the values", lambda s: 2 * s["held"] < s["values"]
+            "sets contain less than half of the values", lambda s: 2 * s["held"] < s["values"]
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Channel:
-        """The eps of the sets is 2 log((values - held)/held), where they are most informative."""
+        """Draw a channel; for sets, eps is 2 log((values - held)/held), where the sets are most informative."""
         keys = jax.random.split(key, 5)
         values, held = setting["values"], setting["held"]
         eps = 2 * jnp.log((values - held) / held)
@@ -116,7 +116,7 @@ class PrivateChannels(Population[Channel]):
         return Channel(prior / prior.sum(), answers / answers.sum(axis=1, keepdims=True), loss, eps)
 
     def hypotheses(self, problem: Channel) -> list[Hypothesis]:
-        """Privacy between any two values of the row."""
+        """Require privacy between any two values of the row, and losses in [0, 1]."""
         logs = jnp.log(problem.answers)
         ratio = (logs.max(axis=0) - logs.min(axis=0)).max()
         return [

@@ -1,4 +1,4 @@
-"""Training rows replaced one at a time by rows that were not seen."""
+"""Replace training rows, one at a time, by rows that were not in the training set."""
 
 import dataclasses
 
@@ -10,20 +10,20 @@ from ._fits import Fit, Loss, losses_of, predictor
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ReplaceOne:
-    """The effect of replacing rows on losses.
+    """How the losses change when training rows are replaced, one at a time.
 
     Args:
         rows: the training rows that were replaced, one at a time.
         by: the row of the pool that took the place of each.
-        changes: l(A(S^(i)), z_i) - l(A(S), z_i) for each i. It is the loss at the row itself after it was replaced,
-            minus its loss before.
-        new: l(A(S), z') - l(A(S^(i)), z') of each, the same of the row z' that takes the place.
+        changes: l(A(S^(i)), z_i) - l(A(S), z_i) for each i: the loss at the row z_i after its replacement, minus the
+            loss before.
+        new: l(A(S), z') - l(A(S^(i)), z') for each i: the loss at the row z' that replaces z_i, before minus after.
         others: the mean of l(A(S^(i)), z_j) - l(A(S), z_j) over the training rows, with 0 for j = i.
-        unseen: the mean of l(A(S^(i)), z) - l(A(S), z) over the rows of the pool but z'.
-        spread: the sample variance of that difference over those rows.
-        largest: max_z |l(A(S^(i)), z) - l(A(S), z)| of each, over the training rows and the pool.
-        train: losses of A(S) at the training rows.
-        pool: losses of A(S) at the pool.
+        unseen: the mean of l(A(S^(i)), z) - l(A(S), z) over the rows z of the pool except z'.
+        spread: the sample variance of this difference over the same rows of the pool.
+        largest: max_z |l(A(S^(i)), z) - l(A(S), z)| for each i, over the training rows and the pool.
+        train: the losses of A(S) at the training rows.
+        pool: the losses of A(S) at the rows of the pool.
     """
 
     rows: Int[np.ndarray, " r"]
@@ -46,7 +46,7 @@ def replace_one(
     loss: Loss,
     generator: np.random.Generator,
 ) -> ReplaceOne:
-    """Fit again with one training row replaced by a row of the pool, for rows chosen without replacement.
+    """Fit again with one training row replaced by a row of the pool, for training rows chosen without replacement.
 
     The mean of `changes` is an unbiased estimate of E[R(A(S)) - R_S(A(S))], for any algorithm and loss. With the i-th
     row replaced, z_i has the same relation to A(S^(i)) as a new row has to A(S). Rows of the pool are used in turn, in
@@ -55,10 +55,10 @@ def replace_one(
     Args:
         fit: the algorithm A.
         sample: inputs and targets of S.
-        pool: inputs and targets of rows of the same law that are not in S.
-        replaced: how many rows are replaced.
-        loss: of (predicted, y), one number for each row.
-        generator: of the choice.
+        pool: inputs and targets of rows from the same distribution that are not in S.
+        replaced: the number of training rows to replace, one at a time.
+        loss: a function of (predicted, y) that returns one number for each row.
+        generator: the random generator that chooses the rows.
     """
     (x, y), (pool_x, pool_y) = sample, pool
     every_x, every_y = np.concatenate([x, pool_x]), np.concatenate([y, pool_y])

@@ -1,4 +1,4 @@
-"""Regression with Huber's loss, of which one row at a time is replaced; rows come from a finite distribution."""
+"""Regression with Huber's loss: problems in which one row is replaced, and rows from a finite distribution."""
 
 import equinox as eqx
 import jax
@@ -9,22 +9,22 @@ from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Space
 
 
 def huber(residual: Float[Array, "*s"], zone: Float[Array, ""]) -> Float[Array, "*s"]:
-    """r²/(2 zone) up to |r| = zone, and |r| - zone/2 beyond. It is convex, with slope at most 1 and curvature at most
-    1/zone.
+    """Return Huber's loss: r²/(2 zone) up to |r| = zone, and |r| - zone/2 beyond. It is convex, with slope at most 1
+    and curvature at most 1/zone.
     """
     size = jnp.abs(residual)
     return jnp.where(size <= zone, residual**2 / (2 * zone), size - zone / 2)
 
 
 class ReplacedRows(eqx.Module):
-    """Rows (x_i, y_i), and rows of which the i-th can take the place of the i-th.
+    """Training rows (x_i, y_i), and for each i another row that can replace row i.
 
     The loss of weights w at a row is h(x'w - y) with Huber's h, so it is max |x|-Lipschitz and max |x|²/zone-smooth.
 
     Args:
         x, y: the training rows.
-        other_x, other_y: the replacements.
-        zone: residuals up to here count by their squares.
+        other_x, other_y: the replacement rows.
+        zone: the size of residuals up to which Huber's loss is quadratic.
         decay: alpha, the strong convexity that a penalty alpha |w|²/2 adds.
     """
 
@@ -37,20 +37,20 @@ class ReplacedRows(eqx.Module):
 
     @property
     def lipschitz(self) -> Float[Array, ""]:
-        """The largest norm of an input, of replacements too."""
+        """The largest norm of an input, including the replacements."""
         return jnp.linalg.norm(jnp.concatenate([self.x, self.other_x]), axis=1).max()
 
     @property
     def smoothness(self) -> Float[Array, ""]:
-        """The largest curvature of a loss, without the penalty."""
+        """The largest curvature of the loss of a row, without the penalty."""
         return self.lipschitz**2 / self.zone
 
     def with_replaced(self, i: Array | int) -> tuple[Float[Array, "n d"], Float[Array, " n"]]:
-        """The rows with the i-th replaced."""
+        """Return the rows with row i replaced."""
         return self.x.at[i].set(self.other_x[i]), self.y.at[i].set(self.other_y[i])
 
     def losses(self, weights: Float[Array, " d"]) -> Float[Array, " m"]:
-        """Of all rows and replacements, without the penalty."""
+        """Return the losses of all rows and replacements, without the penalty."""
         x, y = jnp.concatenate([self.x, self.other_x]), jnp.concatenate([self.y, self.other_y])
         return huber(x @ weights - y, self.zone)
 
@@ -58,11 +58,11 @@ class ReplacedRows(eqx.Module):
 def opposed_rows(
     key: Key[Array, ""], n: int, d: int, norm: Float[Array, ""], far: Float[Array, ""]
 ) -> tuple[Array, Array, Array, Array]:
-    """Rows and replacements x, y, x', y': in half of the draws as opposed as can be, in the others random.
+    """Draw rows and replacements x, y, x', y': opposed in half of the draws, random in the others.
 
-    Opposed: all inputs are one vector, targets are at +-far in equal numbers, and each replacement has the opposite
-    target. Losses are linear where |x'w| < far, and a replacement turns a gradient round: the worst case of every bound
-    on stability.
+    In opposed draws, all inputs are one vector, half of the targets are far and half -far, and each replacement has
+    the opposite target. Losses are linear if |x'w| < far, and a replacement reverses a gradient. This is the worst
+    case of every bound on stability.
     """
     keys = jax.random.split(key, 6)
     direction = jax.random.normal(keys[0], (d,))
@@ -78,13 +78,13 @@ def opposed_rows(
 
 
 class OpposedRows(Population[ReplacedRows]):
-    """Inputs of one norm and a penalty. In half of the problems targets are opposite, in the others rows are random."""
+    """Regressions with inputs of one norm and a penalty: half with opposed targets, half with random rows."""
 
     free = ("x", "y", "other_x", "other_y")
     settings = Space(n=Integer(16, 2, 200, "training rows"), d=Integer(3, 1, 30, "weights"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ReplacedRows:
-        """A norm between 0.3 and 3. The curvature of the losses is 2 to 10 times the curvature of the penalty."""
+        """Draw a norm between 0.3 and 3, and losses with 2 to 10 times the curvature of the penalty."""
         key, row_key = jax.random.split(key)
         u = jax.random.uniform(key, (3,))
         norm, decay = 0.3 * 10 ** u[0], 0.1 * 10 ** u[1]
@@ -100,20 +100,20 @@ class OpposedRows(Population[ReplacedRows]):
                 problem.decay,
                 ">",
                 0.0,
-                "otherwise minimisers need not be close",
+                "otherwise minimisers need not be close to each other",
             ),
             Hypothesis("losses are convex and Lipschitz (zone)", problem.zone, ">", 0.0, "the loss is Huber's"),
         ]
 
 
 class FiniteLaw(eqx.Module):
-    """Equally likely rows, of which n are drawn with replacement, weights to compare with, and Huber's loss.
+    """A uniform distribution on rows, samples of n rows, weights to compare with, and Huber's loss.
 
     Args:
-        x, y: all rows.
-        comparator: w*.
-        zone: of Huber's loss.
-        n: rows of a sample.
+        x, y: the rows of the distribution.
+        comparator: the weights w* to compare with.
+        zone: the size of residuals up to which Huber's loss is quadratic.
+        n: the number of rows of a sample.
     """
 
     x: Float[Array, "m d"]
@@ -128,15 +128,15 @@ class FiniteLaw(eqx.Module):
         return jnp.linalg.norm(self.x, axis=1).max()
 
     def risk(self, weights: Float[Array, " d"]) -> Float[Array, ""]:
-        """The mean loss over all rows, exactly."""
+        """Return the exact mean loss over all rows."""
         return jnp.mean(huber(self.x @ weights - self.y, self.zone))
 
 
 class FiniteLaws(Population[FiniteLaw]):
-    """Sparse: as many rows as weights, and each row is about only one weight. So a weight whose row is not drawn is not
-    learned.
+    """Sparse or dense distributions. Sparse: as many rows as weights, and each row involves only one weight. So a
+    weight whose row is not drawn is not learned.
 
-    Dense: 8 times as many random rows, targets with noise.
+    Dense: 8 times as many random rows as weights, and targets with noise.
     """
 
     free = ("x", "y", "comparator")
@@ -147,7 +147,7 @@ class FiniteLaws(Population[FiniteLaw]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FiniteLaw:
-        """Norms of inputs and of w* over an order of magnitude."""
+        """Draw a distribution, with norms of inputs and of w* over an order of magnitude."""
         keys = jax.random.split(key, 4)
         u, d = jax.random.uniform(keys[0], (2,)), setting["d"]
         norm, size = 0.3 * 10 ** u[0], 0.3 * 10 ** u[1]
@@ -166,6 +166,6 @@ class FiniteLaws(Population[FiniteLaw]):
     def hypotheses(self, problem: FiniteLaw) -> list[Hypothesis]:
         size = jnp.linalg.norm(problem.comparator)
         return [
-            Hypothesis("w* is not 0", size, ">", 0.0, "the best penalty divides by its norm"),
+            Hypothesis("w* is not 0", size, ">", 0.0, "the best penalty is inversely proportional to the norm of w*"),
             Hypothesis("losses are convex and Lipschitz (zone)", problem.zone, ">", 0.0, "the loss is Huber's"),
         ]

@@ -1,4 +1,4 @@
-"""The stability of any way of fitting if one row is replaced, and the generalisation gap that follows from it."""
+"""The stability of any fitting method when one row is replaced, and the generalisation gap that follows from it."""
 
 import dataclasses
 from typing import Any
@@ -25,24 +25,25 @@ _FEW = 20
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Stability:
-    """How stable a way of fitting is, for samples of `n` rows.
+    """How stable a fitting method is on samples of `n` rows.
 
     Args:
         gap: the expected generalisation gap, E[risk - training loss], that the replaced rows imply.
-        interval: of it.
+        interval: the confidence interval of the gap.
         average: the mean absolute change of the loss at a row when it is replaced.
-        uniform: the largest change of the loss that was seen at any row, for any row replaced. The supremum over
-            samples and rows, uniform stability itself, is at least that.
+        uniform: the largest change of the loss that was seen at any row, for any replaced row. Uniform stability,
+            which is the supremum over samples and rows, is at least this value.
         train: the mean loss of the fit at its own rows.
-        held_gap: the mean loss at rows that the fit has not seen, less `train`: the gap of this one fit.
-        held_interval: of the gap of this one fit, for the law of the rows.
-        rows: the rows of x that were replaced.
-        changes: of the loss at each of them when it is replaced. Large ones are those that the fit has memorised.
-        n: training rows.
-        unseen: rows that it has not seen, which replace others.
-        level: confidence of the intervals.
+        held_gap: the mean loss at rows that the fit has not seen, minus `train`; this is the gap of this one fit.
+        held_interval: the confidence interval of the gap of this one fit, over new rows of the same distribution.
+        rows: the indices of the rows of x that were replaced.
+        changes: the change of the loss at each of these rows when it is replaced. A large change means that the fit
+            memorised the row.
+        n: the number of training rows.
+        unseen: the number of rows that the fit has not seen, which replace training rows.
+        level: the confidence level of the intervals.
         conditions: the conditions for the results.
-        claims: which state them.
+        claims: the claims that state them.
     """
 
     gap: float
@@ -90,31 +91,30 @@ def stability(
     level: float | int = 0.9,
     seed: int = 0,
 ) -> Stability:
-    """How much any way of fitting notices that one row was replaced, and the generalisation gap that this implies.
+    """Measure how much a fitting method changes if one row is replaced, and the generalisation gap that this implies.
 
     For any algorithm A and loss l, E[R(A(S)) - R_S(A(S))] = E[l(A(S^(i)), z_i) - l(A(S), z_i)]. Here S^(i) is the
     sample S with its i-th row replaced by a new one. The mean change at rows that are replaced one at a time is an
-    unbiased estimate of this gap. It needs no hypothesis on A or l, only independent rows of one distribution. New rows
-    are the held-out ones. If none are given, a tenth of the rows (at least 4) is set aside, and the gap belongs to fits
-    to the other rows.
+    unbiased estimate of this gap. It needs no hypothesis on A or l, only independent rows of one distribution. The
+    held-out rows serve as new rows. If none are given, 1/10 of the rows (at least 4) is held out, and the gap is that
+    of fits to the other rows.
 
-    The gap is an expectation over samples. The held-out gap belongs to this fit. They are compared in the conditions.
+    The gap is an expectation over samples; the held-out gap belongs to this fit. The conditions compare the two.
 
-    The interval is studentised. The spread is Efron and Stein's: half of the summed squared changes of the estimate
-    when a row is replaced. The quantiles are those of a bootstrap of the rows. Intervals of level 0.9 were tried on
-    eight simulated distributions and fits that were not used for tuning (60 to 150 rows). They contained the gap in 92
-    to 98 %. A plain bootstrap of the changes contains it in 60 to 90 %, because changes that share a sample are not
-    independent.
+    The interval is a studentised bootstrap over the rows. Its variance is that of Efron and Stein: half of the summed
+    squared changes of the estimate when a row is replaced. Intervals of level 0.9 were tried on eight simulated
+    distributions and fits that were not used for tuning (60 to 150 rows). They contained the gap in 92 to 98 %. A
+    plain bootstrap of the changes contains it in 60 to 90 %, because changes that share a sample are not independent.
 
     Args:
         fit: a function of (x, y) whose value has `.predict` or is callable.
-        x: inputs, (n, ...).
-        y: targets, (n,) or (n, outputs).
+        x: the inputs, (n, ...).
+        y: the targets, (n,) or (n, outputs).
         replaced: the number of replaced rows, each with its own fit; all if there are fewer.
         held: inputs and targets of at least 4 other rows of the same distribution.
         loss: "squared", "absolute", "zero-one", or a function of (predicted, y) that returns one number for each row.
-        level: confidence of the intervals.
-        seed: of the rows that are chosen, and of the bootstrap.
+        level: the confidence level of the intervals.
+        seed: the seed that chooses the replaced rows and draws the bootstrap.
 
     Raises:
         SettingError: for an invalid fit, an unknown loss, fewer than 2 replaced rows, or a level outside (0, 1).
@@ -155,7 +155,7 @@ def stability(
 
 
 def _parts(x: np.ndarray, y: np.ndarray, held: Any, generator: np.random.Generator):
-    """Numbers of the training rows, the training rows, and those that are new to them."""
+    """Return the indices of the training rows, the training rows, and the held-out rows."""
     if held is None:
         if len(y) < _LEAST:
             raise DataError(
@@ -186,16 +186,16 @@ def _parts(x: np.ndarray, y: np.ndarray, held: Any, generator: np.random.Generat
 
 
 def efron_stein(found: ReplaceOne) -> float:
-    """An estimate of the variance of the mean change over samples, from the changes themselves.
+    """Estimate the variance, over samples, of the mean change from the changes themselves.
 
     The estimate follows Efron and Stein. The variance of any function of n independent rows is at most half of the
-    expected sum of its squared changes when a row is replaced. A replaced row changes the mean change in three ways.
-    The first is its own term. The second is the losses of the other rows before they are replaced (`others`). The third
-    is their losses afterwards, which are losses at unseen rows (`unseen`, a mean over the pool, from which its own
-    sampling variance is subtracted).
+    expected sum of its squared changes when a row is replaced. A replaced row affects the mean change in three ways:
+    through its own term, through the losses of the other rows before they are replaced (`others`), and through their
+    losses afterwards. The last are losses at unseen rows (`unseen`, a mean over the pool, whose own sampling variance
+    is subtracted).
 
     Args:
-        found: rows that were replaced.
+        found: the changes when rows are replaced.
     """
     n, unseen, r = len(found.train), len(found.pool) - 1, len(found.rows)
     delta = (found.changes - found.new) / n - found.unseen + found.others
@@ -205,7 +205,7 @@ def efron_stein(found: ReplaceOne) -> float:
 
 
 def _studentised(values: np.ndarray, level: float, generator: np.random.Generator) -> np.ndarray:
-    """The two quantiles of a mean's studentised bootstrap; Student's own if the values are all equal."""
+    """Return two quantiles of a mean's studentised bootstrap, or Student's quantiles if all values are equal."""
     count, mean = len(values), values.mean()
     drawn = values[generator.integers(0, count, (_RESAMPLES, count))]
     spread = drawn.std(axis=1, ddof=1)
@@ -228,8 +228,8 @@ def _conditions(
     return (
         Condition("rows are independent draws of one distribution", None, None,
                   "otherwise a replaced row differs from a new row"),
-        Condition("rows that are copies of others", float(copies), copies == 0,
-                  "if a row is replaced, its copy stays in the training set"),
+        Condition("no row duplicates another (number of duplicates)", float(copies), copies == 0,
+                  "if a row is replaced, its duplicate stays in the training set"),
         Condition("the same rows give the same fit (largest difference of a loss)", random, random == 0.0,
                   "otherwise uniform and average include the randomness of fitting; the gap does not"),
         Condition("uniform is at least average (their ratio)", largest / average if average else 1.0,

@@ -1,5 +1,4 @@
-"""Accountants of noisy steps on sampled rows. They use the distribution of the privacy loss, or two approximations of
-it.
+"""Privacy accountants for noisy steps on sampled rows, from the distribution of the privacy loss or by approximation.
 
 This theory is about the (eps, delta)-privacy of many steps that add normal noise to clipped sums over sampled rows. It
 does not say what an attacker who sees only the last step can learn, which may be far less.
@@ -29,8 +28,9 @@ def loss_masses(problem: SampledSteps, steps: Array | float) -> tuple[Float[Arra
     """A grid of losses, and the probabilities on it for the loss of all steps together, in both orders.
 
     One step releases N(0, s²) without a row and the mixture (1 - q) N(0, s²) + q N(1, s²) with it. The loss at x is
-    log(1 - q + q e^((2x - 1)/(2 s²))), x from the mixture, or its negative, x from N(0, s²). Each loss is rounded to
-    the nearest point of the grid, and the sum of independent ones is a power of the Fourier transform.
+    log(1 - q + q e^((2x - 1)/(2 s²))) if x is from the mixture, and minus this value if x is from N(0, s²). Each loss
+    is rounded to the nearest point of the grid. The distribution of a sum of independent losses comes from a power of
+    the Fourier transform.
     """
     noise, rate = problem.noise, problem.rate
     single = jnp.log1p(rate * jnp.expm1((2 * (1 + 9 * noise) - 1) / (2 * noise**2)))
@@ -41,7 +41,7 @@ def loss_masses(problem: SampledSteps, steps: Array | float) -> tuple[Float[Arra
     edges = (jnp.arange(_CELLS + 1) - _CELLS // 2 - 0.5) * width
 
     def place(loss):
-        """The release with this loss, in units of the noise; below log(1 - q), there is none."""
+        """Return the release with this loss, in units of the noise; a loss below log(1 - q) is impossible."""
         odds = (jnp.expm1(loss) + rate) / rate
         known = jnp.where(odds > 0, odds, 1.0)
         return jnp.where(odds > 0, noise * jnp.log(known) + 1 / (2 * noise), -jnp.inf)
@@ -57,12 +57,12 @@ def loss_masses(problem: SampledSteps, steps: Array | float) -> tuple[Float[Arra
 def loss_delta(
     losses: Float[Array, " cells"], masses: Float[Array, " cells"], eps: Float[Array, ""]
 ) -> Float[Array, ""]:
-    """The mean of (1 - e^(eps - L))+."""
+    """Return the mean of (1 - e^(eps - L))+ over the losses L."""
     return jnp.sum(masses * jnp.maximum(-jnp.expm1(eps - losses), 0.0))
 
 
 def loss_budget(problem: SampledSteps, steps: Array | float) -> Float[Array, ""]:
-    """The least eps at the problem's delta for which both orders are private."""
+    """Return the least eps that, at the problem's delta, is enough for both orders of the data sets."""
     losses, masses = loss_masses(problem, steps)
     half = _CELLS // 2
     grid, kept = losses[half:], jnp.maximum(masses[:, half:], 0.0)
@@ -77,7 +77,7 @@ def loss_budget(problem: SampledSteps, steps: Array | float) -> Float[Array, ""]
 
 
 def renyi_budget(problem: SampledSteps) -> Float[Array, ""]:
-    """The least eps over the Rényi divergences of whole orders from 2 to 64."""
+    """Return the least eps that follows from a Rényi divergence of whole order from 2 to 64."""
     orders = jnp.asarray(_ORDERS, float)[:, None]
     terms = jnp.arange(_ORDERS[-1] + 1.0)
     valid = terms <= orders
@@ -91,12 +91,12 @@ def renyi_budget(problem: SampledSteps) -> Float[Array, ""]:
 
 
 def central_ratio(problem: SampledSteps, steps: Array | float) -> Float[Array, ""]:
-    """q sqrt(T (e^(1/s²) - 1))."""
+    """Return q sqrt(T (e^(1/s²) - 1)), the ratio of the normal release in the central limit."""
     return problem.rate * jnp.sqrt(steps * jnp.expm1(1 / problem.noise**2))
 
 
 def normal_budget(delta: Float[Array, ""], ratio: Float[Array, ""]) -> Float[Array, ""]:
-    """The eps of the Gaussian curve at a delta, by bisection; 0 if delta is above it."""
+    """Return the eps of the Gaussian privacy curve at this delta, by bisection; 0 if delta is above the curve."""
 
     def half(_, ends):
         middle = (ends[0] + ends[1]) / 2
@@ -119,19 +119,21 @@ class DeltaOfLosses(Claim[SampledSteps]):
     """
 
     title = "The privacy loss of many noisy steps, computed by Fourier transforms"
-    source = Source("koskela2020", note="main result, for sampled rows with the row against without it")
+    source = Source("koskela2020", note="main result, for sampled rows, comparing the data with and without the row")
     population = SampledGaussians(steps=12)
     relation = EqualInMean(margin=0.01, resolution=0.04)
-    control = Control("delta(eps) is its value at 1.3 eps", lambda delta, problem: _delta_at(problem, 1.3))
+    control = Control(
+        "delta(eps) is the value of the stated formula at 1.3 eps", lambda delta, problem: _delta_at(problem, 1.3)
+    )
     controls = "the least delta at an eps"
-    unexplained = "the error of the grid, which is the error of rounding to the nearest point"
+    unexplained = "the error from rounding losses to the nearest point of the grid"
     trials = 64
 
     def predict(self, problem: SampledSteps) -> Array:
         return _delta_at(problem, 1.0)
 
     def measure(self, problem: SampledSteps, key: Key[Array, ""]) -> Array:
-        """Drawn step by step."""
+        """Delta from losses that are drawn step by step."""
         noise_key, row_key = jax.random.split(key)
         shape, noise = (_DRAWS, problem.steps), problem.noise
         present = jax.random.bernoulli(row_key, problem.rate, shape)
@@ -141,7 +143,7 @@ class DeltaOfLosses(Claim[SampledSteps]):
 
 
 def _some_eps(problem: SampledSteps) -> Array:
-    """An eps that losses exceed often."""
+    """Return an eps that losses exceed often."""
     return central_ratio(problem, float(problem.steps)) / 2
 
 
@@ -162,11 +164,11 @@ class CentralLimitIsTooLittle(Claim[SampledSteps]):
     """
 
     title = "Noisy steps mostly spend more privacy than the central limit theorem predicts"
-    source = Source("bu2020", note="main result, a limit, beside what a finite number of steps spends")
+    source = Source("bu2020", note="main result, which is a limit, compared with a finite number of steps")
     stated = Kind.OWN
     population = SampledGaussians()
     relation = AtLeast(delta=0.1)
-    control = Control("the eps is at least a tenth larger", lambda eps, problem: 1.1 * eps)
+    control = Control("the eps of the steps is at least 10 % larger", lambda eps, problem: 1.1 * eps)
     controls = "the eps that steps have spent"
     unexplained = "how fast the limit becomes accurate"
     trivial = 0.0  # an eps is not negative
@@ -175,7 +177,7 @@ class CentralLimitIsTooLittle(Claim[SampledSteps]):
         return normal_budget(problem.delta, central_ratio(problem, float(problem.steps)))
 
     def measure(self, problem: SampledSteps, key: Key[Array, ""]) -> Array:
-        """From the distribution of the loss."""
+        """The eps from the distribution of the privacy loss."""
         return loss_budget(problem, float(problem.steps))
 
 
@@ -190,22 +192,22 @@ class RenyiBudget(Claim[SampledSteps]):
     """
 
     title = "A bound on the privacy budget of noisy steps by Rényi divergences"
-    source = Source("mironov2019", note="main result for whole orders, with the sharper turn into eps and delta")
+    source = Source("mironov2019", note="main result for whole orders, with a sharper conversion to eps and delta")
     population = SampledGaussians()
     relation = AtMost()
     control = Control("the budget is that of the central limit theorem", lambda eps, problem: _central(problem))
     controls = "the eps that steps have spent"
-    unexplained = "an excess of a tenth of the bound or more, which the exact distribution of the loss avoids"
+    unexplained = "why the bound is too large by 10 % or more, which the exact distribution of the loss avoids"
 
     def predict(self, problem: SampledSteps) -> Array:
         return renyi_budget(problem)
 
     def measure(self, problem: SampledSteps, key: Key[Array, ""]) -> Array:
-        """From the distribution of the loss."""
+        """The eps from the distribution of the privacy loss."""
         return loss_budget(problem, float(problem.steps))
 
     def trivial(self, problem: SampledSteps) -> Array:
-        """The value that holds if every row took part in every step."""
+        """The bound if every row took part in every step."""
         return normal_budget(problem.delta, jnp.sqrt(problem.steps) / problem.noise)
 
 

@@ -1,7 +1,7 @@
-"""Audits: how much privacy an attack on many trainings refutes, compared with the promise of an accountant.
+"""Audits: the lower limit on eps that an attack on many trainings shows, and the eps of an accountant.
 
-This theory bounds the budget from below: except by chance, no attack does better than the privacy allows. It does not
-show how far a weak attack stays below the budget, so a weak attack is not evidence for a private training.
+This theory bounds eps from below: except by chance, no attack succeeds more often than the privacy allows. It does not
+say how far a weak attack stays below eps, so a failed attack is not evidence that the training is private.
 """
 
 import equinox as eqx
@@ -22,13 +22,13 @@ _NORM = 1 + 1e-9
 
 
 class AuditedSum(eqx.Module):
-    """The sum of rows of norm at most 1, released with normal noise; and one row more, of norm 1.
+    """A sum of rows of norm at most 1, released with normal noise, and one additional row of norm 1.
 
     Args:
-        rows: the data.
-        canary: the row that is in the sum or not.
-        sigma: standard deviation of the noise.
-        delta: at which eps is computed.
+        rows: the rows that are always in the sum.
+        canary: the additional row, which is in the sum or not.
+        sigma: the standard deviation of the noise.
+        delta: the delta at which eps is computed.
         runs: the number of releases with the canary, and of those without it.
     """
 
@@ -40,10 +40,12 @@ class AuditedSum(eqx.Module):
 
 
 class AuditedSums(Population[AuditedSum]):
-    """Rows in the unit ball, noise from 0.3 to 0.6."""
+    """Sums of rows in the unit ball, with noise of standard deviation 0.3 to 0.6."""
 
     def settings(self) -> Space:
-        runs = Integer(1000, 20, 100_000, "releases with the canary, and as many without", corners=(600, 1500))
+        runs = Integer(
+            1000, 20, 100_000, "number of releases with the canary, and of those without it", corners=(600, 1500)
+        )
         delta = Real(0.02, 1e-12, 0.5, "delta of the privacy", corners=(0.01, 0.03))
         return Space(n=Integer(10, 1, 1000, "rows"), d=Integer(3, 1, 100, "dimension"), runs=runs, delta=delta)
 
@@ -65,15 +67,15 @@ class AuditedSums(Population[AuditedSum]):
 
 
 class AuditedTraining(eqx.Module):
-    """Logistic regression by gradient steps: rows sampled, gradients clipped to norm 1, sums with normal noise.
+    """Logistic regression by steps on sampled rows, with gradients clipped to norm 1 and normal noise on their sums.
 
     Args:
-        rows: each times its sign of the class.
+        rows: the inputs, each times the sign ±1 of its class.
         canary: one additional row, in the same form.
-        noise: its standard deviation.
+        noise: the standard deviation of the noise.
         rate: the probability with which a row takes part in a step.
-        delta: at which eps is computed.
-        steps: how many.
+        delta: the delta at which eps is computed.
+        steps: the number of steps.
         runs: the number of trainings with the canary, and of those without it.
     """
 
@@ -87,7 +89,7 @@ class AuditedTraining(eqx.Module):
 
 
 class AuditedTrainings(Population[AuditedTraining]):
-    """Normal rows and a long canary. The losses of the steps add up to those of one release with noise 0.4 to 0.6."""
+    """Normal rows and a long canary; the losses of all steps equal that of one release with noise 0.4 to 0.6."""
 
     # Sizes. A new size of a training is compiled again, so the extra settings change few sizes.
     settings = Space(
@@ -95,7 +97,9 @@ class AuditedTrainings(Population[AuditedTraining]):
         d=Integer(6, 1, 50, "dimension", corners=(6, 6)),
         steps=Integer(4, 1, 1000, "steps", corners=(3, 5)),
         rate=Real(0.85, 0.1, 0.99, "rate at which rows are sampled", corners=(0.7, 0.95)),
-        runs=Integer(800, 20, 100_000, "trainings with the canary, and as many without", corners=(800, 800)),
+        runs=Integer(
+            800, 20, 100_000, "number of trainings with the canary, and of those without it", corners=(800, 800)
+        ),
         delta=Real(0.05, 1e-12, 0.5, "delta of the privacy", corners=(0.02, 0.06)),
     )
 
@@ -109,14 +113,14 @@ class AuditedTrainings(Population[AuditedTraining]):
         return AuditedTraining(rows[:-1], canary, noise, rate, jnp.asarray(setting["delta"]), steps, setting["runs"])
 
     def hypotheses(self, problem: AuditedTraining) -> list[Hypothesis]:
-        return [Hypothesis("noise", problem.noise, ">", 0.3, "with less noise, losses leave the grid")]
+        return [Hypothesis("noise", problem.noise, ">", 0.3, "with less noise, privacy losses lie outside the grid")]
 
 
 _ALPHA, _LENGTH = 0.05, 0.02
 
 
 def sum_scores(problem: AuditedSum, key: Key[Array, ""]) -> Float[np.ndarray, "2 runs"]:
-    """The inner product of the canary with each released sum, with the canary in it and without."""
+    """Return the inner product of the canary with each released sum, for sums with and without the canary."""
     generator = np.random.default_rng(np.asarray(jax.random.bits(key, (2,), "uint32")))
     rows, canary = np.asarray(problem.rows), np.asarray(problem.canary)
     noise = float(problem.sigma) * generator.normal(size=(2, problem.runs, len(canary)))
@@ -126,7 +130,7 @@ def sum_scores(problem: AuditedSum, key: Key[Array, ""]) -> Float[np.ndarray, "2
 
 @eqx.filter_jit
 def training_scores(problem: AuditedTraining, key: Key[Array, ""]) -> Float[Array, "2 runs"]:
-    """The margin of the canary after each training from 0, with the canary among the rows and without it."""
+    """Return the margin of the canary after each training, for trainings with and without the canary."""
     rows = jnp.concatenate([problem.rows, problem.canary[None]])
 
     def train(key, member):
@@ -149,7 +153,7 @@ def training_scores(problem: AuditedTraining, key: Key[Array, ""]) -> Float[Arra
 
 
 def training_budget(problem: AuditedTraining, share: float = 1.0) -> Float[Array, ""]:
-    """The eps that the steps spend with this multiple of their noise."""
+    """Return the eps that the steps spend if their noise is multiplied by `share`."""
     one = SampledSteps(share * problem.noise, problem.rate, problem.delta, 1)
     return _compiled_budget(one, jnp.asarray(float(problem.steps)))
 
@@ -175,13 +179,13 @@ class AuditBelowBudget(Claim[AuditedSum]):
     population = AuditedSums()
     relation = AtMost(delta=_ALPHA)
     control = Control(
-        "the audit stays below the budget of twice the noise, as if a program silently halved the noise",
+        "the audit stays below the eps of twice the noise, which a program promises if it silently halves the noise",
         lambda eps, problem: _sum_budget(problem, 2.0),
     )
     controls = "the lower limit on eps that an attack shows"
     unexplained = "how far the audit stays below: one threshold and a few hundred releases cannot show rare events"
     traced = False  # the limits are SciPy's
-    trivial = "a budget can be infinite"
+    trivial = "eps has no upper bound that is known in advance, since a budget can be infinite"
 
     def predict(self, problem: AuditedSum) -> Array:
         return _sum_budget(problem, 1.0)
@@ -214,7 +218,7 @@ class AuditOfTraining(Claim[AuditedTraining]):
     population = AuditedTrainings()
     relation = AtMost(delta=2 * _ALPHA)
     control = Control(
-        "the audit stays below the budget of twice the noise, as if a program silently halved the noise",
+        "the audit stays below the eps of twice the noise, which a program promises if it silently halves the noise",
         lambda eps, problem: training_budget(problem, 2.0),
     )
     controls = "the lower limit on eps that an attack shows"
@@ -223,7 +227,7 @@ class AuditOfTraining(Claim[AuditedTraining]):
         "events"
     )
     traced = False  # the limits are SciPy's
-    trivial = "a budget can be infinite"
+    trivial = "eps has no upper bound that is known in advance, since a budget can be infinite"
 
     def predict(self, problem: AuditedTraining) -> Array:
         return training_budget(problem)

@@ -1,8 +1,8 @@
-"""More data and more parameters: where a ridge removes the peak of double descent, and where the peak is without one.
+"""More data and more parameters: when a ridge removes the peak of double descent, and where the peak is otherwise.
 
 This theory is about the risk of linear fits with the best ridge as rows are added, and the risk of random features
-without a ridge as features are added. It assumes isotropic inputs. It does not explain networks that train their
-features.
+without a ridge as features are added. It assumes isotropic inputs. It does not cover networks whose features are
+trained.
 """
 
 import equinox as eqx
@@ -17,7 +17,7 @@ ABOUT = {"tool": "random matrices", "architecture": "linear model", "object": "e
 
 
 class RowLadder(eqx.Module):
-    """Rows x, targets x'coefficients + noise of a known standard deviation."""
+    """Rows x with targets x'coefficients + noise, where the standard deviation of the noise is known."""
 
     x: Float[Array, "n p"]
     y: Float[Array, " n"]
@@ -26,10 +26,10 @@ class RowLadder(eqx.Module):
 
 
 class RowLadders(Population[RowLadder]):
-    """Standard normal inputs, coefficients of norm 1 in a random direction.
+    """Linear regressions with standard normal inputs and coefficients of norm 1 in a random direction.
 
     Args:
-        most: rows in units of p.
+        most: the number of rows, in units of the number p of inputs.
     """
 
     most: float = eqx.field(static=True)
@@ -66,7 +66,7 @@ class NoisyTargets(eqx.Module):
 
 
 class NoisySpheres(Population[NoisyTargets]):
-    """Uniform inputs on the sphere of radius sqrt(d), a linear target of variance 1."""
+    """Regressions with uniform inputs on the sphere of radius sqrt(d) and a linear target of variance 1."""
 
     settings = Space(
         n=Integer(60, 30, 300, "training rows", corners=(40, 80)),
@@ -85,9 +85,13 @@ class NoisySpheres(Population[NoisyTargets]):
         return NoisyTargets(x[:n], y, x[n:], target[n:])
 
     def hypotheses(self, problem: NoisyTargets) -> list[Hypothesis]:
-        """More rows than inputs: the peak is not that of the inputs."""
+        """Require more than 2 rows per input, so that the peak at N = n is far from N = d."""
         n, d = problem.x.shape
-        return [Hypothesis("rows exceed inputs (n over d)", n / d, ">", 2.0, "the peak at N = n is not at N = d")]
+        return [
+            Hypothesis(
+                "rows exceed inputs (n over d)", n / d, ">", 2.0, "otherwise the peak at N = n is close to N = d"
+            )
+        ]
 
 
 _ROWS = (0.4, 0.7, 0.9, 1.0, 1.1, 1.4, 2.4)
@@ -119,7 +123,7 @@ class OptimalRidgeIsMonotone(Claim[RowLadder]):
     predict = -1.0
 
     def measure(self, problem: RowLadder, key: Key[Array, ""]) -> Array:
-        """|b - beta|² from the first rows of one table."""
+        """The errors |b - beta|² of fits to the first rows of one table."""
         x, y, beta = (np.asarray(part) for part in (problem.x, problem.y, problem.coefficients))
         p = len(beta)
         ridge = p * float(problem.noise) ** 2 / (beta @ beta) * np.eye(p)
@@ -138,9 +142,9 @@ class RandomFeaturesPeak(Claim[NoisyTargets]):
     source = Source("emergence2026", "Figure 8.15", note="for random features, as in the limit of mei2022")
     population = NoisySpheres()
     relation = Order(along="|log2(N/n)|", rungs=_OCTAVES)
-    control = Control("the error rises away from N = n", lambda sign, problem: -sign)
-    controls = "where the error of random features has its peak"
-    unexplained = "features that are trained, and how high the peak is: its mean is infinite"
+    control = Control("the error rises as N moves away from n", lambda sign, problem: -sign)
+    controls = "at how many features the error of random features has its peak"
+    unexplained = "features that are trained, and the height of the peak, whose mean is infinite"
     traced = False  # several decompositions in one compiled batch can wait for each other on a CPU
     trials = 96
     predict = -1.0

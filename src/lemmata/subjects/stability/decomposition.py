@@ -1,7 +1,7 @@
-"""Squared error is the sum of bias, variance and noise, and two fits to separate rows estimate them.
+"""The squared error is the sum of squared bias, variance and noise, and two fits to separate rows estimate these.
 
 This theory is about the expected squared error of any estimator at a new noisy target. It assumes noise of mean 0 and
-constant variance that is independent of the fit. It does not explain how the parts depend on the estimator.
+constant variance that is independent of the fit. It does not say how the parts depend on the estimator.
 """
 
 import itertools
@@ -18,24 +18,24 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "estimator"}
 
 
 class SignedNoise(eqx.Module):
-    """y_i = values_i + noise s_i with independent random signs s_i."""
+    """Targets y_i = values_i + noise s_i with independent random signs s_i."""
 
     values: Float[Array, " n"]
     noise: Float[Array, ""]
 
     @property
     def every(self) -> Float[Array, "m n"]:
-        """The targets of all 2^n training sets, which are equally likely."""
+        """Return the targets of all 2^n training sets, which are equally likely."""
         signs = np.array(list(itertools.product((-1.0, 1.0), repeat=len(self.values))))
         return self.values + self.noise * signs
 
     def draw(self, key: Key[Array, ""], sets: int) -> Float[Array, "sets n"]:
-        """So many training sets."""
+        """Draw the targets of this number of training sets."""
         return self.values + self.noise * jax.random.rademacher(key, (sets, len(self.values)), jnp.float64)
 
 
 class SignedNoises(Population[SignedNoise]):
-    """Waves of random phase that are one to two and a half times as large as the noise."""
+    """Waves of random phase, with 1 to 2.5 times the size of the noise."""
 
     settings = Space(n=Integer(8, 5, 12, "points", corners=(6, 9)))
 
@@ -47,7 +47,7 @@ class SignedNoises(Population[SignedNoise]):
         return SignedNoise(size * jnp.sin(2 * jnp.pi * ((0.7 + 0.8 * u[2]) * at + u[3])), noise)
 
     def hypotheses(self, problem: SignedNoise) -> list[Hypothesis]:
-        """Noise of mean 0, which two opposite values have."""
+        """Require noise; its mean is 0, because it has two opposite values."""
         return [Hypothesis("targets are noisy", problem.noise, ">", 0.0, "otherwise there is nothing to decompose")]
 
 
@@ -55,13 +55,13 @@ _DRAWS = 64
 
 
 def _median(y: Float[Array, "m n"]) -> Float[Array, "m n"]:
-    """The median of each value and its two neighbours, ends repeated."""
+    """Return the median of each value and its two neighbours; the first and the last value are repeated."""
     ends = jnp.concatenate([y[:, :1], y, y[:, -1:]], axis=1)
     return jnp.median(jnp.stack([ends[:, :-2], ends[:, 1:-1], ends[:, 2:]]), axis=0)
 
 
 def _two_means(y: Float[Array, "m n"]) -> Float[Array, "m n"]:
-    """The mean of the left part and of the right part, divided at the best place: a tree with one split."""
+    """Return the means of the left and right parts of the best split, as a tree with one split does."""
     n = y.shape[1]
     left = (jnp.arange(n) <= jnp.arange(n - 1)[:, None]).astype(y.dtype)
     mean = lambda part: (y @ part.T / part.sum(axis=1))[:, :, None] * part
@@ -71,7 +71,7 @@ def _two_means(y: Float[Array, "m n"]) -> Float[Array, "m n"]:
 
 
 def _shrunk(y: Float[Array, "m n"]) -> Float[Array, "m n"]:
-    """Values moved towards 0 by a quarter of the largest value. They stay 0 if they reach it."""
+    """Return the values, moved towards 0 by a quarter of the largest size, but not beyond 0."""
     return jnp.sign(y) * jnp.maximum(jnp.abs(y) - jnp.abs(y).max(axis=1, keepdims=True) / 4, 0.0)
 
 
@@ -80,7 +80,7 @@ def _fits(y: Float[Array, "m n"]) -> Float[Array, "3 m n"]:
 
 
 def _parts(problem: SignedNoise) -> tuple[Array, Array]:
-    """Squared bias and variance of each estimator, means over points: exact, over all training sets."""
+    """Return the squared bias and variance of each estimator, averaged over points, exactly over all training sets."""
     fits = _fits(problem.every)
     return jnp.mean((fits.mean(axis=1) - problem.values) ** 2, axis=1), jnp.mean(fits.var(axis=1), axis=1)
 
@@ -100,7 +100,7 @@ class BiasVariance(Claim[SignedNoise]):
     source = Source("emergence2026", "Proposition 8.16")
     population = SignedNoises()
     relation = EqualInMean(resolution=0.05)
-    control = Control("the noise can be left out", lambda error, problem: error - problem.noise**2)
+    control = Control("the error does not include the noise", lambda error, problem: error - problem.noise**2)
     controls = "the expected squared error of any estimator"
     unexplained = "other losses, which have no such decomposition"
     trials = 128
@@ -130,11 +130,11 @@ class TwoFitsTellVariance(Claim[SignedNoise]):
     population = SignedNoises()
     relation = EqualInMean(resolution=0.05)
     control = Control(
-        "the mean of two fits replaces one fit, and the squared distance replaces its half",
+        "the mean of both fits stands in place of f_1, and (f_1 - f_2)² in place of its half",
         lambda parts, problem: jnp.stack([parts[0] + parts[1] / 2, 2 * parts[1]]),
     )
     controls = "how much data reveal about bias and variance"
-    unexplained = "how much of the first part is noise"
+    unexplained = "how much of sigma² + bias² is noise"
     trials = 256
 
     def predict(self, problem: SignedNoise) -> Array:

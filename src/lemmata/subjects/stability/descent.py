@@ -1,8 +1,8 @@
 """Stochastic gradient descent: two runs with the same indices on samples that differ in one row.
 
 This theory bounds how far such runs drift apart for convex losses, on average over the replaced row. It assumes steps
-that are short compared with the curvature, or has a larger bound without them. It does not explain losses that are not
-convex, and why many epochs do little harm.
+that are short compared with the inverse curvature; without short steps, its bound is larger. It does not cover losses
+that are not convex, and it does not explain why many epochs do little harm.
 """
 
 import equinox as eqx
@@ -17,7 +17,7 @@ ABOUT = {"tool": "convex optimisation", "architecture": "linear model", "object"
 
 
 class CoupledRuns(eqx.Module):
-    """Rows with replacements, the index and the size of each step, the radius of the ball that holds the weights."""
+    """Rows with replacements, the row index and size of each step, and the radius of the ball for the weights."""
 
     rows: ReplacedRows
     path: Int[Array, " t"]
@@ -26,13 +26,13 @@ class CoupledRuns(eqx.Module):
 
     @property
     def lipschitz(self) -> Float[Array, ""]:
-        """The Lipschitz constant of the loss with its penalty on the ball; of the loss only if there is no penalty."""
+        """The Lipschitz constant, on the ball, of the loss with its penalty, or of the loss if the penalty is 0."""
         added = jnp.where(self.rows.decay > 0, self.rows.decay * self.radius, 0.0)
         return self.rows.lipschitz + added
 
     @property
     def smoothness(self) -> Float[Array, ""]:
-        """Of the loss with its penalty."""
+        """The smoothness constant of the loss with its penalty."""
         return self.rows.smoothness + self.rows.decay
 
 
@@ -41,14 +41,14 @@ def _path(key: Key[Array, ""], steps: int, n: int) -> Int[Array, " t"]:
 
 
 class ConvexRuns(Population[CoupledRuns]):
-    """Huber losses without a penalty, steps up to 2/beta, rows at random with replacement."""
+    """Runs on Huber losses without a penalty, with steps up to 2/beta on rows drawn with replacement."""
 
     settings = Space(
         n=Integer(16, 2, 200, "training rows"), d=Integer(3, 1, 30, "weights"), t=Integer(60, 1, 2000, "steps")
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CoupledRuns:
-        """Steps between 0.1 and 1 of the largest allowed."""
+        """Draw runs whose steps are between 0.1 and 1 times the largest allowed step."""
         keys = jax.random.split(key, 4)
         u = jax.random.uniform(keys[0], (2,))
         norm, zone = 0.3 * 10 ** u[0], 0.1 * 10 ** u[1]
@@ -63,13 +63,17 @@ class ConvexRuns(Population[CoupledRuns]):
         most, largest = 2 / problem.smoothness, problem.steps.max()
         return [
             Hypothesis(
-                "steps are at most 2/beta", largest, "<=", most, "a longer step on one loss can increase distances"
+                "steps are at most 2/beta",
+                largest,
+                "<=",
+                most,
+                "a longer step on one loss can increase the distance of two runs",
             )
         ]
 
 
 class StronglyConvexRuns(Population[CoupledRuns]):
-    """Huber losses with a penalty on a ball, steps of at most 1/beta."""
+    """Runs on Huber losses with a penalty, with steps of at most 1/beta and weights in a ball."""
 
     settings = Space(
         n=Integer(20, 8, 200, "training rows", corners=(12, 40)),
@@ -78,7 +82,7 @@ class StronglyConvexRuns(Population[CoupledRuns]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CoupledRuns:
-        """A ball of a quarter of the radius that a constant gradient reaches, and steps of 1/100 of 1/gamma."""
+        """Draw runs with steps 1/(100 gamma), in a ball of 1/4 of the radius that a constant gradient reaches."""
         keys = jax.random.split(key, 3)
         u = jax.random.uniform(keys[0], (3,))
         norm, decay = 0.3 * 10 ** u[0], 0.1 * 10 ** u[1]
@@ -96,26 +100,32 @@ class StronglyConvexRuns(Population[CoupledRuns]):
                 problem.rows.decay,
                 ">",
                 0.0,
-                "then differences between runs decay",
+                "strong convexity makes differences between runs decay",
             ),
             Hypothesis("steps are at most 1/beta", problem.steps.max(), "<=", most, "then steps contract"),
-            Hypothesis("weights stay in a ball", problem.radius, "<", jnp.inf, "otherwise no loss is Lipschitz"),
+            Hypothesis(
+                "weights stay in a ball",
+                problem.radius,
+                "<",
+                jnp.inf,
+                "otherwise losses with a penalty are not Lipschitz",
+            ),
         ]
 
 
 class KickedRuns(eqx.Module):
-    """Descent from 0 on L max(0, w_1, ..., w_d), the loss of every row; a linear loss can replace a row.
+    """Descent from 0 on L max(0, w_1, ..., w_d), the loss of every row; one row's loss can become linear.
 
-    From 0 the maximum does not move. The linear loss has the slope L, too.
+    The loss L max(0, w_1, ..., w_d) alone does not move the weights from 0. The linear loss also has the slope L.
 
     Args:
         path: the row of each step.
         step: the size of all steps.
-        slope: L.
+        slope: the slope L of the losses.
         tilt: the share of the linear loss's slope along -(1, .., 1). The rest of the slope is along a separate
             coordinate.
-        d: coordinates under the maximum.
-        n: rows.
+        d: the number of coordinates under the maximum.
+        n: the number of rows.
     """
 
     path: Int[Array, " t"]
@@ -127,7 +137,7 @@ class KickedRuns(eqx.Module):
 
 
 class KickedPaths(Population[KickedRuns]):
-    """Rows at random with replacement, more coordinates than steps, four steps per row."""
+    """Runs on rows drawn with replacement, with four steps per row and more coordinates than steps."""
 
     settings = Space(
         n=Integer(48, 16, 200, "training rows", corners=(32, 60)),
@@ -135,7 +145,7 @@ class KickedPaths(Population[KickedRuns]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KickedRuns:
-        """Step and slope over an order of magnitude, a small tilt."""
+        """Draw step and slope over an order of magnitude, and a small tilt."""
         keys = jax.random.split(key)
         u = jax.random.uniform(keys[0], (3,))
         path = _path(keys[1], setting["t"], setting["n"])
@@ -161,7 +171,7 @@ class KickedPaths(Population[KickedRuns]):
 
 
 def _last(problem: CoupledRuns, replaced: Array | int) -> Float[Array, " d"]:
-    """The weights after all steps with that row replaced; -1 replaces none."""
+    """Return the weights after all steps, with row number `replaced` replaced; -1 means no row."""
     rows = problem.rows
 
     def one(at, step):
@@ -177,7 +187,7 @@ def _last(problem: CoupledRuns, replaced: Array | int) -> Float[Array, " d"]:
 
 
 def _drift(problem: CoupledRuns) -> Float[Array, ""]:
-    """The largest change of a loss, penalty included, over rows and replacements; the mean over the replaced row."""
+    """Return the mean, over the replaced row, of the largest change of a penalised loss at any row or replacement."""
     losses = lambda at: problem.rows.losses(at) + problem.rows.decay * at @ at / 2
     before = losses(_last(problem, -1))
     change = lambda i: jnp.abs(losses(_last(problem, i)) - before).max()
@@ -185,7 +195,7 @@ def _drift(problem: CoupledRuns) -> Float[Array, ""]:
 
 
 def _steps_and_size(problem: CoupledRuns) -> Array:
-    """Each step rounds; losses at far targets are large relative to their changes."""
+    """Return the condition: each step rounds, and losses at far targets are large relative to their changes."""
     rows = problem.rows
     far = jnp.abs(jnp.concatenate([rows.y, rows.other_y])).max()
     return len(problem.path) + far / (rows.lipschitz**2 * jnp.mean(problem.steps)) * len(rows.y)
@@ -207,7 +217,7 @@ class SgdStability(Claim[CoupledRuns]):
     source = Source("hardt2016", "Theorem 3.8", note="averaged over the replaced row instead of the indices")
     population = ConvexRuns()
     relation = AtMost()
-    control = Control("0.95 of the bound is enough", lambda bound, problem: 0.95 * bound)
+    control = Control("the drift is at most 0.95 times the bound", lambda bound, problem: 0.95 * bound)
     controls = "how far one row moves the losses of stochastic gradient descent"
     unexplained = "losses that are not convex"
 
@@ -221,7 +231,7 @@ class SgdStability(Claim[CoupledRuns]):
         return _steps_and_size(problem)
 
     def trivial(self, problem: CoupledRuns) -> Array:
-        """Each run moves by at most L a_t a step."""
+        """The bound from the fact that each run moves by at most L a_t in step t."""
         return 2 * problem.lipschitz**2 * problem.steps.sum()
 
 
@@ -240,9 +250,9 @@ class SgdStronglyConvex(Claim[CoupledRuns]):
     source = Source("hardt2016", "Theorem 3.9", note="averaged over the replaced row instead of the indices")
     population = StronglyConvexRuns()
     relation = AtMost()
-    control = Control("half of the bound is enough", lambda bound, problem: bound / 2)
+    control = Control("the drift is at most half of the bound", lambda bound, problem: bound / 2)
     controls = "how far one row moves the losses of stochastic gradient descent"
-    unexplained = "why L on the whole ball should enter, although the runs see only a small part of the ball"
+    unexplained = "why the bound contains L on the whole ball, although the runs visit only a small part of the ball"
 
     def predict(self, problem: CoupledRuns) -> Array:
         return 2 * problem.lipschitz**2 / (problem.rows.decay * len(problem.rows.y))
@@ -254,12 +264,12 @@ class SgdStronglyConvex(Claim[CoupledRuns]):
         return _steps_and_size(problem)
 
     def trivial(self, problem: CoupledRuns) -> Array:
-        """The distance of weights is at most a diameter."""
+        """The bound from the fact that the weights are at most a diameter of the ball apart."""
         return 2 * problem.lipschitz * problem.radius
 
 
 def _apart(problem: KickedRuns) -> Float[Array, ""]:
-    """L |w_T - w_T^(i)|, the mean over i, if all rows have the maximum, from 0, where w_T stays."""
+    """Return L times the mean over i of |w_T - w_T^(i)|; without a replaced row, w_T stays at 0."""
     along = jnp.full(problem.d, -problem.tilt / jnp.sqrt(problem.d))
     kick = problem.slope * jnp.append(along, jnp.sqrt(1 - problem.tilt**2))
 
@@ -293,7 +303,7 @@ class SmoothnessIsNeeded(Claim[KickedRuns]):
     source = Source("bassily2020", note="main result, for sampling with replacement")
     population = KickedPaths()
     relation = AtMost()
-    control = Control("a quarter of the bound is enough", lambda bound, problem: bound / 4)
+    control = Control("the distance is at most a quarter of the bound", lambda bound, problem: bound / 4)
     controls = "how far runs on neighbouring samples drift apart"
     unexplained = "smooth losses, for which the first term is absent"
 
@@ -305,5 +315,5 @@ class SmoothnessIsNeeded(Claim[KickedRuns]):
         return _apart(problem)
 
     def trivial(self, problem: KickedRuns) -> Array:
-        """Each run moves by at most L eta a step."""
+        """The bound from the fact that each run moves by at most L eta in a step."""
         return 2 * problem.slope**2 * problem.step * len(problem.path)

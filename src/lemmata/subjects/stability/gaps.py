@@ -1,4 +1,4 @@
-"""The generalisation gap of an algorithm is its sensitivity to the replacement of one row.
+"""The expected generalisation gap of an algorithm equals its sensitivity to the replacement of one row.
 
 This theory gives the expected difference between risk and empirical risk, for any algorithm, and exactly for least
 squares. It assumes independent rows with the same distribution. It does not explain how far a single sample is from the
@@ -23,11 +23,11 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"
 
 
 class SampledLaw(eqx.Module):
-    """y = tanh(2 coefficients'x) +- noise on standard normal inputs: a sample, and rows that are not in it.
+    """A sample of y = tanh(2 coefficients'x) ± noise on standard normal inputs, and rows that are not in it.
 
     Args: x, y: the sample. pool_x, pool_y: other rows of the same distribution.
-        coefficients: of the law.
-        noise: its standard deviation; either sign is as likely.
+        coefficients: the coefficients of the distribution.
+        noise: the size of the noise, whose two signs are equally likely.
     """
 
     x: Float[Array, "n d"]
@@ -38,7 +38,7 @@ class SampledLaw(eqx.Module):
     noise: Float[Array, ""]
 
     def draw(self, key: Key[Array, ""], rows: int) -> tuple[Float[np.ndarray, "rows d"], Float[np.ndarray, " rows"]]:
-        """So many new rows."""
+        """Draw this number of new rows."""
         return _rows(generator_of(key), rows, np.asarray(self.coefficients), float(self.noise))
 
 
@@ -48,7 +48,7 @@ def _rows(drawn: np.random.Generator, rows: int, coefficients: np.ndarray, noise
 
 
 class SampledLaws(Population[SampledLaw]):
-    """Coefficients in a random direction, of norm 1; eight rows that may replace others."""
+    """Samples with coefficients of norm 1 in a random direction, and eight rows that may replace others."""
 
     settings = Space(
         n=Integer(16, 8, 200, "rows per sample", corners=(12, 24)),
@@ -57,9 +57,9 @@ class SampledLaws(Population[SampledLaw]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SampledLaw:
-        """A distribution and its rows, by NumPy.
+        """Draw a distribution and its rows with NumPy.
 
-        The algorithms are not JAX's, and each shape would be compiled again.
+        The fitting algorithms do not use JAX, which would compile each shape again.
         """
         drawn, noise = generator_of(key), float(setting["noise"])
         direction = drawn.normal(size=setting["d"])
@@ -68,12 +68,14 @@ class SampledLaws(Population[SampledLaw]):
         return SampledLaw(*(jnp.asarray(part) for part in (*sample, *pool, direction, noise)))
 
     def hypotheses(self, problem: SampledLaw) -> list[Hypothesis]:
-        """Nothing but rows of one law, and something that cannot be learned."""
-        return [Hypothesis("targets are noisy", problem.noise, ">", 0.0, "gaps are in units of the noise")]
+        """Require noise; the rows are from one distribution by construction."""
+        return [
+            Hypothesis("targets are noisy", problem.noise, ">", 0.0, "gaps are measured in units of the noise variance")
+        ]
 
 
 class GaussianSample(eqx.Module):
-    """Least squares on standard normal inputs: rows, inputs, the standard deviation of the noise."""
+    """Least squares on standard normal inputs: the numbers of rows and inputs, and the noise level."""
 
     noise: Float[Array, ""]
     n: int = eqx.field(static=True)
@@ -82,7 +84,7 @@ class GaussianSample(eqx.Module):
 
 def _enough_rows(problem: GaussianSample) -> Hypothesis:
     spare = problem.n - problem.p
-    return Hypothesis("rows exceed inputs by more than 5 (n - p)", spare, ">", 5, "then the risk has a variance")
+    return Hypothesis("rows exceed inputs by more than 5 (n - p)", spare, ">", 5, "then the risk has a finite variance")
 
 
 _SAMPLES = Drawn(
@@ -144,14 +146,14 @@ class GapIsInstability(Claim[SampledLaw]):
     source = Source("bousquet2002", "Lemma 7", note="for any algorithm, as in shalev2010")
     population = SampledLaws()
     relation = EqualInMean(relative=False, resolution=0.2, over="problems")
-    control = Control("half of the change is enough", lambda change, problem: change / 2)
+    control = Control("the gap is half of the mean change", lambda change, problem: change / 2)
     controls = "the expected generalisation gap of any algorithm"
     unexplained = "how far the gap of a single sample is from its expectation"
     traced = False  # trees
     trials = 256
 
     def predict(self, problem: SampledLaw) -> Array:
-        """The change at each of the rows."""
+        """The mean change of the loss when each row is replaced, for each algorithm."""
         x, y, pool_x, pool_y = (np.asarray(rows) for rows in (problem.x, problem.y, problem.pool_x, problem.pool_y))
         changes = [
             replace_one(fit, (x, y), (pool_x, pool_y), len(y), _squares, np.random.default_rng(0)).changes.mean() / unit
@@ -160,7 +162,7 @@ class GapIsInstability(Claim[SampledLaw]):
         return jnp.asarray(changes)
 
     def measure(self, problem: SampledLaw, key: Key[Array, ""]) -> Array:
-        """The loss at 200 new rows minus the loss at the training rows."""
+        """The mean loss at 200 new rows minus the mean loss at the training rows, for each algorithm."""
         x, y = np.asarray(problem.x), np.asarray(problem.y)
         fresh_x, fresh_y = problem.draw(key, _FRESH)
         gaps = []
@@ -187,7 +189,7 @@ class LeastSquaresGap(Claim[GaussianSample]):
     relation = EqualInMean(resolution=0.05)
     control = Control("the gap is 2 sigma² p/n", lambda gap, problem: 2 * problem.noise**2 * problem.p / problem.n)
     controls = "the expected generalisation gap of least squares"
-    unexplained = "inputs that are not normal; p near n, where the gap has no variance"
+    unexplained = "inputs that are not normal; p near n, where the gap has no finite variance"
     trials = 128
 
     def predict(self, problem: GaussianSample) -> Array:
@@ -195,9 +197,7 @@ class LeastSquaresGap(Claim[GaussianSample]):
         return problem.noise**2 * ((1 + p / (n - p - 1)) - (1 - p / n))
 
     def measure(self, problem: GaussianSample, key: Key[Array, ""]) -> Array:
-        """Fits to 24 samples. The gap does not depend on the coefficients, which are 0 here, so the risk is sigma² +
-        |b|².
-        """
+        """The gap of fits b to 24 samples. The true coefficients are 0, so the risk of b is sigma² + |b|²."""
         keys = jax.random.split(key)
         x = jax.random.normal(keys[0], (_DRAWS, problem.n, problem.p))
         y = problem.noise * jax.random.normal(keys[1], (_DRAWS, problem.n))
@@ -219,7 +219,7 @@ class MeanGap(Claim[GaussianSample]):
     source = Source("emergence2026", "Figure 8.2", note="the gap, exactly, of the simplest algorithm")
     population = _SAMPLES
     relation = EqualInMean(resolution=0.1)
-    control = Control("the gap is sigma²/N, the share of the risk alone", lambda gap, problem: gap / 2)
+    control = Control("the gap is sigma²/N, the part that comes from the risk alone", lambda gap, problem: gap / 2)
     controls = "the expected generalisation gap of a mean"
     unexplained = "distributions without a variance"
     trials = 128
@@ -228,7 +228,7 @@ class MeanGap(Claim[GaussianSample]):
         return 2 * problem.noise**2 / problem.n
 
     def measure(self, problem: GaussianSample, key: Key[Array, ""]) -> Array:
-        """Samples of a skewed law of two values, centred; the risk of m as a prediction is sigma² + m²."""
+        """The gap on samples of a centred, skewed distribution of two values; predicting m has risk sigma² + m²."""
         seen = problem.noise * (jax.random.bernoulli(key, 0.3, (_MEANS, problem.n)) - 0.3) / 0.21**0.5
         mean = seen.mean(axis=1, keepdims=True)
         return problem.noise**2 + jnp.mean(mean**2) - jnp.mean((seen - mean) ** 2)

@@ -1,8 +1,8 @@
 """Regularised empirical risk: curvature keeps the minimisers of neighbouring samples close to each other.
 
-This theory bounds how far the minimiser of a convex Lipschitz empirical risk with a quadratic penalty moves when one
-row is replaced, and what the penalty costs in bias. It assumes that the minimiser is found. It does not explain
-learners that stop early, and losses that are not convex.
+This theory is about the minimiser of a convex Lipschitz empirical risk with a quadratic penalty. It bounds how far the
+minimiser moves when one row is replaced, and the bias that the penalty costs. It assumes that the minimiser is found.
+It does not cover learners that stop early, and losses that are not convex.
 """
 
 import jax
@@ -22,7 +22,7 @@ _AROUND = (1 / 3, 1.0, 3.0)  # penalties, in units of the one that the tradeoff 
 def penalised_minimiser(
     x: Float[Array, "n d"], y: Float[Array, " n"], zone: Float[Array, ""], decay: Float[Array, ""]
 ) -> Float[Array, " d"]:
-    """The w of least mean h(x_i'w - y_i) + decay |w|²/2, h Huber's loss: by accelerated descent, to rounding.
+    """Return the w that minimises mean h(x_i'w - y_i) + decay |w|²/2, with h Huber's loss, to rounding error.
 
     The largest curvature is at most the largest absolute row sum of x'x / (n zone), plus the decay.
     """
@@ -55,7 +55,7 @@ class StableMinimiser(Claim[ReplacedRows]):
     source = Source("emergence2026", "Figure 8.10", "Figure 8.11", note="with the curvature of both objectives")
     population = OpposedRows()
     relation = AtMost()
-    control = Control("0.95 of the bound is enough", lambda bound, problem: 0.95 * bound)
+    control = Control("the changes are at most 0.95 times the bounds", lambda bound, problem: 0.95 * bound)
     controls = "how far one row moves the minimiser and its losses"
     unexplained = "rows that agree with each other, for which the minimiser moves far less"
 
@@ -64,7 +64,7 @@ class StableMinimiser(Claim[ReplacedRows]):
         return jnp.stack([apart, problem.lipschitz * apart])
 
     def measure(self, problem: ReplacedRows, key: Key[Array, ""]) -> Array:
-        """The largest over the replaced row, and for losses over rows and replacements."""
+        """The largest changes over the replaced row; for losses, also over all rows and replacements."""
         weights = penalised_minimiser(problem.x, problem.y, problem.zone, problem.decay)
 
         def moved(i: Array) -> Array:
@@ -75,12 +75,12 @@ class StableMinimiser(Claim[ReplacedRows]):
         return jax.vmap(moved)(jnp.arange(len(problem.y))).max(axis=0)
 
     def condition(self, problem: ReplacedRows) -> Array:
-        """A step rounds weights of up to rho/alpha and losses at far targets; the bound is 2/n of the former."""
+        """Weights up to rho/alpha and losses at far targets are rounded; the bound is 2/n of the largest weight."""
         losses = jnp.abs(jnp.concatenate([problem.y, problem.other_y])).max() * problem.decay / problem.lipschitz**2
         return len(problem.y) * (problem.smoothness / problem.decay + jnp.maximum(losses, 1.0))
 
     def trivial(self, problem: ReplacedRows) -> Array:
-        """Every minimiser has |w| <= rho/alpha."""
+        """The bounds from the fact that every minimiser has |w| <= rho/alpha."""
         apart = 2 * problem.lipschitz / problem.decay
         return jnp.stack([apart, problem.lipschitz * apart])
 
@@ -104,9 +104,9 @@ class WeightDecayTradeoff(Claim[FiniteLaw]):
     population = FiniteLaws()
     relation = AtMost()
     control = Control(
-        "a quarter of the bound is enough",
+        "the excess risk is at most a quarter of the bound",
         lambda bound, problem: bound / 4,
-        loose="at a third of the best decay the bound is mostly its stability term, which these rows do not attain",
+        loose="at a third of the best alpha, the bound is mostly its stability term, which these rows do not attain",
     )
     controls = "the excess risk of a penalised fit, on average"
     unexplained = "fits to rows that agree with each other, for which the bound is far too large"
@@ -117,7 +117,7 @@ class WeightDecayTradeoff(Claim[FiniteLaw]):
         return decay * size**2 / 2 + 2 * problem.lipschitz**2 / (decay * problem.n)
 
     def measure(self, problem: FiniteLaw, key: Key[Array, ""]) -> Array:
-        """The exact risk of fits to 16 samples."""
+        """The mean of the exact excess risk over fits to 16 samples."""
         chosen = jax.random.randint(key, (_DRAWS, problem.n), 0, len(problem.y))
 
         def excess(decay: Array) -> Array:
@@ -127,6 +127,6 @@ class WeightDecayTradeoff(Claim[FiniteLaw]):
         return jax.lax.map(excess, jnp.asarray(_AROUND) * _best_penalty(problem))
 
     def trivial(self, problem: FiniteLaw) -> Array:
-        """A minimiser has |w| <= rho/alpha, and the risk is rho-Lipschitz."""
+        """The bound from |w| <= rho/alpha for a minimiser, and from a risk that is rho-Lipschitz."""
         decay = jnp.asarray(_AROUND) * _best_penalty(problem)
         return problem.lipschitz * (problem.lipschitz / decay + jnp.linalg.norm(problem.comparator))

@@ -1,4 +1,4 @@
-"""Privacy is stability in distribution: how far the losses of a private algorithm move, how much noise is enough.
+"""Privacy as stability in distribution: how far the losses of a private algorithm move, and how much noise is enough.
 
 This theory is about the distribution of the output of an algorithm, on every two data sets that differ in one row, for
 any rows. It does not say how well a private algorithm learns, or how private it is on typical data.
@@ -23,13 +23,13 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 
 
 def gaussian_delta(eps: Float[Array, ""], ratio: Float[Array, ""]) -> Float[Array, ""]:
-    """Phi(r/2 - eps/r) - e^eps Phi(-r/2 - eps/r) at the ratio r of sensitivity to noise, from logarithms."""
+    """Return Phi(r/2 - eps/r) - e^eps Phi(-r/2 - eps/r), where r is the ratio of sensitivity to noise."""
     first, second = (log_ndtr(sign * ratio / 2 - eps / ratio) for sign in (1, -1))
     return -jnp.exp(first) * jnp.expm1(eps + second - first)
 
 
 def integrated_delta(eps: Float[Array, ""], ratio: Float[Array, ""]) -> Float[Array, ""]:
-    """The mean of (1 - e^(eps - L))+ for the privacy loss L of N(r, 1) against N(0, 1), by quadrature.
+    """Return the mean of (1 - e^(eps - L))+, by quadrature, for the privacy loss L of N(r, 1) against N(0, 1).
 
     At x = r + t + u with t = eps/r - r/2, the loss exceeds eps by r u, so the integrand is phi(t + u)(1 - e^(-r u)).
     """
@@ -44,7 +44,7 @@ def integrated_delta(eps: Float[Array, ""], ratio: Float[Array, ""]) -> Float[Ar
 
 
 def least_noise(problem: GaussianRelease) -> Float[Array, ""]:
-    """The least sigma whose integrated delta is within the budget, by bisection in its logarithm."""
+    """Return the least sigma whose integrated delta is within the budget, by bisection in log sigma."""
 
     def half(_, ends):
         middle = (ends[0] + ends[1]) / 2
@@ -56,7 +56,7 @@ def least_noise(problem: GaussianRelease) -> Float[Array, ""]:
 
 
 def _moved(problem: NeighbouringLaws) -> Array:
-    """By how much the expected loss moves."""
+    """Return how far the expected loss moves."""
     return jnp.abs(jnp.vdot(problem.before, problem.loss) - jnp.vdot(problem.after, problem.loss))
 
 
@@ -74,7 +74,7 @@ class PrivacyIsStability(Claim[NeighbouringLaws]):
     source = Source("emergence2026", _CAPTION, note="with the sharp constant")
     population = PrivateAlgorithms()
     relation = AtMost()
-    control = Control("it moves by at most 0.95 tanh(eps/2)", lambda bound, problem: 0.95 * bound)
+    control = Control("the expected loss moves by at most 0.95 tanh(eps/2)", lambda bound, problem: 0.95 * bound)
     controls = "how far one row moves the expected loss"
     unexplained = "algorithms that are stable without noise; how much noise costs"
     trivial = 1.0
@@ -100,7 +100,7 @@ class LoosePrivacyStability(Claim[NeighbouringLaws]):
     source = Source("wang2016private", note="that privacy implies stability")
     population = PrivateAlgorithms(low=0.05, high=0.69)
     relation = AtMost()
-    control = Control("it moves by at most a third of the bound", lambda bound, problem: bound / 3)
+    control = Control("the expected loss moves by at most a third of the bound", lambda bound, problem: bound / 3)
     controls = "how far one row moves the expected loss"
     unexplained = "the constant, which is two to three times too large"
     trivial = 1.0
@@ -124,7 +124,7 @@ class ApproximatePrivacyIsStability(Claim[NeighbouringLaws]):
     source = Source("kairouz2015", note="main result on privacy regions, at equal errors")
     population = PrivateAlgorithms(leaks=True)
     relation = AtMost()
-    control = Control("delta can be left out", lambda bound, problem: jnp.tanh(problem.eps / 2))
+    control = Control("the bound holds without the delta", lambda bound, problem: jnp.tanh(problem.eps / 2))
     controls = "how far one row moves the expected loss"
     unexplained = "which rows are revealed"
     trivial = 1.0
@@ -167,13 +167,13 @@ class PrivateGap(Claim[Channel]):
         return jnp.tanh(problem.eps / 4)
 
     def measure(self, problem: Channel, key: Key[Array, ""]) -> Array:
-        """Losses of the answers at the row's own value, minus their losses at another row of the same distribution."""
+        """The size of the expected loss at the row's own value minus that at another row of the same distribution."""
         joint = problem.prior[:, None] * problem.answers
         apart = problem.prior[:, None] * joint.sum(axis=0)
         return jnp.abs(jnp.sum((joint - apart) * problem.loss))
 
     def condition(self, problem: Channel) -> Array:
-        """Sums over outputs, of differences that are smaller than their terms."""
+        """The condition of sums over outputs of differences that are smaller than their terms."""
         return jnp.sqrt(problem.answers.size) / problem.eps
 
 
@@ -204,14 +204,14 @@ class GaussianCurve(Claim[GaussianRelease]):
         return integrated_delta(problem.eps, problem.sensitivity / problem.sigma)
 
     def condition(self, problem: GaussianRelease) -> Array:
-        """Of exponents that are sums, and of the two terms' difference."""
+        """The condition of exponents that are sums, and of the difference of the two terms."""
         ratio = problem.sensitivity / problem.sigma
         exponents = 1 + problem.eps + (problem.eps / ratio + ratio / 2) ** 2
         return 2 * exponents * _exceeding(problem) / integrated_delta(problem.eps, ratio)
 
 
 def _exceeding(problem: GaussianRelease) -> Array:
-    """The probability of a loss above eps."""
+    """Return the probability of a privacy loss above eps."""
     ratio = problem.sensitivity / problem.sigma
     return norm.cdf(ratio / 2 - problem.eps / ratio)
 
@@ -228,9 +228,9 @@ class ClassicalGaussian(Claim[GaussianRelease]):
     source = Source("dwork2014", "Theorem A.1")
     population = GaussianReleases(low=0.05, high=0.999)
     relation = AtMost()
-    control = Control("two thirds of the noise are enough", lambda sigma, problem: 2 / 3 * sigma)
+    control = Control("2/3 of the noise is enough", lambda sigma, problem: 2 / 3 * sigma)
     controls = "the noise that a release needs"
-    unexplained = "the constant, which is three tenths too large at eps = 1 and delta = 1e-5, and more at smaller eps"
+    unexplained = "the constant, which is 30 % too large at eps = 1 and delta = 1e-5, and more at smaller eps"
     trivial = "no amount of noise is known in advance to be enough"
 
     def predict(self, problem: GaussianRelease) -> Array:
@@ -258,9 +258,9 @@ class GaussianNoiseForEveryEps(Claim[GaussianRelease]):
     stated = Kind.OWN
     population = GaussianReleases()
     relation = AtMost()
-    control = Control("nine tenths of the noise are enough", lambda sigma, problem: 0.9 * sigma)
+    control = Control("9/10 of the noise is enough", lambda sigma, problem: 0.9 * sigma)
     controls = "the noise that a release needs"
-    unexplained = "the excess of the noise, two fifths at eps = 0.1 and delta = 1e-5"
+    unexplained = "the excess of the noise, which is 40 % at eps = 0.1 and delta = 1e-5"
     trivial = "no amount of noise is known in advance to be enough"
 
     def predict(self, problem: GaussianRelease) -> Array:

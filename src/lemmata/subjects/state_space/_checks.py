@@ -1,4 +1,4 @@
-"""What systems and sequences must satisfy before they are computed with."""
+"""Checks of systems and sequences before they are used."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ from lemmata.errors import DataError, PrecisionError, SettingError, ShapeError
 
 
 def check_entries(name: str, array: Any) -> None:
-    """Refuse an array that is empty, or has a known entry that is not finite. Complex numbers are accepted.
+    """Raise an error for an array that is empty or has a known entry that is not finite. It may be complex.
 
     Args:
-        name: of the array, for the message.
+        name: the name of the array, for the message.
         array: the numbers.
 
     Raises:
@@ -39,25 +39,25 @@ def check_entries(name: str, array: Any) -> None:
 
 
 def check_fits(name: str, array: Any, shape: tuple[int, ...], rule: str) -> None:
-    """Refuse an array of another shape, with a ShapeError.
+    """Raise ShapeError unless the array has the given shape.
 
     Args:
-        name: of the array, for the message.
+        name: the name of the array, for the message.
         array: the numbers.
-        shape: what its shape must be.
-        rule: the rule in words.
+        shape: the shape that it must have.
+        rule: the rule in words, for the message.
     """
     if array.shape != shape:
         raise ShapeError(name, found=f"shape {array.shape}", rule=f"{rule}, here {shape}")
 
 
 def extent(array: Any, axis: int) -> int:
-    """The length of an axis of a matrix. It is 1 for anything else, so that a check of shapes can name it."""
+    """Return the length of this axis of a matrix, or 1 for other arrays, whose wrong shape a later check reports."""
     return array.shape[axis] if array.ndim == 2 else 1
 
 
 def check_step(step: ArrayLike) -> None:
-    """Refuse a time step that is known and not a positive finite number, with a SettingError."""
+    """Raise SettingError for a known time step that is not a positive finite number."""
     value = known(step)
     if value is not None and not (value.shape == () and np.isfinite(value) and value > 0):
         raise SettingError(
@@ -66,20 +66,20 @@ def check_step(step: ArrayLike) -> None:
 
 
 def check_length(length: int) -> None:
-    """Refuse a length below 1; SettingError."""
+    """Raise SettingError for a length below 1."""
     if isinstance(length, bool) or not isinstance(length, int | np.integer) or length < 1:
         raise SettingError("length", found=repr(length), rule="a whole number of steps that is at least 1")
 
 
 def check_sequence(u: Any, channels: int) -> None:
-    """Refuse anything that is not a sequence (length, channels) of finite real numbers with one channel per input.
+    """Raise an error unless `u` is a sequence (length, channels) of finite real numbers, one channel per input.
 
     Args:
         u: the sequence.
-        channels: inputs of the system.
+        channels: the number of inputs of the system.
 
     Raises:
-        ShapeError: for wrong shapes, and for length 0.
+        ShapeError: if the shape is wrong or the length is 0.
         DataError: for numbers that are complex or not finite.
     """
     if u.ndim != 2 or u.shape[1] != channels:

@@ -1,4 +1,4 @@
-"""From continuous to discrete time: the assumed input between two samples."""
+"""From continuous to discrete time, by a rule for the input between two samples."""
 
 import math
 
@@ -18,7 +18,7 @@ _TERMS = 24  # terms of the series of (e^z - 1 - z) / z² for |z| < 1: the next 
 
 
 def discretise(system: ContinuousSystem, step: ArrayLike, method: str = "zero_order_hold") -> DiscreteSystem:
-    """The recurrence for samples y(k D) of the output under an input that is sampled at k D.
+    """Return the recurrence for the samples y(k D) of the output under an input that is sampled at k D.
 
     With z = D A, f_1(z) = (e^z - 1) / z and f_2(z) = (e^z - 1 - z) / z²:
 
@@ -26,22 +26,22 @@ def discretise(system: ContinuousSystem, step: ArrayLike, method: str = "zero_or
     * "first_order_hold", exact for inputs that are linear between samples: A' = e^z with states minus D f_2(z) B u_k,
       so B' = D (f_1 - f_2 + e^z f_2)(z) B and D' = D + C D f_2(z) B;
     * "bilinear", the trapezoidal rule: A' = (1 - z/2)^-1 (1 + z/2), B' = (1 - z/2)^-1 D B, C' = C (1 - z/2)^-1,
-      D' = D + C B' / 2. It keeps the structure of A, low rank included;
+      D' = D + C B' / 2. It keeps the structure of A, including a low-rank part;
     * "euler": A' = 1 + z, B' = D B.
 
-    All of these rules keep a diagonal A diagonal; for other matrices, the exponential is dense.
+    All of these rules keep a diagonal A diagonal. For other matrices, e^z is dense.
 
-    From state 0, the two rules that look ahead assume that the input before its first sample rises from 0 within one
-    step. An input with u_0 != 0 then causes an error of order 1 in D, although both rules are otherwise of order 2.
+    From state 0, "first_order_hold" and "bilinear" assume that the input rises from 0 to its first sample within one
+    step. If u_0 != 0, this causes an error of order 1 in D, although both rules are otherwise of order 2.
 
     Args:
         system: the system.
-        step: D.
+        step: the time step D.
         method: one of the four names.
 
     Raises:
-        SettingError: for a step that is not positive and finite.
-        UnknownNameError: for an unknown method.
+        SettingError: if the step is not positive and finite.
+        UnknownNameError: if the method is unknown.
     """
     check_step(step)
     step = jnp.asarray(step)
@@ -65,7 +65,7 @@ def discretise(system: ContinuousSystem, step: ArrayLike, method: str = "zero_or
 def _bilinear(
     matrix: AbstractStateMatrix, b: Inexact[Array, "n m"], c: Inexact[Array, "p n"], point: Array
 ) -> tuple[AbstractStateMatrix, Inexact[Array, "n m"], Inexact[Array, "p n"]]:
-    """A', B' and C'; of a dense matrix from one inverse, which serves all three."""
+    """Return A', B' and C'; for a dense matrix, one inverse serves all three."""
     if isinstance(matrix, DenseMatrix):
         one = jnp.eye(matrix.size)
         inverse = matrix.resolvent(point, one)
@@ -82,7 +82,7 @@ def _euler(matrix: AbstractStateMatrix, step: Array) -> AbstractStateMatrix:
 def _exponentials(
     matrix: AbstractStateMatrix, step: Array
 ) -> tuple[AbstractStateMatrix, AbstractStateMatrix, AbstractStateMatrix]:
-    """e^z, f_1(z) and f_2(z) at z = D A."""
+    """Return e^z, f_1(z) and f_2(z) at z = D A."""
     if isinstance(matrix, DiagonalMatrix):
         z = step * matrix.poles
         second = _second(z)
@@ -96,7 +96,7 @@ def _exponentials(
 
 
 def _second(z: Inexact[Array, " n"]) -> Inexact[Array, " n"]:
-    """(e^z - 1 - z) / z², by its series if the difference would cancel."""
+    """Return (e^z - 1 - z) / z², by its series if the difference would cancel."""
     small = jnp.abs(z) < 1
     series, inside = jnp.zeros_like(z), jnp.where(small, z, 0)
     for k in reversed(range(_TERMS)):

@@ -1,4 +1,4 @@
-"""One output in three ways: the recurrence, an associative scan, a convolution; and final states of many sequences."""
+"""The output by recurrence, by associative scan and by convolution, and the final states of many sequences."""
 
 from functools import partial
 
@@ -12,15 +12,15 @@ from ._systems import DiscreteSystem
 
 
 def run(system: DiscreteSystem, u: Float[Array, "..."]) -> Float[Array, "t p"]:
-    """The outputs from state 0 by the recurrence. It takes T steps, one after another, and memory for one state.
+    """Return the outputs from state 0 by the recurrence: T steps, one after another, with memory for one state.
 
     Args:
         system: the system.
         u: the inputs (T, m), one row per step.
 
     Raises:
-        ShapeError: for another number of channels, and for length 0.
-        DataError: for a number that is not finite.
+        ShapeError: if the number of channels is wrong or the length is 0.
+        DataError: if a number is not finite.
     """
     check_sequence(u, system.input.shape[1])
     return _run(system, u)
@@ -37,18 +37,18 @@ def _run(system: DiscreteSystem, u: Float[Array, "t m"]) -> Float[Array, "t p"]:
 
 
 def scan(system: DiscreteSystem, u: Float[Array, "..."]) -> Float[Array, "t p"]:
-    """The outputs from state 0 by an associative scan: log T rounds of parallel steps, memory for all states.
+    """Return the outputs from state 0 by an associative scan: log T parallel rounds, with memory for all states.
 
-    Pairs compose as (A_2, b_2) after (A_1, b_1) = (A_2 A_1, A_2 b_1 + b_2). A pair costs N operations for a diagonal A
-    and N³ for others.
+    Pairs compose as (A_2, b_2) after (A_1, b_1) = (A_2 A_1, A_2 b_1 + b_2). Composing two pairs costs N operations for
+    a diagonal A and N³ for other matrices.
 
     Args:
         system: the system.
         u: the inputs (T, m), one row per step.
 
     Raises:
-        ShapeError: for another number of channels, and for length 0.
-        DataError: for a number that is not finite.
+        ShapeError: if the number of channels is wrong or the length is 0.
+        DataError: if a number is not finite.
     """
     check_sequence(u, system.input.shape[1])
     return _scan(system, u)
@@ -71,14 +71,14 @@ def _scan(system: DiscreteSystem, u: Float[Array, "t m"]) -> Float[Array, "t p"]
 
 
 def impulse_response(system: DiscreteSystem, length: int) -> Float[Array, "t p m"]:
-    """D, Re(C B), Re(C A B), ..., of that length.
+    """Return the first `length` terms of the impulse response D, Re(C B), Re(C A B), ...
 
     Args:
         system: the system.
-        length: T.
+        length: the number T of terms.
 
     Raises:
-        SettingError: for a length below 1.
+        SettingError: if the length is below 1.
     """
     check_length(length)
     return _impulse_response(system, length)
@@ -94,17 +94,17 @@ def _impulse_response(system: DiscreteSystem, length: int) -> Float[Array, "t p 
 
 
 def convolve(kernel: Float[Array, "s p m"], u: Float[Array, "..."]) -> Float[Array, "t p"]:
-    """sum_{s <= t} kernel_s u_{t-s} by fast Fourier transforms of twice the length, to avoid wrapping around.
+    """Return sum_{s <= t} kernel_s u_{t-s} by fast Fourier transforms, padded to avoid wrapping around.
 
-    The error is of the order of eps max|y|, not of each entry.
+    The error of every entry is of order eps max|y|, even for small entries.
 
     Args:
         kernel: the response to an impulse.
-        u: the inputs (T, m), as many rows.
+        u: the inputs (T, m), with as many rows as the kernel.
 
     Raises:
-        ShapeError: for another number of channels or rows, and for length 0.
-        DataError: for a number that is not finite.
+        ShapeError: if the number of channels or rows is wrong, or the length is 0.
+        DataError: if a number is not finite.
     """
     check_sequence(u, kernel.shape[2])
     check_fits("response", kernel, (len(u), *kernel.shape[1:]), "as long as the sequence")
@@ -114,14 +114,14 @@ def convolve(kernel: Float[Array, "s p m"], u: Float[Array, "..."]) -> Float[Arr
 
 
 def reach(system: DiscreteSystem, length: int) -> Inexact[Array, "t n m"]:
-    """A^(T-1) B, ..., A B, B: the contribution of the input at each of T steps to the state after the last.
+    """Return A^(T-1) B, ..., A B, B: what the input at each of T steps contributes to the final state.
 
     Args:
         system: the system.
-        length: T.
+        length: the number T of steps.
 
     Raises:
-        SettingError: for a length below 1.
+        SettingError: if the length is below 1.
     """
     check_length(length)
     return _reach(system, length)
@@ -134,13 +134,13 @@ def _reach(system: DiscreteSystem, length: int) -> Inexact[Array, "t n m"]:
 
 def final_states(system: DiscreteSystem, u: Float[Array, "rows t m"]) -> Inexact[Array, "rows n"]:
     """The states h_T after each of many sequences, from state 0. This is one matrix product, with rows T N operations
-    for each channel.
+    for each sequence and channel.
 
     Args:
         system: the system.
-        u: sequences of one length.
+        u: the sequences, all of the same length.
 
     Raises:
-        SettingError: for length 0.
+        SettingError: if the length is 0.
     """
     return jnp.einsum("btm,tnm->bn", u, reach(system, u.shape[1]))

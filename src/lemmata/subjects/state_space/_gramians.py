@@ -12,11 +12,12 @@ _NEGLIGIBLE = 1e-18  # its square is beyond rounding
 
 
 def gramian(system: ContinuousSystem) -> Inexact[Array, "n n"]:
-    """P = ∫_0^∞ e^{At} B B* e^{A* t} dt, the solution of A P + P A* + B B* = 0.
+    """Return P = ∫_0^∞ e^{At} B B* e^{A* t} dt, the solution of A P + P A* + B B* = 0.
 
-    Entries are B_i conj(B_j) / -(l_i + conj(l_j)) for a diagonal A. Otherwise, Smith's doubling is used. With the
-    Cayley transform F = (s - A)^-1 (s + A) and G = sqrt(2s) (s - A)^-1 B, the equation is P = F P F* + G G*. Its
-    partial sums double in length with P <- P + F P F*, F <- F².
+    For a diagonal A with entries l_i, the entries of P are B_i conj(B_j) / -(l_i + conj(l_j)). Otherwise, P is
+    computed by Smith's doubling. With the Cayley transform F = (s - A)^-1 (s + A) and G = sqrt(2s) (s - A)^-1 B, the
+    equation is P = F P F* + G G*. The update P <- P + F P F*, F <- F² doubles the number of terms of its solution P =
+    sum_k F^k G G* (F*)^k.
 
     Args:
         system: a stable system.
@@ -49,9 +50,10 @@ def _smith(entries: Inexact[Array, "n n"], b: Inexact[Array, "n m"]) -> Inexact[
 
 
 def energy(system: ContinuousSystem) -> Float[Array, "p p"]:
-    """∫_0^∞ h(t) h(t)* dt = C P C* of the response h(t) = C e^{At} B to an impulse, with the Gramian P; real parts.
+    """Return the real part of ∫_0^∞ h(t) h(t)* dt = C P C* for the impulse response h(t) = C e^{At} B.
 
-    Its trace is the squared H2 norm of a real system. For a complex system, it is that of the complex response.
+    P is the Gramian. For a real system, the trace is the squared H2 norm. For a complex system, it is the squared norm
+    of the complex response.
 
     Args:
         system: a stable system without a direct path.
@@ -63,7 +65,7 @@ def energy(system: ContinuousSystem) -> Float[Array, "p p"]:
 
 
 def transposed(system: ContinuousSystem) -> ContinuousSystem:
-    """The system (A^T, C^T, B^T): its Gramian is the observability Gramian of a real system.
+    """Return the system (A^T, C^T, B^T); for a real system, its Gramian is the observability Gramian.
 
     Args:
         system: any system.

@@ -14,7 +14,7 @@ _HALVINGS, _TERMS = 8, 12  # a matrix of norm 20 is brought to 0.08, where the t
 
 
 def exponential(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """e^A for |A| up to about 20, by its series at A / 256 and squaring.
+    """Return e^A for |A| up to about 20, from the series at A / 256 and repeated squaring.
 
     Padé's form needs several decompositions, which can wait for each other in one compiled batch on a CPU.
     """
@@ -34,15 +34,15 @@ def integrated(
     start: Float[Array, " n"],
     ends: Float[Array, " k"],
 ) -> Float[Array, "k n"]:
-    """The states at the given times, from the start at time 0, by Dormand and Prince's pair of order 8.
+    """Return the states at the given times, from the start at time 0, by Dormand and Prince's method of order 8.
 
-    The solver restarts at each of them, where the input may have a break.
+    The solver restarts at each of these times, since the input may jump or bend there.
 
     Args:
-        system: one input.
-        u: the input at a time; its second argument counts the intervals.
+        system: a system with one input.
+        u: the input as a function of the time and of the number of the interval.
         start: the state at 0.
-        ends: ascending times.
+        ends: the times, ascending.
     """
 
     def through(state: Array, interval: tuple[Array, Array, Array]) -> tuple[Array, Array]:

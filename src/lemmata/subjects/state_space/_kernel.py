@@ -18,9 +18,9 @@ class StateSpaceKernel(AbstractKernel):
 
     It is the covariance of the last output y_T = Re(c h_T) over readouts c whose entries have independent real and
     imaginary parts of variance 1. Its rank on any set of sequences is at most N for a real and 2N for a complex system
-    with N states, and at most T times the channels. The output matrix and the direct path of the system are not used. n
-    sequences cost n T N operations in each channel for their states, and n² N operations for the products of these. No
-    T x T matrix is formed.
+    with N states, and at most T times the channels. The output matrix and the direct path of the system are not used.
+    For n sequences, the states cost n T N operations in each channel, and their inner products cost n² N operations.
+    No T x T matrix is formed.
 
     Args:
         system: the recurrence.
@@ -41,7 +41,7 @@ class StateSpaceKernel(AbstractKernel):
     system: DiscreteSystem
 
     def states(self, u: Float[Array, "rows *point"]) -> Inexact[Array, "rows n"]:
-        """The states after the last step of each sequence."""
+        """Return the states after the last step of each sequence."""
         channels = self.system.input.shape[1]
         if u.ndim != 3 or u.shape[2] != channels or u.shape[1] == 0:
             rule = f"sequences of shape (length, channels) with at least one step and {channels} channels"
@@ -53,7 +53,7 @@ class StateSpaceKernel(AbstractKernel):
         return self.cross(x[None], y[None])[0, 0]
 
     def cross(self, x: Float[Array, "n *point"], y: Float[Array, "m *point"]) -> Float[Array, "n m"]:
-        """From the states of all sequences."""
+        """Return the kernel matrix from the states of all sequences."""
         left, right = (_coordinates(self.states(points)) for points in (x, y))
         return left @ right.T
 
@@ -63,7 +63,7 @@ class StateSpaceKernel(AbstractKernel):
 
 
 def _coordinates(states: Any) -> Any:
-    """Real parts, then imaginary ones."""
+    """Return the real parts of the states, followed by the imaginary parts."""
     if np.dtype(states.dtype).kind != "c":
         return states
     return jnp.concatenate([states.real, states.imag], axis=1)

@@ -12,7 +12,7 @@ def legs(states: int) -> tuple[Float[Array, "n n"], Float[Array, "n 1"]]:
     """A_nk = -sqrt((2n+1)(2k+1)) for n > k, -(n+1) for n = k, 0 for n < k, and B_n = sqrt(2n+1) (gu2020hippo).
 
     Args:
-        states: N.
+        states: the number N of states.
 
     Raises:
         SettingError: if N is not a whole number above 0.
@@ -26,10 +26,10 @@ def legs(states: int) -> tuple[Float[Array, "n n"], Float[Array, "n 1"]]:
 
 
 def legs_skew(states: int) -> Float[Array, "n n"]:
-    """S = A + I/2 + P P^T with P_n = sqrt(n + 1/2): skew, entries -/+ sqrt((2n+1)(2k+1)) / 2 below and above.
+    """Return the skew S = A + I/2 + P P^T with P_n = sqrt(n + 1/2): -/+ sqrt((2n+1)(2k+1)) / 2 below/above.
 
     Args:
-        states: N.
+        states: the number N of states.
 
     Raises:
         SettingError: if N is not a whole number above 0.
@@ -41,12 +41,13 @@ def legs_skew(states: int) -> Float[Array, "n n"]:
 
 
 def legs_low_rank(states: int) -> tuple[DiagonalPlusLowRank, Complex[Array, "n n"]]:
-    """LegS in the orthonormal basis V of its normal part, V* A V = diag(l) - (V* P)(V* P)*. Also returns V.
+    """Return LegS in the eigenbasis V of its normal part, V* A V = diag(l) - (V* P)(V* P)*, and V.
 
-    The normal part -I/2 + S has a unitary basis, so this is well conditioned; eigenvectors of A itself are not.
+    The normal part -I/2 + S has orthonormal eigenvectors, so this is well conditioned. The eigenvectors of A itself
+    are badly conditioned.
 
     Args:
-        states: N.
+        states: the number N of states.
 
     Raises:
         SettingError: if N is not a whole number above 0.

@@ -1,4 +1,4 @@
-"""State matrices by their structure: dense, diagonal, diagonal plus low rank."""
+"""State matrices with three structures: dense, diagonal, and diagonal plus low rank."""
 
 import abc
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from ._checks import check_entries, check_fits, extent
 
 
 class AbstractStateMatrix(eqx.Module):
-    """The N x N matrix A of a linear system, by the operations that its structure makes cheap."""
+    """The N x N matrix A of a linear system, with operations that its structure makes cheap."""
 
     @property
     @abc.abstractmethod
@@ -33,34 +33,34 @@ class AbstractStateMatrix(eqx.Module):
 
     @abc.abstractmethod
     def resolvent(self, point: ArrayLike, right: Inexact[Array, "n k"]) -> Inexact[Array, "n k"]:
-        """(z I - A)^-1 X at one point z."""
+        """Return (z I - A)^-1 X at one point z."""
 
     @abc.abstractmethod
     def cayley(self, point: ArrayLike) -> "AbstractStateMatrix":
-        """(z I - A)^-1 (z I + A), of the same structure."""
+        """Return (z I - A)^-1 (z I + A), which has the same structure as A."""
 
     @abc.abstractmethod
     def transpose(self) -> "AbstractStateMatrix":
-        """A^T (not its conjugate)."""
+        """Return A^T, without conjugation."""
 
     @abc.abstractmethod
     def powers(self, right: Inexact[Array, "n k"], count: int) -> Inexact[Array, "count n k"]:
-        """X, A X, ..., A^(count - 1) X."""
+        """Return X, A X, ..., A^(count - 1) X."""
 
     @abc.abstractmethod
     def eigenvalues(self) -> Complex[Array, " n"]:
-        """The eigenvalues, on the host if there is no structure to read them from."""
+        """Return the eigenvalues; without a structure to read them from, they are computed on the host."""
 
 
 class DenseMatrix(AbstractStateMatrix):
-    """A matrix without structure: N² numbers, a step costs N² operations.
+    """A matrix without structure. It has N² entries, and a step costs N² operations.
 
     Args:
-        entries: A.
+        entries: the matrix A.
 
     Raises:
         ShapeError: if the matrix is empty or not square.
-        DataError: for an entry that is not finite.
+        DataError: if an entry is not finite.
     """
 
     entries: Inexact[Array, "..."] = eqx.field(converter=jnp.asarray)
@@ -83,11 +83,11 @@ class DenseMatrix(AbstractStateMatrix):
         return self.entries @ states
 
     def resolvent(self, point: ArrayLike, right: Inexact[Array, "n k"]) -> Inexact[Array, "n k"]:
-        """By an LU decomposition."""
+        """Return (z I - A)^-1 X by an LU decomposition."""
         return jnp.linalg.solve(point * jnp.eye(self.size) - self.entries, right)
 
     def cayley(self, point: ArrayLike) -> "DenseMatrix":
-        """2z (z I - A)^-1 - I."""
+        """Return 2z (z I - A)^-1 - I."""
         return DenseMatrix(2 * point * self.resolvent(point, jnp.eye(self.size)) - jnp.eye(self.size))
 
     def transpose(self) -> "DenseMatrix":
@@ -95,24 +95,24 @@ class DenseMatrix(AbstractStateMatrix):
         return DenseMatrix(self.entries.T)
 
     def powers(self, right: Inexact[Array, "n k"], count: int) -> Inexact[Array, "count n k"]:
-        """By doubling: log(count) products of matrices."""
+        """Return X, A X, ... by doubling, with log(count) products of matrices."""
         step = lambda power, block: jnp.einsum("ij,tjk->tik", power, block)
         return _doubled(right, count, self.entries, step, lambda power: power @ power)
 
     def eigenvalues(self) -> Complex[Array, " n"]:
-        """By the QR algorithm."""
+        """Return the eigenvalues by the QR algorithm."""
         return jnp.linalg.eigvals(self.entries)
 
 
 class DiagonalMatrix(AbstractStateMatrix):
-    """A diagonal matrix: a step costs N operations.
+    """A diagonal matrix, for which a step costs N operations.
 
     Args:
         poles: the diagonal, real or complex.
 
     Raises:
         ShapeError: if the poles are not a vector, or if the vector is empty.
-        DataError: for a pole that is not finite.
+        DataError: if a pole is not finite.
     """
 
     poles: Inexact[Array, "..."] = eqx.field(converter=jnp.asarray)
@@ -135,11 +135,11 @@ class DiagonalMatrix(AbstractStateMatrix):
         return self.poles.reshape(-1, *(1,) * (states.ndim - 1)) * states
 
     def resolvent(self, point: ArrayLike, right: Inexact[Array, "n k"]) -> Inexact[Array, "n k"]:
-        """x_n / (z - l_n)."""
+        """Return x_n / (z - l_n), where l_n are the poles."""
         return right / (point - self.poles)[:, None]
 
     def cayley(self, point: ArrayLike) -> "DiagonalMatrix":
-        """(z + l_n) / (z - l_n)."""
+        """Return (z + l_n) / (z - l_n), where l_n are the poles."""
         return DiagonalMatrix((point + self.poles) / (point - self.poles))
 
     def transpose(self) -> "DiagonalMatrix":
@@ -147,7 +147,7 @@ class DiagonalMatrix(AbstractStateMatrix):
         return self
 
     def powers(self, right: Inexact[Array, "n k"], count: int) -> Inexact[Array, "count n k"]:
-        """By doubling: count N numbers, then one product each."""
+        """Return X, A X, ...: the powers of the poles by doubling, then one product for each."""
         start = jnp.ones((self.size, 1), self.poles.dtype)
         step = lambda power, block: power[:, None] * block
         return _doubled(start, count, self.poles, step, lambda power: power * power) * right
@@ -158,20 +158,20 @@ class DiagonalMatrix(AbstractStateMatrix):
 
 
 class DiagonalPlusLowRank(AbstractStateMatrix):
-    """diag(l) - P Q*, with P and Q of r columns: a step costs N r operations (Gu, Goel and Ré, 2022).
+    """diag(l) - P Q*, where P and Q have r columns; a step costs N r operations (Gu, Goel and Ré, 2022).
 
     Its Cayley transform has the same structure: with R = (z - diag(l))^-1, by Woodbury's identity,
 
         (z I - A)^-1 = R - R P (I + Q* R P)^-1 Q* R.
 
     Args:
-        poles: l.
-        left: P.
-        right: Q.
+        poles: the diagonal l.
+        left: the factor P, (N, r).
+        right: the factor Q, (N, r).
 
     Raises:
         ShapeError: if the shapes do not fit.
-        DataError: for an entry that is not finite.
+        DataError: if an entry is not finite.
     """
 
     poles: Inexact[Array, "..."] = eqx.field(converter=jnp.asarray)
@@ -182,7 +182,9 @@ class DiagonalPlusLowRank(AbstractStateMatrix):
         for name, part in (("poles", self.poles), ("left factor", self.left), ("right factor", self.right)):
             check_entries(name, part)
         check_fits("poles", self.poles, (self.poles.size,), "a vector")
-        check_fits("left factor", self.left, (len(self.poles), extent(self.left, 1)), "a row a pole, (N, r)")
+        check_fits(
+            "left factor", self.left, (len(self.poles), extent(self.left, 1)), "shape (N, r), one row for each pole"
+        )
         check_fits("right factor", self.right, self.left.shape, "the shape of the left factor")
 
     @property
@@ -195,7 +197,7 @@ class DiagonalPlusLowRank(AbstractStateMatrix):
         return jnp.diag(self.poles) - self.left @ self.right.conj().T
 
     def times(self, states: Inexact[Array, "n *k"]) -> Inexact[Array, "n *k"]:
-        """L h - P (Q* h)."""
+        """Return l h - P (Q* h)."""
         return DiagonalMatrix(self.poles).times(states) - self.left @ (self.right.conj().T @ states)
 
     def resolvent(self, point: ArrayLike, right: Inexact[Array, "n k"]) -> Inexact[Array, "n k"]:
@@ -206,7 +208,7 @@ class DiagonalPlusLowRank(AbstractStateMatrix):
         return scaled(right) - scaled(self.left) @ solved(small, jnp.asarray(self.right.conj().T @ scaled(right)))
 
     def cayley(self, point: ArrayLike) -> "DiagonalPlusLowRank":
-        """2z (z I - A)^-1 - I. Its low-rank part is the low-rank part of the resolvent."""
+        """Return 2z (z I - A)^-1 - I; its low-rank part is 2z times that of the resolvent."""
         inverse = jnp.asarray(1 / (point - self.poles))
         left = jnp.asarray(inverse[:, None] * self.left)
         small = jnp.eye(self.left.shape[1]) + self.right.conj().T @ left
@@ -226,12 +228,12 @@ class DiagonalPlusLowRank(AbstractStateMatrix):
         return jax.lax.scan(lambda state, _: (self.times(state), state), start, None, count)[1]
 
     def eigenvalues(self) -> Complex[Array, " n"]:
-        """Of the dense matrix."""
+        """Return the eigenvalues of the dense matrix."""
         return jnp.linalg.eigvals(self.dense())
 
 
 def solved(matrix: Inexact[Array, "r r"], right: Inexact[Array, "r k"]) -> Inexact[Array, "r k"]:
-    """matrix^-1 right for the small matrix of Woodbury's identity: most often one number, which needs no factors."""
+    """Return matrix^-1 right for the small matrix of Woodbury's identity, by division if it is one number."""
     return right / matrix if len(matrix) == 1 else jnp.linalg.solve(matrix, right)
 
 
@@ -249,7 +251,7 @@ def _doubled(
     step: Callable[[Array, Array], Array],
     squared: Callable[[Array], Array],
 ) -> Array:
-    """X, A X, ..., A^(count - 1) X from log(count) doublings of the known columns, together with A^1, A^2, A^4, ..."""
+    """Return X, A X, ..., A^(count - 1) X: A^1, A^2, A^4, ... double the known columns log(count) times."""
     block = start[None].astype(jnp.result_type(start, power))
     while len(block) < count:
         block = jnp.concatenate([block, step(power, block)])

@@ -1,4 +1,4 @@
-"""Responses that are sums of powers of poles, from the outside or through a basis of states."""
+"""Responses that are sums of powers of poles, given directly or through a basis of states."""
 
 import equinox as eqx
 import jax
@@ -10,7 +10,7 @@ from lemmata.engine.problems.sampled import draws
 
 
 class PoleSum(eqx.Module):
-    """The response h_k = sum_i c_i a_i^k with poles a and weights c, and two sequences, the rows of u."""
+    """The response h_k = sum_i c_i a_i^k with poles a and weights c, and two input sequences, the rows of u."""
 
     poles: Complex[Array, " n"]
     weights: Complex[Array, " n"]
@@ -21,11 +21,11 @@ class MixedModes(eqx.Module):
     """The recurrence with the matrix V diag(a) V^-1.
 
     Args:
-        poles: a.
-        basis: V.
-        input: B.
-        output: C.
-        length: how many steps are looked at.
+        poles: the poles a.
+        basis: the basis V.
+        input: the input vector B.
+        output: the output vector C.
+        length: the number of steps of the response.
     """
 
     poles: Complex[Array, " n"]
@@ -36,7 +36,7 @@ class MixedModes(eqx.Module):
 
 
 class PoleSums(Population[PoleSum]):
-    """Poles of a modulus between 0.5 and 0.97 all around the circle."""
+    """Responses with poles at all angles and moduli between 0.5 and 0.97."""
 
     settings = Space(
         poles=Integer(5, 1, 32, "poles", corners=(5, 9)), length=Integer(40, 2, 400, "steps", corners=(20, 40))
@@ -53,15 +53,17 @@ class PoleSums(Population[PoleSum]):
 
 
 class SlowModes(Population[MixedModes]):
-    """A few modes with equal decay and slow rotation, in a nearly orthonormal basis, read as written."""
+    """A few modes with nearly equal decay and slow rotation, in a nearly orthonormal basis."""
 
     settings = Space(
         modes=Integer(4, 1, 32, "modes", corners=(4, 8)),
-        skew=Real(0.05, 0.0, 1.0, "size of what is added to an orthonormal basis", corners=(0.05, 0.5)),
+        skew=Real(
+            0.05, 0.0, 1.0, "size of the random matrix that is added to an orthonormal basis", corners=(0.05, 0.5)
+        ),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MixedModes:
-        """Moduli between 0.85 and 0.9, angles of some hundredths; C is close to B*."""
+        """Draw moduli between 0.85 and 0.9 and angles of a few hundredths; C is close to B*."""
         n = setting["modes"]
         place, added, b, c = draws(key, (2, n), (2, n, n), (2, n, 1), (2, 1, n))
         poles = (0.875 + 0.025 * jnp.tanh(place[0])) * jnp.exp(0.05j * place[1])
@@ -72,4 +74,8 @@ class SlowModes(Population[MixedModes]):
     def hypotheses(self, problem: MixedModes) -> list[Hypothesis]:
         size = jnp.abs(problem.basis)
         rest = jnp.sum(size, axis=1) - jnp.diagonal(size)
-        return [Hypothesis("least dominance of a diagonal entry", (jnp.diagonal(size) - rest).min(), ">", 0.0, "V^-1")]
+        return [
+            Hypothesis(
+                "smallest diagonal dominance of a row of the basis", (jnp.diagonal(size) - rest).min(), ">", 0.0, "V^-1"
+            )
+        ]

@@ -1,4 +1,4 @@
-"""The response of a diagonal plus low-rank system by its generating function: no power of A is formed."""
+"""The response of a diagonal plus low-rank system from its generating function, without powers of A."""
 
 import jax
 import jax.numpy as jnp
@@ -16,24 +16,24 @@ def resolvent_response(
     step: ArrayLike,
     length: int,
 ) -> Complex[Array, " t"]:
-    """K_s = C A'^s B' for s < T under the bilinear rule, from T sums over the poles (Gu, Goel and Ré, 2022).
+    """Return K_s = C A'^s B', s < T, of the bilinear rule from T sums over the poles (Gu, Goel and Ré, 2022).
 
     Let A' = (1 - D A/2)^-1 (1 + D A/2), B' = (1 - D A/2)^-1 D B and C_T = C (I - A'^T). At the T-th roots of unity,
 
         sum_s K_s z^s = C_T (I - z A')^-1 B' = C_T (g - w A)^-1 2 B,    g = (2/D)(1 - z), w = 1 + z,
 
-    and by Woodbury, with R = (g - w l)^-1, the right side is 2 [C_T R B - w C_T R P (I + w Q* R P)^-1 Q* R B]. Unlike
-    the form with (2/D)(1 - z)/(1 + z) this one has no pole at z = -1.
+    and by Woodbury's identity, with R = (g - w l)^-1, the right side is 2 [C_T R B - w C_T R P (I + w Q* R P)^-1 Q* R
+    B]. Unlike the form with (2/D)(1 - z)/(1 + z), this form has no pole at z = -1.
 
     Args:
-        matrix: A = diag(l) - P Q*.
-        truncated: C_T.
-        b: B.
-        step: D.
-        length: T.
+        matrix: the matrix A = diag(l) - P Q*.
+        truncated: the output vector C_T.
+        b: the input vector B.
+        step: the time step D.
+        length: the number T of steps.
 
     Raises:
-        SettingError: for a step that is not positive and finite, a length below 1.
+        SettingError: if the step is not positive and finite, or the length is below 1.
     """
     check_step(step)
     check_length(length)

@@ -1,4 +1,4 @@
-"""Complex modes dh/dt = l h + u: one under a wave, many with a time step, and systems of them at one frequency."""
+"""Complex modes dh/dt = l h + u: one with a sine input, many with a time step, and systems probed at one frequency."""
 
 import equinox as eqx
 import jax
@@ -11,7 +11,7 @@ from lemmata.subjects.state_space import ContinuousSystem, DiagonalMatrix
 
 
 class DrivenMode(eqx.Module):
-    """dh/dt = l h + sin(w t) with the pole l and the frequency w, from h(0) = 0 up to a horizon."""
+    """The mode dh/dt = l h + sin(w t) with pole l and frequency w, from h(0) = 0 up to a horizon."""
 
     pole: Complex[Array, ""]
     frequency: Float[Array, ""]
@@ -19,7 +19,7 @@ class DrivenMode(eqx.Module):
 
     @property
     def system(self) -> ContinuousSystem:
-        """The mode, read by its real part."""
+        """The mode as a system whose output is the real part of h."""
         one = jnp.ones((1, 1))
         return ContinuousSystem(DiagonalMatrix(self.pole[None]), one, one)
 
@@ -38,12 +38,12 @@ class SteppedModes(eqx.Module):
 
 
 class ProbedSystem(eqx.Module):
-    """A real system in pairs of conjugate modes, a time step, and the angle by which a wave advances in a step.
+    """A real system of conjugate pairs of modes, a time step, and the angle by which a wave advances per step.
 
     Args:
-        system: one input, one output.
-        step: D.
-        angle: w D, between 0 and pi.
+        system: a system with one input and one output.
+        step: the time step D.
+        angle: the angle w D, between 0 and pi.
     """
 
     system: ContinuousSystem
@@ -52,7 +52,7 @@ class ProbedSystem(eqx.Module):
 
 
 class DrivenModes(Population[DrivenMode]):
-    """Decays around 1/2, frequencies of the mode around 3 and of the input around 2."""
+    """Modes with decays around 1/2 and frequencies around 3, under inputs with frequencies around 2."""
 
     settings = Space(
         decay=Real(0.5, 0.05, 2.0, "-Re l, about", corners=(0.2, 0.5)),
@@ -70,13 +70,13 @@ class DrivenModes(Population[DrivenMode]):
         size = jnp.abs(problem.pole) * problem.horizon / 64
         apart = jnp.abs(1j * jnp.abs(problem.frequency) - problem.pole)
         return [
-            Hypothesis("|l D| at the largest step", size, "<", 1.0, "orders are those of small steps"),
-            Hypothesis("distance of i w from l", apart, ">", 0.05, "the closed form divides by it"),
+            Hypothesis("|l D| at the largest step", size, "<", 1.0, "orders are measured at small steps"),
+            Hypothesis("distance of i w from l", apart, ">", 0.05, "the closed form divides by this distance"),
         ]
 
 
 class StableAndGrowingModes(Population[SteppedModes]):
-    """Poles on both sides of the imaginary axis, with steps around the inverse of their size."""
+    """Modes with poles on both sides of the imaginary axis, and steps of about the inverse size of the poles."""
 
     settings = Space(
         modes=Integer(60, 10, 200, "modes", corners=(40, 60)),
@@ -84,13 +84,13 @@ class StableAndGrowingModes(Population[SteppedModes]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SteppedModes:
-        """Real parts of either sign with a log-normal size, frequencies of twice the size."""
+        """Draw poles whose real parts have random signs and log-normal sizes, and whose frequencies are larger."""
         normal, step = draws(key, (3, setting["modes"]), ())
         decay = jnp.sign(normal[0]) * jnp.exp(0.7 * normal[1])
         return SteppedModes(jax.lax.complex(decay, 2 * normal[2]), setting["size"] * jnp.exp(0.3 * step) / 2)
 
     def hypotheses(self, problem: SteppedModes) -> list[Hypothesis]:
-        """Modes away from every border, so that 500 steps show on which side a mode is."""
+        """Require modes away from every border of stability, so that 500 steps show on which side a mode is."""
         z = problem.poles * problem.step
         away = jnp.minimum(jnp.abs(z.real) / (1 + jnp.abs(z) ** 2), jnp.abs(jnp.abs(1 + z) - 1))
         return [
@@ -99,7 +99,7 @@ class StableAndGrowingModes(Population[SteppedModes]):
 
 
 class ProbedSystems(Population[ProbedSystem]):
-    """Real systems of a few decaying pairs of modes."""
+    """Real systems of a few conjugate pairs of decaying modes."""
 
     settings = Space(
         pairs=Integer(3, 1, 16, "pairs of modes", corners=(3, 6)),
@@ -107,7 +107,7 @@ class ProbedSystems(Population[ProbedSystem]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ProbedSystem:
-        """Decays around 1, frequencies up to 3, an angle between 0.3 and 2.8."""
+        """Draw decays around 1, frequencies up to 3 and an angle between 0.3 and 2.8."""
         n = setting["pairs"]
         parts, b, c, rest = draws(key, (2, n), (2, n), (2, n), (2,))
         paired = lambda x: jnp.concatenate([x, x.conj()])
@@ -119,4 +119,12 @@ class ProbedSystems(Population[ProbedSystem]):
 
     def hypotheses(self, problem: ProbedSystem) -> list[Hypothesis]:
         modulus = jnp.abs(problem.system.matrix.cayley(2 / problem.step).eigenvalues()).max()
-        return [Hypothesis("the largest modulus of a mode", modulus, "<", 0.96, "the response is summed to its end")]
+        return [
+            Hypothesis(
+                "the largest modulus of a mode",
+                modulus,
+                "<",
+                0.96,
+                "the impulse response is summed until it has died out",
+            )
+        ]

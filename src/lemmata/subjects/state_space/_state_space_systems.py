@@ -1,4 +1,4 @@
-"""Random stable linear systems: dense, diagonal, diagonal plus low rank; and their inputs."""
+"""Random stable linear systems (dense, diagonal, or diagonal plus low rank) and their inputs."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -32,7 +32,7 @@ class FilteredSequence(eqx.Module):
 
 
 class SampledSystem(eqx.Module):
-    """A system in continuous time with one input and output, a time step, and the inputs u at its multiples."""
+    """A system in continuous time with one input and one output, a time step D, and the inputs u at k D."""
 
     system: ContinuousSystem
     step: Float[Array, ""]
@@ -40,14 +40,14 @@ class SampledSystem(eqx.Module):
 
 
 class StructuredSystem(eqx.Module):
-    """dh/dt = A h + b u, y = c h with A = diag(l) - P Q*, complex, a time step, and a number of steps.
+    """A complex system dh/dt = A h + b u, y = c h with A = diag(l) - P Q*, a time step and a number of steps.
 
     Args:
-        matrix: A.
-        input: b.
-        output: c.
+        matrix: the matrix A.
+        input: the input vector b.
+        output: the output vector c.
         step: the time step.
-        length: T.
+        length: the number T of steps.
     """
 
     matrix: DiagonalPlusLowRank
@@ -58,12 +58,12 @@ class StructuredSystem(eqx.Module):
 
 
 class DrivenSystem(eqx.Module):
-    """A system in continuous time under u(t) = sum_j a_j cos(w_j t + p_j), from a start, observed at some times.
+    """A system in continuous time with input u(t) = sum_j a_j cos(w_j t + p_j), a start, and times of observation.
 
     Args:
-        system: one input, one output.
+        system: a system with one input and one output.
         start: the state at time 0.
-        waves: the rows a, w, p.
+        waves: the rows a, w and p of the input.
         times: when the output is observed, ascending.
     """
 
@@ -79,7 +79,7 @@ class DrivenSystem(eqx.Module):
 
 
 def forgetting(step: Inexact[Array, "n n"], doublings: int = 12) -> Hypothesis:
-    """A power of the step is small: every state dies out. By squaring, since decompositions in a batch are delicate."""
+    """Require that a power of the step matrix is small, so that every state dies out; it is computed by squaring."""
     for _ in range(doublings):
         step = step @ step
     return Hypothesis(
@@ -87,12 +87,12 @@ def forgetting(step: Inexact[Array, "n n"], doublings: int = 12) -> Hypothesis:
         jnp.linalg.norm(step),
         "<",
         1.0,
-        "states die out, and rounding with them",
+        "then states die out, and rounding errors with them",
     )
 
 
 def stable(matrix: AbstractStateMatrix) -> Hypothesis:
-    """The same for exp(A / 64), from eight terms of its series for |A| up to some ten."""
+    """Require that the powers of exp(A / 64) die out; eight terms of the series are enough for |A| up to about 10."""
     dense = matrix.dense() / 64
     term = power = jnp.eye(len(dense), dtype=dense.dtype)
     for k in range(1, 9):
@@ -102,26 +102,26 @@ def stable(matrix: AbstractStateMatrix) -> Hypothesis:
 
 
 def stable_dense(normal: Float[Array, "n n"]) -> DenseMatrix:
-    """-I/2 + (G - G^T)/2 - G G^T/(4n) for normal G. It is stable, and neither symmetric nor normal."""
+    """Return -I/2 + (G - G^T)/2 - G G^T/(4n) for Gaussian G: a stable matrix, neither symmetric nor normal."""
     return DenseMatrix(
         -DAMPING * jnp.eye(len(normal)) + (normal - normal.T) / 2 - normal @ normal.T / (4 * len(normal))
     )
 
 
 def stable_diagonal(normal: Float[Array, "2 n"]) -> DiagonalMatrix:
-    """Poles whose decays are log-normal around 1/2 and whose frequencies spread as far as their number."""
+    """Return poles with log-normal decays around 1/2, and with frequencies that spread as far as their number."""
     n = normal.shape[1]
     return DiagonalMatrix(-DAMPING * jnp.exp(0.5 * normal[0]) + 1j * (jnp.pi * jnp.arange(n) + normal[1]))
 
 
 def stable_low_rank(normal: Float[Array, "4 n"]) -> DiagonalPlusLowRank:
-    """diag(l) - P P* with such poles."""
+    """Return diag(l) - P P*, with the poles l of `stable_diagonal`."""
     low = (normal[2] + 1j * normal[3])[:, None] / 2
     return DiagonalPlusLowRank(stable_diagonal(normal[:2]).poles, low, low)
 
 
 class FilteredNoise(Population[FilteredSequence]):
-    """White noise through the bilinear recurrence of a random stable system of a random structure."""
+    """White noise as the input of the bilinear recurrence of a random stable system with a random structure."""
 
     settings = Space(
         states=Integer(16, 1, 64, "states", corners=(6, 16)),
@@ -130,7 +130,7 @@ class FilteredNoise(Population[FilteredSequence]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FilteredSequence:
-        """A step between 1/100 and 1/10, normal B and C, a direct path."""
+        """Draw a step between 1/100 and 1/10, normal B and C, and a direct path."""
         n, length = setting["states"], setting["length"]
         parts, square, b, c, rest, u = draws(key, (4, n), (n, n), (n, 1), (1, n), (2,), (length, 1))
         matrix = {"diagonal": stable_diagonal(parts[:2]), "dense": stable_dense(square)}.get(
@@ -145,14 +145,14 @@ class FilteredNoise(Population[FilteredSequence]):
 
 
 class DrivenSystems(Population[DrivenSystem]):
-    """Dense stable systems under sums of three waves, from a random state."""
+    """Dense stable systems with sums of three waves as input, from a random state."""
 
     settings = Space(
         states=Integer(5, 1, 20, "states", corners=(5, 8)), horizon=Real(2.0, 0.1, 10.0, "time", corners=(2.0, 3.0))
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> DrivenSystem:
-        """Normal B, C, D and start, frequencies below 5, and four times."""
+        """Draw normal B, C, D and start, frequencies below 5, and four times."""
         n = setting["states"]
         square, b, c, d, start, waves = draws(key, (n, n), (n, 1), (1, n), (1, 1), (n,), (3, _WAVES))
         spread = jnp.stack([waves[0], 2.5 + 2.5 * jnp.tanh(waves[1]), jnp.pi * jnp.tanh(waves[2])])
@@ -164,7 +164,7 @@ class DrivenSystems(Population[DrivenSystem]):
 
 
 class SampledSystems(Population[SampledSystem]):
-    """Dense stable systems, and inputs drawn again at each step."""
+    """Dense stable systems, with a new independent input at each step."""
 
     settings = Space(
         states=Integer(5, 1, 20, "states", corners=(5, 8)),

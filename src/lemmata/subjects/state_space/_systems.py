@@ -12,13 +12,13 @@ from ._matrices import AbstractStateMatrix, DiagonalMatrix, known_eigenvalues
 
 
 class AbstractSystem(eqx.Module):
-    """N states, m inputs, p outputs. Outputs are real: of a complex system Re(C h) + D u.
+    """A system of N states, m inputs and p outputs. Outputs are real; for a complex system, Re(C h) + D u.
 
     Attributes:
-        matrix: A.
-        input: B.
-        output: C.
-        direct: D; None is 0.
+        matrix: the state matrix A.
+        input: the input matrix B.
+        output: the output matrix C.
+        direct: the direct path D; None means 0.
     """
 
     matrix: eqx.AbstractVar[AbstractStateMatrix]
@@ -28,13 +28,13 @@ class AbstractSystem(eqx.Module):
 
     @property
     def passed(self) -> Float[Array, "p m"]:
-        """D, zeros if there is none."""
+        """Return the direct path D, or zeros if it is None."""
         if self.direct is not None:
             return self.direct
         return jnp.zeros((len(self.output), self.input.shape[1]), self.output.real.dtype)
 
     def response(self, point: Complex[Array, ""]) -> Complex[Array, "p m"]:
-        """The transfer function C (z I - A)^-1 B + D at one point z."""
+        """Return the transfer function C (z I - A)^-1 B + D at one point z."""
         return self.output @ self.matrix.resolvent(point, self.input.astype(point.dtype)) + self.passed
 
 
@@ -42,14 +42,14 @@ class ContinuousSystem(AbstractSystem):
     """dh/dt = A h + B u, y = Re(C h) + D u.
 
     Args:
-        matrix: A.
-        input: B, (N, m).
-        output: C, (p, N).
-        direct: D, (p, m), None for 0.
+        matrix: the state matrix A.
+        input: the input matrix B, (N, m).
+        output: the output matrix C, (p, N).
+        direct: the direct path D, (p, m); None means 0.
 
     Raises:
         ShapeError: if the shapes do not fit.
-        DataError: for an entry that is not finite.
+        DataError: if an entry is not finite.
 
     Example:
         >>> import jax.numpy as jnp
@@ -71,19 +71,19 @@ class ContinuousSystem(AbstractSystem):
 class DiscreteSystem(AbstractSystem):
     """h_{k+1} = A h_k + B u_k, y_k = Re(C h_k) + D u_k.
 
-    The response to an impulse is D, C B, C A B, C A² B, ... The layers of deep networks count from the state after the
-    input: h_k = A h_{k-1} + B u_k with the output Re(C h_k). In the notation here, this has the output matrix C A and
+    The response to an impulse is D, C B, C A B, C A² B, ... In the layers of deep networks, the state contains the
+    current input: h_k = A h_{k-1} + B u_k with the output Re(C h_k). Here, such a layer has the output matrix C A and
     the direct path D + C B.
 
     Args:
-        matrix: A.
-        input: B, (N, m).
-        output: C, (p, N).
-        direct: D, (p, m), None for 0.
+        matrix: the state matrix A.
+        input: the input matrix B, (N, m).
+        output: the output matrix C, (p, N).
+        direct: the direct path D, (p, m); None means 0.
 
     Raises:
         ShapeError: if the shapes do not fit.
-        DataError: for an entry that is not finite.
+        DataError: if an entry is not finite.
     """
 
     matrix: AbstractStateMatrix
@@ -96,7 +96,7 @@ class DiscreteSystem(AbstractSystem):
 
 
 def oscillators(states: int) -> DiagonalMatrix:
-    """The damped modes l_n = -1/2 + i pi n, n = 0 ... N - 1, of diagonal state-space models (gu2022s4d).
+    """Return the damped modes l_n = -1/2 + i pi n, n = 0 ... N - 1, of diagonal state-space models (gu2022s4d).
 
     Raises:
         SettingError: if N is not a whole number above 0.
@@ -110,13 +110,13 @@ def oscillators(states: int) -> DiagonalMatrix:
 
 
 def check_stable(system: AbstractSystem) -> None:
-    """Refuse a system whose states do not die out by themselves, if its numbers are known.
+    """Raise SettingError if the states of a system with known numbers do not die out without input.
 
     Args:
-        system: continuous (real parts of eigenvalues below 0) or discrete (moduli below 1).
+        system: a continuous system (eigenvalues need real parts below 0) or a discrete one (moduli below 1).
 
     Raises:
-        SettingError: for an eigenvalue at or beyond the border of stability.
+        SettingError: if an eigenvalue is at or beyond the border of stability.
     """
     values = known_eigenvalues(system.matrix)
     if values is None:

@@ -1,9 +1,10 @@
-"""From continuous to discrete time: inputs for which each rule is exact, and its effect on frequencies.
+"""From continuous to discrete time: the inputs for which each rule is exact, and the effect of a rule on frequencies.
 
-This theory says when the recurrence equals the continuous system at its samples. This holds for the inputs that a rule
-assumes, at a warped frequency, and for stability. It assumes a linear system. It leaves unexplained how much the rule
-matters to trained models, which learn their poles after discretisation. Bilinear poles of fast modes tend to -1. They
-are stable, but they oscillate.
+This theory says when the recurrence equals the continuous system at its samples. For the holds, this is so if the
+input is as the rule assumes. For the bilinear rule, it is so at a warped frequency. Both agree with the continuous
+system on stability. The theory assumes a linear system. It leaves unexplained how much the rule matters to trained
+models, which learn their poles after discretisation. For fast modes, the poles of the bilinear rule tend to -1. These
+modes are stable, but they oscillate.
 """
 
 import jax.numpy as jnp
@@ -32,7 +33,7 @@ def _recurrence(problem: SampledSystem, method: str, u: Array) -> Array:
 
 
 def _between_samples(problem: SampledSystem, u: Array, held: bool) -> Array:
-    """The outputs at the samples, from the differential equation; between samples, inputs are constant or linear."""
+    """Return the outputs at the samples from the differential equation, with inputs constant or linear in between."""
     values, step = u[:, 0], problem.step
     slopes = jnp.zeros(len(u) - 1) if held else jnp.diff(values) / step
     inputs = lambda time, k: values[k] + slopes[k] * (time - step * k)
@@ -42,7 +43,7 @@ def _between_samples(problem: SampledSystem, u: Array, held: bool) -> Array:
 
 
 def _from_zero(problem: SampledSystem) -> Array:
-    """The inputs, of which the first is 0."""
+    """Return the inputs, with the first one set to 0."""
     return problem.u.at[0].set(0.0)
 
 
@@ -122,7 +123,7 @@ class BilinearWarping(Claim[ProbedSystem]):
     relation = Equal(block=1)
     control = Control("the frequency stays w", lambda passed, problem: _passed(problem, problem.angle / problem.step))
     controls = "the frequency response of a recurrence"
-    unexplained = "inputs that are not sampled"
+    unexplained = "inputs between the samples"
     condition = 100000.0  # a thousand terms, which cancel
 
     def predict(self, problem: ProbedSystem) -> Array:
@@ -140,7 +141,7 @@ def _passed(problem: ProbedSystem, frequency: Array) -> Array:
 
 
 def _surviving(problem: SteppedModes, method: str) -> Array:
-    """How many modes are smaller than they were after 500 steps."""
+    """Return the number of modes that are smaller after 500 steps than at the start."""
     matrix = discretise(problem.system, problem.step, method).matrix
     return jnp.sum(jnp.abs(matrix.powers(problem.system.input, 501)[-1, :, 0]) < 1)
 
@@ -166,7 +167,7 @@ class StableAtAnyStep(Claim[SteppedModes]):
         lambda alive, problem: jnp.broadcast_to(_within_euler(problem), alive.shape),
     )
     controls = "whether a recurrence is stable"
-    unexplained = "the slow, ringing decay of bilinear modes, which tend to -1 as D |l| grows"
+    unexplained = "the slow, ringing decay under the bilinear rule, whose poles tend to -1 as D |l| grows"
 
     def predict(self, problem: SteppedModes) -> Array:
         return jnp.broadcast_to(jnp.sum(problem.poles.real < 0), (2,))

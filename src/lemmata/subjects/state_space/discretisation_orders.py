@@ -1,8 +1,8 @@
 """How fast the errors of discretised state-space models fall with the step, on smooth inputs.
 
-This theory controls the root mean square error of the samples of a driven mode by the order of the rule. It assumes
-a linear system and a smooth input. It leaves unexplained how much the order matters to trained models. These learn
-their poles after discretisation, on inputs that are not samples of a continuous signal.
+This theory gives the order in the step of the root mean square error of a driven mode's samples. It assumes a linear
+system and a smooth input. It leaves unexplained how much the order matters to trained models, which learn their poles
+after discretisation, on inputs that are not samples of a continuous signal.
 """
 
 import abc
@@ -20,14 +20,14 @@ _PLACE = "Section 2.3, discretisation"
 
 
 def _closed_form(problem: DrivenMode, times: Array) -> Array:
-    """Re ∫_0^t e^{l(t - s)} sin(w s) ds, from the two exponentials of the sine."""
+    """Return Re ∫_0^t e^{l(t - s)} sin(w s) ds, in closed form from the two exponentials of the sine."""
     pole, turn = problem.pole, 1j * problem.frequency
     part = lambda sign: (jnp.exp(sign * turn * times) - jnp.exp(pole * times)) / (sign * turn - pole)
     return ((part(1) - part(-1)) / 2j).real
 
 
 class AbstractStepOrder(Claim[DrivenMode]):
-    """A recurrence for one driven mode, measured by its root mean square error over all samples."""
+    """Base of claims on the order of the root mean square error, over all samples, of a recurrence for one mode."""
 
     stated = Kind.OWN
     population = DrivenModes()
@@ -39,11 +39,11 @@ class AbstractStepOrder(Claim[DrivenMode]):
 
     @abc.abstractmethod
     def order(self) -> float:
-        """Minus the exponent of the number of steps, negative."""
+        """The exponent of the number of steps in the error, which is negative."""
 
     @abc.abstractmethod
     def outputs(self, problem: DrivenMode, step: Array, times: Array) -> Array:
-        """The outputs of the recurrence at the times k D."""
+        """Return the outputs of the recurrence at the times k D."""
 
     def measure_at(self, problem: DrivenMode, key: Key[Array, ""], rung: float) -> Array:
         step = problem.horizon / rung
@@ -149,7 +149,7 @@ class OneInputBilinearOrder(AbstractStepOrder):
     source = Source("foundation2025", _PLACE, note="as state-space layers use it")
     relation = _RUNGS
     control = _FIRST
-    unexplained = "how training makes up for this error, since b and c are learned"
+    unexplained = "how training compensates for this error, since b and c are learned"
 
     def order(self) -> float:
         return -1.0

@@ -1,10 +1,10 @@
-"""One sequence model, several algorithms: recurrence, associative scan, convolution, generating function.
+"""Algorithms for one sequence model: recurrence, associative scan, convolution and generating function.
 
-This theory controls only rounding errors: the algorithms compute the same numbers at different costs. The recurrence
-takes T steps of one state. The scan takes log T rounds with all states in memory. The convolution takes T log T
-operations on a known response. The theory assumes time-invariant systems. If a step depends on its input, there is no
-response to convolve with, and only the recurrence and the scan remain. It leaves unexplained which algorithm a machine
-runs faster.
+The algorithms compute the same numbers, except for rounding errors, at different costs. The recurrence takes T steps
+of one state. The scan takes log T rounds with all states in memory. The convolution takes T log T operations on a
+known response. The theory assumes time-invariant systems. If a step depends on its input, there is no fixed response
+to convolve with, so only the recurrence and the scan apply. The theory does not say which algorithm is faster on which
+machine.
 """
 
 import jax
@@ -43,7 +43,7 @@ class ThreeEvaluations(Claim[FilteredSequence]):
     population = FilteredNoise()
     # a transform spreads the rounding error of the largest output over all outputs
     relation = Equal(block=1)
-    control = Control("transforms of length T, without padding, are enough", _wrapped)
+    control = Control("transforms of length T, without padding, give the same outputs", _wrapped)
     controls = "the outputs of a linear state-space model on a sequence"
     unexplained = "which algorithm is faster on which machine"
 
@@ -56,12 +56,12 @@ class ThreeEvaluations(Claim[FilteredSequence]):
         return jnp.stack([scan(problem.system, problem.u)[:, 0], convolve(kernel, problem.u)[:, 0]])
 
     def condition(self, problem: FilteredSequence) -> float:
-        """T steps, each of which rounds."""
+        """The condition of T steps, each of which rounds."""
         return float(len(problem.u))
 
 
 def _truncated(problem: StructuredSystem) -> Array:
-    """C (I - A'^T) with A' the bilinear step."""
+    """Return C (I - A'^T), where A' is the matrix of the bilinear rule."""
     step = problem.matrix.cayley(2 / problem.step).dense()
     return problem.output @ (jnp.eye(len(step)) - jnp.linalg.matrix_power(step, problem.length))
 
@@ -100,7 +100,7 @@ class ResolventResponse(Claim[StructuredSystem]):
         return _generated(problem, _truncated(problem))
 
     def measure(self, problem: StructuredSystem, key: Key[Array, ""]) -> Array:
-        """Step by step, with dense matrices."""
+        """The response, computed step by step with dense matrices."""
         a, step = problem.matrix.dense(), problem.step
         inside = jnp.eye(len(a)) - step / 2 * a
         moved = jnp.linalg.solve(inside, jnp.hstack([jnp.eye(len(a)) + step / 2 * a, step * problem.input]))

@@ -1,9 +1,9 @@
 """The spaces and kernels that a state-space model induces on its responses and on its input sequences.
 
-This theory controls what a linear model with a random or trained readout can distinguish. A Gramian gives the
-energy of its responses. A Toeplitz matrix of autocorrelations compares long sequences. A readout sees only the
-final state, so the kernel on sequences has the rank of the state. The theory assumes a linear model in which only
-the readout changes. It leaves unexplained which states are worth keeping.
+This theory says which responses and sequences a linear model with a random or trained readout can distinguish. A
+Gramian gives the energy of its responses. A Toeplitz matrix of autocorrelations compares long sequences. A readout
+sees only the final state, so the kernel on sequences has the rank of the state. The theory assumes a linear model in
+which only the readout changes. It does not say which states are worth keeping.
 """
 
 import equinox as eqx
@@ -41,7 +41,7 @@ ABOUT = {"tool": "reproducing kernels", "architecture": "state-space model", "ob
 
 
 class StateSequences(eqx.Module):
-    """Sequences u and the complex recurrence h_{k+1} = diag(a) h_k + b u_k with poles a and the input b."""
+    """Sequences u, and the complex recurrence h_{k+1} = diag(a) h_k + b u_k with poles a and input vector b."""
 
     poles: Complex[Array, " n"]
     input: Complex[Array, " n"]
@@ -49,12 +49,12 @@ class StateSequences(eqx.Module):
 
     @property
     def system(self) -> DiscreteSystem:
-        """The recurrence, read by the sum of its states."""
+        """The recurrence as a system whose output is the sum of its states."""
         return DiscreteSystem(DiagonalMatrix(self.poles), self.input[:, None], jnp.ones((1, len(self.poles))))
 
 
 class NoiseSequences(Population[StateSequences]):
-    """White noise read by damped modes that are spread around the circle."""
+    """White noise as the input of damped modes that are spread around the circle."""
 
     settings = Space(
         modes=Integer(4, 1, 16, "modes", corners=(3, 5)),
@@ -63,7 +63,7 @@ class NoiseSequences(Population[StateSequences]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> StateSequences:
-        """Moduli around 0.9, angles between 0 and pi, and a normal B."""
+        """Draw moduli around 0.9, angles between 0 and pi, and a normal input vector."""
         n, rows, length = setting["modes"], setting["rows"], setting["length"]
         place, b, u = draws(key, (2, n), (2, n), (rows, length, 1))
         angle = jnp.pi * (jnp.arange(n) + 0.5 + 0.2 * jnp.tanh(place[1])) / n
@@ -74,8 +74,8 @@ class NoiseSequences(Population[StateSequences]):
         poles, heard = problem.poles, jnp.abs(problem.input).min()
         apart = jnp.abs(poles[:, None] - poles[None]) + 2 * jnp.eye(len(poles))
         return [
-            Hypothesis("least distance of two poles", apart.min(), ">", 0.05, "equal ones are one state"),
-            Hypothesis("the smallest |B_n|", heard, ">", 0.003, "a state that hears nothing is none"),
+            Hypothesis("least distance of two poles", apart.min(), ">", 0.05, "modes with equal poles count as one"),
+            Hypothesis("the smallest |B_n|", heard, ">", 0.003, "a state without input stays 0"),
         ]
 
 
@@ -86,7 +86,7 @@ _PLACE = "Section 3.4, space of the pair"
 
 
 def _energy(problem: DrivenSystem, matrix: AbstractStateMatrix, b: Array) -> Array:
-    """C P C' with the Gramian P of the given matrix and input."""
+    """Return C P C', where P is the Gramian of the given matrix and input."""
     return energy(ContinuousSystem(matrix, b, problem.system.output))[0, 0]
 
 
@@ -110,7 +110,7 @@ class ImpulseEnergy(Claim[DrivenSystem]):
         lambda value, problem: _energy(problem, problem.system.matrix.transpose(), problem.system.output.T),
     )
     controls = "the squared H2 norm of a state-space model"
-    unexplained = "which responses are learned"
+    unexplained = "which responses training finds"
     traced = False  # several decompositions in one compiled batch can wait for each other on a CPU
     condition = 10000.0  # a Lyapunov equation of modest condition
 
@@ -118,7 +118,7 @@ class ImpulseEnergy(Claim[DrivenSystem]):
         return _energy(problem, problem.system.matrix, problem.system.input)
 
     def measure(self, problem: DrivenSystem, key: Key[Array, ""]) -> Array:
-        """Gauss's rule on panels of half a time unit, out to 80, whose powers are one matrix and its series."""
+        """The integral up to time 80 by Gauss's rule on panels of half a time unit."""
         from scipy.linalg import expm
 
         a, b, c = (np.asarray(x) for x in (problem.system.matrix.dense(), problem.system.input, problem.system.output))
@@ -135,7 +135,7 @@ def _parts(values: Complex[Array, " n"]) -> Array:
 
 
 def _autocorrelation(problem: PoleSum, barred: bool) -> Complex[Array, " t"]:
-    """The Cauchy form at the lags 0 ... T-1."""
+    """Return the Cauchy form at the lags 0 ... T-1."""
     a, c = problem.poles, problem.weights
     other, weights = (a.conj(), c.conj()) if barred else (a, c)
     pairs = (c[:, None] * weights[None]) / (1 - a[:, None] * other[None])
@@ -143,7 +143,7 @@ def _autocorrelation(problem: PoleSum, barred: bool) -> Complex[Array, " t"]:
 
 
 def _response(problem: PoleSum, length: int) -> Complex[Array, " k"]:
-    """By running the recurrence of all poles."""
+    """Return the response by running the recurrence of all poles."""
     run = jax.lax.scan(lambda state, _: (problem.poles * state, jnp.sum(state)), problem.weights, None, length)
     return run[1]
 
@@ -180,7 +180,7 @@ class AutocorrelationOfModes(Claim[PoleSum]):
         return _parts(jax.lax.map(shifted, jnp.arange(lags)))
 
     def condition(self, problem: PoleSum) -> Array:
-        """Sums of terms that turn and cancel."""
+        """The condition of sums of oscillating terms that cancel."""
         return 1e3 / (1 - jnp.abs(problem.poles).max())
 
 
@@ -210,7 +210,7 @@ class LongSequenceKernel(Claim[PoleSum]):
         return _form(problem, conjugate=True)
 
     def measure(self, problem: PoleSum, key: Key[Array, ""]) -> Array:
-        """By running the recurrence on both sequences, with zeros after them."""
+        """The inner product after running the recurrence on both sequences, with zeros after them."""
         u = jnp.pad(problem.u, ((0, 0), (0, _LONG)))
 
         def advance(states: Array, now: Array) -> tuple[Array, Array]:
@@ -223,12 +223,12 @@ class LongSequenceKernel(Claim[PoleSum]):
         return jnp.stack([value.real, value.imag])
 
     def condition(self, problem: PoleSum) -> Array:
-        """Inner products that cancel."""
+        """The condition of inner products whose terms cancel."""
         return 1e5 / (1 - jnp.abs(problem.poles).max())
 
 
 def _form(problem: PoleSum, conjugate: bool) -> Array:
-    """sum u_s v_r R(r - s) through the lags of the cross-correlation of u and v."""
+    """Return sum_{s,r} u_s v_r R(r - s), from the cross-correlation of u and v at each lag."""
     u, v = problem.u
     lags = len(u)
     values = _autocorrelation(problem, barred=True)
@@ -239,7 +239,7 @@ def _form(problem: PoleSum, conjugate: bool) -> Array:
 
 
 def _readouts(problem: StateSequences, key: Key[Array, ""], count: int) -> Array:
-    """The last outputs Re(c h_T) of all sequences for random readouts c, from the responses to an impulse."""
+    """Return the last outputs Re(c h_T) of all sequences for random readouts c, from impulse responses."""
     poles, b = problem.poles, problem.input
     length = problem.u.shape[1]
     parts = jax.random.normal(key, (2, count, len(poles)))
@@ -280,7 +280,7 @@ class FinalStateKernel(Claim[StateSequences]):
 
 
 def _rank(matrix: Array) -> Array:
-    """Singular values above a billionth of the largest."""
+    """Return the number of singular values above 10^-9 of the largest."""
     values = jnp.linalg.svd(matrix, compute_uv=False)
     return jnp.sum(values > 1e-9 * values[0])
 
@@ -299,7 +299,7 @@ class FinalStateRank(Claim[StateSequences]):
     stated = Kind.OWN
     population = NoiseSequences()
     relation = Equal()
-    control = Control("the rank is that of the sequences, min(n, T)", lambda rank, problem: _most(problem))
+    control = Control("the rank is that of the sequences themselves, min(n, T)", lambda rank, problem: _most(problem))
     controls = "how many sequences a linear readout can distinguish"
     unexplained = "readouts that are not linear, for which this limit does not hold"
     traced = False  # a decomposition of many small matrices, on the host
@@ -322,7 +322,7 @@ class NonlinearHeadRank(Claim[StateSequences]):
     """
 
     title = "A Gaussian kernel of the final states has full rank with any number of modes"
-    source = Source("foundation2025", _PLACE, note="how large the space is with a head")
+    source = Source("foundation2025", _PLACE, note="how large the space is with a nonlinear readout")
     stated = Kind.OWN
     population = NoiseSequences()
     relation = Equal()

@@ -1,10 +1,10 @@
 """HiPPO-LegS: states that are the Legendre coefficients of the whole past.
 
-This theory controls what each state of the LegS matrices means, for every signal. With the factor 1/t, the states
-hold the projection of the past on polynomials. Without this factor, as layers run them, they are a memory that is
-warped exponentially in time. It assumes exact arithmetic and the matrices at initialisation. It leaves unexplained
-how training changes them. The lower frequencies of the normal part are not multiples of pi, but those of the
-diagonal model that replaces it are.
+This theory says what each state of the LegS matrices means, for every signal. With the factor 1/t, the states hold the
+projection of the past on polynomials. Without this factor, as layers run them, the states are a memory that is warped
+exponentially in time. The theory assumes exact arithmetic and the matrices at initialisation. It does not say how
+training changes the matrices. The lower frequencies of the normal part are not multiples of pi, unlike those of the
+diagonal model that replaces it.
 """
 
 import equinox as eqx
@@ -26,8 +26,8 @@ class LegendreMemory(eqx.Module):
     """The signal u(x) = sum_j a_j cos(w_j x + p_j) on [0, t], and a vector with one entry for each state.
 
     Args:
-        waves: the rows a, w, p.
-        time: t.
+        waves: the rows a, w and p of the signal.
+        time: the time t.
         probe: any vector.
     """
 
@@ -47,18 +47,18 @@ class LegendreMemory(eqx.Module):
 
 
 class LegendreMemories(Population[LegendreMemory]):
-    """Three waves of some turns, seen for a time around 1."""
+    """Signals of three waves with a few periods, observed for a time around 1."""
 
     settings = Space(states=Integer(12, 1, 24, "states", corners=(6, 12)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LegendreMemory:
-        """Normal amplitudes and probe, frequencies below 6."""
+        """Draw normal amplitudes, a normal probe and frequencies below 6."""
         waves, rest, probe = draws(key, (3, 3), (), (setting["states"],))
         spread = jnp.stack([waves[0], 3 + 3 * jnp.tanh(waves[1]), jnp.pi * jnp.tanh(waves[2])])
         return LegendreMemory(spread, jnp.exp(0.3 * rest), probe)
 
     def hypotheses(self, problem: LegendreMemory) -> list[Hypothesis]:
-        return [Hypothesis("the time", problem.time, ">", 0.0, "at 0 nothing has been seen")]
+        return [Hypothesis("the time", problem.time, ">", 0.0, "at time 0 there is no past")]
 
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
@@ -66,7 +66,7 @@ _HIPPO = Source("gu2020hippo", "Section 3", note="the matrices of scaled Legendr
 
 
 def legendre(states: int, points: Float[Array, " k"]) -> Float[Array, "n k"]:
-    """sqrt(2n+1) P_n at the points, n = 0 ... N - 1, by the three-term recurrence."""
+    """Return sqrt(2n+1) P_n at the points, n = 0 ... N - 1, by the three-term recurrence."""
     rows = [jnp.ones_like(points), points]
     for n in range(1, states):
         rows.append(((2 * n + 1) * points * rows[n] - n * rows[n - 1]) / (n + 1))
@@ -74,13 +74,13 @@ def legendre(states: int, points: Float[Array, " k"]) -> Float[Array, "n k"]:
 
 
 def _coefficients(problem: LegendreMemory, time: Array) -> Array:
-    """h_n(t) by Gauss's rule on [0, t]."""
+    """Return h_n(t) by Gauss's rule on [0, t]."""
     values = problem.u(time * (1 + _NODES) / 2)
     return legendre(problem.states, jnp.asarray(_NODES)) @ (_WEIGHTS * values) / 2
 
 
 def _slope(problem: LegendreMemory, diagonal: float) -> Array:
-    """(A h + B u)/t, with a multiple of the identity added to A."""
+    """Return (A h + B u)/t, with a multiple of the identity added to A."""
     a, b = legs(problem.states)
     h = _coefficients(problem, problem.time)
     return (a @ h + diagonal * h + b[:, 0] * problem.u(problem.time[None])) / problem.time
@@ -110,11 +110,11 @@ class LegendreCoefficients(Claim[LegendreMemory]):
         return _slope(problem, 0.0)
 
     def measure(self, problem: LegendreMemory, key: Key[Array, ""]) -> Array:
-        """The derivative in t of the integral."""
+        """The derivative in t of the integral that defines h_n(t)."""
         return jax.jvp(lambda time: _coefficients(problem, time), (problem.time,), (jnp.ones(()),))[1]
 
     def condition(self, problem: LegendreMemory) -> float:
-        """Entries of A up to 2N, times sums of N coefficients that cancel, whose integrands have both signs."""
+        """Entries of A are up to 2N, N coefficients cancel in sums, and their integrands have both signs."""
         return 300.0 * problem.states**2
 
 
@@ -146,7 +146,7 @@ class WarpedMemory(Claim[LegendreMemory]):
         return legendre(problem.states, 2 * falling[None] - 1)[:, 0] * falling
 
     def measure(self, problem: LegendreMemory, key: Key[Array, ""]) -> Array:
-        """By solving the differential equation from the impulse."""
+        """The states after an impulse, by solving the differential equation."""
         a, b = legs(problem.states)
         system = ContinuousSystem(DenseMatrix(a), b, jnp.zeros((1, problem.states)))
         return integrated(system, lambda *_: jnp.zeros(()), b[:, 0], problem.time[None])[0]
@@ -176,7 +176,7 @@ class LegsDissipation(Claim[LegendreMemory]):
         return problem.probe @ legs(problem.states)[0] @ problem.probe
 
     def condition(self, problem: LegendreMemory) -> Array:
-        """Sums of N² terms of both signs."""
+        """The condition of sums of N² terms of both signs."""
         size = jnp.abs(problem.probe)
         terms = size @ jnp.abs(legs(problem.states)[0]) @ size
         return terms / (jnp.sum(size**2) / 2)
@@ -193,7 +193,9 @@ class LegsLargestFrequency(Claim[LegendreMemory]):
     """
 
     title = "The largest frequency of LegS is N²/pi - pi/6 for large N"
-    source = Source("gu2022s4d", "Section 4", note="conjectured there with a constant of 0.5236; its sign and value")
+    source = Source(
+        "gu2022s4d", "Section 4", note="conjectured there with a constant of 0.5236; here with its sign and value"
+    )
     stated = Kind.OWN
     population = LegendreMemories()
     relation = Limit("N", (16.0, 32.0, 64.0), margin=0.002, resolution=0.005)
@@ -215,7 +217,7 @@ def _skew(states: int) -> np.ndarray:
 
 
 def _log_condition(states: int) -> float:
-    """log2 of |V| |V^-1| for the eigenvectors of LegS with unit length, by substitution down each column.
+    """Return log2(|V| |V^-1|) for the unit eigenvectors V of LegS, by substitution down each column.
 
     V alternates in sign like (-1)^(n+k) and its inverse does not. So neither sum cancels, and both norms are accurate
     even if V |V^-1| is far above 1/eps.
@@ -253,5 +255,5 @@ class LegsEigenvectors(Claim[LegendreMemory]):
         return jnp.log2(3 + 2 * jnp.sqrt(2.0))
 
     def measure_at(self, problem: LegendreMemory, key: Key[Array, ""], rung: float) -> Array:
-        """The growth over the last eight states."""
+        """The growth of the condition number, in bits, over the last eight states."""
         return jnp.asarray((_log_condition(int(rung)) - _log_condition(int(rung) - 8)) / 8)

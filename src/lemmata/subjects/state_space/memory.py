@@ -1,10 +1,10 @@
-"""How long linear states remember: single exponentials, and power laws as sums of exponentials.
+"""How long linear states remember: as single exponentials, or as power laws by sums of exponentials.
 
-This theory controls how the response of a state-space model falls with the lag, by its slowest pole. It also gives the
-number of poles that can follow a law that falls more slowly than any exponential. This number is the logarithm of the
-range times the logarithm of the accuracy. So power laws do not have the curse of memory. It assumes poles that are
-chosen, not trained. It leaves unexplained whether gradient descent finds them, and what happens to rates that are
-trained near the border of stability.
+This theory bounds how slowly the response of a state-space model falls with the lag, by its slowest pole. It also
+gives the number of poles that can follow a power law, which falls more slowly than any exponential. This number is the
+logarithm of the range times the logarithm of the accuracy. So power laws do not need many states (no curse of memory).
+The theory assumes poles that are chosen, not trained. It does not say whether gradient descent finds such poles, and
+what happens to rates that are trained near the border of stability.
 """
 
 import math
@@ -34,7 +34,7 @@ ABOUT = {"tool": "approximation theory", "architecture": "state-space model", "o
 
 
 class PowerLaw(eqx.Module):
-    """t^-p by exponentials, rates of the ratio e^h, the spacing, that begin at a shift in units of h."""
+    """A sum of exponentials for t^-p, whose log rates have the spacing h and are shifted by a share of h."""
 
     power: Float[Array, ""]
     spacing: Float[Array, ""]
@@ -42,21 +42,21 @@ class PowerLaw(eqx.Module):
 
 
 class PowerLaws(Population[PowerLaw]):
-    """Powers around 1, and rates whose ratios are about e."""
+    """Powers p around 1, with rates whose ratios are about e."""
 
     settings = Space(
         power=Real(1.0, 0.3, 2.0, "p, about"),
-        spacing=Real(1.0, 0.6, 1.5, "logarithm of the ratio of rates, about"),
+        spacing=Real(1.0, 0.6, 1.5, "approximate logarithm of the ratio of successive rates"),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PowerLaw:
-        """Poles moved by some per cent, and a shift between -1/2 and 1/2."""
+        """Draw a power and a spacing within a few per cent of the settings, and a shift between -1/2 and 1/2."""
         (normal,) = draws(key, (3,))
         power, spacing = setting["power"] * jnp.exp(0.1 * normal[0]), setting["spacing"] * jnp.exp(0.03 * normal[1])
         return PowerLaw(power, spacing, 0.5 * jnp.tanh(normal[2]))
 
     def hypotheses(self, problem: PowerLaw) -> list[Hypothesis]:
-        """The first harmonic of the error dominates."""
+        """Require that the first harmonic of the error dominates."""
         second = math.pi**2 / problem.spacing
         return [Hypothesis("pi²/h", second, ">", 5.0, "later harmonics are smaller by about exp(-pi²/h)")]
 
@@ -66,14 +66,14 @@ _TIMES = 400
 
 
 def _harmonic(power: float, spacing: float, number: int = 1) -> float:
-    """2 |Gamma(p + 2 pi i k / h)| / Gamma(p)."""
+    """Return 2 |Gamma(p + 2 pi i k / h)| / Gamma(p), harmonic k of the relative error."""
     from scipy.special import gamma
 
     return float(2 * abs(gamma(power + 2j * np.pi * number / spacing)) / gamma(power))
 
 
 def _relative_error(power: float, rates: np.ndarray, spacing: float, times: np.ndarray) -> np.ndarray:
-    """t^p sum_k h r_k^p / Gamma(p) exp(-r_k t) - 1."""
+    """Return the relative error t^p sum_k h r_k^p / Gamma(p) exp(-r_k t) - 1, with rates r_k."""
     from scipy.special import gamma
 
     terms = np.exp(power * np.log(np.outer(times, rates)) - np.outer(times, rates))
@@ -81,7 +81,7 @@ def _relative_error(power: float, rates: np.ndarray, spacing: float, times: np.n
 
 
 def _largest_error(problem: PowerLaw) -> float:
-    """Over four periods of the error in log t, with all the rates that matter there."""
+    """Return the largest error over four periods in log t, with all rates that matter there."""
     power, spacing, shift = (float(x) for x in (problem.power, problem.spacing, problem.shift))
     reach = 45 / min(power, 1.0)  # terms fall like exp(-p |x|) on one side, and faster than exponentially on the other
     places = spacing * (shift + np.arange(-int(reach / spacing), int(8 / spacing) + 1))
@@ -130,7 +130,7 @@ class HarmonicBound(Claim[PowerLaw]):
     stated = Kind.OWN
     population = PowerLaws()
     relation = AtMost()
-    control = Control("nine tenths of the sum are enough", lambda bound, problem: 0.9 * bound)
+    control = Control("the error is at most 9/10 of the sum", lambda bound, problem: 0.9 * bound)
     controls = "how well states with geometric rates represent a power law"
     unexplained = "rates that training chooses"
     traced = False  # JAX has no gamma function of a complex number
@@ -144,7 +144,7 @@ class HarmonicBound(Claim[PowerLaw]):
         return jnp.asarray(_largest_error(problem))
 
     def condition(self, problem: PowerLaw) -> float:
-        """The error is a difference of numbers of size 1."""
+        """The condition: the error is a difference of numbers of size 1."""
         return 100 / _harmonic(float(problem.power), float(problem.spacing))
 
 
@@ -193,7 +193,7 @@ class ResponseDecay(Claim[MixedModes]):
     """
 
     title = "The response of a recurrence falls at least as fast as its slowest pole"
-    source = Source("foundation2025", "Section 3.4, linear filters", note="what stability leaves of the past")
+    source = Source("foundation2025", "Section 3.4, linear filters", note="how much of the past stability keeps")
     stated = Kind.OWN
     population = SlowModes()
     relation = AtMost()
@@ -202,8 +202,8 @@ class ResponseDecay(Claim[MixedModes]):
         lambda bound, problem: bound * jnp.abs(problem.poles).max() ** jnp.arange(1, problem.length + 1),
     )
     controls = "how long a linear state remembers"
-    unexplained = "the constants of bases that are far from orthonormal, as those of LegS are"
-    trivial = "without the poles, nothing is known about a power of A"
+    unexplained = "the large constants of bases that are far from orthonormal, such as that of LegS"
+    trivial = "without the poles, no bound on a power of A is known"
     traced = False  # several decompositions in one compiled batch can wait for each other on a CPU
 
     def predict(self, problem: MixedModes) -> Array:
@@ -212,7 +212,7 @@ class ResponseDecay(Claim[MixedModes]):
         return jnp.asarray(size * float(abs(problem.poles).max()) ** np.arange(1, problem.length + 1))
 
     def measure(self, problem: MixedModes, key: Key[Array, ""]) -> Array:
-        """By steps of the dense matrix."""
+        """The response, by steps of the dense matrix."""
         basis = np.asarray(problem.basis)
         step = np.linalg.solve(basis.T, (basis * np.asarray(problem.poles)).T).T
         state, found = np.asarray(problem.input), []

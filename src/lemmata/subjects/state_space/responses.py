@@ -1,8 +1,8 @@
 """The output of a linear state-space model in continuous time: its memory, its start and its direct path.
 
-This theory controls the output of dh/dt = A h + B u, y = C h + D u completely. It writes the output as three terms, for
-every input and every start. It assumes that the system is linear and does not change with time or input. It leaves
-unexplained which inputs a model receives, and what later layers do with its outputs.
+This theory gives the output of dh/dt = A h + B u, y = C h + D u as three terms, for every input and every start. It
+assumes that the system is linear and does not change with time or input. It does not say which inputs a model
+receives, and what later layers do with its outputs.
 """
 
 import jax
@@ -26,13 +26,13 @@ def _observed(problem: DrivenSystem, states: Array, driven: Array) -> Array:
 
 
 def _solved(problem: DrivenSystem) -> Array:
-    """The outputs by solving the differential equation."""
+    """Return the outputs by solving the differential equation."""
     states = integrated(problem.system, lambda time, _: problem.u(time), problem.start, problem.times)
     return _observed(problem, states, problem.u(problem.times))
 
 
 def _convolved(problem: DrivenSystem) -> Array:
-    """The integral of C exp(A(t - s)) B u(s) over [0, t] by Gauss's rule, at each time."""
+    """Return the integral of C exp(A(t - s)) B u(s) over s in [0, t], by Gauss's rule, for each time t."""
     half = problem.times[:, None] / 2
     lags, weights = half * (1 + _NODES), half * _WEIGHTS
     powers = jax.vmap(jax.vmap(lambda lag: exponential(lag * problem.system.matrix.dense())))(lags)
@@ -41,7 +41,7 @@ def _convolved(problem: DrivenSystem) -> Array:
 
 
 def _steady(problem: DrivenSystem) -> Array:
-    """D - C A^-1 B at every time."""
+    """Return D - C A^-1 B for every time."""
     moved = -jnp.linalg.solve(problem.system.matrix.dense(), problem.system.input)[:, 0]
     ones = jnp.ones_like(problem.times)
     return _observed(problem, ones[:, None] * moved, ones)
@@ -69,7 +69,7 @@ class StepResponse(Claim[DrivenSystem]):
     condition = _CONDITION  # the solver's tolerance, relative to outputs that cancel
 
     def predict(self, problem: DrivenSystem) -> Array:
-        """Through exp of [[A t, B t], [0, 0]], which has A^-1 (e^{At} - I) B in its corner."""
+        """The output from exp([[A t, B t], [0, 0]]), whose upper right block is A^-1 (e^{At} - I) B."""
         system, n = problem.system, problem.system.matrix.size
         wide = jnp.zeros((n + 1, n + 1)).at[:n, :n].set(system.matrix.dense()).at[:n, n:].set(system.input)
         moved = jax.vmap(lambda time: exponential(time * wide)[:n, n])(problem.times)

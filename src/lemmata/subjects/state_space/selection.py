@@ -1,10 +1,10 @@
 """What linear recurrences cannot select: holding the last marked input, and adding only the marked inputs.
 
-This theory is about tasks in which one input decides what to do with another. It controls the least squared error of
-every linear time-invariant model, with any number of states. The best linear model is known, and it leaves most of the
-variance. A single state whose step depends on the mark leaves none. The theory assumes marks that are independent of
-the inputs, and models whose outputs are linear in both. It leaves unexplained what a nonlinear layer after the
-recurrence can repair.
+This theory is about tasks in which one input decides what to do with another. It gives the least squared error of any
+linear time-invariant model, with any number of states. The best linear model is known, and it leaves most of the
+variance unexplained. A single state whose step depends on the mark has no error. The theory assumes marks that are
+independent of the inputs, and models whose outputs are linear in marks and inputs. It does not say how much a
+nonlinear layer after the recurrence can repair.
 """
 
 import equinox as eqx
@@ -31,20 +31,20 @@ ABOUT = {"tool": "statistics", "architecture": "state-space model", "object": "m
 
 
 class MarkedNoise(eqx.Module):
-    """White noise of `length` steps, each marked with probability p. Only the last `window` steps are looked at."""
+    """White noise of `length` steps, each marked with probability p. Linear models see the last `window` steps."""
 
     chance: Float[Array, ""]
     length: int = eqx.field(static=True)
     window: int = eqx.field(static=True)
 
     def draw(self, key: Key[Array, ""]) -> tuple[Float[Array, " t"], Float[Array, " t"]]:
-        """Marks m, 0 or 1, and inputs x."""
+        """Draw marks m, each 0 or 1, and inputs x."""
         mark, noise = jax.random.normal(key, (2, self.length))
         return (jax.scipy.stats.norm.cdf(mark) < self.chance).astype(float), noise
 
 
 class MarkedSequence(eqx.Module):
-    """One draw x of marked noise, its marks 0 and 1, and their probability p."""
+    """One draw x of marked noise, its marks (0 or 1), and the probability p of a mark."""
 
     chance: Float[Array, ""]
     marks: Float[Array, " t"]
@@ -52,12 +52,12 @@ class MarkedSequence(eqx.Module):
 
 
 class MarkedNoises(Population[MarkedNoise]):
-    """Chances of a mark around a third."""
+    """Marked noise with a chance of a mark around 0.3."""
 
     settings = Space(
         chance=Real(0.3, 0.05, 0.9, "chance of a mark", corners=(0.3, 0.45)),
         length=Integer(8000, 100, 10**6, "steps", corners=(6000, 8000)),
-        window=Integer(10, 1, 100, "last steps looked at", corners=(8, 12)),
+        window=Integer(10, 1, 100, "number of last steps that a linear model sees", corners=(8, 12)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MarkedNoise:
@@ -67,18 +67,18 @@ class MarkedNoises(Population[MarkedNoise]):
     def hypotheses(self, problem: MarkedNoise) -> list[Hypothesis]:
         left = (1 - problem.chance) ** (2 * problem.window)
         return [
-            Hypothesis("the chance of a mark", problem.chance, "<", 1.0, "otherwise every input is held"),
-            Hypothesis("(1 - p)^(2 window)", left, "<=", 0.01, "what lies before the window explains no more"),
+            Hypothesis("the chance of a mark", problem.chance, "<", 1.0, "otherwise every input is marked"),
+            Hypothesis("(1 - p)^(2 window)", left, "<=", 0.01, "then inputs before the window add almost nothing"),
         ]
 
 
 class HeldNoises(Population[MarkedNoise]):
-    """Chances of a mark between 0.15 and 0.7, and a window that is long for the least of them."""
+    """Marked noise with chances of a mark between 0.15 and 0.7, and a window long enough for the least one."""
 
     settings = Space(
-        least=Real(0.15, 0.1, 0.6, "least chance of a mark", corners=(0.2, 0.4)),
+        least=Real(0.15, 0.1, 0.6, "smallest chance of a mark", corners=(0.2, 0.4)),
         length=Integer(16000, 100, 10**6, "steps", corners=(12000, 16000)),
-        window=Integer(16, 1, 100, "last steps looked at", corners=(14, 18)),
+        window=Integer(16, 1, 100, "number of last steps that a linear model sees", corners=(14, 18)),
     ).where("(1 - p)^(2 window) <= 0.01", lambda s: (1 - s["least"]) ** (2 * s["window"]) <= 0.01)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MarkedNoise:
@@ -103,7 +103,7 @@ class MarkedSequences(Population[MarkedSequence]):
 
     def hypotheses(self, problem: MarkedSequence) -> list[Hypothesis]:
         off = jnp.abs(problem.marks * (1 - problem.marks)).max()
-        return [Hypothesis("largest m (1 - m)", off, "<=", 0.0, "an input is marked or not")]
+        return [Hypothesis("largest m (1 - m)", off, "<=", 0.0, "each mark is 0 or 1")]
 
 
 _SOURCE = Source("gu2023mamba", "Section 3.1", note="the tasks that need selection, with the best linear error")
@@ -111,22 +111,22 @@ _MEAN = EqualInMean(margin=0.02, resolution=0.03)
 
 
 def _held(marks: Float[Array, " t"], x: Float[Array, " t"]) -> Float[Array, " t"]:
-    """The last marked input at each time, 0 before the first."""
+    """Return the last marked input at each time, and 0 before the first marked input."""
     last = jax.lax.cummax(jnp.where(marks > 0, jnp.arange(len(x)), -1))
     return jnp.where(last >= 0, x[jnp.maximum(last, 0)], 0.0)
 
 
 def _summed(marks: Float[Array, " t"], x: Float[Array, " t"], window: int) -> Float[Array, " t"]:
-    """The sum of the marked inputs of a window."""
+    """Return the sum of the marked inputs of the window that ends at each time."""
     total = jnp.concatenate([jnp.zeros(1), jnp.cumsum(marks * x)])
     starts = jnp.maximum(jnp.arange(1, len(x) + 1) - window, 0)
     return total[1:] - total[starts]
 
 
 def _left_at_steps(marks: Array, x: Array, y: Array, window: int) -> tuple[Array, Array]:
-    """The part of y that least squares on the last marks and inputs leaves, with the weights of the first half, and y.
+    """Return the residual of y under least squares on the last marks and inputs, fitted to the first half, and y.
 
-    The filter of every linear time-invariant model is a weighted sum of these, up to the part before them.
+    Every linear time-invariant model outputs a weighted sum of these marks and inputs, up to earlier ones.
     """
     centred = marks - jnp.mean(marks)
     lagged = [row[window - lag : len(x) - lag] for row in (centred, x) for lag in range(window)]
@@ -137,16 +137,17 @@ def _left_at_steps(marks: Array, x: Array, y: Array, window: int) -> tuple[Array
 
 
 def _left_by_linear_models(marks: Array, x: Array, y: Array, window: int) -> Array:
-    """The share of the variance of y that is left on the second half."""
+    """Return the unexplained share of the variance of y on the second half."""
     left, y = _left_at_steps(marks, x, y, window)
     half = len(y) // 2
     return jnp.mean(left[half:] ** 2) / jnp.var(y[half:])
 
 
 def _left_on_both_halves(marks: Array, x: Array, y: Array, window: int) -> Array:
-    """The share that is left on all steps.
+    """Return the unexplained share of the variance of y on all steps.
 
-    The weights leave too little on the half that they fit and too much on the other, by equal parts to first order.
+    The residual is too small on the half that the weights fit and too large on the other, by equal amounts to first
+    order.
     """
     left, y = _left_at_steps(marks, x, y, window)
     return jnp.mean(left**2) / jnp.var(y)
@@ -167,7 +168,7 @@ class HoldingByLinearModels(Claim[MarkedNoise]):
     stated = Kind.OWN
     population = HeldNoises()
     relation = _MEAN
-    control = Control("the share p is explained", lambda share, problem: problem.chance)
+    control = Control("a share p of the variance is explained", lambda share, problem: problem.chance)
     controls = "the least error of linear recurrences on a selection task"
     unexplained = "recurrences with nonlinear layers after them"
     trials = 48
@@ -196,7 +197,7 @@ class GatedSumByLinearModels(Claim[MarkedNoise]):
     population = MarkedNoises()
     relation = _MEAN
     control = Control(
-        "the share 2 (1 - p)/(2 - p) is left, as for the last marked input",
+        "a share 2 (1 - p)/(2 - p) is left unexplained, as for the last marked input",
         lambda share, problem: 2 * share / (1 + share),
     )
     controls = "the least error of linear recurrences on a selection task"
@@ -229,7 +230,7 @@ class SelectiveStateHolds(Claim[MarkedSequence]):
     population = MarkedSequences()
     relation = Equal(block=1)
     control = Control(
-        "the fixed step h_t = (1 - p) h_{t-1} + p x_t holds it",
+        "the fixed step h_t = (1 - p) h_{t-1} + p x_t holds the last marked input",
         lambda held, problem: _fixed(problem),
     )
     controls = "what a recurrence can compute if its step depends on its input"

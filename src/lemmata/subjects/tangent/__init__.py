@@ -1,4 +1,4 @@
-"""When a network acts like its tangent kernel: how fast kernels converge in width, and how far training moves them."""
+"""When a network behaves like its tangent kernel: how fast kernels converge, and how far training moves them."""
 
 from lemmata.core import read_arguments as _read_arguments
 

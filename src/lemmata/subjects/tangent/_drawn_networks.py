@@ -27,15 +27,15 @@ from lemmata.engine.problems.sampled import draws
 
 
 def drawn_parameters(networks: Sequence[AbstractLayer], fan_in: Shape, key: Key[Array, ""], *batch: int) -> list[Any]:
-    """The parameters of independent networks, with the law of `init`, from one call of the generator.
+    """Draw the parameters of independent networks, distributed as by `init`, with one call of the generator.
 
-    A network with a layer whose `deviations` are not known is drawn by its `init`, which takes longer to compile.
+    If the `deviations` of a layer are not known, the network is drawn by its `init`, which takes longer to compile.
 
     Args:
-        networks: their architectures.
-        fan_in: coordinates of the inputs, or the shape of a field.
-        key: randomness.
-        batch: leading axes of every array of parameters.
+        networks: the architectures of the networks.
+        fan_in: the number of input coordinates, or the shape of a field.
+        key: the key that draws the parameters.
+        batch: the leading axes of every array of parameters.
     """
     shapes = [jax.eval_shape(lambda key, own=network: own.init(key, fan_in)[0], key) for network in networks]
     leaves, tree = jax.tree.flatten(shapes)
@@ -59,13 +59,13 @@ def _by_init(network: AbstractLayer, fan_in: Shape, key: Key[Array, ""], batch: 
 
 @singledispatch
 def deviations(layer: Any, params: Any) -> Any:
-    """The standard deviations of parameters that `init` draws as independent centred normal numbers, as their tree.
+    """Return, in the tree of the parameters, their standard deviations if `init` draws independent centred normals.
 
-    None means unknown: a layer with parameters has not registered a rule.
+    None means that they are unknown, because a layer with parameters has no registered rule.
 
     Args:
         layer: the layer, or a container of layers.
-        params: its parameters, or their shapes.
+        params: the layer's parameters, or their shapes.
     """
     return None if jax.tree.leaves(params) else params
 
@@ -113,5 +113,5 @@ def _of_parts(layers: Sequence[AbstractLayer], params: Sequence[Any]) -> tuple[A
 
 
 def relative_distance(found: Float[Array, "n m"], limit: Float[Array, "n m"]) -> Float[Array, ""]:
-    """|found - limit|_F / |limit|_F."""
+    """Return |found - limit|_F / |limit|_F."""
     return jnp.linalg.norm(found - limit) / jnp.linalg.norm(limit)

@@ -24,17 +24,17 @@ _LOWERED = 0.99  # a share of the first loss that three digits show to be smalle
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class KernelDrift:
-    """A network along its training. Each array has one value for each of `steps`.
+    """A network's tangent kernel and loss along its training. Each array has one value for each of `steps`.
 
     Args:
-        steps: after how many steps of descent.
-        drift: |K_t - K_0|_F / |K_0|_F of the tangent kernel at the rows.
-        alignment: y' K_t y / (|K_t|_F |y|²): 1 for the kernel y y'.
+        steps: the numbers of steps of descent after which values are given.
+        drift: |K_t - K_0|_F / |K_0|_F, where K_t is the tangent kernel at the rows after t steps.
+        alignment: y' K_t y / (|K_t|_F |y|²), which is 1 for the kernel y y'.
         loss: |f_t - y|²/(2 n).
         linear: the loss of the network that is linearised at the start, trained in the same way.
         rate: the step size for the loss |f - y|²/2.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: the names of the claims that state the conditions.
     """
 
     steps: Int[np.ndarray, " k"]
@@ -58,7 +58,7 @@ class KernelDrift:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The loss of the network and of its linearisation, on a logarithmic axis, as an Altair chart."""
+        """Plot the loss of the network and of its linearisation, on a logarithmic axis, as an Altair chart."""
         series = {"network": (self.steps, self.loss), "linearised": (self.steps, self.linear)}
         return styled(lines(series, ("steps of descent", "loss"), logarithmic="y"))
 
@@ -66,7 +66,7 @@ class KernelDrift:
 def kernel_drift(
     network: Any, params: Any, x: Any, y: Any, *, steps: int = 200, rate: float | None = None
 ) -> KernelDrift:
-    """Train a network by descent on all rows, and compare its tangent kernel and its loss with their linearisation.
+    """Train a network by descent on all rows, and compare its kernel and loss with those of the linearised network.
 
     The linearised network has the residual (I - rate K_0)^t r_0. If its loss is close to the loss of the network,
     training is kernel regression with K_0. If the kernel drifts and aligns with the targets, the network learns
@@ -74,14 +74,14 @@ def kernel_drift(
 
     Args:
         network: a function f(params, row) with one output, or an object with such a method `apply`.
-        params: an array, or a tree of floating-point arrays, at which training starts.
-        x: rows.
-        y: targets, (n,).
+        params: the parameters at which training starts, an array or a tree of floating-point arrays.
+        x: the rows of inputs.
+        y: the targets, (n,).
         steps: the number of steps of descent.
         rate: the step size for the loss |f - y|²/2; the inverse of the largest eigenvalue of K_0 by default.
 
     Raises:
-        SettingError: for a network that is not a function, fewer than 1 step, or a rate that is not positive.
+        SettingError: if the network is not a function, there is no step, or the rate is not positive.
         DataError, ShapeError: for rows, targets, parameters or outputs that do not fit each other, or training that
             diverges.
         MemoryPlanError: if the Jacobian has more than 2e8 entries.
@@ -148,12 +148,12 @@ def kernel_drift(
 
 
 def _content(model: Outputs, rows: np.ndarray, loss: np.ndarray, drift: np.ndarray) -> tuple[Condition, ...]:
-    """Whether training, the kernel and the alignment could have moved."""
+    """Return conditions for a drift that says something: training, the kernel and the alignment can change."""
     misfit, left = model.misfit(), float(loss[-1] / loss[0]) if loss[0] > 0 else 1.0
     return (
-        Condition("targets differ from the outputs at the start (relative to both)", misfit, misfit > 0,
+        Condition("targets differ from the outputs at the start (relative difference)", misfit, misfit > 0,
                   "otherwise there is nothing to train"),
-        Condition("training lowers the loss (share of the first loss that is left)", left, left <= _LOWERED,
+        Condition("training lowers the loss (last loss divided by first loss)", left, left <= _LOWERED,
                   "otherwise the kernel was not moved by training; take more steps or another rate"),
         Condition("the kernel changes (largest movement)", float(drift.max()), bool(drift.max() > 0),
                   "otherwise the network is linear in its parameters, or was not trained"),

@@ -25,24 +25,25 @@ _TRIVIAL = 0.9995  # a bound on a share that three digits do not distinguish fro
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LazyCertificate:
-    """Whether a network is certified to stay lazy on its rows, and what training did.
+    """Whether a network is certified to stay close to its linearisation (lazy) on its rows, and what training did.
 
     Args:
         least: the least singular value s of the Jacobian at the start.
-        lipschitz: the Lipschitz constant L of the Jacobian: the bound that was given, or the largest quotient seen.
-        residual: the length of the first residual.
-        rho: L |r_0|/s². The theory applies up to 1/2.
+        lipschitz: the Lipschitz constant L of the Jacobian, either the given bound or the largest quotient found.
+        residual: the norm |r_0| of the residual at the start.
+        rho: L |r_0|/s². The theory applies if rho is at most 1/2.
         scale: the least alpha for which the model alpha (f - f_0) is certified on these targets.
-        movement: the bound on the distance of the parameters; infinite if the theory does not apply.
-        moved: their distance after training.
+        movement: the bound on the distance by which training moves the parameters; infinite if the theory does not
+            apply.
+        moved: the distance by which training moved the parameters.
         left: |r_t|/|r_0| after training.
         bound: on `left`; 1 if the theory does not apply.
         least_after: the least singular value of the Jacobian after training.
         steps: the number of steps of descent.
         course: numbers of steps (first column) and |r_t|/|r_0| after them (second column).
-        vacuous: why the certificate says nothing, although the theory applies; empty if it says something.
+        vacuous: why the certificate is trivial although the theory applies; empty if it is not trivial.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: the names of the claims that state the conditions.
     """
 
     least: float
@@ -63,12 +64,12 @@ class LazyCertificate:
 
     @property
     def applies(self) -> bool:
-        """Whether 2 L |r_0| <= s²."""
+        """Whether the theory applies: 2 L |r_0| <= s²."""
         return self.rho <= 0.5
 
     @property
     def certified(self) -> bool:
-        """Whether the theory applies with a bound L that was given, and that no point on the path refutes."""
+        """Whether the theory applies with a given bound L that no point on the path refutes."""
         return self.applies and all(condition.holds is True for condition in self.conditions)
 
     def __str__(self) -> str:
@@ -90,7 +91,7 @@ class LazyCertificate:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The residual along the descent, beside the bound if the theory applies, as an Altair chart."""
+        """Plot the residual along the descent, and the bound if the theory applies, as an Altair chart."""
         step, left = self.course.T
         series = {"residual": (step, left)}
         if self.applies:
@@ -107,21 +108,21 @@ def lazy_certificate(
 
     Let the Jacobian of the outputs have the least singular value s and be L-Lipschitz, let 2 L |r_0| <= s², and let rho
     = L |r_0|/s². Then gradient flow on |f - y|²/2 moves the parameters by at most (1 - sqrt(1 - 2 rho)) s/L, and the
-    residual falls at least as exp(-(1 - 2 rho) s² t). Descent takes steps of a tenth of the inverse of the largest
-    eigenvalue.
+    residual falls at least as exp(-(1 - 2 rho) s² t). The steps of descent are 1/10 of the inverse of the largest
+    eigenvalue of the tangent kernel.
 
     Args:
         network: a function f(params, row) with one output, or an object with such a method `apply`.
-        params: an array, or a tree of floating-point arrays, at which training starts.
-        x: rows.
-        y: targets, (n,).
+        params: the parameters at which training starts, an array or a tree of floating-point arrays.
+        x: the rows of inputs.
+        y: the targets, (n,).
         lipschitz: a bound on L that you have proved. Otherwise, L is the largest quotient at 24 random points and on
             the path (only on the path if s = 0). This can be too small, so the result is then not a certificate.
         steps: the number of steps of descent.
-        seed: the random seed of the random points.
+        seed: the seed of the random points.
 
     Raises:
-        SettingError: for a network that is not a function, a bound that is not positive, or fewer than 1 step.
+        SettingError: if the network is not a function, the bound is not positive, or there is no step.
         DataError, ShapeError: for rows, targets, parameters or outputs that do not fit each other.
         MemoryPlanError: if the Jacobian has more than 2e8 entries.
 
@@ -187,16 +188,16 @@ def lazy_certificate(
 
 
 def _vacuous(model: Outputs, bound: float) -> str:
-    """Why a bound on the residual says nothing; empty if it says something."""
+    """Return why the bound on the residual is trivial, or an empty text if it is not."""
     if not model.misfit():
-        return "the outputs equal the targets at the start, so that training has nothing to move"
+        return "the outputs equal the targets at the start, so training has nothing to change"
     if bound > _TRIVIAL:
         return "after so few steps, the bound on the residual is the residual at the start"
     return ""
 
 
 def _room_for_rank(x: Any, shape: tuple[int, ...]) -> tuple[Condition, ...]:
-    """Why s = 0 for every network: repeated rows, or fewer parameters than rows."""
+    """Return the conditions without which s = 0 for every network: distinct rows, and enough parameters."""
     rows = numbers_of("x", x)
     repeated = len(rows) - len(np.unique(rows, axis=0))
     return (
@@ -216,7 +217,7 @@ def _quotient(first: np.ndarray, other: np.ndarray, apart: float) -> float:
 
 
 def _spectral_norm(matrix: np.ndarray) -> float:
-    """The largest singular value, from the smaller matrix of products, which is cheaper than all of them."""
+    """Return the largest singular value, from the smaller Gram matrix, which is cheaper than a full decomposition."""
     size = float(np.abs(matrix).max())
     if not size:
         return 0.0
@@ -225,7 +226,7 @@ def _spectral_norm(matrix: np.ndarray) -> float:
 
 
 def _singular_values(jacobian: np.ndarray, possible: bool) -> tuple[float, float]:
-    """The largest singular value, and the n-th, where n is the number of rows. The second is 0 if full rank is
+    """Return the largest singular value, and the n-th, where n is the number of rows. The n-th is 0 if full rank is
     impossible.
 
     LAPACK takes many times as long for a matrix of equal rows, because its iteration meets numbers near 1e-308.
@@ -237,7 +238,7 @@ def _singular_values(jacobian: np.ndarray, possible: bool) -> tuple[float, float
 
 
 def _sampled(model: Outputs, first: np.ndarray, radius: float, seed: int) -> list[float]:
-    """Quotients at random points of the ball, half of them at a hundredth of its radius."""
+    """Return the quotients at random points of the ball, half of them at 1/100 of the other distances."""
     generator, found = np.random.default_rng(seed), []
     for number in range(_SAMPLES):
         direction = generator.normal(size=model.start.shape)

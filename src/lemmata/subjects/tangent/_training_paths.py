@@ -1,4 +1,4 @@
-"""A network as a function of one vector of parameters, with its Jacobian and its path under small steps of descent."""
+"""A network as a function of one vector of parameters, its Jacobian, and its path under small steps of descent."""
 
 import dataclasses
 from collections.abc import Callable
@@ -22,10 +22,10 @@ class Outputs:
     """The outputs of a network at its rows.
 
     Args:
-        of: the outputs (n,) of a vector of parameters.
-        slopes: their gradients (n, p), each by a pass over its own row.
-        start: the parameters.
-        y: targets.
+        of: the function from a vector of parameters to the outputs (n,).
+        slopes: the function to the gradients (n, p) of the outputs, each by a pass over its own row.
+        start: the parameters at the start.
+        y: the targets.
     """
 
     of: Callable[[Float[Array, " p"]], Float[Array, " n"]]
@@ -34,7 +34,7 @@ class Outputs:
     y: Float[Array, " n"]
 
     def misfit(self) -> float:
-        """|f - y| at the start, relative to the larger of |f| and |y|; 0 if rounding explains it."""
+        """Return |f - y| at the start, relative to the larger of |f| and |y|, or 0 if it is only rounding."""
         outputs = np.asarray(self.of(self.start), float)
         targets = np.asarray(self.y, float)
         size = max(np.linalg.norm(outputs), np.linalg.norm(targets))
@@ -42,7 +42,7 @@ class Outputs:
         return share if share > _ROUNDING * np.finfo(self.start.dtype).eps else 0.0
 
     def jacobian(self, at: Float[Array, " p"]) -> Float[np.ndarray, "n p"]:
-        """Gradients of the outputs.
+        """Return the gradients of the outputs.
 
         Raises:
             DataError: if a gradient is not finite.
@@ -57,13 +57,13 @@ class Outputs:
         return found
 
     def path(self, first: Array, rate: float, steps: int, kept: list[int]) -> list[Float[Array, " p"]]:
-        """Parameters after some of the steps of descent on |f - first - y|²/2.
+        """Return the parameters after some of the steps of descent on |f - first - y|²/2.
 
         Args:
-            first: outputs that the model subtracts.
+            first: the outputs that the model subtracts.
             rate: the rate of each step.
             steps: the number of steps.
-            kept: after which steps the parameters are wanted, in order.
+            kept: the numbers of steps after which the parameters are returned, in order.
         """
 
         def step(at: Array) -> Array:
@@ -79,13 +79,13 @@ class Outputs:
 
 
 def outputs_of(network: Any, params: Any, x: Any, y: Any) -> Outputs:
-    """A network and its rows as functions of one vector of parameters.
+    """Return the outputs of a network at its rows as functions of one vector of parameters.
 
     Args:
         network: a function f(params, row) with one output, or an object with such a method `apply`.
-        params: an array, or a tree of floating-point arrays.
-        x: rows.
-        y: targets, (n,).
+        params: the parameters, an array or a tree of floating-point arrays.
+        x: the rows of inputs.
+        y: the targets, (n,).
 
     Raises:
         SettingError: if the network is not a function.

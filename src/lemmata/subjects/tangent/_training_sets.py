@@ -22,7 +22,7 @@ class TrainingSet(eqx.Module):
 
 
 class Fit(eqx.Module):
-    """Points x with targets y, and other points."""
+    """Training points x with targets y, and other points."""
 
     x: Float[Array, "n d"]
     y: Float[Array, " n"]
@@ -30,16 +30,17 @@ class Fit(eqx.Module):
 
 
 def trace_step(x: Float[Array, "n d"]) -> Float[Array, ""]:
-    """D / (2 sum_i |x_i|²), which is 1/tr Theta for the limiting tangent kernel Theta of a ReLU network with one hidden
-    layer.
+    """Return d / (2 sum_i |x_i|²), which is 1/tr Theta for the limiting tangent kernel Theta of a ReLU network with
+    one hidden layer.
 
-    It is at most 1/(largest eigenvalue), and of the order of 1/tr Theta for other activations, at every width.
+    This step is at most 1/(largest eigenvalue). For other activations it is of the order of 1/tr Theta, at every
+    width.
     """
     return x.shape[1] / (2 * jnp.sum(x**2))
 
 
 def some_input(problem: Any) -> Hypothesis:
-    """The condition that not all inputs x are 0, where the kernel and its inverse are not defined."""
+    """Return the condition that some input is not 0; otherwise the kernel is 0 and has no inverse."""
     return Hypothesis("some input is not 0", jnp.sum(problem.x**2), ">", 0.0, "the kernel of the zero input is 0")
 
 
@@ -61,10 +62,10 @@ class TrainingSets(Population[TrainingSet]):
 
 
 def small_targets(steps: int, width: float) -> Condition:
-    """The condition on targets that they do not take the parameters far at the smallest width.
+    """Return the condition that fitting the targets does not move the parameters far at the smallest width.
 
     Args:
-        steps: steps of size 1/tr Theta that are taken.
+        steps: the number of steps of size 1/tr Theta.
         width: the smallest width.
     """
 
@@ -75,13 +76,15 @@ def small_targets(steps: int, width: float) -> Condition:
         loss = (jnp.sum(y**2) + jnp.sum(x**2) / x.shape[1]) / 2
         length = jnp.sqrt(steps * trace_step(x) * loss / (width * (x.shape[1] + 1)))
         name = "targets are small enough for the smallest width"
-        return Hypothesis(name, length, "<=", 1.0, "largest path of the parameters there, divided by their length")
+        return Hypothesis(
+            name, length, "<=", 1.0, "largest path of the parameters at this width, divided by their norm"
+        )
 
     return path
 
 
 def first_rows(problem: object) -> TrainingSet | None:
-    """The first 32 rows of a regression, first output."""
+    """Return the first 32 rows of a regression, with its first output."""
     return TrainingSet(problem.x[:_ROWS], problem.y[:_ROWS, 0]) if isinstance(problem, Regression) else None
 
 

@@ -1,7 +1,6 @@
-"""Networks with one hidden layer in the NTK parameterisation, with outputs, tangent kernels, and descent in all
-parameters.
+"""Networks with one hidden layer in the NTK parameterisation: outputs, tangent kernels, and descent in all parameters.
 
-It uses NumPy and several draws of a network at a time, because compiling many widths would take longer than their
+This module uses NumPy for several draws of a network at a time, because compiling many widths would take longer than
 training.
 """
 
@@ -35,10 +34,10 @@ ACTIVATIONS: dict[str, Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]] = 
 
 @dataclasses.dataclass(frozen=True)
 class Units:
-    """Draws of m units of f(x) = m^(-1/2) sum_r a_r phi(<w_r, x>/sqrt(d)).
+    """Draws of the m units of f(x) = m^(-1/2) sum_r a_r phi(<w_r, x>/sqrt(d)).
 
     Args:
-        activation: name of phi.
+        activation: the name of the activation phi.
         weights: the rows w_r.
         readout: the a_r.
     """
@@ -48,7 +47,7 @@ class Units:
     readout: Float[np.ndarray, "k m"]
 
     def hidden(self, x: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:
-        """Values and slopes of the units at the points, both k x n x m."""
+        """Return the values and slopes of the units at the points, both of shape (k, n, m)."""
         return ACTIVATIONS[self.activation](x @ self.weights.swapaxes(1, 2) / math.sqrt(x.shape[1]))
 
     def outputs(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "k n"]:
@@ -56,7 +55,7 @@ class Units:
         return np.einsum("knm,km->kn", self.hidden(x)[0], self.readout) / math.sqrt(self.readout.shape[1])
 
     def tangent_gram(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "k n n"]:
-        """Products of the gradients in all parameters."""
+        """Return the tangent kernel: products of the gradients in all parameters."""
         values, slopes = self.hidden(x)
         pushed = slopes * self.readout[:, None]
         from_weights = x @ x.T / x.shape[1] * (pushed @ pushed.swapaxes(1, 2))
@@ -65,12 +64,12 @@ class Units:
     def descended(
         self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], start: np.ndarray, steps: int, scale: float = 1.0
     ) -> "Units":
-        """The units after descent on |scale (f - start) - y|²/(2 scale²), with steps of 1/trace of the kernel now.
+        """The units after descent on |scale (f - start) - y|²/(2 scale²), with steps 1/tr of the first kernel.
 
         Args:
-            x: points.
-            y: targets.
-            start: outputs that the model subtracts.
+            x: the points.
+            y: the targets.
+            start: the outputs that the model subtracts.
             steps: the number of steps.
             scale: the scale of the model.
         """
@@ -89,6 +88,6 @@ class Units:
 
 
 def moved(before: Float[np.ndarray, "k n n"], after: Float[np.ndarray, "k n n"]) -> float:
-    """The root mean square over draws of |after - before|_F / |before|_F."""
+    """Return the root mean square over draws of |after - before|_F / |before|_F."""
     size = lambda kernels: (kernels**2).sum(axis=(1, 2))
     return float(np.sqrt(np.mean(size(after - before) / size(before))))

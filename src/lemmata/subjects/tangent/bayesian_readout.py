@@ -1,9 +1,10 @@
 """Bayesian readouts: regression on the last hidden layer of a random network, and the Gaussian process it tends to.
 
 This theory is about Bayesian linear regression on the m features of a random network, whose readout weights have a
-standard normal prior. At every m it is Gaussian-process regression with the kernel of the features. As m grows it tends
-to Gaussian-process regression with the NNGP kernel. The theory assumes normal noise of known variance and a network
-below the readout that is not trained. It does not explain the posterior over all weights at finite width.
+standard normal prior. At every m, this regression is Gaussian-process regression with the kernel of the features. As m
+grows, it tends to Gaussian-process regression with the NNGP kernel. The theory assumes normal noise of known variance
+and a network below the readout that is not trained. It does not explain the posterior over all weights at finite
+width.
 """
 
 import equinox as eqx
@@ -29,7 +30,7 @@ class NoisyValues(eqx.Module):
         x: the points.
         y: the values.
         others: the other points.
-        noise: variance of the noise.
+        noise: the variance of the noise.
     """
 
     x: Float[Array, "n d"]
@@ -42,10 +43,10 @@ class NoisyFeatures(eqx.Module):
     """The features of a random network at points with noisy values, and at other points.
 
     Args:
-        known: at the points.
-        asked: features of the other points.
-        y: the values.
-        noise: variance of the noise.
+        known: the features of the points with values.
+        asked: the features of the other points.
+        y: the noisy values.
+        noise: the variance of the noise.
     """
 
     known: Float[Array, "n m"]
@@ -55,12 +56,12 @@ class NoisyFeatures(eqx.Module):
 
 
 def hidden_network(width: int) -> Serial:
-    """One hidden layer of error functions without its readout."""
+    """Return a network of one hidden layer with the error function as activation, without the readout."""
     return Serial([Dense(width, 1.5, 0.5), Erf()])
 
 
 def features(network: Serial, params: tuple, points: Float[Array, "p d"]) -> Float[Array, "p m"]:
-    """The outputs of the last hidden layer over sqrt(m), as the readout sees them."""
+    """Return the outputs of the last hidden layer, divided by sqrt(m)."""
     values = jax.vmap(lambda point: network.apply(params, point))(points)
     return values / values.shape[1] ** 0.5
 
@@ -101,7 +102,7 @@ class RandomReadouts(Population[NoisyFeatures]):
     settings = Space(**_space(8).variables, m=Integer(6, 1, 64, "units", corners=(2, 32)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NoisyFeatures:
-        """Values, and the features of an independent network."""
+        """Draw points with values, and the features of an independent network."""
         value_key, network_key = jax.random.split(key)
         drawn, network = _drawn(setting, value_key), hidden_network(setting["m"])
         (params,) = drawn_parameters([network], setting["d"], network_key)
@@ -115,15 +116,16 @@ class RandomReadouts(Population[NoisyFeatures]):
 def readout_posterior(
     known: Float[Array, "n m"], asked: Float[Array, "t m"], y: Float[Array, " n"], noise: Float[Array, ""]
 ) -> Posterior:
-    """Bayesian linear regression in the space of the m weights, which have a standard normal prior.
+    """Return the posterior of Bayesian linear regression, computed in the space of the m weights.
 
-    Let Phi = `known` and S = (I + Phi'Phi/noise)^-1. Given y, the weights are N(S Phi'y/noise, S).
+    Let Phi = `known` and S = (I + Phi'Phi/noise)^-1. The weights have a standard normal prior. Given y, they are N(S
+    Phi'y/noise, S).
 
     Args:
-        known: features of the points, one row for each point.
-        asked: features of the other points.
-        y: values.
-        noise: variance of the noise.
+        known: the features of the points with values, one row for each point.
+        asked: the features of the other points.
+        y: the noisy values.
+        noise: the variance of the noise.
     """
     factor = jnp.linalg.cholesky(jnp.eye(known.shape[1]) + known.T @ known / noise)
     mean = cho_solve((factor, True), known.T @ y) / noise
@@ -132,12 +134,12 @@ def readout_posterior(
 
 
 def process_posterior(matrix: Float[Array, "p p"], y: Float[Array, " n"], noise: Float[Array, ""]) -> Posterior:
-    """The posterior at the other points, from the kernel matrix of all points. The n points with values come first.
+    """Return the posterior at the other points from the kernel matrix of all points, those with values first.
 
     Args:
-        matrix: the kernel of points and other points.
-        y: values.
-        noise: variance of the noise.
+        matrix: the kernel matrix of all points.
+        y: the noisy values.
+        noise: the variance of the noise.
     """
     n = len(y)
     factor = jnp.linalg.cholesky(matrix[:n, :n] + noise * jnp.eye(n))
@@ -178,7 +180,7 @@ class ReadoutIsProcess(Claim[NoisyFeatures]):
         return _flat(readout_posterior(problem.known, problem.asked, problem.y, problem.noise))
 
     def condition(self, problem: NoisyFeatures) -> Array:
-        """1 + tr(K)/noise bounds that of both systems, K + noise I and I + Phi'Phi/noise."""
+        """The bound 1 + tr(K)/noise on the condition numbers of K + noise I and I + Phi'Phi/noise."""
         return 1 + jnp.sum(problem.known**2) / problem.noise
 
 
@@ -207,7 +209,7 @@ class ReadoutTendsToNNGP(Claim[NoisyValues]):
     predict = -0.5
 
     def measure(self, problem: NoisyValues, key: Key[Array, ""]) -> Array:
-        """The distance of both moments, over the size of the limit's, with new features at every width."""
+        """The distance of both moments from their limits, relative to the limits, with new features at every width."""
         points = jnp.concatenate([problem.x, problem.others])
         networks = [hidden_network(int(width)) for width in self.relation.rungs]
         params = drawn_parameters(networks, points.shape[1], key)

@@ -1,8 +1,8 @@
 """Networks on the circle: which frequencies a ReLU network with one hidden layer can learn, and how fast.
 
-This theory gives the eigenvalues of the tangent kernel of frequencies on the circle, and the functions that a network
-without biases cannot represent. It assumes equispaced points, or a uniform distribution of points. It does not explain
-networks of several hidden layers, which represent all frequencies.
+This theory gives the eigenvalues of the tangent kernel on the circle, one for each frequency, and the functions that a
+network without biases cannot represent. It assumes equispaced points, or a uniform distribution of points. It does not
+cover networks of several hidden layers, which represent all frequencies.
 """
 
 import equinox as eqx
@@ -34,7 +34,7 @@ _STEPS = 300
 
 
 def circle(count: int, turn: float | Array = 0.0) -> Float[Array, "count 2"]:
-    """Equispaced points of length 1."""
+    """Return equispaced points on the unit circle."""
     angles = 2 * jnp.pi * jnp.arange(count) / count + turn
     return jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)
 
@@ -44,8 +44,8 @@ class Polygon(eqx.Module):
 
     Args:
         radius: the radius of the circle.
-        turn: angle of the first point.
-        n: how many points.
+        turn: the angle of the first point.
+        n: the number of points.
     """
 
     radius: Float[Array, ""]
@@ -82,13 +82,13 @@ class CircleSpectrum(Claim[Polygon]):
             values[:, :1] / 1000,
             values,
         ),
-        loose="even frequencies are as stated, and any positive number is far from 0",
+        loose="the control equals the statement at even frequencies, and at odd ones any positive number is far from 0",
     )
     controls = "the eigenvalues of a tangent kernel on the circle"
     unexplained = "points that are not equispaced; biases and further layers, with which no frequency is ignored"
 
     def predict(self, problem: Polygon) -> Array:
-        """Partial fractions over j: 1/(u + jN)² sums to (pi/(N sin v))², 1/(u + jN) to pi cot(v)/N, v = pi u/N."""
+        """The sums over j of 1/(u + jN)² = (pi/(N sin v))² and of 1/(u + jN) = pi cot(v)/N, v = pi u/N."""
         count = problem.n
         k = jnp.arange(count // 2 + 1)
         below, above = jnp.pi * (k - 1.0 + (k == 1)) / count, jnp.pi * (k + 1) / count
@@ -99,7 +99,7 @@ class CircleSpectrum(Claim[Polygon]):
         return jnp.where(k % 2 == 0, even, odd) * problem.radius**2 * count
 
     def measure(self, problem: Polygon, key: Key[Array, ""]) -> Array:
-        """The kernels of networks, applied to cos(k t)."""
+        """The limiting kernels K_a and K_b, applied to cos(k t)."""
         x, network = problem.radius * circle(problem.n, problem.turn), relu_network(depth=1)
         readout = gram(NNGPKernel(network), x)
         both = jnp.stack([readout, gram(TangentKernel(network), x) - readout])
@@ -107,7 +107,7 @@ class CircleSpectrum(Claim[Polygon]):
         return jnp.einsum("ki,pij,kj->pk", waves, both, waves) / jnp.sum(waves**2, axis=1)
 
     def condition(self, problem: Polygon) -> Array:
-        """Sums over the points."""
+        """The condition of sums over the points."""
         return jnp.asarray(float(problem.n))
 
 
@@ -135,7 +135,7 @@ class OddPartIsLinear(Claim[DrawnUnits]):
         DrawnUnits, m=rows(30, 1, 500), d=dimension(4), weights=normal("m", "d"), readout=normal("m"), x=normal("d")
     )
     relation = Equal()
-    control = Control("the odd part is half of it", lambda value, problem: value / 2)
+    control = Control("the odd part is half of the stated one", lambda value, problem: value / 2)
     controls = "which functions a network can represent"
     unexplained = "biases and further layers, with which odd parts are not linear"
 
@@ -152,14 +152,14 @@ class OddPartIsLinear(Claim[DrawnUnits]):
 
 
 class Waves(eqx.Module):
-    """A target sum_k b_k sin(k t) + c_k cos(k t) on the circle. b_k is for the odd k >= 3, and c_k for the even k."""
+    """A target on the circle: the sum of b_k sin(k t) over odd k >= 3 and of c_k cos(k t) over even k."""
 
     odd: Float[Array, " k"]
     even: Float[Array, " k"]
     m: int = eqx.field(static=True)
 
     def target(self, angles: Float[Array, " n"]) -> tuple[Array, Array]:
-        """The odd and the even part."""
+        """Return the odd and the even part of the target."""
         place = jnp.arange(1, len(self.odd) + 1)
         return jnp.sin(jnp.outer(angles, 2 * place + 1)) @ self.odd, jnp.cos(jnp.outer(angles, 2 * place)) @ self.even
 
@@ -186,7 +186,7 @@ class OddFrequenciesStay(Claim[Waves]):
         even=normal("count", times=Real(0.1, 0.0, 1.0, "standard deviation of the coefficients of even frequencies")),
     )
     relation = AtLeast()
-    control = Control("1.25 E is reached", lambda error, problem: 1.25 * error)
+    control = Control("the error is at least 1.25 E", lambda error, problem: 1.25 * error)
     controls = "the training error of a network on the circle"
     unexplained = "how fast even frequencies are learned"
     trivial = 0.0
@@ -224,18 +224,20 @@ class FrequencyTime(Claim[Bias]):
     title = "The time in which a wide ReLU network learns a frequency grows like its square"
     source = Source("basri2019", note="the order in the frequency, with biases")
     stated = Kind.STEP
-    population = Drawn(Bias, positive("bias", "odd frequencies are not learned without"), bias=log_uniform(0.3, 2.0))
+    population = Drawn(
+        Bias, positive("bias", "without biases, odd frequencies are not learned"), bias=log_uniform(0.3, 2.0)
+    )
     # Aliases of k = 32 make it faster by 1 %, and k = 8 is up to 10 % faster than the order.
     relation = Rate(along="k", rungs=_FREQUENCIES, margin=0.1, resolution=0.05)
     control = Control("the time grows like k^1.5", lambda exponent, problem: 0.75 * exponent)
     controls = "how fast a wide network learns each frequency"
-    unexplained = "the first frequencies, between which times grow faster; networks of small width"
+    unexplained = "the lowest frequencies, where times grow faster; networks of small width"
     traced = False
     trials = 16
     predict = 2.0
 
     def measure(self, problem: Bias, key: Key[Array, ""]) -> Array:
-        """Steps until the wave has halved, with powers of one step, found by squaring."""
+        """The number of steps until the wave has halved, from powers of one step by squaring."""
         x = jnp.pad(circle(_POINTS), ((0, 0), (0, 1)), constant_values=float(problem.bias))
         kernel = np.asarray(gram(TangentKernel(relu_network(depth=1)), x))
         powers, found = [np.eye(_POINTS) - kernel / np.trace(kernel)], []

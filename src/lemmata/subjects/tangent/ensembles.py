@@ -1,9 +1,9 @@
-"""Ensembles: over their initial draws, trained wide networks are a Gaussian process that is known at every time.
+"""Ensembles: over the initial draws, the outputs of trained wide networks are a known Gaussian process at every time.
 
 This theory gives the mean and the covariance of the outputs of a wide network in the NTK parameterisation during
 training on squared loss. Both follow from the tangent kernel Theta and the NNGP kernel K in closed form. The theory
-assumes a width well above the number of points and gradient flow, that is, small steps. It does not explain the
-correction of order 1/width, which is estimated by doubling the width if it matters.
+assumes a width well above the number of points, and gradient flow, which means small steps. It does not give the
+correction of order 1/width; where this matters, the trials estimate it from two widths.
 """
 
 import jax
@@ -30,12 +30,12 @@ _PAIRS, _MEMBERS = 4, 32
 
 
 def flow_operator(theta: Float[Array, "p p"], n: int, times: tuple[float, ...]) -> Float[Array, "s t n"]:
-    """A(t) = Theta_*X Theta_XX^-1 (I - exp(-Theta_XX t)), which maps the targets to the outputs at the other points.
+    """Return A(t) = Theta_*X Theta_XX^-1 (I - exp(-Theta_XX t)), the map from targets to outputs at other points.
 
     Args:
         theta: the tangent kernel of all points. The points with targets come first.
-        n: how many have targets.
-        times: t, in units of 1/tr Theta_XX.
+        n: the number of points with targets.
+        times: the times t, in units of 1/tr Theta_XX.
     """
     own = theta[:n, :n]
     scale = jnp.trace(own)
@@ -51,12 +51,12 @@ def _on_others(found: Array | None) -> Array:
 
 
 def ensemble_mean(theta: Float[Array, "p p"], y: Float[Array, " n"], times: tuple[float, ...]) -> Float[Array, "s t"]:
-    """E f_t(x_*) = A(t) y over the initial draws of the network.
+    """Return E f_t(x_*) = A(t) y, the mean over the initial draws of the network.
 
     Args:
         theta: as in `flow_operator`.
-        y: targets.
-        times: t, in units of 1/tr Theta_XX.
+        y: the targets.
+        times: the times t, in units of 1/tr Theta_XX.
     """
     return flow_operator(theta, len(y), times) @ y
 
@@ -64,15 +64,15 @@ def ensemble_mean(theta: Float[Array, "p p"], y: Float[Array, " n"], times: tupl
 def ensemble_covariance(
     theta: Float[Array, "p p"], nngp: Float[Array, "p p"], n: int, times: tuple[float, ...]
 ) -> Float[Array, "s t t"]:
-    """Cov f_t(x_*) = K_** + A K_XX A' - A K_X* - (A K_X*)', A = A(t), over the initial draws of the network.
+    """Return Cov f_t(x_*) = K_** + A K_XX A' - A K_X* - (A K_X*)', A = A(t), over the initial draws.
 
-    f_t = f_0 - A f_0(X) + A y to leading order, with f_0 a Gaussian process of covariance K.
+    To leading order, f_t = f_0 - A f_0(X) + A y, where f_0 is a Gaussian process with covariance K.
 
     Args:
         theta: as in `flow_operator`.
-        nngp: K of the same points.
-        n: how many have targets.
-        times: t, in units of 1/tr Theta_XX.
+        nngp: the NNGP kernel K of the same points.
+        n: the number of points with targets.
+        times: the times t, in units of 1/tr Theta_XX.
     """
     operator = flow_operator(theta, n, times)
     mixed = operator @ nngp[:n, n:]
@@ -83,14 +83,15 @@ def ensemble_covariance(
 def trained_outputs(
     problem: Fit, width: int, members: int, key: Key[Array, ""], *, antithetic: bool = False
 ) -> Float[Array, "members s t"]:
-    """The outputs at the other points of independent networks along gradient descent.
+    """Return the outputs of independent networks at the other points along gradient descent.
 
     Args:
         problem: the training problem.
-        width: the width of their hidden layer.
-        members: how many networks.
-        key: randomness.
-        antithetic: follow each network by its twin with the readout's sign changed, so 2 members.
+        width: the width of the networks' hidden layer.
+        members: the number of networks.
+        key: the key that draws the networks.
+        antithetic: whether to add, for each network, a copy whose readout has the opposite sign; this gives 2 members
+            networks.
     """
     network = relu_network(depth=1, width=width)
     (params,) = drawn_parameters([network], problem.x.shape[1], key, members)
@@ -152,7 +153,7 @@ class EnsembleMean(Claim[Fit]):
     population = SphericalFits()
     # |y| = 1. Descent in place of flow costs 0.0074 on a mode, the correction that is left c/64² with c some tens.
     relation = EqualInMean(margin=0.015, resolution=0.007, relative=False)
-    control = Control("hidden weights do not learn: the NNGP kernel replaces Theta", _readout_alone)
+    control = Control("the hidden weights are not trained, so the NNGP kernel replaces Theta", _readout_alone)
     controls = "the average prediction of trained networks"
     unexplained = "the correction of order 1/width; networks that learn features"
     trials = 64
@@ -162,7 +163,7 @@ class EnsembleMean(Claim[Fit]):
         return _towards_nearest(problem, ensemble_mean(theta, problem.y, _TIMES))
 
     def measure(self, problem: Fit, key: Key[Array, ""]) -> Array:
-        """The mean over networks and their twins: 2 times the value at width 128 minus the value at width 64."""
+        """The mean over networks and their antithetic copies: twice the value at width 128 minus that at width 64."""
         narrow, wide = (
             jnp.mean(trained_outputs(problem, width, _PAIRS, own, antithetic=True), axis=0)
             for own, width in zip(jax.random.split(key), (_WIDTH, 2 * _WIDTH), strict=True)

@@ -1,8 +1,8 @@
 """Finite width: how far the tangent kernel of a randomly drawn network is from its limit.
 
-This theory is about the tangent kernel at initialisation. It is a mean over m hidden units and nears its limit as
-m^(-1/2). The theory assumes independent units. It does not explain how training changes the kernel, which is the
-subject of `lazy_training`. The softmax network has its own chapter.
+This theory is about the tangent kernel at initialisation. The kernel is a mean over m hidden units and approaches its
+limit at the rate m^(-1/2). The theory assumes independent units. How training changes the kernel is the subject of
+`lazy_training`. The softmax network has its own subject.
 """
 
 import math
@@ -28,13 +28,13 @@ _WIDTHS = (256.0, 512.0, 1024.0, 2048.0, 4096.0)
 def relu_tangent_gram(
     x: Float[Array, "n d"], weights: Float[Array, "m d"], readout: Float[Array, " m"]
 ) -> Float[Array, "n n"]:
-    """The tangent kernel of f(x) = m^(-1/2) sum_r a_r phi(sqrt(2/d) <w_r, x>), phi the ReLU.
+    """Return the tangent kernel of f(x) = m^(-1/2) sum_r a_r phi(sqrt(2/d) <w_r, x>), where phi is the ReLU.
 
-    (1/m) sum_r phi(u_r) phi(v_r) + (2/d) <x, y> (1/m) sum_r a_r² 1[u_r > 0] 1[v_r > 0]: the gradients in a and in w.
-    Here u_r = sqrt(2/d) <w_r, x>, and v_r is the same for y.
+    It is (1/m) sum_r phi(u_r) phi(v_r) + (2/d) <x, y> (1/m) sum_r a_r² 1[u_r > 0] 1[v_r > 0]; the terms come from the
+    gradients in a and in w. Here u_r = sqrt(2/d) <w_r, x> and v_r = sqrt(2/d) <w_r, y>.
 
     Args:
-        x: points.
+        x: the points, one per row.
         weights: the rows w_r.
         readout: the a_r.
     """
@@ -44,7 +44,7 @@ def relu_tangent_gram(
 
 
 def _networks(weights: Float[Array, "m d"], readout: Float[Array, " m"]) -> list[tuple[Array, Array]]:
-    """One long draw of units, cut into independent networks of the ladder's widths."""
+    """Draw units once, and cut them into independent networks of all widths."""
     cuts = [sum(map(int, _WIDTHS[:k])) for k in range(1, len(_WIDTHS))]
     return list(zip(jnp.split(weights, cuts), jnp.split(readout, cuts), strict=True))
 
@@ -58,12 +58,12 @@ def _relu_deviations(problem: Rows, key: Key[Array, ""]) -> Array:
 
 
 def _first_inputs(problem: object) -> Rows | None:
-    """The first 16 training inputs of a regression."""
+    """Return the first 16 training inputs of a regression."""
     return Rows(problem.x[:16]) if isinstance(problem, Regression) else None
 
 
 def _some_input(problem: Rows) -> Hypothesis:
-    """A kernel that is not 0: without biases, it scales with |x| |y|."""
+    """Require a kernel that is not 0; without biases, it scales with |x| |y|."""
     largest = jnp.linalg.norm(problem.x, axis=1).max()
     return Hypothesis("some input is not 0", largest, ">", 0.0, "the kernel of the zero input is 0")
 

@@ -1,4 +1,4 @@
-"""Before and after the first step: the distribution of the output of a network, and what its first gradient learns.
+"""Before and after the first step: the distribution of a network's output, and what the first gradient learns.
 
 This theory gives two things for a network with one hidden layer. The first is the fourth moment of its output at its
 random start. The second is how well the first gradient of the hidden layer is aligned with a direction that determines
@@ -31,12 +31,12 @@ _MOMENTS = {"tanh": (0.605705509602, 0.757889866679, 0.394294490398), "relu": (0
 
 
 def link(name: str, z: Float[np.ndarray, " *n"]) -> Float[np.ndarray, " *n"]:
-    """The function g that makes targets of one direction: tanh, the ReLU, or z + (z² - 1)/sqrt(2)."""
+    """Return the function g of one direction that makes the targets: tanh, the ReLU, or z + (z² - 1)/sqrt(2)."""
     return {"tanh": np.tanh(z), "relu": np.maximum(z, 0.0), "mixed": z + (z**2 - 1) / np.sqrt(2.0)}[name]
 
 
 class Width(eqx.Module):
-    """A hidden layer: its activation, the scale of its inputs and how many units it has."""
+    """A hidden layer: its activation, the scale of its inputs and its number of units."""
 
     scale: Float[Array, ""]
     activation: str = eqx.field(static=True)
@@ -64,14 +64,14 @@ class OutputKurtosis(Claim[Width]):
         m=Integer(8, 6, 16, "units"),
     )
     relation = EqualInMean(resolution=0.1)
-    control = Control("four fifths of it", lambda excess, problem: 0.8 * excess)
+    control = Control("the excess kurtosis is 4/5 of the stated one", lambda excess, problem: 0.8 * excess)
     controls = "how far the output of a network is from a Gaussian process"
     unexplained = "outputs at several inputs; further layers, which add terms of the same order"
     traced = False
     trials = 32
 
     def predict(self, problem: Width) -> Array:
-        """By Gauss and Hermite's quadrature."""
+        """The excess kurtosis by Gauss-Hermite quadrature."""
         nodes, weights = np.polynomial.hermite_e.hermegauss(150)
         values = ACTIVATIONS[problem.activation](float(problem.scale) * nodes)[0]
         mean = lambda power: np.sum(weights * values**power) / weights.sum()
@@ -89,7 +89,7 @@ class OutputKurtosis(Claim[Width]):
 
 
 class SingleIndex(eqx.Module):
-    """Targets y = g(<b, x>) + noise of n normal rows x in d dimensions."""
+    """Targets y = g(<b, x>) + noise at n normal rows x in d dimensions."""
 
     direction: Float[Array, " d"]
     noise: Float[Array, ""]
@@ -129,7 +129,7 @@ class FirstGradientAligns(Claim[SingleIndex]):
     )
     relation = EqualInMean(resolution=0.04)
     control = Control(
-        "the noise counts (d/n)² instead of d/n; and 1.25/d without a relation",
+        "the noise enters as (d/n)² in place of d/n; the alignment is 1.25/d if targets do not belong to their rows",
         lambda value, problem: jnp.stack([_alignment(problem, problem.d / problem.n), 1.25 * value[1]]),
     )
     controls = "what a hidden layer learns in its first step"
@@ -174,8 +174,8 @@ class FirstGradientIsRankOne(Claim[SingleIndex]):
     population = Drawn(
         SingleIndex,
         link=Choice("tanh", ("tanh", "relu"), "function of the direction"),
-        d=Integer(24, 24, 24, "dimension, of the smallest problem"),
-        n=Integer(96, 96, 96, "rows, of the smallest problem"),
+        d=Integer(24, 24, 24, "dimension of the smallest problem"),
+        n=Integer(96, 96, 96, "number of rows of the smallest problem"),
         noise=Real(0.3, 0.0, 0.5, "standard deviation of the noise"),
         direction=normal("d"),
     )

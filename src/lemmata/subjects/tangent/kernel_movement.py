@@ -1,8 +1,9 @@
 """The speed of lazy training: how the movement of the tangent kernel depends on the activation and the readout.
 
-This theory gives the exponent with which a network of growing width nears its linearisation at a fixed training time.
-Signs of the readout make first-order changes cancel if the activation is smooth. It assumes the NTK parameterisation
-and one hidden layer. It does not explain training times that grow with the width, or networks that learn features.
+This theory gives the rate, in powers of the width, at which a network approaches its linearisation at a fixed training
+time. If the activation is smooth, random signs of the readout make first-order changes cancel. It assumes the NTK
+parameterisation and one hidden layer. It does not cover training times that grow with the width, or networks that
+learn features.
 """
 
 import equinox as eqx
@@ -55,16 +56,17 @@ def _smooth(*names: str) -> Drawn:
 def movements(
     problem: Training, key: Key[Array, ""], widths: tuple[float, ...], equal: bool = False, centred: bool = False
 ) -> Float[np.ndarray, "2 k"]:
-    """The relative movement of the kernel, and the distance of the outputs from the outputs of the linearised network.
+    """Return the relative movement of the kernel, and the distance of the outputs from the linearised network's.
 
-    Root mean squares over 8 draws of each width, or 2**15 units of each large width, after 20 steps of 1/tr Theta_0.
+    Both are root mean squares over 8 draws of each width (for the large widths, over 2**15 units in total), after 20
+    steps of 1/tr Theta_0.
 
     Args:
-        problem: what is trained.
-        key: randomness.
+        problem: the points, targets and activation.
+        key: the key that draws the networks.
         widths: the widths of the networks.
-        equal: all readouts are 1; otherwise they are normal.
-        centred: outputs at the start are subtracted.
+        equal: whether all readout weights are 1; otherwise they are normal.
+        centred: whether the outputs at the start are subtracted.
     """
     x, y, generator, found = np.asarray(problem.x), np.asarray(problem.y), generator_of(key), []
     for width in map(int, widths):

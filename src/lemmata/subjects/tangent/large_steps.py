@@ -1,8 +1,8 @@
-"""Large steps of descent: where training leaves the lazy regime, and how sharp its end can be.
+"""Large steps of descent: when training leaves the lazy regime, and how sharp the minimum at its end can be.
 
 This theory is about descent with steps near or above twice the inverse of the curvature. It gives the exact dynamics of
 the smallest network. It also gives the minima at which descent can end, and the sharpness at which full-batch training
-settles. It assumes the square loss. It does not explain what sharpness says about new data.
+settles. It assumes the square loss. It does not say what sharpness means for new data.
 """
 
 import equinox as eqx
@@ -37,10 +37,10 @@ _EVERY = 20
 
 
 class LinearUnits(eqx.Module):
-    """The network f = u.v/sqrt(m) with one input 1 and target 0.
+    """The network f = u.v/sqrt(m) at the single input 1 with the target 0.
 
     Args:
-        u, v: both layers.
+        u, v: the weights of the two layers.
         ratio: the step eta times the kernel (|u|² + |v|²)/m at the start.
     """
 
@@ -55,12 +55,12 @@ class LinearUnits(eqx.Module):
 
 
 def kernel_of(u: Float[Array, " m"], v: Float[Array, " m"]) -> Float[Array, ""]:
-    """The tangent kernel (|u|² + |v|²)/m."""
+    """Return the tangent kernel (|u|² + |v|²)/m."""
     return (jnp.vdot(u, u) + jnp.vdot(v, v)) / len(u)
 
 
 def _descend(u: Array, v: Array, step: Array) -> tuple[Array, Array]:
-    """One step of descent on f²/2."""
+    """Take one step of descent on f²/2."""
     loss = lambda both: (jnp.vdot(*both) / jnp.sqrt(len(u))) ** 2 / 2
     slopes = jax.grad(loss)((u, v))
     return u - step * slopes[0], v - step * slopes[1]
@@ -81,7 +81,7 @@ class CatapultRecursion(Claim[LinearUnits]):
     population = Drawn(LinearUnits, m=rows(50, 1, 1000), ratio=uniform(0.5, 5.0), u=normal("m"), v=normal("m"))
     relation = Equal()
     control = Control(
-        "the kernel moves by 1.25 times as much",
+        "the kernel moves by 1.25 times as much as stated",
         lambda both, problem: jnp.stack([0.8 * both[0], 1.25 * both[1] - 0.25 * kernel_of(problem.u, problem.v)]),
     )
     controls = "the output and the tangent kernel after a step of any size"
@@ -98,14 +98,14 @@ class CatapultRecursion(Claim[LinearUnits]):
         return jnp.stack([jnp.vdot(u, v) / jnp.sqrt(len(u)), kernel_of(u, v)])
 
     def condition(self, problem: LinearUnits) -> Array:
-        """Products of numbers of both signs are summed, before and in the step."""
+        """The condition: products of numbers of both signs are summed, before and in the step."""
         size = kernel_of(problem.u, problem.v) * jnp.sqrt(len(problem.u)) * (1 + problem.ratio) ** 2
         after = self.predict(problem)
         return (size + after[1]) / jnp.abs(after)
 
 
 class Phases(Population[LinearUnits]):
-    """Steps in three phases: eta lambda from 0.3 to 1.6, from 2.3 to 3.9, or from 4.1 to 6."""
+    """Networks and steps in three phases: eta lambda from 0.3 to 1.6, from 2.3 to 3.9, or from 4.1 to 6."""
 
     settings = Space(m=Integer(1000, 700, 4000, "units"))
 
@@ -118,7 +118,7 @@ class Phases(Population[LinearUnits]):
 
     def hypotheses(self, problem: LinearUnits) -> list[Hypothesis]:
         away = jnp.minimum(jnp.abs(problem.ratio - 2), jnp.abs(problem.ratio - 4))
-        return [Hypothesis("eta lambda_0 is not near 2 or 4", away, ">", 0.05, "there the phase depends on f")]
+        return [Hypothesis("eta lambda_0 is not near 2 or 4", away, ">", 0.05, "near 2 and 4, the phase depends on f")]
 
 
 class CatapultPhases(Claim[LinearUnits]):
@@ -141,7 +141,7 @@ class CatapultPhases(Claim[LinearUnits]):
     control = Control(
         "training succeeds only if eta lambda_0 is below 2",
         lambda phase, problem: jnp.where(problem.ratio > 2, 3.0, 1.0),
-        loose="the two statements agree in the first and in the third phase",
+        loose="the control and the claim agree in the first and third phases",
     )
     controls = "whether descent with a large step converges, and to which kernel"
     unexplained = "steps near 2 and 4 times 1/lambda_0; nonlinear networks"
@@ -166,10 +166,10 @@ class CatapultPhases(Claim[LinearUnits]):
 
 
 class Product(eqx.Module):
-    """A start (u, v) of descent on (u v - 1)²/2.
+    """A starting point (u, v) of descent on (u v - 1)²/2.
 
     Args:
-        step: eta.
+        step: the step eta.
         ratio: eta (u² + v²) at the start.
         angle: the angle of the start, tan(angle) = v/u.
     """
@@ -194,7 +194,7 @@ class StableMinima(Claim[Product]):
     stated = Kind.OWN
     population = Drawn(
         Product,
-        positive("step", "descent does not move without"),
+        positive("step", "without a positive step, descent does not move"),
         step=log_uniform(0.02, 0.4),
         ratio=uniform(1.7, 3.5),
         angle=uniform(0.01, 0.5),
@@ -203,7 +203,7 @@ class StableMinima(Claim[Product]):
     control = Control("1.5/eta", lambda bound, problem: 0.75 * bound)
     controls = "the curvature of the minimum that descent finds"
     unexplained = "which of the stable minima is found; noise of batches"
-    trivial = "there are minima of every curvature"
+    trivial = "there are minima of every curvature from 2 upwards"
 
     def predict(self, problem: Product) -> Array:
         return 2 / problem.step
@@ -220,7 +220,7 @@ class StableMinima(Claim[Product]):
 
 
 class SmallNetwork(eqx.Module):
-    """Points with normal targets, and how far the largest curvature at the start is below 2/eta."""
+    """Points with normal targets, and the ratio of 2/eta to the largest curvature at the start."""
 
     factor: Float[Array, ""]
     n: int = eqx.field(static=True)
@@ -229,14 +229,14 @@ class SmallNetwork(eqx.Module):
 
 
 def edge(x: np.ndarray, y: np.ndarray, hidden: np.ndarray, out: np.ndarray, step: float, steps: int) -> np.ndarray:
-    """The sharpness of mean (f - y)²/2, every 20 steps of descent, by power iteration that goes along.
+    """Return the sharpness of mean (f - y)²/2 every 20 steps of descent, by power iteration during descent.
 
     Args:
-        x: points.
-        y: targets.
-        hidden: weights of f(x) = tanh(x hidden) out at the start.
-        out: the readout at the start.
-        step: eta.
+        x: the points.
+        y: the targets.
+        hidden: the hidden weights of f(x) = tanh(x hidden) out at the start.
+        out: the readout weights at the start.
+        step: the step eta.
         steps: the number of steps of descent.
     """
     first, second = np.ones_like(hidden), np.ones_like(out)

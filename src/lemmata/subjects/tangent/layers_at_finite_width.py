@@ -1,9 +1,9 @@
-"""Finite width: with every kind of layer, the tangent kernel of a network nears its limit as width^(-1/2).
+"""Finite width: for every kind of layer, the tangent kernel approaches its limit at the rate width^(-1/2).
 
-This theory is about the tangent kernel of a network at its initial draw. It consists of averages over m units and nears
-the kernel that `push` computes as m^(-1/2), for all layers. The theory assumes the NTK parameterisation and independent
-Gaussian weights. It does not explain the constant, or how training changes the kernel (`tangent.lazy_training`,
-`tangent.parameterisations`).
+This theory is about the tangent kernel of a network at its initial draw. The kernel consists of averages over m units.
+For all layers, it approaches the kernel that `push` computes at the rate m^(-1/2). The theory assumes the NTK
+parameterisation and independent Gaussian weights. It does not give the constant, or explain how training changes the
+kernel (`tangent.lazy_training`, `tangent.parameterisations`).
 """
 
 import abc
@@ -40,17 +40,17 @@ WIDTHS = (24.0, 96.0, 384.0)
 
 
 def dense(width: int) -> Dense:
-    """A layer of the networks of this section: weights of standard deviation 1.1, biases of 0.3."""
+    """Return a dense layer whose weights have standard deviation 1.1 and whose biases have 0.3."""
     return Dense(width, 1.1, 0.3)
 
 
 def drawn_kernel(network: Serial, params: tuple, x: Float[Array, "n *shape"], key: Key[Array, ""]) -> Array:
-    """The tangent kernel of a network of finite width."""
+    """Return the tangent kernel of a network of finite width, at random weights."""
     return tangent_gram(network, params, x, output=0)
 
 
 def kernel_of_two_passes(network: Serial, params: tuple, x: Float[Array, "n d"], key: Key[Array, ""]) -> Array:
-    """Products of the gradients of two random passes. Within a pass, all points share their masks."""
+    """Return products of the gradients of two random passes. Within a pass, all points have the same masks."""
 
     def gradients(mask_key: Array) -> tuple:
         masked = with_masks(network, mask_key)
@@ -62,14 +62,14 @@ def kernel_of_two_passes(network: Serial, params: tuple, x: Float[Array, "n d"],
 
 
 class AbstractTangentWidth(Claim[Rows]):
-    """Shared parts of the claims on families of layers. A new claim sets its `network` and a docstring.
+    """The common part of claims on kinds of layers. A new claim sets its `network` and a docstring.
 
     The kernel is a composition of averages over m units. Its mean square error is C/m (1 + c/m) to the next order,
     where c is a small number. From m = 24 to 384, this changes the slope by log(1 + c/24)/(2 log 16), which is below
     0.05 for c up to 7.
     """
 
-    source = Source("yang2020", "Theorem 2.1", note="averages over m units have the rate m^(-1/2)")
+    source = Source("yang2020", "Theorem 2.1", note="averages over m units converge at the rate m^(-1/2)")
     population = Drawn(Rows, finite, n=rows(4, high=16), d=dimension(3, low=2), x=normal("n", "d"))
     # one network for each width; the slopes of single runs have a standard deviation of 0.35
     relation = Rate(along="m", rungs=WIDTHS, margin=0.05, resolution=0.1, spread=0.55)
@@ -82,10 +82,10 @@ class AbstractTangentWidth(Claim[Rows]):
 
     @abc.abstractmethod
     def network(self, width: int) -> Serial:
-        """The architecture with hidden layers of this width and one output."""
+        """Return the architecture with hidden layers of this width and one output."""
 
     def measure(self, problem: Rows, key: Key[Array, ""]) -> Array:
-        """|finite - limit|_F / |limit|_F, with a new network for each width."""
+        """Return |finite - limit|_F / |limit|_F, with a new network for each width."""
         x = problem.x
         networks = [self.network(int(width)) for width in self.relation.rungs]
         params = drawn_parameters(networks, x.shape[1] if x.ndim == 2 else x.shape[1:], key)

@@ -1,8 +1,8 @@
-"""What makes training lazy: the scale of the model, and a certificate that the kernel keeps its least eigenvalue.
+"""What makes training lazy: the scale of the model, and a bound under which the kernel keeps its least eigenvalue.
 
 This theory gives the movement of the tangent kernel of a network of fixed width whose outputs are scaled up. It also
 bounds the path of gradient flow by the Jacobian at the start. It assumes the square loss and smooth activations. It
-does not explain networks at their usual scale, for which the hypothesis of the bound mostly fails.
+does not cover networks at their usual scale, for which the hypothesis of the bound mostly fails.
 """
 
 import equinox as eqx
@@ -51,11 +51,12 @@ class ScaledNetwork(eqx.Module):
     activation: str = eqx.field(static=True)
 
     def movements(self, targets: float, paired: bool) -> np.ndarray:
-        """The relative movement of the kernel at each scale alpha.
+        """Return the relative movement of the kernel at each scale alpha.
 
         Args:
-            targets: they are multiplied by this power of alpha.
-            paired: every unit has a twin with the opposite readout; otherwise outputs at the start are subtracted.
+            targets: the power of alpha by which the targets are multiplied.
+            paired: whether every unit has a copy with the opposite readout; otherwise outputs at the start are
+                subtracted.
         """
         x, y = np.asarray(self.x), np.asarray(self.y)
         weights, readout = np.asarray(self.weights)[None], np.asarray(self.readout)[None]
@@ -110,18 +111,18 @@ class ScalingIsLaziness(Claim[ScaledNetwork]):
 
 
 class PairedInitialisation(Claim[ScaledNetwork]):
-    """Give every hidden unit a twin with the same weights and the opposite readout, so that the network is 0 at the
-    start. Train alpha f by descent on the square loss divided by alpha², for a fixed number of steps. Then the relative
-    change of the tangent kernel is of the order
+    """Give every hidden unit a partner with the same weights and the opposite readout, so that the network is 0 at the
+    start. Train alpha f by descent on the square loss divided by alpha², for a fixed number of steps. Then the
+    relative change of the tangent kernel is of the order
 
         1/alpha²
 
-    for large alpha. To first order, the weights of twins move in opposite directions and their readouts in the same
-    direction, so that these changes of the kernel cancel. Subtracting f_0 from a network without twins gives 1/alpha.
+    for large alpha. To first order, the weights of partners move in opposite directions and their readouts in the same
+    direction, so these changes of the kernel cancel. Subtracting f_0 from a network without partners gives 1/alpha.
     """
 
     title = "With paired units, a model scaled by alpha moves its tangent kernel by 1/alpha²"
-    source = Source("chizat2019", "Theorem 2.2", note="with twins, for which the first order cancels")
+    source = Source("chizat2019", "Theorem 2.2", note="with paired units, for which the first order cancels")
     stated = Kind.OWN
     population = _networks("gelu", "tanh", "softplus")
     relation = Rate(along="alpha", rungs=_SCALES, margin=0.05, resolution=0.1)
@@ -137,13 +138,13 @@ class PairedInitialisation(Claim[ScaledNetwork]):
 
 
 class LazyFlow(eqx.Module):
-    """A network f(x) = m^(-1/2) sum_r a_r tanh(<w_r, x>) with fixed signs a_r, targets at a known distance, and a time.
+    """A network f(x) = m^(-1/2) sum_r a_r tanh(<w_r, x>) with fixed signs a_r, targets, and a time of the flow.
 
     Args:
-        x: points.
-        weights: w at the start.
-        signs: the a_r.
-        away: y - f_0.
+        x: the points.
+        weights: the weights w_r at the start.
+        signs: the signs a_r.
+        away: the first residual y - f_0.
         time: the time of the flow, in units of 1/s².
     """
 
@@ -169,7 +170,7 @@ def _lipschitz(problem: LazyFlow) -> Array:
 
 
 class LazyFlows(Population[LazyFlow]):
-    """Half tight: the residual lies along the least singular vector and is 1/16 of s²/L. Half random directions."""
+    """Half have the residual (s²/L)/16 along the least singular vector, where bounds are tight; half are random."""
 
     settings = Space(
         n=Integer(4, 2, 8, "points"), d=Integer(12, 8, 32, "dimension"), m=Integer(48, 16, 256, "units")
@@ -214,7 +215,7 @@ class LazyBootstrap(Claim[LazyFlow]):
     population = LazyFlows()
     relation = AtMost()
     control = Control(
-        "the residual falls as with the frozen kernel, exp(-s² t), and 0.9 of the distance is enough",
+        "the residual falls as with a fixed kernel, like exp(-s² t), and the distance is at most 0.9 of the bound",
         lambda bound, problem: jnp.stack([_residual(problem, 0.0), 0.9 * bound[1]]),
     )
     controls = "the residual and the path of a trained network"
@@ -227,7 +228,7 @@ class LazyBootstrap(Claim[LazyFlow]):
         return jnp.stack([_residual(problem, rho), (1 - jnp.sqrt(jnp.maximum(1 - 2 * rho, 0.0))) * least / slope])
 
     def measure(self, problem: LazyFlow, key: Key[Array, ""]) -> Array:
-        """Runge and Kutta's method of fourth order, with 200 steps up to the time t and then 200 steps to 6/s²."""
+        """Residual and distance by the Runge-Kutta method of order 4: 200 steps to time t, then 200 to 6/s²."""
         least = jnp.linalg.svd(_jacobian(problem), compute_uv=False)[-1]
         targets = problem.outputs(problem.weights) + problem.away
         pull = lambda weights: -jax.grad(lambda own: jnp.sum((problem.outputs(own) - targets) ** 2) / 2)(weights)
@@ -248,12 +249,12 @@ class LazyBootstrap(Claim[LazyFlow]):
         return jnp.stack([residual, jnp.linalg.norm(late - problem.weights)])
 
     def condition(self, problem: LazyFlow) -> Array:
-        """Outputs are rounded against the residual; the integrator's error is below 1e-7 of the path."""
+        """The condition: outputs may be large relative to the residual; the integrator errs by 1e-7 of the path."""
         residual = jnp.linalg.norm(problem.away)
         return jnp.stack([1e7 + jnp.linalg.norm(problem.outputs(problem.weights)) / residual, jnp.asarray(1e7)])
 
     def trivial(self, problem: LazyFlow) -> Array:
-        """The residual does not grow; a path of time t on a loss that falls is at most |r_0| sqrt(t/2)."""
+        """The bounds |r_0|, as the residual does not grow, and |r_0| sqrt(t/2) on the path of a falling loss."""
         least = jnp.linalg.svd(_jacobian(problem), compute_uv=False)[-1]
         start = jnp.linalg.norm(problem.away)
         return jnp.stack([start, start * jnp.sqrt(3.0) / least])

@@ -2,8 +2,8 @@
 
 This theory bounds the change of the tangent kernel between initialisation and a fixed training time. The change
 vanishes as the width grows, so training a wide network is kernel regression. The theory assumes the NTK
-parameterisation and targets whose size does not grow with the width. It does not explain networks that learn features,
-which move their kernels.
+parameterisation and targets whose size does not grow with the width. It does not cover networks that learn features,
+whose kernels move.
 """
 
 import math
@@ -28,17 +28,17 @@ _STEPS = 100
 def train_relu(
     x: Float[Array, "n d"], y: Float[Array, " n"], weights: Float[Array, "m d"], readout: Float[Array, " m"], steps: int
 ) -> tuple[Float[Array, "m d"], Float[Array, " m"]]:
-    """Weights and readout after gradient descent on (1/2) sum_i (f(x_i) - y_i)² in all parameters.
+    """Return weights and readout after gradient descent on (1/2) sum_i (f(x_i) - y_i)² in all parameters.
 
-    f(x) = m^(-1/2) sum_r a_r phi(sqrt(2/d) <w_r, x>), phi the ReLU: the network whose tangent kernel is
+    The network is f(x) = m^(-1/2) sum_r a_r phi(sqrt(2/d) <w_r, x>), where phi is the ReLU. Its tangent kernel is
     `relu_tangent_gram`. The step size is 1/tr Theta (`trace_step`).
 
     Args:
-        x: points.
-        y: targets.
+        x: the points.
+        y: the targets.
         weights: the rows w_r at the start.
         readout: the a_r at the start.
-        steps: how many steps.
+        steps: the number of steps.
     """
     rate, scale, root = trace_step(x), math.sqrt(2 / x.shape[1]), math.sqrt(len(weights))
 
@@ -96,8 +96,8 @@ class LazyKernelMovement(Claim[TrainingSet]):
     control = Control("the movement is O(1/m)", lambda exponent, problem: 2 * exponent)
     controls = "how far a trained network is from kernel regression"
     unexplained = (
-        "why the movement falls faster than stated: gradients of the kernel average over units with random signs, "
-        "and slopes between -0.7 and -0.9 are measured; networks that are scaled so that they learn features"
+        "why the movement falls faster than stated, with measured slopes between -0.7 and -0.9 (gradients of the "
+        "kernel average over units with random signs); networks that are scaled so that they learn features"
     )
     trials = 64
     predict = -0.5

@@ -1,10 +1,10 @@
-"""Parameterisations: for which powers of the width the hidden features and the tangent kernel move.
+"""Parameterisations: how far the hidden features and the tangent kernel move, in powers of the width.
 
 This theory is about how training changes a network of width m. In the NTK parameterisation a step moves hidden
-preactivations by m^(-1/2), and the kernel does not move (`tangent.lazy_training`). Under maximal update, which with one
-hidden layer is the mean-field parameterisation, both move by an amount that does not vanish. The theory assumes targets
-of a fixed size. It also assumes one learning rate for all layers, in the form of the parameterisations for which this
-is correct. It does not explain how the kernel moves.
+preactivations by m^(-1/2), and the kernel does not move (`tangent.lazy_training`). Under maximal update, which with
+one hidden layer is the mean-field parameterisation, both move by an amount that does not vanish as m grows. The theory
+assumes targets of a fixed size. It also assumes one learning rate for all layers, in the form of the parameterisations
+for which this is correct. It does not say in which direction the kernel moves.
 """
 
 import abc
@@ -28,13 +28,13 @@ _STEPS = 10
 
 
 def hidden_change(network: Serial, params: tuple, x: Float[Array, "n d"], y: Float[Array, "n 1"]) -> Float[Array, ""]:
-    """Root mean square change of the last hidden preactivations after one step of descent on (1/2) sum (f - y)².
+    """Return the root mean square change of the last preactivations after one step of descent on (1/2) sum (f - y)².
 
     Args:
-        network: Dense and activation layers in turn, then a readout.
-        params: where the step starts.
-        x: points.
-        y: targets.
+        network: a network of alternating Dense and activation layers, then a readout.
+        params: the parameters before the step.
+        x: the points.
+        y: the targets.
     """
     below = Serial(network.layers[:-2])
     loss = lambda own: 0.5 * jnp.sum((jax.vmap(lambda a: network.apply(own, a))(x) - y) ** 2)
@@ -44,13 +44,13 @@ def hidden_change(network: Serial, params: tuple, x: Float[Array, "n d"], y: Flo
 
 
 def kernel_change(network: Serial, params: tuple, x: Float[Array, "n d"], y: Float[Array, "n 1"]) -> Float[Array, ""]:
-    """|Theta_t - Theta_0|_F / |Theta_0|_F after ten steps of descent on (1/2) sum (f - y)².
+    """Return |Theta_t - Theta_0|_F / |Theta_0|_F after ten steps of descent on (1/2) sum (f - y)².
 
     Args:
-        network: with one output.
-        params: where training starts.
-        x: points.
-        y: targets.
+        network: a network with one output.
+        params: the parameters at which training starts.
+        x: the points.
+        y: the targets.
     """
     run = train(network, params, x, y, learning_rate=trace_step(x), steps=_STEPS, record_at=[_STEPS])
     after, before = (tangent_gram(network, own, x, output=0) for own in (run.params, params))
@@ -58,7 +58,7 @@ def kernel_change(network: Serial, params: tuple, x: Float[Array, "n d"], y: Flo
 
 
 class AbstractWidthPower(Claim[TrainingSet]):
-    """Shared parts of the claims on powers of the width. A new claim sets its `network`, its `exponent` and the
+    """The common part of claims on powers of the width. A new claim sets its `network`, its `exponent` and the
     quantity that changes.
 
     Each width has a new network, with one output.
@@ -74,7 +74,7 @@ class AbstractWidthPower(Claim[TrainingSet]):
 
     @abc.abstractmethod
     def network(self, width: int) -> Serial:
-        """The architecture with hidden layers of this width."""
+        """Return the architecture with hidden layers of this width."""
 
     def predict(self, problem: TrainingSet) -> Array:
         return jnp.asarray(self.exponent)
@@ -122,7 +122,7 @@ class LazyStep(AbstractWidthPower):
     # the distribution of outputs at the start does not depend on m, so only averages over units, a relative 1/m, bend
     # the slope
     relation = Rate(along="m", rungs=_WIDTHS, margin=0.03, resolution=0.2)
-    control = Control("features move at every width", lambda exponent, problem: exponent + 0.5)
+    control = Control("features move by the same amount at every width", lambda exponent, problem: exponent + 0.5)
     trials = 128
 
     def network(self, width: int) -> Serial:
@@ -142,9 +142,11 @@ class MeanFieldKernelMoves(AbstractWidthPower):
     title = "Mean field: training moves the tangent kernel equally at every width"
     # as for one step: the outputs at the start are a relative 1/m of the squared targets
     relation = Rate(along="m", rungs=_WIDTHS, margin=0.03, resolution=0.1)
-    control = Control("the kernel moves as m^(-1/2) and so stands still", lambda exponent, problem: exponent - 0.5)
+    control = Control(
+        "the kernel moves as m^(-1/2), so it stands still in the limit", lambda exponent, problem: exponent - 0.5
+    )
     controls = "how far a trained network is from kernel regression"
-    unexplained = "the constant, and where the kernel goes"
+    unexplained = "the constant, and the kernel after training"
     change = staticmethod(kernel_change)
 
     def network(self, width: int) -> Serial:
@@ -165,9 +167,11 @@ class MaximalUpdateKernelMoves(AbstractWidthPower):
     # the outputs at the start turn the slope by log(1 + c/32)/log 9, below 0.05 for c up to 4
     # one network a width: slopes of single ladders have a deviation of 0.25
     relation = Rate(along="m", rungs=_DEEP_WIDTHS, margin=0.05, resolution=0.1, spread=0.4)
-    control = Control("the kernel moves as m^(-1/2) and so stands still", lambda exponent, problem: exponent - 0.5)
+    control = Control(
+        "the kernel moves as m^(-1/2), so it stands still in the limit", lambda exponent, problem: exponent - 0.5
+    )
     controls = "how far a trained network is from kernel regression"
-    unexplained = "the constant, and where the kernel goes"
+    unexplained = "the constant, and the kernel after training"
     change = staticmethod(kernel_change)
 
     def network(self, width: int) -> Serial:

@@ -1,9 +1,9 @@
 """Random Fourier features: a kernel as the mean of random products.
 
-This theory is about the distance between the inner products of m random features and a translation-invariant kernel. It
-is of order m^(-1/2) in every dimension, with a known constant. The theory assumes frequencies drawn from the Fourier
-transform of the kernel (a normal distribution for the Gaussian kernel). It does not explain how many features a
-*prediction* needs.
+This theory is about the distance between the inner products of m random features and a translation-invariant kernel.
+This distance is of order m^(-1/2) in every dimension, with a known constant. The theory assumes frequencies drawn from
+the Fourier transform of the kernel (a normal distribution for the Gaussian kernel). It does not explain how many
+features a *prediction* needs.
 """
 
 import math
@@ -26,14 +26,14 @@ _POINTS = 64
 
 
 class FeaturePoints(eqx.Module):
-    """Points x, and the lengthscale of the kernel exp(-|x - y|²/(2 lengthscale²)) that features approximate on them."""
+    """Points x, and the lengthscale of the kernel exp(-|x - y|²/(2 lengthscale²)) that features approximate."""
 
     x: Float[Array, "n d"]
     lengthscale: Float[Array, ""]
 
 
 def _inputs_of_regression(problem: object) -> FeaturePoints | None:
-    """The first 64 inputs of a regression, and the lengthscale of its Gaussian kernel, or else the median distance."""
+    """Return the first 64 inputs of a regression, and the lengthscale of its kernel or the median distance."""
     if not isinstance(problem, Regression):
         return None
     x = problem.x[:_POINTS]
@@ -47,7 +47,7 @@ def _inputs_of_regression(problem: object) -> FeaturePoints | None:
 
 _POINTS_WITH_KERNEL = Drawn(
     FeaturePoints,
-    positive("lengthscale", "frequencies scale with its inverse"),
+    positive("lengthscale", "frequencies are inversely proportional to the lengthscale"),
     finite,
     pose=_inputs_of_regression,
     n=rows(32, 4, 128),
@@ -64,13 +64,13 @@ _WIDTHS = (32.0, 64.0, 128.0, 256.0, 512.0, 1024.0)
 def fourier_features(
     x: Float[Array, "n d"], lengthscale: Float[Array, ""] | float, width: int, key: Key[Array, ""]
 ) -> Float[Array, "n width"]:
-    """sqrt(2) cos(<w_r, x> + b_r), w_r ~ N(0, I/lengthscale²), b_r uniform on [0, 2 pi): products average to K.
+    """Return sqrt(2) cos(<w_r, x> + b_r), w_r ~ N(0, I/lengthscale²), b_r uniform on [0, 2 pi): mean products are K.
 
     Args:
-        x: points.
+        x: the points.
         lengthscale: the lengthscale of the Gaussian kernel.
         width: the number of features m; the approximate kernel is Z Z'/m.
-        key: randomness.
+        key: the key that draws w_r and b_r.
     """
     frequency_key, phase_key = jax.random.split(key)
     frequencies = jax.random.normal(frequency_key, (x.shape[1], width), x.dtype) / lengthscale
@@ -79,7 +79,7 @@ def fourier_features(
 
 
 def product_variance(squared_distance: Float[Array, "*s"], lengthscale: Float[Array, ""] | float) -> Float[Array, "*s"]:
-    """1 + K⁴/2 - K²: the variance of one product 2 cos(<w, x> + b) cos(<w, y> + b) for the Gaussian kernel K at (x, y).
+    """Return 1 + K⁴/2 - K², the variance of 2 cos(<w, x> + b) cos(<w, y> + b), where K is the kernel at (x, y).
 
     It is 1 for distant points and 1/2 at x = y.
     """
@@ -140,7 +140,7 @@ class RandomFeaturesVariance(Claim[FeaturePoints]):
     population = _POINTS_WITH_KERNEL
     relation = EqualInMean(resolution=0.02)
     control = Control("the variance is 1 for all pairs", lambda variance, problem: jnp.ones_like(variance))
-    controls = "the number of features that an error of the kernel's entries needs"
+    controls = "how many features are needed for a given error of the kernel's entries"
     unexplained = "the largest error over a domain; features that are not drawn independently"
     trials = 128
 
@@ -149,7 +149,7 @@ class RandomFeaturesVariance(Claim[FeaturePoints]):
         return jnp.mean(product_variance(squares, problem.lengthscale))
 
     def measure(self, problem: FeaturePoints, key: Key[Array, ""]) -> Array:
-        """The sample variance of the products over 512 features, which needs no kernel."""
+        """The sample variance of the products over 512 features, computed without the kernel."""
         features = fourier_features(problem.x, problem.lengthscale, 512, key)
         squares, products = features**2 @ (features**2).T, features @ features.T
         return jnp.mean(squares - products**2 / 512) / 511

@@ -1,7 +1,7 @@
 """Kernels on the sphere in high dimension: the least eigenvalue, and which polynomials are learned from n rows.
 
 This theory splits a kernel into polynomials of each degree. A degree with far fewer functions than rows is learned, and
-a degree with far more functions acts like a ridge. It assumes points that are uniform on a sphere. It does not explain
+a degree with far more functions acts like a ridge. It assumes points that are uniform on a sphere. It does not cover
 numbers of rows near the number of polynomials, or data that lie near a space of low dimension.
 """
 
@@ -30,13 +30,13 @@ _TESTS = 2000
 
 
 def sphere(generator: np.random.Generator, n: int, d: int, radius: float) -> Float[np.ndarray, "n d"]:
-    """Independent points, uniform on a sphere."""
+    """Draw independent points, uniform on a sphere."""
     drawn = generator.normal(size=(n, d))
     return radius * drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
 
 
 class RowsPerDimension(eqx.Module):
-    """n/d, and the radius of a sphere."""
+    """The ratio n/d of rows to dimensions, and the radius of a sphere."""
 
     share: Float[Array, ""]
     radius: Float[Array, ""]
@@ -87,8 +87,8 @@ class Cubic(eqx.Module):
     """A target z + (z³ - 3 d/(d + 2) z)/sqrt(12) with z = <b, x>, |b| = 1, on n = d^1.5 points of a sphere.
 
     Args:
-        direction: b, before it is scaled.
-        d: dimension.
+        direction: the vector b, before it is scaled to length 1.
+        d: the dimension.
     """
 
     direction: Float[Array, " d"]
@@ -114,13 +114,13 @@ class PolynomialStaircase(Claim[Cubic]):
     population = Drawn(Cubic, d=Integer(64, 48, 80, "dimension"), direction=normal("d"))
     relation = EqualInMean(margin=0.03, resolution=0.05, relative=False)
     control = Control(
-        "a fifth of the cubic part is learned, and a fifth less of the linear part",
+        "1/5 of the cubic part is learned, and 1/5 less of the linear part",
         lambda found, problem: found + jnp.asarray([-0.2, 0.2, 0.2]),
     )
     controls = "what a kernel method can learn from a given number of rows"
     unexplained = (
-        "quadratic parts, of which a share of the order 2 d^(-1/2) is learned; networks that learn the direction; the "
-        "error, which is still 1.1 to 1.3 times that of the cubic part at these sizes"
+        "quadratic parts, of which a share of the order 2 d^(-1/2) is learned; networks that learn the direction; "
+        "the error, which at these sizes is still 1.1 to 1.3 times the size of the cubic part"
     )
     traced = False
     trials = 40

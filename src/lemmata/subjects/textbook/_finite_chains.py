@@ -1,4 +1,4 @@
-"""Markov chains on a few states with their stationary laws, and targets with proposals that a sampler works on."""
+"""Markov chains on a few states with their stationary distributions, and target distributions with proposals."""
 
 import equinox as eqx
 import numpy as np
@@ -9,7 +9,7 @@ from lemmata.engine.problems.generators import generator_of
 
 
 class FiniteChain(eqx.Module):
-    """A Markov chain, a row of P a state, its stationary law, and how many steps are looked at."""
+    """A Markov chain P (one row per state), its stationary distribution, and the number of steps to study."""
 
     transition: Float[np.ndarray, "s s"]
     law: Float[np.ndarray, " s"]
@@ -17,7 +17,7 @@ class FiniteChain(eqx.Module):
 
     @property
     def imbalance(self) -> float:
-        """The largest |law_i P_ij - law_j P_ji|."""
+        """The largest |law_i P_ij - law_j P_ji|, where law is the stationary distribution."""
         flow = self.law[:, None] * self.transition
         return float(np.abs(flow - flow.T).max())
 
@@ -34,7 +34,7 @@ class RenewedChains(Population[FiniteChain]):
     settings = _space()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FiniteChain:
-        """Uniform a of 0.2 to 0.7, Dirichlet laws."""
+        """Draw a uniform on 0.2 to 0.7, and Dirichlet distributions."""
         rng, s = generator_of(key), setting["states"]
         fresh = rng.uniform(0.2, 0.7)
         moves = np.eye(s) if rng.uniform() < 0.5 else rng.dirichlet(np.ones(s), s)
@@ -48,7 +48,7 @@ class RenewedChains(Population[FiniteChain]):
         gap = np.abs(problem.law @ problem.transition - problem.law).max()
         return [
             Hypothesis(
-                "deviation from a stationary distribution",
+                "largest change of the stationary distribution in one step",
                 gap,
                 "<=",
                 1e-12,
@@ -58,14 +58,14 @@ class RenewedChains(Population[FiniteChain]):
 
 
 class ReversibleChains(Population[FiniteChain]):
-    """Walks on weighted graphs, P_ij = c_ij / c_i. In half of the problems, the states form two groups with weak
-    weights between them.
+    """Random walks on weighted graphs, P_ij = c_ij / c_i. In half of the problems, the states form two groups with
+    weak weights between them.
     """
 
     settings = _space()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FiniteChain:
-        """Weights of 1/2 to 1, between the groups 0.05 of them."""
+        """Draw weights of 1/2 to 1; weights between the groups are multiplied by 0.05."""
         rng, s = generator_of(key), setting["states"]
         weights = rng.uniform(0.5, 1.0, (s, s))
         if rng.uniform() < 0.5:
@@ -81,7 +81,7 @@ class ReversibleChains(Population[FiniteChain]):
 
 
 class ProposedTarget(eqx.Module):
-    """A target distribution on s states to sample from, and the proposal distribution of each state in a row."""
+    """A target distribution on s states, and a matrix whose row i is the proposal distribution of state i."""
 
     target: Float[np.ndarray, " s"]
     proposal: Float[np.ndarray, "s s"]
@@ -98,7 +98,9 @@ class ProposedTargets(Population[ProposedTarget]):
 
     def hypotheses(self, problem: ProposedTarget) -> list[Hypothesis]:
         least = min(problem.target.min(), problem.proposal.min())
-        return [Hypothesis("least probability", least, ">", 0.0, "the sampler reaches every state from every other")]
+        return [
+            Hypothesis("least probability", least, ">", 0.0, "the sampler reaches every state from every other state")
+        ]
 
 
 class TwoLaws(eqx.Module):
@@ -119,12 +121,12 @@ class PairsOfLaws(Population[TwoLaws]):
     settings = Space(atoms=Integer(6, 2, 40, "atoms", corners=(4, 12)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TwoLaws:
-        """Ratios alternate between low and high ones."""
+        """Draw ratios p/q that are alternately low and high."""
         rng, k = generator_of(key), setting["atoms"]
         q = rng.dirichlet(np.full(k, 8.0))
         w = np.where(np.arange(k) % 2, rng.uniform(1.5, 3.0, k), rng.uniform(0.2, 0.5, k))
         return TwoLaws(q * w / (q * w).sum(), q)
 
     def hypotheses(self, problem: TwoLaws) -> list[Hypothesis]:
-        """Everything that has probability is drawn."""
+        """Require that every atom has positive probability under q."""
         return [Hypothesis("least probability q", problem.q.min(), ">", 0.0, "p/q is finite")]

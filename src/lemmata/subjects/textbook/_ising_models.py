@@ -8,16 +8,16 @@ from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real,
 from lemmata.engine.problems.generators import generator_of
 
 REST = 1e-13
-"""How much messages may still move."""
+"""The largest change of a message in a round that counts as converged."""
 
 
 class IsingModel(eqx.Module):
     """Spins s_i = -1, 1 with p(s) = exp(sum over i < j of J_ij s_i s_j + sum of h_i s_i) / Z.
 
     Args:
-        couplings: J, symmetric, 0 if there is no edge.
-        fields: h.
-        messages: u_ij, the field on j that i sends after belief propagation.
+        couplings: the couplings J, symmetric, 0 if there is no edge.
+        fields: the fields h.
+        messages: u_ij, the field on spin j that spin i sends after belief propagation.
     """
 
     couplings: Float[np.ndarray, "n n"]
@@ -26,19 +26,19 @@ class IsingModel(eqx.Module):
 
     @property
     def totals(self) -> Float[np.ndarray, " n"]:
-        """Field and messages at each spin; the belief in s_i = 1 is 1/(1 + exp(-2 total))."""
+        """The field plus the messages at each spin; the belief in s_i = 1 is 1/(1 + exp(-2 total))."""
         return self.fields + self.messages.sum(0)
 
     @property
     def beliefs(self) -> Float[np.ndarray, " n"]:
-        """In s_i = 1."""
+        """The beliefs in s_i = 1."""
         return 1 / (1 + np.exp(-2 * self.totals))
 
 
 def sent(
     couplings: Float[np.ndarray, "n n"], fields: Float[np.ndarray, " n"], messages: Float[np.ndarray, "n n"]
 ) -> Float[np.ndarray, "n n"]:
-    """One round of belief propagation: tanh u_ij = tanh J_ij tanh(h_i + sum of u_ki over k other than j)."""
+    """Return the messages of one round: tanh u_ij = tanh J_ij tanh(h_i + sum of u_ki over k other than j)."""
     cavity = (fields + messages.sum(0))[:, None] - messages.T
     return np.arctanh(np.tanh(couplings) * np.tanh(cavity))
 
@@ -46,16 +46,15 @@ def sent(
 def belief_propagation(
     couplings: Float[np.ndarray, "n n"], fields: Float[np.ndarray, " n"], rounds: int = 300
 ) -> Float[np.ndarray, "n n"]:
-    """Messages after rounds from 0. All are sent at once, and rounds stop earlier when the messages do not change any
-    more.
+    """Messages after rounds from 0. All are sent at once; rounds stop early if the messages do not change any more.
 
     Args:
-        couplings: J, symmetric, 0 if there is no edge.
-        fields: h.
-        rounds: at most so many.
+        couplings: the couplings J, symmetric, 0 if there is no edge.
+        fields: the fields h.
+        rounds: the largest number of rounds.
 
     Returns:
-        u_ij, the field on j that i sends.
+        u_ij, the field on spin j that spin i sends.
 
     >>> import numpy as np
     >>> chain = np.array([[0.0, 1.0], [1.0, 0.0]])
@@ -71,7 +70,7 @@ def belief_propagation(
 
 
 def edges_of(graph: str, n: int, rng: np.random.Generator) -> Float[np.ndarray, "n n"]:
-    """The adjacency matrix of a random tree, a loop, or a random graph with three edges in four."""
+    """Return the adjacency matrix of a random tree, a loop, or a random graph with about 3/4 of all edges."""
     found = np.zeros((n, n))
     if graph == "tree":
         for i in range(1, n):
@@ -84,13 +83,13 @@ def edges_of(graph: str, n: int, rng: np.random.Generator) -> Float[np.ndarray, 
 
 
 class IsingModels(Population[IsingModel]):
-    """Spins with couplings of either sign, or with attractive couplings only, and with fields of either sign.
+    """Ising models with couplings of either sign, or attractive couplings only, and with fields of either sign.
 
     Args:
         graph: "tree", "loop" or "dense".
-        attractive: no coupling is negative.
-        strength: of the largest coupling.
-        rest: if true, messages are passed until they no longer change; otherwise no messages are passed.
+        attractive: whether no coupling may be negative.
+        strength: the size of the largest coupling.
+        rest: whether messages are passed until they no longer change; otherwise no messages are passed.
     """
 
     graph: str = eqx.field(default="tree", static=True)
@@ -106,7 +105,7 @@ class IsingModels(Population[IsingModel]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> IsingModel:
-        """Couplings are between a third of the strength and all of it. Fields are up to 0.7."""
+        """Draw couplings between 1/3 of the strength and the strength, and fields of size up to 0.7."""
         rng, n = generator_of(key), setting["spins"]
         size = np.triu(rng.uniform(1 / 3, 1.0, (n, n)) * setting["strength"], 1)
         sign = 1.0 if self.attractive else np.triu(rng.choice([-1.0, 1.0], (n, n)), 1)
@@ -116,7 +115,7 @@ class IsingModels(Population[IsingModel]):
         return IsingModel(couplings, fields, belief_propagation(couplings, fields, 300 if self.rest else 0))
 
     def hypotheses(self, problem: IsingModel) -> list[Hypothesis]:
-        """Messages that have converged; no negative coupling if the statement excludes it."""
+        """Require converged messages, and no negative coupling if `attractive` is true."""
         moved = np.abs(sent(problem.couplings, problem.fields, problem.messages) - problem.messages).max()
         uneven = np.abs(problem.couplings - problem.couplings.T).max()
         found = [Hypothesis("largest |J_ij - J_ji|", uneven, "<=", 0.0, "couplings are symmetric")]

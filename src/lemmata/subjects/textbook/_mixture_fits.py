@@ -1,4 +1,4 @@
-"""Points from several normal distributions and the current fit of their mixture; normal latent factors."""
+"""Points from several normal distributions with the current fit of their mixture, and models with latent factors."""
 
 import equinox as eqx
 import numpy as np
@@ -12,7 +12,7 @@ class MixtureFit(eqx.Module):
     """Points on a line, and a mixture of normal distributions of variance 1 during its fit.
 
     Args:
-        points: n of them. means, weights: the current ones of the mixture.
+        points: the n points. means, weights: the current means and weights of the mixture.
         centres: the means that the points were drawn with, each equally often.
     """
 
@@ -22,38 +22,38 @@ class MixtureFit(eqx.Module):
     centres: Float[np.ndarray, " k"]
 
     def log_joint(self, means: Float[np.ndarray, " k"], weights: Float[np.ndarray, " k"]) -> Float[np.ndarray, "n k"]:
-        """Log of weight times density, of each point and component."""
+        """Return the log of weight times density, for each point and component."""
         return np.log(weights) - (self.points[:, None] - means) ** 2 / 2 - np.log(2 * np.pi) / 2
 
     def log_likelihood(self, means: Float[np.ndarray, " k"], weights: Float[np.ndarray, " k"]) -> float:
-        """The sum over the points of the log of the mixture's density."""
+        """Return the sum over the points of the log density of the mixture."""
         return float(np.logaddexp.reduce(self.log_joint(means, weights), axis=1).sum())
 
     def posterior(self, means: Float[np.ndarray, " k"], weights: Float[np.ndarray, " k"]) -> Float[np.ndarray, "n k"]:
-        """The probability of each component given the point."""
+        """Return the probability of each component given each point."""
         return np.exp(self.log_posterior(means, weights))
 
     def log_posterior(
         self, means: Float[np.ndarray, " k"], weights: Float[np.ndarray, " k"]
     ) -> Float[np.ndarray, "n k"]:
-        """Its logarithm, which does not underflow."""
+        """Return the logarithm of the posterior, which does not underflow."""
         logs = self.log_joint(means, weights)
         return logs - np.logaddexp.reduce(logs, axis=1)[:, None]
 
     def step(
         self, means: Float[np.ndarray, " k"], weights: Float[np.ndarray, " k"]
     ) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
-        """One step of expectation and maximisation, of means and weights."""
+        """Return means and weights after one step of expectation maximisation (EM)."""
         shares = self.posterior(means, weights)
         return shares.T @ self.points / shares.sum(0), shares.mean(0)
 
 
 class MixtureFits(Population[MixtureFit]):
-    """Mixtures of equal components at equal distances, and a fit that starts at points drawn without replacement.
+    """Mixtures of equal components at equal distances, and a fit that starts at distinct random points.
 
     Args:
         apart: the distance of neighbouring components.
-        steps: at most so many steps have been taken from there, a random number of them.
+        steps: the largest number of EM steps from the start; the number is random.
     """
 
     apart: float = eqx.field(default=2.0, static=True)
@@ -73,7 +73,7 @@ class MixtureFits(Population[MixtureFit]):
         ).where("there are at least four points per component", lambda s: s["points"] >= 4 * s["components"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MixtureFit:
-        """As many points of each component as can be."""
+        """Draw points, equally many from each component up to one, and the fit after a random number of steps."""
         rng, k = generator_of(key), setting["components"]
         centres = setting["apart"] * np.arange(k)
         points = centres[np.arange(setting["points"]) % k] + rng.standard_normal(setting["points"])
@@ -87,12 +87,12 @@ class MixtureFits(Population[MixtureFit]):
 
 
 class FactorModel(eqx.Module):
-    """A normal law with latent factors: x = W z + noise, z ~ N(0, I), and a covariance that it is fitted to.
+    """A normal distribution with latent factors, x = W z + noise, z ~ N(0, I), and rows to which it is fitted.
 
     Args:
-        loadings: W.
-        noise: variance of the noise.
-        rows: n points.
+        loadings: the loadings W.
+        noise: the variance of the noise.
+        rows: the n rows.
     """
 
     loadings: Float[np.ndarray, "d k"]
@@ -101,7 +101,7 @@ class FactorModel(eqx.Module):
 
     @property
     def covariance(self) -> Float[np.ndarray, "d d"]:
-        """Second moments of the rows."""
+        """The matrix of second moments of the rows."""
         return self.rows.T @ self.rows / len(self.rows)
 
 
@@ -128,5 +128,5 @@ class FactorModels(Population[FactorModel]):
         least = np.linalg.eigvalsh(problem.covariance)[0]
         return [
             Hypothesis("variance of the noise", problem.noise, ">", 0.0, "the distribution has a density"),
-            Hypothesis("least variance of the rows", least, ">", 0.0, "likelihoods are bounded"),
+            Hypothesis("smallest variance of the rows in any direction", least, ">", 0.0, "likelihoods are bounded"),
         ]

@@ -1,4 +1,4 @@
-"""Small differentiable maps: networks with two hidden layers, and couplings that can be undone."""
+"""Small differentiable maps: networks with two hidden layers, and invertible coupling layers."""
 
 import equinox as eqx
 import numpy as np
@@ -9,14 +9,14 @@ from lemmata.engine.problems.generators import generator_of
 
 
 class SmallNetwork(eqx.Module):
-    """A network of tanh units, two hidden layers, on rows x with targets y; its loss is half the squared error."""
+    """A network with two hidden layers of tanh units, on rows x with targets y; its loss is half the squared error."""
 
     layers: tuple[Float[np.ndarray, "..."], ...]
     x: Float[np.ndarray, "n d"]
     y: Float[np.ndarray, " n"]
 
     def loss(self, layers: tuple[Num[np.ndarray, "..."], ...]) -> complex:
-        """The loss at other matrices, also complex ones."""
+        """Return the loss at other weight matrices, which may be complex."""
         u = self.x
         for w in layers[:-1]:
             u = np.tanh(u @ w)
@@ -25,10 +25,12 @@ class SmallNetwork(eqx.Module):
 
 
 class SmallNetworks(Population[SmallNetwork]):
-    """Normal matrices of variance 1/fan-in, normal rows and targets."""
+    """Networks with normal weight matrices of variance 1/fan-in, on normal rows and targets."""
 
     settings = Space(
-        d=Integer(3, 1, 10, "inputs"), width=Integer(4, 1, 16, "units in a layer"), n=Integer(5, 1, 40, "rows")
+        d=Integer(3, 1, 10, "inputs"),
+        width=Integer(4, 1, 16, "units in each hidden layer"),
+        n=Integer(5, 1, 40, "rows"),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SmallNetwork:
@@ -43,12 +45,12 @@ class SmallNetworks(Population[SmallNetwork]):
 
 
 class CouplingFlow(eqx.Module):
-    """Two coupling layers: one half of the coordinates scales and shifts the other half, then the reverse.
+    """Two coupling layers: one half of the coordinates scales and shifts the other half, then the other way round.
 
     Args:
         scales: matrices S of the log scales tanh(S u).
         shifts: matrices T of the shifts T u.
-        point: where the density is evaluated.
+        point: the point at which the density is evaluated.
     """
 
     scales: Float[np.ndarray, "2 h h"]
@@ -56,7 +58,7 @@ class CouplingFlow(eqx.Module):
     point: Float[np.ndarray, " d"]
 
     def undo(self, y: Num[np.ndarray, " d"]) -> tuple[Num[np.ndarray, " d"], np.number]:
-        """The point that is mapped to y, and the sum of the log scales on the way."""
+        """Return the point that the layers map to y, and the sum of the log scales on the way."""
         first, second = np.split(y, 2)
         outer = np.tanh(self.scales[1] @ second)
         first = (first - self.shifts[1] @ second) * np.exp(-outer)

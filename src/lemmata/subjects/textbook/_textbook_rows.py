@@ -9,14 +9,14 @@ from lemmata.engine.problems.generators import generator_of
 
 
 class LabelledTable(eqx.Module):
-    """Rows and what they are labelled with: classes -1 and 1, or numbers."""
+    """Rows x and their labels y: classes -1 and 1, or numbers."""
 
     x: Float[np.ndarray, "n d"]
     y: Float[np.ndarray, " n"]
 
     @property
     def conditioning(self) -> float:
-        """Of the centred rows: their largest singular value over the least."""
+        """The largest singular value of the centred rows divided by the least."""
         values = np.linalg.svd(self.x - self.x.mean(0), compute_uv=False)
         return float(values[0] / values[-1])
 
@@ -38,7 +38,7 @@ class TwoClouds(Population[LabelledTable]):
         ).where("there are more than 2 d + 2 rows for d columns", lambda s: s["n"] > 2 * s["d"] + 2)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledTable:
-        """Columns that are mixed by a random matrix after the means have been separated."""
+        """Draw rows with separated means, then mix their columns by a random matrix."""
         rng, n, d = generator_of(key), setting["n"], setting["d"]
         y = np.where(np.arange(n) % 2, 1.0, -1.0)
         x = rng.standard_normal((n, d))
@@ -77,7 +77,7 @@ class LinearTargets(Population[LabelledTable]):
 
 
 class TwoValuedTables(Population[LabelledTable]):
-    """Columns of 0 and 1. The class says whether the first two columns differ, with errors. The third column agrees
+    """Columns of 0 and 1. The class is, with errors, whether the first two columns differ. The third column agrees
     weakly with the class.
     """
 
@@ -88,7 +88,7 @@ class TwoValuedTables(Population[LabelledTable]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledTable:
-        """Fair columns but the third, which is the class in about two thirds of the rows."""
+        """Draw columns of fair coins, except the third, which is the class in about 2/3 of the rows."""
         rng, n = generator_of(key), setting["n"]
         x = rng.integers(2, size=(n, setting["d"])).astype(float)
         wrong = rng.uniform(size=n) < setting["errors"]
@@ -99,7 +99,13 @@ class TwoValuedTables(Population[LabelledTable]):
     def hypotheses(self, problem: LabelledTable) -> list[Hypothesis]:
         values = np.unique(problem.x)
         return [
-            Hypothesis("different values of columns", len(values), "<=", 2, "a split has one threshold"),
+            Hypothesis(
+                "number of different values in the columns",
+                len(values),
+                "<=",
+                2,
+                "each column can be split in only one way",
+            ),
             Hypothesis(
                 "least share of a class",
                 min((problem.y > 0).mean(), (problem.y < 0).mean()),
@@ -115,11 +121,11 @@ class NearlyOrthogonalRows(Population[LabelledTable]):
 
     settings = Space(
         n=Integer(8, 2, 40, "rows"),
-        tilt=Real(0.3, 0.0, 0.5, "size of the part that is not orthogonal", corners=(0.1, 0.4)),
+        tilt=Real(0.3, 0.0, 0.5, "size of the random part that is not orthogonal", corners=(0.1, 0.4)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledTable:
-        """Orthonormal rows with two more dimensions than rows, plus a random part of random size."""
+        """Draw orthonormal rows in two more dimensions than rows, plus a random part of random size."""
         rng, n = generator_of(key), setting["n"]
         rows = np.linalg.qr(rng.standard_normal((n + 2, n)))[0].T
         rows = rows + setting["tilt"] * rng.uniform() * rng.standard_normal(rows.shape) / np.sqrt(n + 2)
@@ -127,14 +133,14 @@ class NearlyOrthogonalRows(Population[LabelledTable]):
 
     def hypotheses(self, problem: LabelledTable) -> list[Hypothesis]:
         least = np.linalg.svd(problem.x, compute_uv=False)[-1]
-        return [Hypothesis("least singular value of the rows", least, ">", 1e-3, "every labelling has a margin")]
+        return [Hypothesis("least singular value of the rows", least, ">", 1e-3, "then every labelling has a margin")]
 
 
 class BoostedRun(eqx.Module):
-    """What adaptive boosting did.
+    """The rules of a run of adaptive boosting.
 
     Args:
-        votes: -1 or 1, of each round's rule on each row, times the row's class: 1 if it is right.
+        votes: the rule of each round on each row, times the class of the row: 1 if the rule is right, otherwise -1.
         errors: the weighted error of each rule when it was chosen.
     """
 
@@ -143,21 +149,20 @@ class BoostedRun(eqx.Module):
 
     @property
     def weights(self) -> Float[np.ndarray, " rounds"]:
-        """Of the rules: half of the log of (1 - error)/error."""
+        """The weights of the rules, log((1 - error)/error)/2."""
         with np.errstate(divide="ignore"):  # a rule that is never wrong has an infinite weight
             return np.log(1 / self.errors - 1) / 2
 
     @property
     def margins(self) -> Float[np.ndarray, "rounds n"]:
-        """The class times the sum of the weighted rules, after each round."""
+        """The class of each row times the weighted sum of the rules, after each round."""
         return np.cumsum(self.weights[:, None] * self.votes, axis=0)
 
 
 def best_stump(
     x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], weights: Float[np.ndarray, " n"]
 ) -> tuple[Float[np.ndarray, " n"], float]:
-    """The rule with the least weighted error that uses one threshold in one column, or none, as -1 and 1. Then its
-    error.
+    """The rule (as -1 and 1) of least weighted error that uses at most one threshold in one column; then its error.
 
     >>> import numpy as np
     >>> x, y = np.array([[0.0], [1.0], [2.0]]), np.array([-1.0, 1.0, 1.0])
@@ -177,11 +182,11 @@ def best_stump(
 
 
 def adaptive_boosting(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], rounds: int) -> BoostedRun:
-    """Boosting by stumps: rows that a rule gets wrong gain weight until that rule is as good as a coin.
+    """Run boosting by stumps: rows that a rule gets wrong gain weight, until the rule is as good as a coin.
 
     Args:
-        x: rows.
-        y: classes -1 and 1.
+        x: the rows.
+        y: the classes, -1 and 1.
         rounds: the number of rules; a rule with error 0 replaces all later ones.
     """
     weights, votes, errors = np.full(len(y), 1 / len(y)), [], []
@@ -215,5 +220,7 @@ class BoostedRuns(Population[BoostedRun]):
     def hypotheses(self, problem: BoostedRun) -> list[Hypothesis]:
         return [
             Hypothesis("largest error of a rule", problem.errors.max(), "<", 0.5, "each rule is better than a coin"),
-            Hypothesis("least error of a rule", problem.errors.min(), ">", 0.0, "its weight is finite"),
+            Hypothesis(
+                "least error of a rule", problem.errors.min(), ">", 0.0, "then the weight of the rule is finite"
+            ),
         ]

@@ -1,4 +1,4 @@
-"""Points without labels: in groups on a line, in space, tables without negative entries, and weighted graphs."""
+"""Data without labels: points in groups on a line, points in space, nonnegative tables, and weighted graphs."""
 
 import equinox as eqx
 import numpy as np
@@ -21,7 +21,7 @@ class GroupedPoints(Population[PointsInGroups]):
     settings = Space(points=Integer(12, 6, 30, "points", corners=(9, 15)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PointsInGroups:
-        """Normal points of variance 1 around each centre."""
+        """Draw normal points of variance 1 around each centre."""
         rng, n = generator_of(key), setting["points"]
         centres = np.cumsum(rng.uniform(4.0, 12.0, 3))
         points = np.sort(centres[np.arange(n) % 3] + rng.standard_normal(n))
@@ -62,7 +62,7 @@ class PointClouds(Population[PointCloud]):
 
 
 class FactoredTable(eqx.Module):
-    """A table V without negative entries, and factors W H of it."""
+    """A nonnegative table V, and factors W and H that approximate it."""
 
     table: Float[np.ndarray, "n m"]
     left: Float[np.ndarray, "n k"]
@@ -70,7 +70,7 @@ class FactoredTable(eqx.Module):
 
 
 class FactoredTables(Population[FactoredTable]):
-    """Nonnegative tables with few factors and noise, and factors between a random start and convergence."""
+    """Nonnegative tables W H + noise with few factors, and factors between a random start and convergence."""
 
     settings = Space(
         n=Integer(8, 3, 60, "rows"),
@@ -79,7 +79,7 @@ class FactoredTables(Population[FactoredTable]):
     ).where("there are fewer factors than rows and columns", lambda s: s["factors"] < min(s["n"], s["m"]))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FactoredTable:
-        """Factors after 0 to 12 alternating steps that keep the signs."""
+        """Draw a table, and factors after 0 to 12 alternating least-squares steps that keep them positive."""
         rng = generator_of(key)
         n, m, k = setting["n"], setting["m"], setting["factors"]
         table = rng.uniform(size=(n, k)) @ rng.uniform(size=(k, m)) + 0.3 * rng.uniform(size=(n, m))
@@ -92,7 +92,7 @@ class FactoredTables(Population[FactoredTable]):
     def hypotheses(self, problem: FactoredTable) -> list[Hypothesis]:
         least = min(problem.left.min(), problem.right.min())
         return [
-            Hypothesis("least entry of the factors", least, ">", 0.0, "entries at 0 stay there"),
+            Hypothesis("least entry of the factors", least, ">", 0.0, "entries that are 0 stay 0"),
             Hypothesis(
                 "least entry of the table",
                 problem.table.min(),
@@ -104,19 +104,19 @@ class FactoredTables(Population[FactoredTable]):
 
 
 class SmallGraph(eqx.Module):
-    """A weighted graph: weights, symmetric, 0 on the diagonal."""
+    """A weighted graph: a symmetric matrix of weights with a zero diagonal."""
 
     weights: Float[np.ndarray, "n n"]
 
     @property
     def laplacian(self) -> Float[np.ndarray, "n n"]:
-        """I - D^-1/2 W D^-1/2 with the degrees D."""
+        """The Laplacian I - D^-1/2 W D^-1/2, where D is the diagonal matrix of the degrees."""
         root = np.sqrt(self.weights.sum(1))
         return np.eye(len(root)) - self.weights / root[:, None] / root
 
 
 class SmallGraphs(Population[SmallGraph]):
-    """Paths, pairs of dense groups with weak edges between, and random weights, each in a third of the problems."""
+    """Paths, pairs of dense groups with weak edges between them, and random weights, each in 1/3 of the problems."""
 
     settings = Space(vertices=Integer(8, 4, 12, "vertices", corners=(6, 10)))
 
@@ -134,4 +134,4 @@ class SmallGraphs(Population[SmallGraph]):
 
     def hypotheses(self, problem: SmallGraph) -> list[Hypothesis]:
         count = connected_components(problem.weights, directed=False)[0]
-        return [Hypothesis("components of the graph", count, "==", 1, "the graph is connected")]
+        return [Hypothesis("number of components of the graph", count, "==", 1, "the graph is connected")]

@@ -1,7 +1,7 @@
 """AdaBoost: classifiers that are slightly better than chance, weighted so that their training error vanishes.
 
-The theory bounds the training error after every round by the weighted errors of the rules. It makes no statement about
-the error on new rows. Nor does it treat rows with wrong labels, whose weights grow in every round.
+The theory bounds the training error after every round by the weighted errors of the rules. It says nothing about the
+error on new rows. It does not treat rows with wrong labels, whose weights grow in every round.
 """
 
 import jax.numpy as jnp
@@ -31,7 +31,7 @@ class BoostingLowersTrainingError(Claim[BoostedRun]):
     population = BoostedRuns()
     relation = AtMost()
     control = Control(
-        "a third of the bound",
+        "the training error is at most a third of the bound",
         lambda bound, problem: bound / 3,
         loose="after some rounds all training rows are classified correctly, while the bound is far above 0",
     )
@@ -43,7 +43,7 @@ class BoostingLowersTrainingError(Claim[BoostedRun]):
         return jnp.asarray(np.cumprod(2 * np.sqrt(problem.errors * (1 - problem.errors))))
 
     def measure(self, problem: BoostedRun, key: Key[Array, ""]) -> Array:
-        """Rows on which the weighted votes are not on the side of the class."""
+        """The fraction of rows whose weighted vote is not on the side of the class, after each round."""
         return jnp.asarray((problem.margins <= 0).mean(axis=1))
 
     def trivial(self, problem: BoostedRun) -> Array:
@@ -81,7 +81,7 @@ class ExponentialLossOfBoosting(Claim[BoostedRun]):
         return jnp.asarray(np.exp(-problem.margins).mean(axis=1))
 
     def condition(self, problem: BoostedRun) -> Array:
-        """Weights are multiplied round after round."""
+        """The condition of weights that are multiplied round after round."""
         return jnp.asarray(10.0 * problem.votes.size)
 
 
@@ -99,8 +99,8 @@ class SmallMarginsOfBoosting(Claim[BoostedRun]):
     source = _SOURCE
     population = BoostedRuns()
     relation = AtMost()
-    control = Control("a quarter of the bound", lambda bound, problem: bound / 4)
-    controls = "how clear the weighted votes are on training rows"
+    control = Control("the fraction is at most a quarter of the bound", lambda bound, problem: bound / 4)
+    controls = "how large the margins of training rows are"
     unexplained = "the error on new rows"
     traced = False
 

@@ -1,10 +1,10 @@
 """Clustering: a random start by squared distances is near the best centres in expectation, and Lloyd's iteration only
-improves it.
+improves them.
 
-The test problems are points on a line with three centres. There the least sum of squared distances can be computed
-exactly, since the groups are intervals. The theory bounds the expected error of a start whose centres are drawn in
-proportion to squared distances. It does not say whether groups with small squared distances are the groups that the
-user wants.
+The test problems are points on a line with three centres. For these, the least sum of squared distances can be
+computed exactly, since the best groups are intervals. The theory bounds the expected error of a start whose centres
+are drawn in proportion to squared distances. It does not say whether groups with small squared distances are the
+groups that the user wants.
 """
 
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ _KEY = "younes2024introduction"
 
 
 def least_error(points: Float[np.ndarray, " n"]) -> float:
-    """The least sum of squared distances of sorted points to three centres: over all pairs of ends of intervals."""
+    """Return the least sum of squared distances of sorted points to three centres, over all cuts into intervals."""
     n = len(points)
     sums, squares = (np.concatenate([[0.0], np.cumsum(values)]) for values in (points, points**2))
     count = np.maximum(np.arange(n + 1) - np.arange(n + 1)[:, None], 1)
@@ -30,10 +30,10 @@ def least_error(points: Float[np.ndarray, " n"]) -> float:
 
 
 def expected_error_by_distances(points: Float[np.ndarray, " n"]) -> float:
-    """The expected sum of squared distances to three centres, over all n³ draws.
+    """Return the expected sum of squared distances to three random centres, over all n³ draws.
 
-    The first centre is any point. Each other centre is a point drawn in proportion to its squared distance from the
-    centres before it.
+    The first centre is a uniformly drawn point. Each other centre is a point drawn in proportion to its squared
+    distance from the centres before it.
     """
     first = (points[:, None] - points) ** 2
     second = np.minimum(first[:, None], first[None])
@@ -59,7 +59,7 @@ class StartByDistances(Claim[PointsInGroups]):
     population = GroupedPoints()
     relation = AtMost()
     control = Control(
-        "1.5 times the least possible",
+        "the expected sum is at most 1.5 times the least possible",
         lambda bound, problem: 1.5 * bound / (8 * (np.log(3) + 2)),
         loose="the factor holds for the worst set of points",
     )
@@ -75,5 +75,5 @@ class StartByDistances(Claim[PointsInGroups]):
         return jnp.asarray(expected_error_by_distances(problem.points))
 
     def trivial(self, problem: PointsInGroups) -> Array:
-        """One centre, the worst of the points."""
+        """The sum for one centre at the worst of the points."""
         return jnp.asarray(((problem.points[:, None] - problem.points) ** 2).sum(0).max())

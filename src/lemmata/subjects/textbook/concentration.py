@@ -1,7 +1,7 @@
 """Concentration: sums and functions of many independent variables stay near their mean.
 
 The theory bounds the tails using only ranges and variances of the variables. It does not treat dependent variables. It
-does not say how far its constants are from the best ones for a given distribution.
+does not say how far its constants are from the best constants for a given distribution.
 """
 
 import functools
@@ -20,7 +20,7 @@ ABOUT = {"tool": "concentration", "architecture": "any", "object": "inequality"}
 
 @functools.cache
 def flips(n: int) -> Int[np.ndarray, "n states"]:
-    """The number of the state with coin i turned, for all i and all 2^n states."""
+    """Return the number of the state with coin i turned, for all i and all 2^n states."""
     return np.arange(2**n) ^ (1 << np.arange(n)[:, None])
 
 
@@ -28,8 +28,8 @@ class CoinFunction(eqx.Module):
     """A function of n fair coins.
 
     Args:
-        values: in all 2^n states, coin i is bit i of the state's number.
-        level: how far from the mean is far, in halves of the root of the sum of the squared ranges.
+        values: the values in all 2^n states; coin i is bit i of the state's number.
+        level: the deviation from the mean, in units of half the root of the sum of the squared ranges.
     """
 
     values: Float[np.ndarray, " states"]
@@ -37,22 +37,22 @@ class CoinFunction(eqx.Module):
 
     @property
     def turns(self) -> Float[np.ndarray, "n states"]:
-        """How much the value changes if coin i is turned."""
+        """The change of the value if coin i is turned, for all i and all states."""
         return self.values[flips(len(self.values).bit_length() - 1)] - self.values
 
     @property
     def far(self) -> float:
-        """Level/2 times the root of the sum over coins of the squared largest change."""
+        """The deviation: level/2 times the root of the sum over coins of the squared largest change."""
         return float(self.level * np.sqrt((self.turns.max(1) ** 2).sum()) / 2)
 
 
 class CoinFunctions(Population[CoinFunction]):
-    """Weighted sums of fair coins. In half of the problems, products of two coins are added."""
+    """Weighted sums of fair coins; in half of the problems, products of two coins are added."""
 
     settings = Space(coins=Integer(9, 3, 14, "coins", corners=(6, 11)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CoinFunction:
-        """Weights of 1/2 to 1, levels of 0.3 to 1.5."""
+        """Draw weights of 1/2 to 1 and levels of 0.3 to 1.5."""
         rng, n = generator_of(key), setting["coins"]
         coins = 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1) - 1
         pairs = rng.integers(2) * 0.1 * rng.standard_normal((n, n))
@@ -60,11 +60,15 @@ class CoinFunctions(Population[CoinFunction]):
         return CoinFunction(values, float(rng.uniform(0.3, 1.5)))
 
     def hypotheses(self, problem: CoinFunction) -> list[Hypothesis]:
-        return [Hypothesis("distance from the mean", problem.far, ">", 0.0, "if it is 0, the function is constant")]
+        return [
+            Hypothesis(
+                "distance from the mean", problem.far, ">", 0.0, "if the distance is 0, the function is constant"
+            )
+        ]
 
 
 class RareEvents(eqx.Module):
-    """How many of n independent events of probability p happen, and the excess over the expected number."""
+    """The count of n independent events of probability p, and an excess over the expected number."""
 
     n: int = eqx.field(static=True)
     p: float = eqx.field(static=True)
@@ -72,7 +76,7 @@ class RareEvents(eqx.Module):
 
 
 class ManyRareEvents(Population[RareEvents]):
-    """An excess of 1/2 to 2 standard deviations over the expected number, rounded up to a whole number of events."""
+    """Rare events with an excess of 1/2 to 2 standard deviations, rounded up to a whole number of events."""
 
     settings = Space(
         n=Integer(200, 20, 5000, "events"),
@@ -80,7 +84,7 @@ class ManyRareEvents(Population[RareEvents]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RareEvents:
-        """Probabilities of a fifth of the largest to the largest."""
+        """Draw probabilities between 1/5 of the largest and the largest."""
         rng, n = generator_of(key), setting["n"]
         p = float(setting["largest"] * rng.uniform(0.2, 1.0))
         wanted = n * p + rng.uniform(0.5, 2.0) * np.sqrt(n * p * (1 - p))
@@ -108,7 +112,7 @@ class BernsteinOfRareEvents(Claim[RareEvents]):
     source = _SOURCE
     population = ManyRareEvents()
     relation = AtMost()
-    control = Control("a quarter of the bound", lambda bound, problem: bound / 4)
+    control = Control("the probability is at most a quarter of the bound", lambda bound, problem: bound / 4)
     controls = "the upper tail of a sum of bounded variables"
     unexplained = "the factor before the exponential"
     traced = False
@@ -137,7 +141,7 @@ class BoundedDifferences(Claim[CoinFunction]):
     source = _SOURCE
     population = CoinFunctions()
     relation = AtMost()
-    control = Control("a quarter of the bound", lambda bound, problem: bound / 4)
+    control = Control("the probability is at most a quarter of the bound", lambda bound, problem: bound / 4)
     controls = "the upper tail of a function of independent variables"
     unexplained = "functions that change by much, but only in rare states"
     traced = False
@@ -162,7 +166,7 @@ class VarianceBySingleParts(Claim[CoinFunction]):
     source = _SOURCE
     population = CoinFunctions()
     relation = AtMost()
-    control = Control("nine tenths of the bound", lambda bound, problem: 0.9 * bound)
+    control = Control("the variance is at most 9/10 of the bound", lambda bound, problem: 0.9 * bound)
     controls = "the variance of a function of independent variables"
     unexplained = "the tails of the distribution"
     traced = False
@@ -175,5 +179,5 @@ class VarianceBySingleParts(Claim[CoinFunction]):
         return jnp.asarray(problem.values.var())
 
     def trivial(self, problem: CoinFunction) -> Array:
-        """A quarter of the squared range."""
+        """The bound of a quarter of the squared range."""
         return jnp.asarray(np.ptp(problem.values) ** 2 / 4)

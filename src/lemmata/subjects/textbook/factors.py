@@ -1,7 +1,7 @@
 """Factor analysis: the maximum likelihood of a model with latent factors in closed form, and the multiplicative step
 for nonnegative factors.
 
-The theory controls how well a table is fitted. It does not say what the factors mean or how many there are.
+The theory says how well a table can be fitted. It does not say what the factors mean or how many there are.
 """
 
 import jax.numpy as jnp
@@ -19,14 +19,14 @@ _STEPS = 60
 
 
 def log_density(covariance: Float[np.ndarray, "d d"], model: Float[np.ndarray, "d d"]) -> float:
-    """The mean log density of N(0, model) over rows with these second moments, without the constant."""
+    """Return the mean log density of N(0, model) over rows with these second moments, without the constant."""
     return float(-(np.linalg.slogdet(model)[1] + np.trace(np.linalg.solve(model, covariance))) / 2)
 
 
 def em_step(
     covariance: Float[np.ndarray, "d d"], loadings: Float[np.ndarray, "d k"], noise: float
 ) -> tuple[Float[np.ndarray, "d k"], float]:
-    """One step of expectation and maximisation for x = W z + noise (Tipping and Bishop)."""
+    """Return the result of one step of expectation maximisation for x = W z + noise (Tipping and Bishop)."""
     d, k = loadings.shape
     inner = np.linalg.inv(loadings.T @ loadings + noise * np.eye(k))
     seen = covariance @ loadings
@@ -55,7 +55,7 @@ class PrincipalComponentsAreTheMaximum(Claim[FactorModel]):
     source = _SOURCE
     population = FactorModels()
     relation = AtMost()
-    control = Control("0.8 of the bound", lambda value, problem: 0.8 * value)
+    control = Control("the mean log likelihood is at most 0.8 of the bound", lambda value, problem: 0.8 * value)
     controls = "the likelihood of a model with latent factors"
     unexplained = "how many factors there are; noise whose variance differs between coordinates"
     traced = False
@@ -67,7 +67,7 @@ class PrincipalComponentsAreTheMaximum(Claim[FactorModel]):
         return jnp.asarray(best - _isotropic(problem.covariance))
 
     def measure(self, problem: FactorModel, key: Key[Array, ""]) -> Array:
-        """Sixty steps from the loadings that the rows were drawn with."""
+        """The likelihood after sixty steps from the loadings with which the rows were drawn."""
         covariance, loadings, noise = problem.covariance, problem.loadings, problem.noise
         for _ in range(_STEPS):
             loadings, noise = em_step(covariance, loadings, noise)
@@ -75,11 +75,11 @@ class PrincipalComponentsAreTheMaximum(Claim[FactorModel]):
         return jnp.asarray(log_density(covariance, model) - _isotropic(covariance))
 
     def trivial(self, problem: FactorModel) -> Array:
-        """As many factors as coordinates."""
+        """The likelihood with as many factors as coordinates."""
         return jnp.asarray(log_density(problem.covariance, problem.covariance) - _isotropic(problem.covariance))
 
     def condition(self, problem: FactorModel) -> Array:
-        """A difference of likelihoods."""
+        """The condition of a difference of likelihoods."""
         values = np.linalg.eigvalsh(problem.covariance)
         return jnp.asarray(
             len(values) * np.abs(np.log(values)).sum() * 10 / self.predict(problem) + values[-1] / values[0]
@@ -111,7 +111,7 @@ class MultiplicativeStepsNeverLose(Claim[FactoredTable]):
         return jnp.asarray(np.sum((problem.table - w @ (h * (w.T @ problem.table) / (w.T @ w @ h))) ** 2))
 
     def trivial(self, problem: FactoredTable) -> Array:
-        """Without a common entry the squared sizes of table and product add up."""
+        """The bound |V|² + |W H|², which holds because all entries are nonnegative."""
         return jnp.asarray(np.sum(problem.table**2) + np.sum((problem.left @ problem.right) ** 2))
 
     def condition(self, problem: FactoredTable) -> Array:

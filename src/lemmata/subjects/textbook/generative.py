@@ -1,7 +1,7 @@
 """Generative networks: densities by change of variables, and the value of the best discriminator.
 
-The chapters `diffusion.denoisers` and `diffusion.reverse_sampling` treat scores and diffusions. The theory here
-controls densities of invertible maps and the value of the best discriminator. It does not say what training finds.
+The chapters `diffusion.denoisers` and `diffusion.reverse_sampling` treat scores and diffusions. The theory here gives
+the densities of invertible maps and the value of the best discriminator. It does not say what training finds.
 """
 
 import jax.numpy as jnp
@@ -50,13 +50,13 @@ class DensityOfCouplings(Claim[CouplingFlow]):
         return jnp.asarray(_log_normal(z) - scales)
 
     def measure(self, problem: CouplingFlow, key: Key[Array, ""]) -> Array:
-        """With the determinant of the inverse map's whole derivative, by complex steps."""
+        """The log density with the determinant of the inverse map's Jacobian, by complex steps."""
         d = len(problem.point)
         derivative = [np.imag(problem.undo(problem.point + 1j * _STEP * row)[0]) / _STEP for row in np.eye(d)]
         return jnp.asarray(_log_normal(problem.undo(problem.point)[0]) + np.linalg.slogdet(np.array(derivative))[1])
 
     def condition(self, problem: CouplingFlow) -> Array:
-        """A sum that may nearly cancel, and a determinant."""
+        """The condition of a sum that may nearly cancel, and of a determinant."""
         z, scales = problem.undo(problem.point)
         derivative = [np.imag(problem.undo(problem.point + 1j * _STEP * row)[0]) / _STEP for row in np.eye(len(z))]
         size = z @ z + len(z) + abs(scales) + np.linalg.cond(np.array(derivative)) * len(z)
@@ -76,7 +76,7 @@ class BestDiscriminator(Claim[TwoLaws]):
     source = _SOURCE
     population = PairsOfLaws()
     relation = Equal()
-    control = Control("JS - log 4", lambda value, problem: (value - jnp.log(4.0)) / 2)
+    control = Control("the value is JS - log 4", lambda value, problem: (value - jnp.log(4.0)) / 2)
     controls = "the objective of a generator that faces the best discriminator"
     unexplained = (
         "discriminators that are networks; distributions with disjoint supports, for which the objective is constant"
@@ -89,7 +89,7 @@ class BestDiscriminator(Claim[TwoLaws]):
         return jnp.asarray(np.sum(p * np.log(p / middle)) + np.sum(q * np.log(q / middle)) - np.log(4))
 
     def measure(self, problem: TwoLaws, key: Key[Array, ""]) -> Array:
-        """By Newton's method for the logits, from 0."""
+        """The largest value, by Newton's method for the logits, from 0."""
         p, q, logits = problem.p, problem.q, np.zeros(len(problem.p))
         for _ in range(_NEWTON):
             share = 1 / (1 + np.exp(-logits))
@@ -97,5 +97,5 @@ class BestDiscriminator(Claim[TwoLaws]):
         return jnp.asarray(-np.sum(p * np.logaddexp(0, -logits)) - np.sum(q * np.logaddexp(0, logits)))
 
     def condition(self, problem: TwoLaws) -> Array:
-        """A sum of logarithms."""
+        """The condition of a sum of logarithms."""
         return jnp.asarray(float(len(problem.p)) * 10)

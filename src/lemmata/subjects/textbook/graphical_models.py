@@ -1,8 +1,8 @@
 """Graphical models: belief propagation is exact on trees, and on one loop its error has a closed form.
 
-The models have spins s_i = -1, 1 with couplings J_ij on the edges of a graph and fields h_i. The theory controls the
-marginal probabilities that belief propagation computes, and the sum over all states. It does not treat graphs with many
-loops and couplings of both signs, on which the messages need not converge.
+The models have spins s_i = -1, 1 with couplings J_ij on the edges of a graph and fields h_i. The theory is about the
+marginal probabilities that belief propagation computes, and about the sum over all states. It does not treat graphs
+with many loops and couplings of both signs, on which the messages need not converge.
 """
 
 import functools
@@ -21,31 +21,31 @@ _KEY = "younes2024introduction"
 
 @functools.cache
 def spins(n: int) -> Float[np.ndarray, "states n"]:
-    """All states of n spins."""
+    """Return all states of n spins."""
     return 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1) - 1
 
 
 def log_weights(model: IsingModel) -> Float[np.ndarray, " states"]:
-    """The logarithm of each state's weight."""
+    """Return the logarithm of the weight of each state."""
     s = spins(len(model.fields))
     return np.einsum("si,ij,sj->s", s, model.couplings, s) / 2 + s @ model.fields
 
 
 def log_mean_weight(model: IsingModel) -> float:
-    """The logarithm of the mean weight of a state, log(Z / 2^n)."""
+    """Return log(Z / 2^n), the logarithm of the mean weight of a state."""
     logs = log_weights(model)
     return float(logs.max() + np.log(np.mean(np.exp(logs - logs.max()))))
 
 
 def marginals(model: IsingModel) -> Float[np.ndarray, " n"]:
-    """The probabilities of s_i = 1 by the sum over all states."""
+    """Return the probabilities of s_i = 1, by the sum over all states."""
     logs = log_weights(model)
     weights = np.exp(logs - logs.max())
     return weights @ (spins(len(model.fields)) > 0) / weights.sum()
 
 
 def loop_eigenvalues(model: IsingModel) -> tuple[float, float]:
-    """Eigenvalues of the product of the 2 x 2 matrices exp(J_i,i+1 s s' + h_i s) around a loop, the larger first."""
+    """Return the eigenvalues of the product of the matrices exp(J_i,i+1 s s' + h_i s) around a loop, larger first."""
     n, s = len(model.fields), np.array([-1.0, 1.0])
     product = np.eye(2)
     for i in range(n):
@@ -57,9 +57,10 @@ def loop_eigenvalues(model: IsingModel) -> tuple[float, float]:
 
 
 def bethe_log_mean_weight(model: IsingModel) -> float:
-    """Bethe's approximation of log(Z / 2^n), from beliefs of spins and of pairs.
+    """Return Bethe's approximation of log(Z / 2^n), from the beliefs of spins and of pairs.
 
-    It is energies and entropies of the pairs, minus the entropies of spins that are counted more than once.
+    It adds up energies and entropies of the pairs, and subtracts the entropies of spins that are counted more than
+    once.
     """
     entropy = lambda p: -np.sum(p * np.log(p))
     value, s = 0.0, np.array([-1.0, 1.0])
@@ -97,16 +98,16 @@ class BeliefsOnTrees(Claim[IsingModel]):
         return jnp.asarray(problem.beliefs)
 
     def measure(self, problem: IsingModel, key: Key[Array, ""]) -> Array:
-        """The sum over all states."""
+        """The probabilities by the sum over all states."""
         return jnp.asarray(marginals(problem))
 
     def condition(self, problem: IsingModel) -> Array:
-        """Messages are added, one after the other along the tree."""
+        """The condition of messages that are added one after the other along the tree."""
         return jnp.asarray(len(problem.fields) ** 2 * np.exp(2 * np.abs(problem.totals).max()))
 
 
 def _weakened(problem: IsingModel) -> Array:
-    """Beliefs with the messages of first order."""
+    """Return the beliefs from messages of first order."""
     sent = problem.couplings * np.tanh(problem.totals[:, None] - problem.messages.T)
     return jnp.asarray(1 / (1 + np.exp(-2 * (problem.fields + sent.sum(0)))))
 
@@ -136,11 +137,11 @@ class BeliefsOnLoopsCorrected(Claim[IsingModel]):
         return jnp.asarray((larger * beliefs + smaller * (1 - beliefs)) / (larger + smaller))
 
     def measure(self, problem: IsingModel, key: Key[Array, ""]) -> Array:
-        """The sum over all states."""
+        """The probabilities by the sum over all states."""
         return jnp.asarray(marginals(problem))
 
     def condition(self, problem: IsingModel) -> Array:
-        """Messages converge at the ratio of the eigenvalues."""
+        """The condition: messages converge at the rate of the ratio of the eigenvalues."""
         larger, smaller = loop_eigenvalues(problem)
         rest = len(problem.fields) ** 2 / (1 - abs(smaller / larger))
         return jnp.asarray(rest * np.exp(2 * np.abs(problem.totals).max()))
@@ -157,7 +158,7 @@ class BetheFromBelow(Claim[IsingModel]):
     source = Source(_KEY, "Abstract, graphical models", note="for attractive models")
     population = IsingModels("dense", attractive=True)
     relation = AtMost()
-    control = Control("0.9 of the bound", lambda value, problem: 0.9 * value)
+    control = Control("the approximation is at most 0.9 of the bound", lambda value, problem: 0.9 * value)
     controls = "the partition function"
     unexplained = "couplings of both signs, for which the approximation may exceed the partition function"
     traced = False
@@ -174,5 +175,5 @@ class BetheFromBelow(Claim[IsingModel]):
         return jnp.asarray(np.triu(problem.couplings).sum() + np.abs(problem.fields).sum())
 
     def condition(self, problem: IsingModel) -> Array:
-        """Sums with one term for each pair, and messages that have converged to 1e-13."""
+        """The condition of sums with one term per pair, and of messages that have converged to 1e-13."""
         return jnp.asarray(100 * len(problem.fields) ** 2 / log_mean_weight(problem))

@@ -1,7 +1,7 @@
 """Linear methods: two methods that look different from least squares and reduce to it.
 
 Other sections treat ridge regression and the Lasso (`stability.capacity`, `optimisation.proximal_gradient`) and
-logistic regression on separable rows (`trained_models.distances_to_boundaries`). The theory here controls the
+logistic regression on separable rows (`trained_models.distances_to_boundaries`). The theory here is about the
 coefficients on given rows. It does not say how well a linear model fits.
 """
 
@@ -25,7 +25,7 @@ def _unit(direction: Float[np.ndarray, " d"]) -> Array:
 
 
 def conjugate_gradients(problem: LabelledTable, steps: int) -> Float[np.ndarray, " d"]:
-    """Coefficients after steps of conjugate gradients from 0 for X'X b = X'y, with centred rows and targets."""
+    """Return the coefficients after conjugate gradient steps from 0 for X'X b = X'y, with centred rows and targets."""
     x, y = problem.x - problem.x.mean(0), problem.y - problem.y.mean()
     b, rest = np.zeros(x.shape[1]), x.T @ y
     along = rest
@@ -59,12 +59,12 @@ class DiscriminantIsLeastSquares(Claim[LabelledTable]):
         return _unit(LinearDiscriminantAnalysis().fit(problem.x, problem.y).coef_[0])
 
     def measure(self, problem: LabelledTable, key: Key[Array, ""]) -> Array:
-        """By least squares with an intercept."""
+        """The direction of the coefficients of least squares with an intercept."""
         design = np.column_stack([problem.x, np.ones(len(problem.x))])
         return _unit(np.linalg.lstsq(design, problem.y)[0][:-1])
 
     def condition(self, problem: LabelledTable) -> Array:
-        """Normal equations square it."""
+        """The condition number, which normal equations square."""
         return jnp.asarray(len(problem.x) * problem.conditioning**2)
 
 
@@ -79,7 +79,8 @@ class PartialLeastSquaresIsConjugateGradients(Claim[LabelledTable]):
     population = LinearTargets()
     relation = Equal(block=-1)
     control = Control(
-        "one conjugate gradient step", lambda found, problem: jnp.asarray(conjugate_gradients(problem, _COMPONENTS - 1))
+        "the coefficients are those of one conjugate gradient step",
+        lambda found, problem: jnp.asarray(conjugate_gradients(problem, _COMPONENTS - 1)),
     )
     controls = "the coefficients of partial least squares"
     unexplained = "how many components are best"
@@ -89,7 +90,7 @@ class PartialLeastSquaresIsConjugateGradients(Claim[LabelledTable]):
         return jnp.asarray(conjugate_gradients(problem, _COMPONENTS))
 
     def measure(self, problem: LabelledTable, key: Key[Array, ""]) -> Array:
-        """By scikit-learn, which deflates the rows."""
+        """The coefficients by scikit-learn, which deflates the rows."""
         return jnp.asarray(PLSRegression(_COMPONENTS, scale=False).fit(problem.x, problem.y).coef_[0])
 
     def condition(self, problem: LabelledTable) -> Array:

@@ -19,7 +19,7 @@ _SOURCE = Source("younes2024introduction", "Abstract, manifold learning")
 
 
 def scaled_coordinates(distances: Float[np.ndarray, "n n"], d: int) -> Float[np.ndarray, "n d"]:
-    """Coordinates by classical scaling: the leading eigenvectors of -1/2 of the centred squared distances."""
+    """Coordinates by classical scaling, from the leading eigenvectors of -1/2 times centred squared distances."""
     n = len(distances)
     centre = np.eye(n) - 1 / n
     values, vectors = np.linalg.eigh(-centre @ distances**2 @ centre / 2)
@@ -27,13 +27,13 @@ def scaled_coordinates(distances: Float[np.ndarray, "n n"], d: int) -> Float[np.
 
 
 def second_vibration(graph: SmallGraph) -> tuple[float, Float[np.ndarray, " n"]]:
-    """The second eigenvalue of I - D^-1/2 W D^-1/2, and its eigenvector divided by the roots of the degrees."""
+    """Return the second eigenvalue of I - D^-1/2 W D^-1/2, and its eigenvector divided by the roots of the degrees."""
     values, vectors = np.linalg.eigh(graph.laplacian)
     return float(values[1]), vectors[:, 1] / np.sqrt(graph.weights.sum(1))
 
 
 def conductance(graph: SmallGraph, inside: Float[np.ndarray, "sets n"]) -> Float[np.ndarray, " sets"]:
-    """The weight between a set and its complement over the smaller sum of degrees, for rows of 0 and 1."""
+    """Return the weight between a set (a row of 0 and 1) and its complement over the smaller sum of degrees."""
     degrees = graph.weights.sum(1)
     cut = np.einsum("si,ij,sj->s", inside, graph.weights, 1 - inside)
     return cut / np.minimum(inside @ degrees, (1 - inside) @ degrees)
@@ -41,7 +41,7 @@ def conductance(graph: SmallGraph, inside: Float[np.ndarray, "sets n"]) -> Float
 
 @functools.cache
 def subsets(n: int) -> Float[np.ndarray, "sets n"]:
-    """All sets of vertices but the empty one that leave out the last."""
+    """Return all nonempty sets of vertices that do not contain the last vertex."""
     return ((np.arange(1, 2 ** (n - 1))[:, None] >> np.arange(n)) & 1).astype(float)
 
 
@@ -74,7 +74,7 @@ class ScalingRecoversDistances(Claim[PointCloud]):
         return jnp.asarray(PointCloud(scaled_coordinates(problem.distances, problem.points.shape[1])).distances)
 
     def condition(self, problem: PointCloud) -> Array:
-        """Coordinates are roots of eigenvalues."""
+        """The condition of coordinates that are roots of eigenvalues."""
         values = np.linalg.svd(problem.points - problem.points.mean(0), compute_uv=False)
         return jnp.asarray(len(problem.points) * (values[0] / values[-1]) ** 2)
 
@@ -92,7 +92,7 @@ class CutByEigenvector(Claim[SmallGraph]):
     source = _SOURCE
     population = SmallGraphs()
     relation = AtMost()
-    control = Control("a quarter of the bound", lambda bound, problem: bound / 4)
+    control = Control("the conductance is at most a quarter of the bound", lambda bound, problem: bound / 4)
     controls = "the cut that spectral clustering finds"
     unexplained = "more than two groups"
     traced = False
@@ -102,7 +102,7 @@ class CutByEigenvector(Claim[SmallGraph]):
         return jnp.asarray(np.sqrt(2 * second_vibration(problem)[0]))
 
     def measure(self, problem: SmallGraph, key: Key[Array, ""]) -> Array:
-        """The best of the cuts along the eigenvector."""
+        """The least conductance of the cuts along the eigenvector."""
         order = second_vibration(problem)[1].argsort()
         n = len(order)
         inside = np.zeros((n - 1, n))
@@ -132,5 +132,5 @@ class GraphIsNotCutBelow(Claim[SmallGraph]):
         return jnp.asarray(second_vibration(problem)[0] / 2)
 
     def measure(self, problem: SmallGraph, key: Key[Array, ""]) -> Array:
-        """Over all sets of vertices."""
+        """The least conductance over all sets of vertices."""
         return jnp.asarray(conductance(problem, subsets(len(problem.weights))).min())

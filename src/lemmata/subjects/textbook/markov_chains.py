@@ -1,9 +1,9 @@
 """Markov chains: how fast they forget their starting state.
 
 The theory bounds the total variation distance to the stationary distribution after t steps, from the worst start. One
-bound uses the probability that all rows of the transition matrix share. For reversible chains the second eigenvalue
-gives an upper and a lower bound. The theory does not say how to find these numbers for a chain that is not given as a
-matrix.
+bound uses the probability mass that all rows of the transition matrix have in common. For reversible chains the second
+eigenvalue gives an upper and a lower bound. The theory does not say how to find these numbers for a chain that is not
+given as a matrix.
 """
 
 import jax.numpy as jnp
@@ -15,11 +15,11 @@ from lemmata.subjects.textbook._finite_chains import FiniteChain, RenewedChains,
 
 ABOUT = {"tool": "spectral theory", "architecture": "any", "object": "sampler"}
 
-_SOURCE = Source("younes2024introduction", "Abstract, Markov chains", note="as known for finite chains")
+_SOURCE = Source("younes2024introduction", "Abstract, Markov chains", note="in the known form for finite chains")
 
 
 def distances(chain: FiniteChain) -> Float[np.ndarray, " steps"]:
-    """Total variation distance to the stationary distribution after 1, 2, ... steps, from the worst start."""
+    """Total variation distances to the stationary distribution after 1, 2, ... steps from the worst start."""
     found, law = [], np.eye(len(chain.law))
     for _ in range(chain.steps):
         law = law @ chain.transition
@@ -28,7 +28,7 @@ def distances(chain: FiniteChain) -> Float[np.ndarray, " steps"]:
 
 
 def second_modulus(chain: FiniteChain) -> float:
-    """The largest modulus of an eigenvalue but 1, of a reversible chain."""
+    """Return the largest modulus of an eigenvalue of a reversible chain other than the eigenvalue 1."""
     root = np.sqrt(chain.law)
     values = np.linalg.eigvalsh(root[:, None] * chain.transition / root)
     return float(max(values[-2], -values[0]))
@@ -50,7 +50,7 @@ class MinorisationForgetsStart(Claim[FiniteChain]):
     source = _SOURCE
     population = RenewedChains()
     relation = AtMost()
-    control = Control("half of the bound", lambda bound, problem: bound / 2)
+    control = Control("the distance is at most half of the bound", lambda bound, problem: bound / 2)
     controls = "the distance from the stationary distribution after t steps"
     unexplained = "chains for which no two rows overlap in one step"
     traced = False
@@ -59,15 +59,15 @@ class MinorisationForgetsStart(Claim[FiniteChain]):
         return jnp.asarray(_powers(1 - problem.transition.min(0).sum(), problem))
 
     def measure(self, problem: FiniteChain, key: Key[Array, ""]) -> Array:
-        """Powers of the matrix."""
+        """The distances, from powers of the transition matrix."""
         return jnp.asarray(distances(problem))
 
     def trivial(self, problem: FiniteChain) -> Array:
-        """Total variation is at most 1."""
+        """The bound 1, because total variation is at most 1."""
         return jnp.ones(problem.steps)
 
     def condition(self, problem: FiniteChain) -> Array:
-        """Distances are what is left of probabilities."""
+        """The condition of distances, which are small differences of probabilities."""
         return jnp.asarray(len(problem.law) / distances(problem))
 
 
@@ -82,7 +82,7 @@ class GapFromAbove(Claim[FiniteChain]):
     source = _SOURCE
     population = ReversibleChains()
     relation = AtMost()
-    control = Control("half of the bound", lambda bound, problem: bound / 2)
+    control = Control("the distance is at most half of the bound", lambda bound, problem: bound / 2)
     controls = "the distance from the stationary distribution after t steps"
     unexplained = "how the factor before r^t grows with the number of states"
     traced = False
@@ -92,15 +92,15 @@ class GapFromAbove(Claim[FiniteChain]):
         return jnp.asarray(first * _powers(second_modulus(problem), problem))
 
     def measure(self, problem: FiniteChain, key: Key[Array, ""]) -> Array:
-        """Powers of the matrix."""
+        """The distances, from powers of the transition matrix."""
         return jnp.asarray(distances(problem))
 
     def trivial(self, problem: FiniteChain) -> Array:
-        """Total variation is at most 1."""
+        """The bound 1, because total variation is at most 1."""
         return jnp.ones(problem.steps)
 
     def condition(self, problem: FiniteChain) -> Array:
-        """Distances are what is left of probabilities."""
+        """The condition of distances, which are small differences of probabilities."""
         return jnp.asarray(len(problem.law) / distances(problem))
 
 
@@ -115,7 +115,7 @@ class GapFromBelow(Claim[FiniteChain]):
     source = _SOURCE
     population = ReversibleChains()
     relation = AtLeast()
-    control = Control("1.5 times the bound", lambda bound, problem: 1.5 * bound)
+    control = Control("the distance is at least 1.5 times the bound", lambda bound, problem: 1.5 * bound)
     controls = "the distance from the stationary distribution after t steps"
     unexplained = "starts other than the worst"
     traced = False
@@ -124,13 +124,13 @@ class GapFromBelow(Claim[FiniteChain]):
         return jnp.asarray(_powers(second_modulus(problem), problem) / 2)
 
     def measure(self, problem: FiniteChain, key: Key[Array, ""]) -> Array:
-        """Powers of the matrix."""
+        """The distances, from powers of the transition matrix."""
         return jnp.asarray(distances(problem))
 
     def trivial(self, problem: FiniteChain) -> Array:
-        """A distance is not negative."""
+        """The bound 0, because a distance is not negative."""
         return jnp.zeros(problem.steps)
 
     def condition(self, problem: FiniteChain) -> Array:
-        """Distances are what is left of probabilities."""
+        """The condition of distances, which are small differences of probabilities."""
         return jnp.asarray(len(problem.law) / distances(problem))

@@ -20,7 +20,7 @@ _STEP = 1e-30
 
 
 def perceptron_mistakes(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]) -> int:
-    """How often w <- w + y_i x_i is applied, from 0, row after row, until y_i <w, x_i> > 0 for all rows."""
+    """Count how often w <- w + y_i x_i is applied, from w = 0 and row by row, until y_i <w, x_i> > 0 for all rows."""
     w, mistakes, since, i = np.zeros(x.shape[1]), 0, 0, 0
     while since < len(y):
         right = y[i] * (x[i] @ w) > 0
@@ -32,7 +32,7 @@ def perceptron_mistakes(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"])
 
 
 def swept_back(problem: SmallNetwork, *, slopes: bool = True) -> Float[np.ndarray, " p"]:
-    """The gradient of the loss in all weights: forwards through the layers, then backwards.
+    """Return the gradient of the loss in all weights, by one pass forwards and one pass backwards.
 
     Args:
         problem: the network and its rows.
@@ -65,7 +65,7 @@ class PerceptronMistakes(Claim[LabelledTable]):
     source = _SOURCE
     population = NearlyOrthogonalRows()
     relation = AtMost()
-    control = Control("half of the bound", lambda bound, problem: bound / 2)
+    control = Control("the number of corrections is at most half of the bound", lambda bound, problem: bound / 2)
     controls = "the number of corrections until all rows are classified correctly"
     unexplained = "rows that no plane separates"
     trivial = "without the theorem, the number of corrections has no bound"
@@ -111,7 +111,7 @@ class BackwardSweepIsTheGradient(Claim[SmallNetwork]):
         return jnp.asarray(swept_back(problem))
 
     def measure(self, problem: SmallNetwork, key: Key[Array, ""]) -> Array:
-        """Weight by weight: Im loss(w + ih)/h, which has no difference to round off."""
+        """The derivatives, weight by weight, as Im loss(w + ih)/h, which subtracts nothing and so rounds little."""
         found = []
         for layer, w in enumerate(problem.layers):
             for place in np.ndindex(w.shape):
@@ -121,7 +121,7 @@ class BackwardSweepIsTheGradient(Claim[SmallNetwork]):
         return jnp.asarray(found)
 
     def condition(self, problem: SmallNetwork) -> Array:
-        """Sums of products, layer by layer."""
+        """The condition of sums of products, layer by layer."""
         sizes = [np.linalg.norm(w, 2) + 1 for w in problem.layers]
         scale = np.abs(swept_back(problem)).max()
         error = np.linalg.norm(problem.y) + np.linalg.norm(problem.x)

@@ -1,7 +1,7 @@
-"""Background of optimisation: a trace inequality, averaged stochastic gradient steps, and the method of multipliers.
+"""Optimisation: a trace inequality, averaged stochastic gradient steps, and the method of multipliers.
 
 Other sections treat steps along exact gradients and proximal maps (`optimisation.proximal_gradient`,
-`in_context.accelerated_transformer`). The theory here controls distances to a solution of convex problems. It does not
+`in_context.accelerated_transformer`). The theory here bounds distances to a solution of convex problems. It does not
 treat objectives that are not convex.
 """
 
@@ -36,7 +36,7 @@ ABOUT = {
 
 
 class MatrixPair(eqx.Module):
-    """Two matrices of one shape."""
+    """Two matrices of the same shape."""
 
     a: Float[np.ndarray, "n m"]
     b: Float[np.ndarray, "n m"]
@@ -48,7 +48,7 @@ class MatrixPairs(Population[MatrixPair]):
     settings = Space(n=Integer(5, 2, 30, "rows"), m=Integer(4, 2, 30, "columns"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MatrixPair:
-        """Turned by an orthogonal factor of I + e N, N normal, e of 0 to 1/2."""
+        """Draw matrices, turned by an orthogonal factor of I + e N, with N normal and e of 0 to 1/2."""
         rng, n, m = generator_of(key), setting["n"], setting["m"]
         turn = lambda d: np.linalg.qr(np.eye(d) + rng.uniform(0, 0.5) * rng.standard_normal((d, d)))
         left, right = (factor * np.sign(np.diagonal(r)) for factor, r in (turn(n), turn(m)))
@@ -62,21 +62,21 @@ class MatrixPairs(Population[MatrixPair]):
 
 
 class NoisyQuadratic(eqx.Module):
-    """x'Hx/2 from a start, in the eigenvectors of H, its gradient seen with normal noise of variance 1."""
+    """The objective x'Hx/2 in the eigenbasis of H, a start, and gradients with normal noise of variance 1."""
 
     curvatures: Float[np.ndarray, " d"] = eqx.field(converter=np.asarray)
     start: Float[np.ndarray, " d"] = eqx.field(converter=np.asarray)
 
 
 class SplitLasso(eqx.Module):
-    """|Ax - b|²/2 + penalty |x|_1 with its solution, and the current point of the method of multipliers.
+    """The objective |Ax - b|²/2 + penalty |x|_1, its solution, and the current point of the method of multipliers.
 
     Args:
-        design, target, penalty: of the objective.
-        solution: its minimiser.
-        split: z, the copy of x that the penalty sees.
-        multiplier: u, in units of the weight.
-        weight: rho, of |x - z + u|²/2.
+        design, target, penalty: A, b and the penalty of the objective.
+        solution: the minimiser of the objective.
+        split: z, the copy of x that enters the penalty.
+        multiplier: u, the multiplier divided by the weight.
+        weight: rho, the weight of |x - z + u|²/2.
     """
 
     design: Float[np.ndarray, "n d"]
@@ -89,11 +89,11 @@ class SplitLasso(eqx.Module):
 
     @property
     def best_multiplier(self) -> Float[np.ndarray, " d"]:
-        """A'(b - Ax)/rho at the solution."""
+        """The multiplier A'(b - Ax)/rho at the solution x."""
         return self.design.T @ (self.target - self.design @ self.solution) / self.weight
 
     def step(self) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
-        """The next x, z and u."""
+        """Return the next x, z and u."""
         system = self.design.T @ self.design + self.weight * np.eye(len(self.split))
         x = np.linalg.solve(system, self.design.T @ self.target + self.weight * (self.split - self.multiplier))
         seen = x + self.multiplier
@@ -111,7 +111,7 @@ class SplitLassos(Population[SplitLasso]):
     ).where("there are more rows than columns", lambda s: s["n"] > s["d"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SplitLasso:
-        """With b = Ax + A (A'A)^-1 penalty g, where g is a subgradient of |x|_1."""
+        """Draw a sparse x and set b = Ax + A (A'A)^-1 penalty g, where g is a subgradient of |x|_1."""
         rng, d = generator_of(key), setting["d"]
         design = rng.standard_normal((setting["n"], d)) / np.sqrt(setting["n"])
         solution = rng.standard_normal(d) * (rng.uniform(size=d) < 0.6)
@@ -129,7 +129,7 @@ class SplitLassos(Population[SplitLasso]):
         gap = np.abs(slope - own).max()
         return [
             Hypothesis(
-                "deviation of the solution's slope from a subgradient",
+                "distance of the slope at the solution from a subgradient",
                 gap,
                 "<=",
                 1e-8,
@@ -153,7 +153,7 @@ class TraceBySingularValues(Claim[MatrixPair]):
     source = Source(_KEY, "Abstract, matrix analysis")
     population = MatrixPairs()
     relation = AtMost()
-    control = Control("nine tenths of the bound", lambda bound, problem: 0.9 * bound)
+    control = Control("the trace is at most 9/10 of the bound", lambda bound, problem: 0.9 * bound)
     controls = "the inner product of two matrices"
     unexplained = "the angles between the singular vectors"
     traced = False
@@ -167,7 +167,7 @@ class TraceBySingularValues(Claim[MatrixPair]):
         return jnp.asarray(np.sum(problem.a * problem.b))
 
     def trivial(self, problem: MatrixPair) -> Array:
-        """The product of the lengths."""
+        """The product of the Frobenius norms."""
         return jnp.asarray(np.linalg.norm(problem.a) * np.linalg.norm(problem.b))
 
 
@@ -199,7 +199,7 @@ class AveragedStepsForgetNoise(Claim[NoisyQuadratic]):
     predict = -1.0
 
     def measure_at(self, problem: NoisyQuadratic, key: Key[Array, ""], t: float) -> Array:
-        """The mean over sixteen runs, each written as a sum of its noise."""
+        """The mean over sixteen runs, each computed as a sum over its noise."""
         steps, h = np.arange(1, int(t) + 1) ** -0.5, problem.curvatures
         logs = np.cumsum(np.log1p(-steps[:, None] * h), axis=0)
         drawn = generator_of(key).standard_normal((_RUNS, len(steps), len(h)))
@@ -226,7 +226,7 @@ class MultipliersComeNearer(Claim[SplitLasso]):
     source = Source(_KEY, "Abstract, proximal methods")
     population = SplitLassos()
     relation = AtLeast()
-    control = Control("three times the bound", lambda gain, problem: 3 * gain)
+    control = Control("the squared distance falls by at least three times the bound", lambda gain, problem: 3 * gain)
     controls = "the distance to a solution"
     unexplained = "which weight rho is best"
     traced = False
@@ -242,7 +242,7 @@ class MultipliersComeNearer(Claim[SplitLasso]):
         return jnp.asarray(_distance(problem, problem.split, problem.multiplier) - _distance(problem, z, u))
 
     def condition(self, problem: SplitLasso) -> Array:
-        """A difference of distances to a solution that is known to the conditioning of the system."""
+        """The condition: distances to a solution are subtracted, which is as accurate as its linear system allows."""
         _, z, u = problem.step()
         before = _distance(problem, problem.split, problem.multiplier)
         gain = max(before - _distance(problem, z, u), 1e-290)

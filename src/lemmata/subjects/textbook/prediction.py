@@ -1,8 +1,8 @@
 """Prediction and kernels: the error of the nearest neighbour, and why kernel sections at the rows suffice.
 
 Other sections treat bias and variance (`stability.decomposition`) and leaving one out (`generalisation.leave_one_out`).
-The theory here controls errors in the limit of many rows, and functions of least norm. It does not say which kernel to
-take.
+The theory here is about errors in the limit of many rows, and about functions of least norm. It does not say which
+kernel to choose.
 """
 
 import equinox as eqx
@@ -36,11 +36,11 @@ ABOUT = {
 
 
 class SectionFit(eqx.Module):
-    """Rows with targets, more points, and a ridge, for the kernel exp(-|x - x'|).
+    """Rows with targets, further points, and a ridge, for regression with the kernel exp(-|x - x'|).
 
     Args:
-        rows, targets, ridge: of the regression.
-        others: points at which further sections of the kernel may be used.
+        rows, targets, ridge: the rows, targets and ridge of the regression.
+        others: further points z whose sections k(., z) of the kernel may be used.
     """
 
     rows: Float[np.ndarray, "n d"] = eqx.field(converter=np.asarray)
@@ -66,11 +66,11 @@ class Nodes(eqx.Module):
 
 
 class NearlyEvenNodes(Population[Nodes]):
-    """Nodes at 3i/(3m + 1). Each is moved by at most a share of the distance between them."""
+    """Nodes at 3i/(3m + 1), each moved by at most a share of the distance between neighbours."""
 
     settings = Space(
         nodes=Integer(4, 1, 200, "nodes", corners=(2, 8)),
-        moved=Real(0.3, 0.0, 0.45, "largest move of a node, as a share of their distance"),
+        moved=Real(0.3, 0.0, 0.45, "largest move of a node, as a share of the distance between nodes"),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Nodes:
@@ -85,12 +85,12 @@ class NearlyEvenNodes(Population[Nodes]):
 
 
 class NoisyInterval(eqx.Module):
-    """Classes of uniform points on [0, 1]: 1 with probability 1/2 + size/2 sin(2 pi (turns x + phase)).
+    """Uniform points on [0, 1], whose class is 1 with probability 1/2 + size/2 sin(2 pi (turns x + phase)).
 
     Args:
-        size: how sure the class can be.
-        turns: how often the likelier class changes, divided by 2.
-        phase: where it does.
+        size: how certain the class is: 1 if it is certain at some x, 0 if it is random.
+        turns: half the number of changes of the likelier class.
+        phase: the place of these changes.
         rows: the number of points whose class is known.
     """
 
@@ -100,7 +100,7 @@ class NoisyInterval(eqx.Module):
     rows: int = eqx.field(static=True)
 
     def chance(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """The probability of class 1."""
+        """Return the probability of class 1."""
         return (1 + self.size * np.sin(2 * np.pi * (self.turns * x + self.phase))) / 2
 
 
@@ -150,7 +150,7 @@ class NearestNeighbourErrsTwice(Claim[NoisyInterval]):
         return jnp.asarray(2 * least * (1 - least))
 
     def measure(self, problem: NoisyInterval, key: Key[Array, ""]) -> Array:
-        """On 20,000 new points."""
+        """The error rate on 20,000 new points, minus four standard errors."""
         rng = generator_of(key)
         rows, new = np.sort(rng.uniform(size=problem.rows)), rng.uniform(size=_TESTED)
         told, truth = (rng.uniform(size=len(x)) < problem.chance(x) for x in (rows, new))
@@ -184,7 +184,7 @@ class RowsRepresentTheMinimiser(Claim[SectionFit]):
         ridge=uniform(0.05, 1.0),
     )
     relation = Equal()
-    control = Control("further sections lower the value by a tenth", lambda value, problem: 0.9 * value)
+    control = Control("further sections lower the value by 1/10", lambda value, problem: 0.9 * value)
     controls = "where the minimiser over a whole function space lies"
     unexplained = "objectives that depend on derivatives or integrals of f"
     traced = False
@@ -195,7 +195,7 @@ class RowsRepresentTheMinimiser(Claim[SectionFit]):
         return jnp.asarray(problem.ridge * problem.targets @ inverse)
 
     def measure(self, problem: SectionFit, key: Key[Array, ""]) -> Array:
-        """By least squares over the larger span."""
+        """The least value, by least squares over the span of all sections."""
         system = _system(problem)
         target = np.append(problem.targets, np.zeros(system.shape[1]))
         return jnp.asarray(np.sum((system @ np.linalg.lstsq(system, target)[0] - target) ** 2))
@@ -236,7 +236,7 @@ class NoSectionsBeatEigenfunctions(Claim[Nodes]):
         return jnp.asarray(0.5 - np.sum(1 / (first * np.pi) ** 2))
 
     def measure(self, problem: Nodes, key: Key[Array, ""]) -> Array:
-        """Between nodes the remainder is a quadratic, which Simpson's rule integrates."""
+        """The mean error; between nodes, the remainder is a quadratic, which Simpson's rule integrates exactly."""
         z = problem.places
         ends = np.concatenate([[0.0], z, [1.0]])
         x = np.stack([ends[:-1], (ends[:-1] + ends[1:]) / 2, ends[1:]])
@@ -246,6 +246,6 @@ class NoSectionsBeatEigenfunctions(Claim[Nodes]):
         return jnp.asarray(np.diff(ends) @ (left[0] + 4 * left[1] + left[2]) / 6)
 
     def condition(self, problem: Nodes) -> Array:
-        """A remainder of size 1/m, from a system whose inverse has entries over the least distance."""
+        """The condition of a remainder of size 1/m, from a system whose inverse has entries of 1/(least distance)."""
         m = len(problem.places)
         return jnp.asarray(m**2 / np.diff(np.concatenate([[0.0], problem.places])).min())

@@ -1,6 +1,6 @@
 """Sampling: the distributions of accepted samples, and their cost.
 
-The theory controls the stationary distribution of the Metropolis-Hastings chain, the acceptance rate of rejection
+The theory gives the stationary distribution of the Metropolis-Hastings chain, the acceptance rate of rejection
 sampling, and the variance of importance weights. It does not say how to find good proposals.
 """
 
@@ -19,7 +19,7 @@ _PROPOSALS, _DRAWS, _REPEATS = 400, 40, 160
 
 
 def stationary(proposal: Float[np.ndarray, "s s"], accept: Float[np.ndarray, "s s"]) -> Float[np.ndarray, " s"]:
-    """The stationary distribution of a chain that moves to an accepted proposal, and otherwise stays."""
+    """Return the stationary distribution of a chain that moves to accepted proposals and otherwise stays."""
     moves = proposal * accept
     np.fill_diagonal(moves, 0.0)
     generator = moves - np.diag(moves.sum(1))
@@ -56,12 +56,12 @@ class MetropolisKeepsTarget(Claim[ProposedTarget]):
         return jnp.asarray(problem.target)
 
     def measure(self, problem: ProposedTarget, key: Key[Array, ""]) -> Array:
-        """The null vector of the chain's matrix less the identity."""
+        """The distribution from the null vector of the chain's matrix minus the identity."""
         ratios = _ratios(problem) * problem.proposal.T / problem.proposal
         return jnp.asarray(stationary(problem.proposal, np.minimum(1, ratios)))
 
     def condition(self, problem: ProposedTarget) -> Array:
-        """A null vector is as exact as the rarest move allows."""
+        """The condition: the null vector is as accurate as the rarest move allows."""
         least = min(problem.target.min(), problem.proposal.min())
         return jnp.asarray(len(problem.target) / least)
 
@@ -77,7 +77,7 @@ class RejectionAccepts(Claim[TwoLaws]):
     source = _SOURCE
     population = PairsOfLaws()
     relation = EqualInMean()
-    control = Control("the square root of the share is accepted", lambda share, problem: jnp.sqrt(share))
+    control = Control("the accepted share is the square root of the stated one", lambda share, problem: jnp.sqrt(share))
     controls = "the number of draws per accepted sample"
     unexplained = "that M grows exponentially with the dimension for products"
     traced = False
@@ -117,7 +117,7 @@ class ImportanceVariance(Claim[TwoLaws]):
         return jnp.asarray(np.sum((problem.p - problem.q) ** 2 / problem.q) / _DRAWS)
 
     def measure(self, problem: TwoLaws, key: Key[Array, ""]) -> Array:
-        """The mean square error of 160 means of forty weights."""
+        """The mean square error of 160 means of forty weights each."""
         x = generator_of(key).choice(len(problem.q), (_REPEATS, _DRAWS), p=problem.q)
         return jnp.asarray(np.mean((problem.ratio[x].mean(1) - 1) ** 2))
 

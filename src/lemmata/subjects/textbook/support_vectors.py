@@ -1,7 +1,7 @@
-"""Support vector machines: a dual problem without a gap, and a parameter that bounds shares of rows.
+"""Support vector machines: a dual problem without a gap, and a parameter nu that bounds fractions of the rows.
 
 The section `generalisation.support_vectors` compares leave-one-out errors with the number of support vectors. The
-theory here controls the solution on given rows, up to the tolerance of the solver. It does not treat the error on new
+theory here is about the solution on given rows, up to the tolerance of the solver. It does not treat the error on new
 rows.
 """
 
@@ -28,13 +28,13 @@ def _counted(problem: LabelledTable) -> NuSVC:
 
 
 def _margin(problem: LabelledTable) -> Hypothesis:
-    """If multipliers are at most 1 they sum to nu n; libsvm divides them by the margin."""
+    """Require a positive margin: multipliers of at most 1 sum to nu n, and libsvm divides them by the margin."""
     margin = _NU * len(problem.x) / np.abs(np.asarray(_counted(problem).dual_coef_)).sum()
-    return Hypothesis("margin in the solver's scale", margin, ">=", 0.1, "some plane has a margin at this nu")
+    return Hypothesis("margin in the solver's scale", margin, ">=", 0.1, "some plane has a positive margin at this nu")
 
 
 def _squared_norm(machine: SVC) -> float:
-    """Of the function in the kernel's space."""
+    """Return the squared norm of the function in the kernel's space."""
     found, along = np.asarray(machine.support_vectors_), np.asarray(machine.dual_coef_)[0]
     gram = np.exp(-_WIDTH * np.sum((found[:, None] - found) ** 2, axis=2))
     return float(along @ gram @ along)
@@ -54,7 +54,7 @@ class NoDualityGap(Claim[LabelledTable]):
     source = _SOURCE
     population = TwoClouds()
     relation = Equal()
-    control = Control("the dual value is a tenth lower", lambda value, problem: 0.9 * value)
+    control = Control("the dual value is 10 % lower", lambda value, problem: 0.9 * value)
     controls = "how near a solver's result is to the minimum"
     unexplained = "how many steps the solver takes"
     traced = False  # libsvm
@@ -64,13 +64,13 @@ class NoDualityGap(Claim[LabelledTable]):
         return jnp.asarray(np.abs(np.asarray(machine.dual_coef_)).sum() - _squared_norm(machine) / 2)
 
     def measure(self, problem: LabelledTable, key: Key[Array, ""]) -> Array:
-        """The primal value, from the outputs."""
+        """The primal value, computed from the outputs."""
         machine = _machine(problem)
         losses = np.maximum(0.0, 1 - problem.y * machine.decision_function(problem.x))
         return jnp.asarray(_squared_norm(machine) / 2 + _COST * losses.sum())
 
     def condition(self, problem: LabelledTable) -> Array:
-        """The value of n C e in units of the tolerance of an identity."""
+        """The condition: n C e, in units of the tolerance of an identity."""
         return jnp.asarray(len(problem.x) * _COST * _STOP / (32 * np.finfo(float).eps * self.predict(problem)))
 
 
@@ -85,7 +85,7 @@ class NuBoundsMarginErrors(Claim[LabelledTable]):
     source = _SOURCE
     population = TwoClouds(apart=4.0)
     relation = AtMost()
-    control = Control("at most 0.8 nu", lambda share, problem: 0.8 * share)
+    control = Control("the fraction is at most 0.8 nu", lambda share, problem: 0.8 * share)
     controls = "the share of rows inside the margin"
     unexplained = "errors on new rows"
     traced = False  # libsvm
@@ -93,11 +93,11 @@ class NuBoundsMarginErrors(Claim[LabelledTable]):
     trivial = 1.0  # all of them
 
     def measure(self, problem: LabelledTable, key: Key[Array, ""]) -> Array:
-        """The share of rows below the margin by more than the solver's tolerance."""
+        """The fraction of rows that are below the margin by more than the solver's tolerance."""
         return jnp.asarray((problem.y * _counted(problem).decision_function(problem.x) < 1 - 1e-3).mean())
 
     def hypotheses(self, problem: LabelledTable) -> list[Hypothesis]:
-        """A margin that the solver's tolerance does not blur."""
+        """Require a margin well above the solver's tolerance."""
         return [_margin(problem)]
 
 
@@ -112,7 +112,7 @@ class NuBoundsSupportVectors(Claim[LabelledTable]):
     source = _SOURCE
     population = TwoClouds(apart=4.0)
     relation = AtLeast()
-    control = Control("at least 1.3 nu", lambda share, problem: 1.3 * share)
+    control = Control("the fraction is at least 1.3 nu", lambda share, problem: 1.3 * share)
     controls = "the share of rows on which the solution depends"
     unexplained = "errors on new rows"
     traced = False  # libsvm
@@ -120,9 +120,9 @@ class NuBoundsSupportVectors(Claim[LabelledTable]):
     trivial = 0.0  # none
 
     def measure(self, problem: LabelledTable, key: Key[Array, ""]) -> Array:
-        """Rows with a multiplier."""
+        """The fraction of rows with a positive multiplier."""
         return jnp.asarray(len(_counted(problem).support_) / len(problem.x))
 
     def hypotheses(self, problem: LabelledTable) -> list[Hypothesis]:
-        """A margin that the solver's tolerance does not blur."""
+        """Require a margin well above the solver's tolerance."""
         return [_margin(problem)]

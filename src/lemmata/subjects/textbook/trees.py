@@ -1,7 +1,7 @@
 """Decision trees: a guaranteed gain of the best split.
 
-Each column has two values, so every split is a column. The theory bounds the gain of one split if some split is
-better than chance. It does not say how trees predict new rows.
+In the test problems, each column has two values, so every column gives one split. The theory bounds the gain of the
+best split if some split is better than chance. It does not say how well trees predict new rows.
 """
 
 import jax.numpy as jnp
@@ -18,7 +18,7 @@ _KEY = "younes2024introduction"
 
 
 def best_advantage(problem: LabelledTable) -> float:
-    """By how much a column is better than 1/2 if both classes weigh the same."""
+    """Return how much better than 1/2 the best column predicts the class, if both classes weigh the same."""
     weights = np.where(problem.y > 0, 0.5 / (problem.y > 0).sum(), 0.5 / (problem.y < 0).sum())
     return float(np.abs((weights * problem.y) @ (2 * problem.x - 1)).max() / 2)
 
@@ -39,9 +39,9 @@ class SplitGainsByAdvantage(Claim[LabelledTable]):
     source = Source(_KEY, "Abstract, decision trees", note="for one split")
     population = TwoValuedTables()
     relation = AtMost()
-    control = Control("0.99 of the bound", lambda bound, problem: 0.99 * bound)
+    control = Control("the impurity is at most 0.99 of the bound", lambda bound, problem: 0.99 * bound)
     controls = "the impurity after one split"
-    unexplained = "splits that are useful only together"
+    unexplained = "splits that are useful only in combination"
     traced = False  # scikit-learn
 
     def predict(self, problem: LabelledTable) -> Array:

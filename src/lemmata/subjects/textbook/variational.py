@@ -1,7 +1,7 @@
-"""Variational methods for latent variables: bounds on sums that cannot be computed, and the gain of a step.
+"""Variational methods for latent variables: bounds on sums that cannot be computed, and the gain of an EM step.
 
 The theory gives a lower bound on the gain in likelihood of each EM step, and the cost of an approximate posterior with
-independent variables. It does not say which of many maxima is reached.
+independent variables. It does not say which of several maxima is reached.
 """
 
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ _KEY = "younes2024introduction"
 
 
 def mean_field(model: IsingModel, rounds: int = 60) -> Float[np.ndarray, " n"]:
-    """Means of independent spins with m_i = tanh(h_i + sum of J_ij m_j), updated one after the other."""
+    """Return means of independent spins with m_i = tanh(h_i + sum of J_ij m_j), updated one after the other."""
     means = np.tanh(model.fields)
     for _ in range(rounds):
         for i in range(len(means)):
@@ -29,7 +29,7 @@ def mean_field(model: IsingModel, rounds: int = 60) -> Float[np.ndarray, " n"]:
 
 
 def mean_field_value(model: IsingModel, means: Float[np.ndarray, " n"]) -> float:
-    """Energy plus entropy of independent spins with these means, less n log 2."""
+    """Return the energy plus entropy of independent spins with these means, minus n log 2."""
     up = (1 + means) / 2
     entropy = -np.sum(up * np.log(up) + (1 - up) * np.log1p(-up))
     return float(means @ model.couplings @ means / 2 + model.fields @ means + entropy - len(means) * np.log(2))
@@ -46,10 +46,10 @@ class MeanFieldFromBelow(Claim[IsingModel]):
     """
 
     title = "Mean field gives a lower bound on the log partition function"
-    source = Source(_KEY, "Abstract, variational methods", note="the evidence bound, for spins")
+    source = Source(_KEY, "Abstract, variational methods", note="the evidence lower bound, for spins")
     population = IsingModels("dense", rest=False)
     relation = AtMost()
-    control = Control("0.8 of the bound", lambda value, problem: 0.8 * value)
+    control = Control("the lower bound is at most 0.8 of the stated value", lambda value, problem: 0.8 * value)
     controls = "the partition function, from below"
     unexplained = "how far the bound is below the partition function; which of several solutions m is found"
     traced = False
@@ -58,7 +58,7 @@ class MeanFieldFromBelow(Claim[IsingModel]):
         return jnp.asarray(log_mean_weight(problem))
 
     def measure(self, problem: IsingModel, key: Key[Array, ""]) -> Array:
-        """The value after 60 rounds."""
+        """The mean-field value after 60 rounds of updates."""
         return jnp.asarray(mean_field_value(problem, mean_field(problem)))
 
     def trivial(self, problem: IsingModel) -> Array:
@@ -78,7 +78,7 @@ class EmStepGains(Claim[MixtureFit]):
     source = Source(_KEY, "Abstract, variational methods", note="for one step")
     population = MixtureFits(apart=1.0, steps=10)
     relation = AtLeast()
-    control = Control("four times the bound", lambda gain, problem: 4 * gain)
+    control = Control("the gain is at least four times the bound", lambda gain, problem: 4 * gain)
     controls = "the change of the log likelihood in one step"
     unexplained = "where the steps end"
     traced = False
@@ -90,11 +90,11 @@ class EmStepGains(Claim[MixtureFit]):
         return jnp.asarray(np.sum(np.exp(before) * (before - after)))
 
     def measure(self, problem: MixtureFit, key: Key[Array, ""]) -> Array:
-        """The difference of log likelihoods."""
+        """The log likelihood after the step minus that before the step."""
         return jnp.asarray(_gain(problem))
 
     def condition(self, problem: MixtureFit) -> Array:
-        """A difference of log likelihoods."""
+        """The condition of a difference of log likelihoods."""
         gain = max(abs(_gain(problem)), 1e-290)
         return jnp.asarray(abs(problem.log_likelihood(problem.means, problem.weights)) / gain)
 
@@ -125,14 +125,18 @@ class FactorisedPosteriorCost(Claim[FactorModel]):
 
     def hypotheses(self, problem: FactorModel) -> list[Hypothesis]:
         count = float(problem.loadings.shape[1])
-        return [Hypothesis("components of z", count, ">=", 2.0, "a single one is independent of all others")]
+        return [
+            Hypothesis(
+                "components of z", count, ">=", 2.0, "a single component is already independent, so the bound is exact"
+            )
+        ]
 
     def predict(self, problem: FactorModel) -> Array:
         precision = _precision(problem)
         return jnp.asarray((np.log(np.diagonal(precision)).sum() - np.linalg.slogdet(precision)[1]) / 2)
 
     def measure(self, problem: FactorModel, key: Key[Array, ""]) -> Array:
-        """The log likelihood of the first row less the bound with the posterior's mean and variances 1/M_kk."""
+        """The log likelihood of the first row minus the lower bound with the posterior's mean and variances 1/M_kk."""
         x, w, s = problem.rows[0], problem.loadings, problem.noise
         d, k = w.shape
         spread, variances = w @ w.T + s * np.eye(d), 1 / np.diagonal(_precision(problem))
@@ -143,7 +147,7 @@ class FactorisedPosteriorCost(Claim[FactorModel]):
         return jnp.asarray(density - fit + divergence)
 
     def condition(self, problem: FactorModel) -> Array:
-        """A difference of two numbers of the size of |x|²/s."""
+        """The condition of a difference of two numbers of the size of |x|²/s."""
         size = (problem.rows[0] @ problem.rows[0] + np.sum(problem.loadings**2)) / problem.noise
         return jnp.asarray(
             10 * (size + len(problem.loadings)) / self.predict(problem) * np.linalg.cond(_precision(problem))

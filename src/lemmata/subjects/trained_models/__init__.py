@@ -1,4 +1,4 @@
-"""Theory applied to one trained model: checks, each of them a claim about a model with its rows."""
+"""Theory applied to one trained model: checks, each of which is a claim about a model and its rows."""
 
 from lemmata.core import read_arguments as _read_arguments
 

@@ -1,7 +1,7 @@
 """A model of any library as a chain of affine maps with an activation of slope at most 1 between them.
 
-The maps are whole matrices from units to units. The matrix of a convolution is its effect on all positions. Its norm is
-the norm of this map, not of the convolution's kernel.
+The maps are whole matrices from units to units. The matrix of a convolution is its effect on all positions. The norm
+of this matrix is that of the whole map, not of the convolution's kernel.
 """
 
 import copy
@@ -34,11 +34,11 @@ _LIKE_RELU = ("Tanh", "Hardtanh", "ReLU6", "Softshrink")  # slope at most 1, 0 a
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Chain:
-    """The affine maps of a model, or why it is not read as a chain of them.
+    """The affine maps of a model, or the reason why lemmata cannot read the model as a chain of affine maps.
 
     Args:
-        network: weights and biases of the maps; None if the model is not such a chain.
-        refused: why, in words.
+        network: the weights and biases of the maps; None if the model is not such a chain.
+        refused: why the model is not such a chain, in words.
     """
 
     network: ReluNetwork | None
@@ -46,29 +46,29 @@ class Chain:
 
     @functools.cached_property
     def norms(self) -> tuple[float, ...]:
-        """The largest singular value of each map: how many times it lengthens a difference at most."""
+        """The largest singular value of each map, which is the most by which the map can stretch a difference."""
         return () if self.network is None else tuple(float(np.linalg.norm(own, 2)) for own in self.network.weights)
 
     @property
     def slope(self) -> float:
         """The product of the norms: outputs move at most this many times as far as an input.
 
-        NaN if it is not a chain.
+        It is NaN if the model is not a chain.
         """
         return math.prod(self.norms) if self.network is not None else math.nan
 
 
 def read_chain(model: AbstractModel, x: np.ndarray) -> Chain:
-    """The affine maps of a model at its parameters, on rows of a shape.
+    """Read the affine maps of a model at its parameters, for rows of the shape of `x`.
 
     It reads functions of JAX (Equinox, Flax, scikit-learn's linear models and perceptrons) whose activations are max(.,
-    0) or tanh. It also reads PyTorch's Sequential of the layers that the certificates read, also with Tanh, Hardtanh,
-    ReLU6 or Softshrink. The activation itself is not stored, because all of these have a slope of at most 1 and are 0
+    0) or tanh. It also reads PyTorch's Sequential of the layers that certificates can read, and of Tanh, Hardtanh,
+    ReLU6 and Softshrink. The activation itself is not stored, because all of these have a slope of at most 1 and are 0
     at 0.
 
     Args:
         model: the model.
-        x: rows, of which the shape and a few values are taken.
+        x: rows, of which only the shape and a few values are used.
     """
     try:
         if model.link != "identity" or np.asarray(x).dtype.kind != "f":
@@ -88,7 +88,7 @@ def read_chain(model: AbstractModel, x: np.ndarray) -> Chain:
         few = np.asarray(x[:8], float)
         found, own = network(few.reshape(len(few), -1)), model.outputs(few)
         if np.abs(found - own).max() > _LOOSE * max(float(np.abs(own).max()), 1e-300):
-            return Chain(None, "the maps that were read give other outputs than the model")
+            return Chain(None, "the maps that lemmata read give other outputs than the model")
     return Chain(network)
 
 
@@ -131,7 +131,9 @@ def _torch_widths(module: Any, shape: tuple[int, ...]) -> list[int]:
         with torch.no_grad():
             module(torch.zeros((1, *shape), dtype=torch.float64))
     except (RuntimeError, ValueError, TypeError, IndexError) as error:
-        raise SettingError("module", found=str(error).splitlines()[0][:200], rule="it reads one row") from error
+        raise SettingError(
+            "module", found=str(error).splitlines()[0][:200], rule="a module that accepts one row of this shape"
+        ) from error
     finally:
         for hook in hooks:
             hook.remove()
@@ -153,14 +155,14 @@ def _of_jax(model: JaxModel, shape: tuple[int, ...]) -> tuple[ReluNetwork, bool]
 
 
 def _bodies(step: Any) -> list[ClosedJaxpr]:
-    """The functions that a step calls once. Functions of loops and branches are not read."""
+    """Return the functions that a step calls once; functions in loops and branches are not included."""
     if step.primitive.name in _REPEATED:
         return []
     return [step.params[name] for name in _BODIES if isinstance(step.params.get(name), ClosedJaxpr)]
 
 
 def _without_tanh(closed: ClosedJaxpr, values: list[Any], replaced: list[bool]) -> list[Any]:
-    """The traced function with max(., 0) in the place of tanh, to read the maps between activations in the same way."""
+    """Run the traced function with max(., 0) in place of tanh, so that its maps are read in the same way."""
     known = dict(zip([*closed.jaxpr.constvars, *closed.jaxpr.invars], [*closed.consts, *values], strict=True))
     look_up = lambda var: var.val if isinstance(var, Literal) else known[var]
     for step in closed.jaxpr.eqns:
@@ -196,5 +198,5 @@ def _check_widest(widths: list[int]) -> None:
 
 @once
 def chain_of(trained: Trained) -> Chain:
-    """The affine maps between the activations of the model, where it is a chain of them."""
+    """Return the affine maps between the activations of the model, if it is a chain of them."""
     return read_chain(trained.model, trained.x)

@@ -1,12 +1,12 @@
-"""The Gauss-Newton curvature of many outputs within the span of the rows that carry it, with the error of this
+"""The Gauss-Newton curvature of many outputs within the span of the most important rows, with the error of this
 restriction.
 
-Let R be the roots of the losses' curvatures. Rows of R J are chosen one block after another while most of the diagonal
-of R J J' R is outside the span of the earlier rows. This is a partial Cholesky factorisation by blocks, with pivots. Of
-the whole matrix only chosen columns are ever made. With J_w = R J and the projection Q onto the span, J_w' J_w + ridge
-is replaced by H' = Q J_w' J_w Q + ridge. As quadratic forms, they differ by at most l + l^1/2, relative to H'. Here l
-is the largest eigenvalue of the rest of R J J' R over the ridge. In the results, the first order in l^1/2 mostly
-cancels, and the remaining error is of size l.
+Let J be the Jacobian and R the roots of the losses' curvatures. Blocks of rows of R J are chosen by what is largest on
+the diagonal of R J J' R outside the span of the earlier rows. This is a pivoted partial Cholesky factorisation by
+blocks. Only the chosen columns of the whole matrix are computed. With J_w = R J and the projection Q onto the span,
+J_w' J_w + ridge is replaced by H' = Q J_w' J_w Q + ridge. As quadratic forms, the two differ by at most l + l^1/2,
+relative to H'. Here l is the largest eigenvalue of the rest of R J J' R, divided by the ridge. In the results, the
+error of order l^1/2 mostly cancels, and an error of order l remains.
 """
 
 import dataclasses
@@ -33,12 +33,12 @@ class Compressed:
     """The rows of J and of R J in an orthonormal basis of the span.
 
     Args:
-        rows: of J, one column for each, output after output.
-        weighted: of R J.
-        own: J_i J_i' of each row of data.
-        chosen: places of the rows of R J that span.
-        lower: Cholesky's factor of the Gram matrix of these.
-        left: t, the squared length of all of R J that is outside.
+        rows: the rows of J, one column for each, output after output.
+        weighted: the rows of R J.
+        own: J_i J_i' for each row of data.
+        chosen: the indices of the rows of R J that span the space.
+        lower: the Cholesky factor of the Gram matrix of the chosen rows.
+        left: the squared length of the part of R J that is outside the span.
     """
 
     rows: Float[np.ndarray, "k nC"]
@@ -49,7 +49,7 @@ class Compressed:
     left: float
 
     def curvature(self, ridge: float) -> Float[np.ndarray, "k k"]:
-        """Q J_w' J_w Q + ridge in the basis."""
+        """Return Q J_w' J_w Q + ridge in the basis."""
         found = self.weighted @ self.weighted.T
         found[np.diag_indices_from(found)] += ridge
         return found
@@ -58,14 +58,14 @@ class Compressed:
 def compress(
     found: tuple[Factor, ...], root: Float[np.ndarray, "n C C"], ridge: float, left: float = _LEFT, most: int = MOST
 ) -> Compressed:
-    """A span outside of which the squared length of R J is at most 3 times the ridge, or a span of at most 6000 rows.
+    """Return a span outside which the squared length of R J is at most 3 times the ridge, or one of 6000 rows.
 
     Args:
-        found: the Jacobian J as factors, `joined`.
-        root: R of each row, symmetric.
+        found: the Jacobian J as factors from `joined`.
+        root: the symmetric root R of each row.
         ridge: n times the decay, above 0.
-        left: in units of the ridge, at which it ends.
-        most: rows that are chosen at most.
+        left: the squared length outside the span, in units of the ridge, at which the choice ends.
+        most: the largest number of chosen rows.
     """
     n, width = root.shape[:2]
     size, most = n * width, min(most, n * width)
@@ -97,18 +97,18 @@ def compress(
 
 
 def solved(lower: Float[np.ndarray, "k k"], rows: Float[np.ndarray, "k m"]) -> Float[np.ndarray, "k m"]:
-    """L^-1 X for a lower triangular L. X' is solved from the right, so no copy of X is turned for LAPACK."""
+    """Return L^-1 X for a lower triangular L. X' is solved from the right, so LAPACK needs no transposed copy of X."""
     (solve,) = scipy.linalg.get_blas_funcs(("trsm",), (lower, rows))
     return solve(1.0, lower, rows.T, side=1, lower=1, trans_a=1).T
 
 
 def form_error(span: Compressed, found: tuple[Factor, ...], root: Float[np.ndarray, "n C C"], ridge: float) -> float:
-    """The largest relative error of H' as a quadratic form. It is l + l^1/2, with the eigenvalue l by Lanczos' method.
+    """Return the largest relative error of H' as a quadratic form, l + l^1/2, with l by Lanczos' method.
 
     Args:
-        span: what was kept.
-        found: the Jacobian J as factors, `joined`.
-        root: R of each row, symmetric.
+        span: the result of `compress`.
+        found: the Jacobian J as factors from `joined`.
+        root: the symmetric root R of each row.
         ridge: n times the decay, above 0.
     """
     shape = root.shape[:2]
@@ -128,13 +128,13 @@ def form_error(span: Compressed, found: tuple[Factor, ...], root: Float[np.ndarr
 def _weighted(
     found: tuple[Factor, ...], root: Float[np.ndarray, "n C C"], places: np.ndarray
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Rows of R J, one pair for each factor: inputs, and derivatives in outputs."""
+    """Return rows of R J as one pair for each factor: inputs, and derivatives in the outputs of the layer."""
     row, output = np.divmod(places, root.shape[1])
     return [(part.taken[row], (root[row, output][:, None, :] @ part.pushed[row])[:, 0, :]) for part in found]
 
 
 def _columns(found: tuple[Factor, ...], pairs: list[tuple[np.ndarray, np.ndarray]]) -> Float[np.ndarray, "k nC"]:
-    """Inner products of some rows of R J with the rows of J."""
+    """Return the inner products of some rows of R J with the rows of J."""
     n, width, _ = found[0].pushed.shape
     total = np.zeros((len(pairs[0][0]), n, width))
     for part, (taken, pushed) in zip(found, pairs, strict=True):
@@ -145,7 +145,7 @@ def _columns(found: tuple[Factor, ...], pairs: list[tuple[np.ndarray, np.ndarray
 
 
 def _pivoted(block: Float[np.ndarray, "b b"], most: int) -> tuple[Float[np.ndarray, "k k"], np.ndarray]:
-    """Cholesky's factor of a block, the largest pivots first, and which places these are; small ones are left."""
+    """Return the Cholesky factor of a block, largest pivots first, and their indices, without small pivots."""
     (pivoted,) = scipy.linalg.get_lapack_funcs(("pstrf",), (block,))
     factor, order, rank, _ = pivoted(block, lower=1)
     pivots = np.diagonal(factor)[:rank]

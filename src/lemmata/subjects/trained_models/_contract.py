@@ -1,4 +1,4 @@
-"""The interface of a trained model for theory, with its outputs and four products with its derivatives."""
+"""The interface to a trained model: its outputs and four products with its derivatives."""
 
 import abc
 import dataclasses
@@ -14,10 +14,10 @@ from lemmata.errors import LemmataError, ShapeError
 from ._losses import Loss
 
 BATCH = 2048
-"""Rows that pass through a model at once."""
+"""The default number of rows that pass through a model at once."""
 _KEPT = 2**29
 SMALLEST = 1e-30
-"""A probability of 0 is read as this, so that its logarithm is finite."""
+"""Probabilities below this value are replaced by it, so that their logarithms are finite."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,25 +39,25 @@ class AbstractModel(abc.ABC):
 
     Parameters are one flat vector of P numbers, in the order of `layers`, with each array in C order. An array that is
     used twice is included once. Rows are arrays as the model takes them, (n, *row). Outputs are (n, C): logits,
-    probabilities or values. Rows pass in batches. So a product stores at most one batch of them and vectors of P
-    numbers, which are in the model's own precision.
+    probabilities or values. Rows pass in batches, so a product stores at most one batch of rows and vectors of P
+    numbers, in the model's own precision.
 
     A row of a language model is a document of tokens, shape (T,). Its one output is the loss of the document, the sum
     of -log p(token | earlier tokens) over all its tokens except the first. The model's own outputs, logits of shape (n,
-    T, V), are formed for one batch at a time and never leave a product. A token k that is fed to the model and does not
-    count (padding, a prompt) is written -1 - k.
+    T, V), are formed for one batch at a time and never leave a product. A token k that is fed to the model but does
+    not count in the loss (padding, a prompt) is stored as -1 - k.
 
     Args:
         kind: the library of the model, in words.
-        theta: its parameters.
-        layers: their names and shapes.
-        decayed: the parameters on which the training's decay acts. By default, all parameters.
+        theta: the parameters.
+        layers: the names and shapes of the parameter arrays.
+        decayed: the parameters on which the weight decay of the training acts. By default, all parameters.
         tells: the meaning of outputs for classes. "probabilities" means that they are logits or probabilities. "scores"
             means that a larger score only means a likelier class. "classes" means 1 for one class and 0 for the others.
         link: "identity" for outputs as they are. "log" if the model gives probabilities, whose logarithms are then the
-            outputs. "one logit" or "one probability" if it only gives that of the second of two classes, whose logit f
-            becomes the outputs -f/2 and f/2. "documents" for a language model.
-        batch: rows that pass at once, see `rows_at_once`.
+            outputs. "one logit" or "one probability" if the model gives only that of the second of two classes, whose
+            logit f becomes the outputs -f/2 and f/2. "documents" for a language model.
+        batch: the number of rows that pass at once, see `rows_at_once`.
     """
 
     kind: str
@@ -70,28 +70,28 @@ class AbstractModel(abc.ABC):
 
     @property
     def differentiable(self) -> bool:
-        """Whether there are derivatives."""
+        """Whether the model has derivatives."""
         return len(self.theta) > 0
 
     def at(self, theta: Inexact[np.ndarray, " P"]) -> "AbstractModel":
-        """The same function at other parameters; the user's own model does not change."""
+        """Return the same function at other parameters; the user's own model does not change."""
         return dataclasses.replace(self, theta=np.asarray(theta, self.theta.dtype))
 
     def in_double(self) -> "AbstractModel":
-        """The same function at the same parameters, computed in float64."""
+        """Return the same function at the same parameters, computed in float64."""
         return dataclasses.replace(self, theta=self.theta.astype(np.float64))
 
     def split(self, theta: Inexact[np.ndarray, " P"]) -> dict[str, np.ndarray]:
-        """A vector of parameters as arrays by the names of the layers."""
+        """Return a vector of parameters as arrays, by the names of the layers."""
         ends = np.cumsum([layer.size for layer in self.layers])
         parts = np.split(theta, ends[:-1])
         return {layer.name: part.reshape(layer.shape) for layer, part in zip(self.layers, parts, strict=True)}
 
     def outputs(self, x: np.ndarray) -> Float[np.ndarray, "n C"]:
-        """f(theta, x_i), rows.
+        """Return the outputs f(theta, x_i), one row for each row of x.
 
         Raises:
-            ShapeError: for rows that the model does not take.
+            ShapeError: if the model does not accept the rows.
         """
         try:
             found = [self._outputs(self._own(rows)) for rows in self._batches(x)]
@@ -110,12 +110,12 @@ class AbstractModel(abc.ABC):
             raise ShapeError("rows", found=found, rule=f"rows that the model accepts; it raised {why}") from error
 
     def jvp(self, v: Inexact[np.ndarray, " P"], x: np.ndarray) -> Float[np.ndarray, "n C"]:
-        """J v: how each output moves as theta moves along v."""
+        """Return J v: how each output moves as theta moves along v."""
         own = self._own(v)
         return np.concatenate([self._jvp(own, self._own(rows)) for rows in self._batches(x)]).astype(float)
 
     def vjp(self, u: Float[np.ndarray, "n C"], x: np.ndarray) -> Float[np.ndarray, " P"]:
-        """J' u = sum_i J_i' u_i: the gradient of sum_i <u_i, f(theta, x_i)>."""
+        """Return J' u = sum_i J_i' u_i, the gradient of sum_i <u_i, f(theta, x_i)>."""
         return self._summed(lambda rows, own: self._vjp(self._own(own), self._own(rows)), x, u)
 
     def linear(
@@ -124,22 +124,22 @@ class AbstractModel(abc.ABC):
         Callable[[Inexact[np.ndarray, " P"]], Float[np.ndarray, "n C"]],
         Callable[[Float[np.ndarray, "n C"]], Float[np.ndarray, " P"]],
     ]:
-        """The maps v -> J v and u -> J' u at the same rows, for many v and u. The outputs are computed once.
+        """Return the maps v -> J v and u -> J' u at these rows, for many v and u; the outputs are computed once.
 
-        Only for a library that can store it, and for rows that pass at once.
+        This is possible only if the library can store the computation and all rows pass at once.
         """
         return (lambda v: self.jvp(v, x)), (lambda u: self.vjp(u, x))
 
     def hvp(
         self, v: Inexact[np.ndarray, " P"], x: np.ndarray, y: Float[np.ndarray, "n C"], loss: str | Loss
     ) -> Float[np.ndarray, " P"]:
-        """(sum_i Hessian of loss(f(theta, x_i), y_i)) v.
+        """Return (sum_i Hessian of loss(f(theta, x_i), y_i)) v.
 
         Args:
             v: the direction.
             x: rows.
-            y: targets. For "softmax", they are probabilities of classes (for example, one-hot rows). For "squared",
-                they are values.
+            y: the targets. For "softmax", they are probabilities of classes (for example, one-hot rows). For
+                "squared", they are values.
             loss: "softmax" is log sum exp f - <y, f>, "squared" is |f - y|²/2, "documents" is the output itself, and
                 any other is a `Loss`.
         """
@@ -149,11 +149,11 @@ class AbstractModel(abc.ABC):
     def gauss_newton(
         self, v: Inexact[np.ndarray, " P"], x: np.ndarray, loss: str | Loss, y: Float[np.ndarray, "n C"] | None = None
     ) -> Float[np.ndarray, " P"]:
-        """(sum_i J_i' Lambda_i J_i) v, where Lambda_i is the Hessian of the loss of row i in its outputs. It is never
-        negative.
+        """(sum_i J_i' Lambda_i J_i) v, where Lambda_i is the Hessian of the loss of row i in its outputs. The matrix
+        is never negative.
 
-        Of documents the outputs are here the logits of all tokens that count. If the Hessian depends on targets, as
-        that of a `Loss` does, they are `y`.
+        For documents, the outputs are here the logits of all tokens that count. If the Hessian depends on the targets,
+        as that of a `Loss` may, pass them as `y`.
         """
         own = self._own(v)
         if loss == "documents":
@@ -170,7 +170,7 @@ class AbstractModel(abc.ABC):
     def loss_slope(
         self, x: np.ndarray, y: Float[np.ndarray, "n C"], loss: str | Loss
     ) -> tuple[float, Float[np.ndarray, " P"]]:
-        """The sum of losses and its gradient in theta, in one pass; `loss` as in `hvp`."""
+        """Return the sum of losses and its gradient in theta, in one pass; `loss` is as in `hvp`."""
         total, slope = 0.0, np.zeros_like(self.theta)
         for rows, targets in zip(self._batches(x), self._batches(y), strict=True):
             value, own = self._loss_slope(self._own(rows), self._own(targets), loss)
@@ -179,7 +179,7 @@ class AbstractModel(abc.ABC):
         return total, slope
 
     def input_vjp(self, u: Float[np.ndarray, "n C"], x: np.ndarray) -> Float[np.ndarray, "n *row"]:
-        """The gradients of <u_i, f(theta, x_i)> in x_i, row by row."""
+        """Return the gradients of <u_i, f(theta, x_i)> in x_i, row by row."""
         parts = [
             self._input_vjp(self._own(weights), self._own(rows))
             for rows, weights in zip(self._batches(x), self._batches(u), strict=True)
@@ -187,13 +187,13 @@ class AbstractModel(abc.ABC):
         return np.concatenate(parts).astype(float)
 
     def jacobian(self, x: np.ndarray) -> Float[np.ndarray, "n C P"]:
-        """J itself, n C P numbers: for small models, and few rows at a time."""
+        """Return J itself, which has n C P numbers; use it for small models and few rows at a time."""
         return np.concatenate([self._jacobian(self._own(rows)) for rows in batches(x, min(32, self.batch))]).astype(
             float
         )
 
     def matrix_factors(self, x: np.ndarray) -> dict[str, tuple[Float[np.ndarray, "n b"], Float[np.ndarray, "n C a"]]]:
-        """For matrices that multiply rows, by name: their inputs, and the outputs' derivatives in their results.
+        """Return, for each matrix that multiplies rows, its inputs and the derivatives of the outputs in its results.
 
         The interface to a library reports these matrices as far as it can; `factors` checks whether they are right.
         """
@@ -205,14 +205,14 @@ class AbstractModel(abc.ABC):
         return {name: (join(name, 0), join(name, 1)) for name in names}
 
     def vocabulary(self, x: np.ndarray) -> tuple[int, ...]:
-        """The shape of the results of the user's own function for these rows."""
+        """Return the shape of the results of the user's own function for these rows."""
         return self._vocabulary(x)
 
     def _batches(self, x: np.ndarray) -> Iterator[np.ndarray]:
         return batches(x, self.batch)
 
     def _own(self, array: np.ndarray) -> np.ndarray:
-        """Fractions in the model's own precision. Whole numbers (tokens) are not changed."""
+        """Return fractions in the model's own precision; whole numbers (tokens) are not changed."""
         array = np.asarray(array)
         return np.asarray(array, self.theta.dtype) if array.dtype.kind == "f" else array
 
@@ -226,11 +226,11 @@ class AbstractModel(abc.ABC):
 
     @abc.abstractmethod
     def _saved_bytes(self, x: np.ndarray) -> int:
-        """Bytes that a gradient keeps between its two halves for these rows, including those of the parameters."""
+        """Bytes that a gradient keeps between its forward and backward pass for these rows, with the parameters."""
 
     @abc.abstractmethod
     def _vocabulary(self, x: np.ndarray) -> tuple[int, ...]:
-        """The shape of the results of the user's own function for these rows."""
+        """Return the shape of the results of the user's own function for these rows."""
 
     @abc.abstractmethod
     def _outputs(self, x: np.ndarray) -> np.ndarray: ...
@@ -261,11 +261,11 @@ class AbstractModel(abc.ABC):
 
 
 def linked(found: Inexact[np.ndarray, "n _"], link: str) -> Inexact[np.ndarray, "n C"]:
-    """Outputs from the model's own results, by its `link`.
+    """Return the outputs that follow from the model's own results, by its `link`.
 
     Args:
         found: the model's results for rows.
-        link: see `AbstractModel`; of documents, losses.
+        link: as in `AbstractModel`; for documents, the outputs are losses.
     """
     if link in ("identity", "documents"):
         return found
@@ -277,14 +277,15 @@ def linked(found: Inexact[np.ndarray, "n _"], link: str) -> Inexact[np.ndarray, 
 
 
 def rows_at_once(model: AbstractModel, x: np.ndarray) -> int:
-    """How many rows of a model may pass at once. It is a power of 2, at most 2048.
+    """Return how many rows may pass through a model at once, a power of 2 that is at most 2048.
 
-    The memory that a gradient keeps between its two halves is measured for one row and for two. The number of rows in a
-    pass is then chosen so that this memory is half a GiB. A product with the Hessian keeps about four times as much.
+    The memory that a gradient keeps between its forward and backward pass is measured for one row and for two. The
+    number of rows in a pass is then chosen so that this memory is half a GiB. A product with the Hessian keeps about
+    four times as much.
 
     Args:
-        model: any.
-        x: rows, at least one.
+        model: any model.
+        x: at least one row.
     """
     if not model.differentiable:
         return BATCH
@@ -299,7 +300,7 @@ def rows_at_once(model: AbstractModel, x: np.ndarray) -> int:
 
 
 def batch_of_one(call: Callable[[Any], Any], x: Any, joined: Callable[[Any], Any]) -> Any:
-    """The output of a model for a batch.
+    """Return the output of a model for a batch, whose axis it may drop if there is one row.
 
     If the model drops the axis of a batch with one row, a row is passed twice and the first output is used.
 
@@ -315,10 +316,10 @@ def batch_of_one(call: Callable[[Any], Any], x: Any, joined: Callable[[Any], Any
 
 
 def row_by_row(found: Any) -> Any:
-    """The results of a model for a batch as one line of outputs for each row.
+    """Return the results of a model for a batch with one line of outputs for each row.
 
     Raises:
-        ShapeError: if it returned no array, or not one entry of its first axis for each row.
+        ShapeError: if the model did not return an array whose first axis has one entry for each row.
     """
     if not hasattr(found, "reshape"):
         remedy = "wrap the model in a function or module that returns only the logits or values"

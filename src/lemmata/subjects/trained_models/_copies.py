@@ -1,4 +1,4 @@
-"""Rows that occur twice in the data, within training rows or on both sides of the split."""
+"""Duplicate rows, among the training rows or on both sides of the split."""
 
 import dataclasses
 import hashlib
@@ -24,12 +24,12 @@ _DIRECTIONS = 8
 
 @dataclasses.dataclass(frozen=True)
 class Copies:
-    """Which rows are copies.
+    """Which rows are duplicates.
 
     Args:
-        within: training rows that equal, or nearly, another training row.
+        within: the training rows that equal or nearly equal another training row.
         held: held-out rows that equal or nearly equal a training row; empty without held-out rows. exact_within,
-            exact_held: how many of them are exact duplicates.
+            exact_held: the numbers of exact duplicates among them.
     """
 
     within: Bool[np.ndarray, " n"]
@@ -39,33 +39,33 @@ class Copies:
 
     @property
     def share(self) -> float:
-        """The share of training rows that have a copy."""
+        """The share of training rows that have a duplicate."""
         return float(self.within.mean())
 
 
 def find_copies(x: np.ndarray, held: np.ndarray | None = None) -> Copies:
-    """Exact and near copies of rows.
+    """Find exact and near duplicates of rows.
 
-    A row is a near duplicate if another row is closer than a hundredth of the median distance between nearest distinct
-    training rows. The median is over all of them, or over 512 at even places if there are more. A row is also a near
-    duplicate if another row is closer than a tenth of this distance. It must also be so much closer than the row's
-    fifth neighbour that at most a hundredth of a row is expected by chance. Of rows that fill m dimensions evenly, a
-    share 4 r^m have a nearest neighbour at less than r times the distance of the fifth. Here m is log 2 over the log of
-    the median ratio of the second distance to the first (the two nearest neighbours of rows in m dimensions). Copies
-    with a little noise are found so. Distances are Euclidean, over all of a row; exact duplicates are found by a hash.
-    The distance of a missing cell (NaN) from a known cell is the column's spread. Two missing cells are equal.
+    A row is a near duplicate if another row is closer than 1/100 of the median distance between nearest distinct
+    training rows. The median is over all training rows, or over 512 evenly spaced ones if there are more. A row is
+    also a near duplicate in another case: another row is closer than 1/10 of this distance, and so much closer than
+    the row's fifth neighbour that at most 1/100 of a row is expected by chance. Among rows that fill m dimensions
+    evenly, a share 4 r^m have a nearest neighbour at less than r times the distance of the fifth neighbour. Here m is
+    log 2 over the log of the median ratio of the second distance to the first (the two nearest neighbours of rows in m
+    dimensions). This finds duplicates with a little noise. Distances are Euclidean, over whole rows. Exact duplicates
+    are found by a hash. The distance of a missing cell (NaN) from a known cell is the column's spread. Two missing
+    cells are equal.
 
-    Costs 512 n d operations for the median, and n log n for the search in a tree of eight random projections of the
-    rows. A projection never lengthens a distance, so no duplicate is missed. Each pair that is near in the tree is
-    compared in full. Rows of which many are near each other without being equal cost the square of their number at
-    worst.
+    The median costs 512 n d operations. The search in a tree of eight random projections of the rows costs n log n. A
+    projection never lengthens a distance, so no duplicate is missed. Each pair that is near in the tree is compared in
+    full. If many rows are near each other without being equal, the cost is at worst the square of their number.
 
     Args:
         x: training rows (n, *row).
         held: held-out rows (m, *row).
 
     Raises:
-        ShapeError: for rows of different shapes.
+        ShapeError: if the rows have different shapes.
 
     >>> x = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [1.0, 0.0]])
     >>> found = find_copies(x, np.array([[0.0, 2.0], [5.0, 5.0]]))
@@ -76,7 +76,9 @@ def find_copies(x: np.ndarray, held: np.ndarray | None = None) -> Copies:
     others = np.zeros((0, flat.shape[1])) if held is None else _flat(held)
     if others.shape[1] != flat.shape[1]:
         raise ShapeError(
-            "held-out rows", found=f"{others.shape[1]} numbers per row", rule=f"{flat.shape[1]}, as in training"
+            "held-out rows",
+            found=f"{others.shape[1]} numbers per row",
+            rule=f"{flat.shape[1]} numbers per row, as in training",
         )
     flat, others = as_points(flat, others)
     places: dict[bytes, int] = {}
@@ -104,7 +106,7 @@ def _hash(row: Float[np.ndarray, " d"]) -> bytes:
 
 
 def nearest_distances(x: np.ndarray) -> tuple[Float[np.ndarray, " m"], Int[np.ndarray, " m"]]:
-    """The distance to the nearest other row, for all rows or for 512 at even places, and these places.
+    """Return the distance to the nearest other row, for all rows or for 512 evenly spaced ones, and their indices.
 
     Args:
         x: at least two rows (n, *row).
@@ -117,13 +119,13 @@ def nearest_distances(x: np.ndarray) -> tuple[Float[np.ndarray, " m"], Int[np.nd
 def _neighbours(
     x: Float[np.ndarray, "n d"], rows: Float[np.ndarray, "m d"], count: int, own: Int[np.ndarray, " m"] | None = None
 ) -> Float[np.ndarray, "m k"]:
-    """Distances of rows to the nearest of x, in ascending order.
+    """Return the distances of rows to their nearest neighbours in x, in ascending order.
 
     Args:
         x: rows.
-        rows: others, or some of them.
+        rows: other rows, or some of the rows of x.
         count: the number of neighbours, at most the number of rows.
-        own: the places of the rows in x, which do not count; None for other rows.
+        own: the indices of the rows in x, which do not count as their own neighbours; None for other rows.
     """
     squares, count = (x**2).sum(1), min(count, len(x) - (own is not None))
     found = [np.zeros((0, count))]
@@ -138,7 +140,7 @@ def _neighbours(
 
 
 class _Near:
-    """The rows that are near duplicates of one of the given rows; see `find_copies`."""
+    """A search for near duplicates of the given rows; see `find_copies`."""
 
     def __init__(self, rows: Float[np.ndarray, "n d"], others: int):
         self.rows = rows
@@ -152,9 +154,9 @@ class _Near:
             self.closer = (_BY_CHANCE / ((_BESIDE - 1) * (len(rows) + others))) ** (1 / dimension)
 
     def copies(self, rows: Float[np.ndarray, "m d"], itself: bool = False) -> Bool[np.ndarray, " m"]:
-        """For each row, whether one of the stored rows is a near duplicate.
+        """Return, for each row, whether one of the stored rows is a near duplicate.
 
-        If the rows are the stored ones (`itself`), another row must be one.
+        If the rows are the stored rows (`itself`), a row does not count as its own duplicate.
         """
         found = _Search(self.rows, self.surely).has_near(rows, itself)
         if not self.closer:
@@ -166,7 +168,7 @@ class _Near:
 
 
 class _Search:
-    """Which rows have one of the given rows nearer than a limit."""
+    """A search for rows that have one of the given rows nearer than a limit."""
 
     def __init__(self, rows: Float[np.ndarray, "n d"], limit: float):
         self.rows, self.limit = rows, limit
@@ -181,7 +183,7 @@ class _Search:
         return (rows - self.middle) @ self.directions
 
     def has_near(self, rows: Float[np.ndarray, "m d"], itself: bool = False) -> Bool[np.ndarray, " m"]:
-        """Whether each row has one of these rows near it. For these rows (`itself`), it must be another row."""
+        """Return whether each row has a stored row near it; with `itself`, a row does not count as near itself."""
         found, projected = np.zeros(len(rows), bool), self._project(rows)
         if not len(rows):
             return found

@@ -1,4 +1,4 @@
-"""Small trained networks with deployment rows, drawn like the held-out rows or otherwise, to test claims on shift."""
+"""Small trained networks with deployment rows, which may have another distribution, to test claims on shift."""
 
 import dataclasses
 
@@ -14,15 +14,15 @@ from lemmata.subjects.trained_models._trained_networks import CLASSES, draw_rows
 
 _HELD = 200
 LARGE = 5000
-"""Deployment rows that represent their distribution."""
+"""The number of additional deployment rows that represent their distribution."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Deployed(Trained):
-    """A trained model with deployment rows whose classes are known to the population, but not to any check.
+    """A trained model with deployment rows, whose classes the generator of problems knows but no check sees.
 
     Args:
-        answers: the classes of the deployment rows, one-hot rows.
+        answers: the classes of the deployment rows, as one-hot rows.
         wrong: the error of the model on 5000 other deployment rows.
     """
 
@@ -33,17 +33,17 @@ class Deployed(Trained):
 class DeployedRows(Population[Trained]):
     """Three normal classes in d dimensions, a network trained on them, and deployment rows.
 
-    The deployment rows are moved by `moved` along a random direction and keep their classes. Of them, the share
-    `relabelled` gets the next class, which no input shows.
+    The deployment rows are moved by `moved` along a random direction and keep their classes. Then the share
+    `relabelled` of them gets the next class, which the inputs do not show.
 
     Args:
-        moved: the default shift; 0 is the distribution of the held-out rows.
-        relabelled: by default.
-        rows: training rows by default.
-        features: d by default.
-        used: deployment rows by default, and at least.
-        hidden: units.
-        decay: of the weights.
+        moved: the default shift; 0 means the distribution of the held-out rows.
+        relabelled: the default share of relabelled rows.
+        rows: the default number of training rows.
+        features: the default d.
+        used: the default, and least, number of deployment rows.
+        hidden: the number of hidden units.
+        decay: the weight decay.
     """
 
     drops = 0.15  # a test at level 0.05 finds a shift in one of twenty problems without any
@@ -64,7 +64,9 @@ class DeployedRows(Population[Trained]):
             hidden=Integer(
                 self.hidden, 0, 100, "hidden units; 0 means a linear model", corners=(self.hidden, self.hidden)
             ),
-            moved=Real(self.moved, 0.0, 5.0, "how far deployment rows are moved", corners=(self.moved, self.moved)),
+            moved=Real(
+                self.moved, 0.0, 5.0, "distance by which deployment rows are moved", corners=(self.moved, self.moved)
+            ),
             relabelled=Real(
                 self.relabelled,
                 0.0,
@@ -75,7 +77,7 @@ class DeployedRows(Population[Trained]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Deployed:
-        """Centres, rows, a network trained on the first of them, and deployment rows."""
+        """Draw centres and rows, train a network on the training rows, and draw deployment rows."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         d = setting["d"]
         centres = 1.5 * rng.normal(size=(CLASSES, d)) / np.sqrt(d) * np.sqrt(2)

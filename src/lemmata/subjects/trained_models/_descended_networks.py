@@ -1,4 +1,4 @@
-"""Small networks trained by gradient descent on all rows, at a known rate, from a known start, without decay."""
+"""Small networks trained by gradient descent on all rows, with a known rate and start, and without decay."""
 
 import functools
 from typing import Any
@@ -16,12 +16,12 @@ CLASSES = 3
 
 
 def relu_network(params: dict, x: Any) -> Array:
-    """A layer of rectified units and a readout, without constants. It is homogeneous of degree 2 in its weights."""
+    """Return the outputs of a ReLU layer and a readout without biases, homogeneous of degree 2 in the weights."""
     return jax.nn.relu(x @ params["w1"]) @ params["w2"]
 
 
 def tanh_network(params: dict, x: Any) -> Array:
-    """A layer of hyperbolic tangents and a readout."""
+    """Return the outputs of a tanh layer and a readout."""
     return jnp.tanh(x @ params["w1"]) @ params["w2"]
 
 
@@ -30,15 +30,15 @@ NETWORKS = {"relu": relu_network, "tanh": tanh_network}
 
 @functools.partial(jax.jit, static_argnums=0)
 def descend(activation: str, start: dict, x: Array, y: Array, rate: Array, steps: Array) -> dict:
-    """Parameters after steps of descent on the mean log loss of all rows.
+    """Return the parameters after steps of descent on the mean log loss of all rows.
 
     Args:
         activation: "relu" or "tanh".
-        start: parameters.
-        x: rows.
+        start: the parameters at the start.
+        x: the rows.
         y: one-hot classes.
-        rate: of descent.
-        steps: how many.
+        rate: the rate of descent.
+        steps: the number of steps.
     """
 
     def loss(params: dict) -> Array:
@@ -53,14 +53,14 @@ def descend(activation: str, start: dict, x: Array, y: Array, rate: Array, steps
 def draw_classes(
     rng: np.random.Generator, n: int, centres: Float[np.ndarray, "C d"], spread: float, noise: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Normal rows around centres. The share `noise` of them gets a random class.
+    """Draw normal rows around centres. The share `noise` of them gets a random class.
 
     Args:
-        rng: of the draw.
-        n: rows.
-        centres: of the classes.
-        spread: standard deviation around them.
-        noise: the share of classes at random.
+        rng: the random generator.
+        n: the number of rows.
+        centres: the centres of the classes.
+        spread: the standard deviation around the centres.
+        noise: the share of rows with a random class.
     """
     labels = rng.integers(0, len(centres), n)
     x = centres[labels] + spread * rng.normal(size=(n, centres.shape[1]))
@@ -68,20 +68,19 @@ def draw_classes(
 
 
 class DescendedNetworks(Population[Trained]):
-    """Three normal classes, and networks with a layer of units without constants and a readout, trained by descent on
-    all rows.
+    """Three normal classes, and networks with one hidden layer without biases, trained by descent on all rows.
 
     Args:
         activation: "relu" or "tanh".
-        rows: training rows by default.
-        features: of a row by default.
-        hidden: units by default.
-        rate: of descent by default.
-        steps: of descent by default.
-        spread: standard deviation of rows around the centre of their class, whose length is about 3.
+        rows: the default number of training rows.
+        features: the default number of features of a row.
+        hidden: the default number of hidden units.
+        rate: the default rate of descent.
+        steps: the default number of steps.
+        spread: the standard deviation of rows around the centre of their class, whose length is about 3.
         noise: the share of classes drawn at random.
-        scale: of the initial weights of the training, relative to variance 1/fan-in.
-        readout: of the readout's weights, relative to `scale`.
+        scale: the size of the initial weights, relative to variance 1/fan-in.
+        readout: the size of the readout's initial weights, relative to `scale`.
     """
 
     activation: str = "relu"
@@ -105,7 +104,7 @@ class DescendedNetworks(Population[Trained]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
-        """Centres, rows, a start, and the network that descent makes of it."""
+        """Draw centres, rows and a start, and train the network by descent."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         d, hidden, rate = setting["d"], setting["hidden"], setting["rate"]
         centres = 3 * np.sqrt(2) * rng.normal(size=(CLASSES, d)) / np.sqrt(d)
@@ -123,7 +122,7 @@ class DescendedNetworks(Population[Trained]):
         )  # fmt: skip
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        """A model with derivatives, and finite weights."""
+        """Require a model with derivatives and finite weights."""
         finite = float(np.isfinite(problem.model.theta).all())
         return [
             Hypothesis("the model has derivatives", float(problem.model.differentiable), ">=", 1.0),
@@ -132,7 +131,7 @@ class DescendedNetworks(Population[Trained]):
 
 
 def known_rate(problem: Trained) -> list[Hypothesis]:
-    """That the rate of a descent on all rows is stated.
+    """Require that the rate of descent on all rows is given.
 
     Args:
         problem: the model with its rows.
@@ -142,9 +141,9 @@ def known_rate(problem: Trained) -> list[Hypothesis]:
 
 
 def without_decay(problem: Trained) -> list[Hypothesis]:
-    """A statement that training is without decay.
+    """Require that the user states that the training had no decay.
 
-    The weights of a separable task would imply a decay that does not exist.
+    For a separable task, lemmata would otherwise infer from the weights a decay that does not exist.
 
     Args:
         problem: the model with its rows.

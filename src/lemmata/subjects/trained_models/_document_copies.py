@@ -1,7 +1,7 @@
-"""Documents that occur almost twice in the data. Their sets of five consecutive tokens are mostly the same.
+"""Documents that occur twice in the data, or almost: most of their runs of five consecutive tokens are the same.
 
-The tokens of a document as numbers do not show how similar two documents are. Jaccard's similarity of their sets of
-shingles does. It is |A and B| / |A or B|, where a shingle is five tokens in a row.
+The distance between tokens as numbers does not show how similar two documents are. The similarity here is Jaccard's,
+|A and B| / |A or B|, for the sets A and B of their shingles. A shingle is five tokens in a row.
 """
 
 import hashlib
@@ -15,27 +15,28 @@ from lemmata.errors import ShapeError
 from ._copies import Copies
 
 LENGTH = 5
-"""Tokens of a shingle; a shorter document is one shingle."""
+"""The number of tokens of a shingle; a shorter document is one shingle."""
 ALIKE = 0.8
-"""The similarity from which on two documents are near copies."""
+"""The smallest similarity at which two documents are near duplicates."""
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # an odd number; its powers mix the bits of a product modulo 2^64
 
 
 def find_document_copies(x: Int[np.ndarray, "n T"], held: Int[np.ndarray, "m S"] | None = None) -> Copies:
-    """Exact and near copies of documents.
+    """Find exact and near duplicates of documents.
 
-    Two documents are near duplicates if both contain at least 0.8 of all shingles that one of them has. No pair is
-    missed: if two sets are so similar, their rarest fifths of shingles have a shingle in common. Only pairs that share
-    such a shingle are compared in full. Costs a sort of all shingles, and a comparison for each pair that shares a rare
-    shingle. If many documents are near copies of each other, this is the square of their number.
+    Two documents are near duplicates if both contain at least 0.8 of all shingles that one of them has. Only pairs
+    that share a shingle among the rarest fifth of their shingles are compared in full. No pair is missed, because sets
+    that are so similar share such a shingle. The cost is a sort of all shingles, and a comparison for each pair that
+    shares a rare shingle. If many documents are near duplicates of each other, the number of comparisons is the square
+    of their number.
 
     Args:
-        x: training documents. Tokens that do not count are stored as -1 - k. Tokens after the last one that counts are
-            left out.
+        x: training documents. Tokens that do not count are stored as -1 - k. Tokens after the last token that counts
+            are ignored.
         held: held-out documents.
 
     Raises:
-        ShapeError: for rows that are no documents of one length.
+        ShapeError: if the rows are not documents of equal length.
 
     >>> rng = np.random.default_rng(0)
     >>> x = rng.integers(0, 50, (4, 200))
@@ -47,7 +48,11 @@ def find_document_copies(x: Int[np.ndarray, "n T"], held: Int[np.ndarray, "m S"]
     """
     others = x[:0] if held is None else held
     if x.ndim != 2 or others.ndim != 2 or others.shape[1] != x.shape[1]:
-        raise ShapeError("documents", found=f"shapes {x.shape} and {others.shape}", rule="(n, T) tokens, one T")
+        raise ShapeError(
+            "documents",
+            found=f"shapes {x.shape} and {others.shape}",
+            rule="(n, T) tokens, with the same T for training and held-out documents",
+        )
     texts = [_text(row) for row in (*x, *others)]
     places: dict[bytes, int] = {}
     own = np.array([places.setdefault(hashlib.blake2b(text, digest_size=16).digest(), len(places)) for text in texts])
@@ -63,18 +68,18 @@ def find_document_copies(x: Int[np.ndarray, "n T"], held: Int[np.ndarray, "m S"]
 
 
 def _text(row: Int[np.ndarray, " T"]) -> bytes:
-    """The tokens of a document up to the last that counts."""
+    """Return the tokens of a document up to the last token that counts."""
     counted = np.flatnonzero(row >= 0)
     row = row[: int(counted[-1]) + 1 if len(counted) else 0]
     return np.where(row < 0, -1 - row, row).astype(np.int64).tobytes()
 
 
 def shingles(tokens: Int[np.ndarray, " t"], length: int = LENGTH) -> UInt[np.ndarray, " s"]:
-    """The set of `length` tokens in a row, each as a number of 64 bits, in order.
+    """Return the set of shingles of `length` tokens, each as a number of 64 bits, in ascending order.
 
     Args:
-        tokens: of one document.
-        length: of a shingle; all tokens if there are fewer.
+        tokens: the tokens of one document.
+        length: the length of a shingle; a shorter document is one shingle.
     """
     length = min(length, len(tokens))
     if not length:
@@ -88,22 +93,22 @@ def shingles(tokens: Int[np.ndarray, " t"], length: int = LENGTH) -> UInt[np.nda
 
 
 def similarity(a: UInt[np.ndarray, " s"], b: UInt[np.ndarray, " t"]) -> float:
-    """Jaccard's similarity of two sets in order."""
+    """Return Jaccard's similarity of two sorted sets."""
     both = len(np.intersect1d(a, b, assume_unique=True))
     return both / max(len(a) + len(b) - both, 1)
 
 
 def near_pairs(sets: list[np.ndarray], alike: float = ALIKE) -> Int[np.ndarray, "pairs 2"]:
-    """All pairs of sets whose similarity is at least `alike`.
+    """Return all pairs of sets whose similarity is at least `alike`.
 
     Such a pair shares at least alike |A| elements of A. Put all elements in a common order. Then the pair shares one of
     the first |A| - ceil(alike |A|) + 1 elements of A. This element is among the same number of first elements of B,
-    because the first shared element cannot be later in either. The order is that of how many sets have an element, the
-    rarest first.
+    because the first shared element cannot be later in either. Elements are ordered by the number of sets that contain
+    them, the rarest first.
 
     Args:
-        sets: numbers of elements, each set in order and without repetitions.
-        alike: in (0, 1].
+        sets: the sets, each as sorted numbers of its elements without repetitions.
+        alike: the least similarity, in (0, 1].
     """
     none = np.zeros((0, 2), int)
     if sum(map(len, sets)) == 0:
@@ -131,19 +136,19 @@ def near_pairs(sets: list[np.ndarray], alike: float = ALIKE) -> Int[np.ndarray, 
 
 
 def head_length(size: int, alike: float = ALIKE) -> int:
-    """How many of the rarest elements of a set of this size are looked at."""
+    """Return how many of the rarest elements of a set of this size have to be searched."""
     return size - math.ceil(alike * size - 1e-9) + 1 if size else 0
 
 
 def kept_by_replacing(shingled: int, replaced: float, length: int = LENGTH) -> float:
-    """The similarity that a document of so many different shingles keeps at least if tokens are replaced.
+    """Return the least similarity of a document to its original after some of its tokens are replaced.
 
-    A token is in at most `length` shingles, which are lost, and the same number is new.
+    A token is in at most `length` shingles. These are lost, and as many new shingles appear.
 
     Args:
-        shingled: different shingles.
-        replaced: tokens.
-        length: of a shingle.
+        shingled: the number of different shingles.
+        replaced: the number of replaced tokens.
+        length: the length of a shingle.
     """
     lost = min(length * replaced, shingled)
     return float((shingled - lost) / (shingled + lost))

@@ -1,4 +1,4 @@
-"""Language models: rows that are documents, and losses in the place of outputs."""
+"""Language models: each row is a document, and the output is its loss."""
 
 import dataclasses
 
@@ -15,16 +15,16 @@ LANGUAGE = Task("documents", "losses of documents")
 
 
 def language_model(model: AbstractModel, x: Int[np.ndarray, "n T"]) -> AbstractModel:
-    """The same model with one output per row, the loss of the document.
+    """Return the same model with one output per row, the loss of the document.
 
     Args:
-        model: from documents (n, T) to logits (n, T, V). The logits at t are for the token at t + 1.
-        x: documents, see `read_documents`.
+        model: a model from documents (n, T) to logits (n, T, V). The logits at t are for the token at t + 1.
+        x: the documents, as from `read_documents`.
 
     Raises:
-        SettingError: for a model without derivatives.
-        ShapeError: for one that gives something else.
-        DataError: for a token without an output.
+        SettingError: if the model has no derivatives.
+        ShapeError: if the outputs have another shape.
+        DataError: if a token has no output.
     """
     rule = "a module or function from tokens (n, T) to logits (n, T, vocabulary)"
     if not model.differentiable:
@@ -45,16 +45,16 @@ def language_model(model: AbstractModel, x: Int[np.ndarray, "n T"]) -> AbstractM
 
 
 def read_documents(x: np.ndarray, padding: int | None = None, name: str = "document") -> Int[np.ndarray, "n T"]:
-    """Documents as the contract has them: -1 - k for a token k that is fed to the model and does not count.
+    """Return documents in lemmata's form: -1 - k for a token k that is fed to the model but does not count.
 
     Args:
         x: (n, T) tokens. Tokens below 0 are already excluded, and -1 is padding.
-        padding: the token that fills documents up.
-        name: the name of a row in errors.
+        padding: the token that fills up short documents.
+        name: the name of a row in error messages.
 
     Raises:
-        ShapeError: for rows that are no sequences of at least two tokens.
-        DataError: for fractions, and for a document without tokens that count.
+        ShapeError: if the rows are not sequences of at least two tokens.
+        DataError: if there are fractions, or a document without tokens that count.
 
     >>> read_documents(np.array([[5, 2, 7, 0, 0]]), padding=0).tolist()
     [[5, 2, 7, -1, -1]]
@@ -80,7 +80,7 @@ def read_documents(x: np.ndarray, padding: int | None = None, name: str = "docum
 
 
 def check_tokens(x: Int[np.ndarray, "n T"], size: int, name: str = "document") -> None:
-    """DataError for a token that is beyond a vocabulary of that size."""
+    """Raise DataError for a token beyond a vocabulary of this size."""
     tokens = np.where(x < 0, -1 - x, x)
     if tokens.max() >= size:
         row = int(np.flatnonzero((tokens >= size).any(1))[0])

@@ -1,4 +1,4 @@
-"""Estimators of scikit-learn, rebuilt from their coefficients, and estimators of which only outputs are known."""
+"""scikit-learn estimators, rebuilt from their coefficients, and estimators of which only outputs are known."""
 
 import dataclasses
 from collections.abc import Callable
@@ -23,16 +23,16 @@ _ACTIVATIONS = {
 _LINEAR = {"LogisticRegression", "LogisticRegressionCV", "LinearRegression", "Ridge", "RidgeCV", "Lasso", "ElasticNet"}
 _LINEAR |= {"SGDRegressor"}
 _OTHER_LOSSES = {"HuberRegressor", "PoissonRegressor"}
-"""Linear models with their own loss; the outputs of the second are logarithms of means."""
+"""Linear models with their own losses; the outputs of PoissonRegressor are logarithms of means."""
 _PERCEPTRONS = {"MLPClassifier", "MLPRegressor"}
 
 
 @dataclasses.dataclass(frozen=True)
 class BlackBox(AbstractModel):
-    """A model of which only outputs are seen; every other product raises SettingError.
+    """A model of which only outputs are known; every other product raises SettingError.
 
     Args:
-        call: from rows to outputs (n, C) or (n,).
+        call: a function from rows to outputs (n, C) or (n,).
     """
 
     call: Callable[[np.ndarray], np.ndarray] = dataclasses.field(repr=False)
@@ -75,19 +75,22 @@ class BlackBox(AbstractModel):
 
 
 def estimator_model(estimator: Any) -> AbstractModel:
-    """A model of a fitted estimator: classes are outputs, as logits where it has them.
+    """Return a model of a fitted estimator, with one output per class, as logits if the estimator has them.
 
-    A classifier of two classes has two outputs, half of its decision function with either sign, whose softmax are its
-    probabilities. In linear models the intercept is not decayed, as scikit-learn has it.
+    For two classes, the two outputs are minus and plus half of the decision function; their softmax gives the
+    probabilities. In linear models the intercept is not decayed, as in scikit-learn.
 
     Raises:
-        SettingError: for an estimator that is not fitted, and for a pipeline, whose last step it is that was trained.
+        SettingError: if the estimator is not fitted, or is a pipeline; pass the last step of a pipeline instead.
     """
     name = type(estimator).__name__
     if hasattr(estimator, "steps"):
         remedy = "pass pipeline[-1] with rows pipeline[:-1].transform(x)"
         raise SettingError(
-            "model", found="a Pipeline", rule="its last step, with the rows that this step reads", remedy=remedy
+            "model",
+            found="a Pipeline",
+            rule="the last step of the pipeline, with the rows that this step reads",
+            remedy=remedy,
         )
     if isinstance(getattr(estimator, "classes_", None), list):
         remedy = "examine one target at a time, for example model.estimators_[0]"
@@ -116,7 +119,7 @@ def estimator_model(estimator: Any) -> AbstractModel:
 
 
 def _of_log_loss(estimator: Any, name: str) -> bool:
-    """Whether it minimises the log loss of two classes with one linear logit."""
+    """Return whether the estimator minimises the log loss of two classes with one linear logit."""
     return (
         name == "SGDClassifier"
         and estimator.loss == "log_loss"
@@ -125,12 +128,12 @@ def _of_log_loss(estimator: Any, name: str) -> bool:
 
 
 def with_both_classes(model: AbstractModel, x: np.ndarray, y: Any) -> AbstractModel:
-    """From the probability of the second of two classes, a function that gives both probabilities.
+    """Turn a model that gives the probability of the second of two classes into one that gives both.
 
     Args:
-        model: any; other models are not changed.
-        x: rows.
-        y: their targets.
+        model: any model; other kinds are not changed.
+        x: the rows.
+        y: the targets of the rows.
     """
     targets = np.asarray(y)
     if not isinstance(model, BlackBox) or model.kind != "function" or targets.dtype.kind not in "biuUSO":
@@ -143,9 +146,7 @@ def with_both_classes(model: AbstractModel, x: np.ndarray, y: Any) -> AbstractMo
 
 
 def _seen(estimator: Any, name: str) -> Callable[[np.ndarray], np.ndarray]:
-    """Probabilities of classes if there are any, else scores of classes, else the classes as 1 and 0. For values,
-    values.
-    """
+    """Class probabilities if there are any, else class scores, else the classes as 1 and 0. For regressions, values."""
     classes = getattr(estimator, "classes_", None)
     if hasattr(estimator, "predict_proba"):
         return estimator.predict_proba
@@ -160,9 +161,9 @@ def _seen(estimator: Any, name: str) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def _ends(transformer: Any) -> tuple[Any, Any] | None:
-    """The least and the greatest prediction, where all that is done to predictions is to keep them between two values.
+    """Return the least and the greatest prediction, if the model only clips its predictions between two values.
 
-    So `lemmata study` saves a linear model of numbers.
+    `lemmata study` saves linear regression models in this form.
     """
     if transformer is None or getattr(transformer, "inverse_func", None) is not np.clip or transformer.func is not None:
         return None
@@ -196,7 +197,7 @@ def _perceptron(estimator: Any, name: str) -> AbstractModel:
 
 
 def _both_signs(estimator: Any, outputs: int) -> Callable[[Any], Any]:
-    """For two classes, one column of logits becomes two; other outputs are not changed."""
+    """Turn one column of logits of two classes into two columns; other outputs are not changed."""
     if outputs == 1 and len(getattr(estimator, "classes_", ())) == 2:
         return lambda f: jnp.concatenate([-f, f], axis=1) / 2
     return lambda f: f

@@ -1,8 +1,8 @@
-"""The Jacobian of a dense network as factors. These are the inputs of each matrix and the derivatives in its outputs.
+"""The Jacobian of a dense network as factors: the inputs of each matrix, and the derivatives in its outputs.
 
 If a row passes a matrix W once, as W h, the derivative of output c in W is b_c h'. Here b_c is the derivative of the
-output in W h. The Gram matrix of two rows' derivatives is then the sum over matrices of <h, h'> <b_c, b'_d>. It never
-stores a vector of all parameters. It costs (n C)² widths instead of (n C)² P.
+output in W h. The Gram matrix of two rows' derivatives is then the sum over matrices of <h, h'> <b_c, b'_d>. This
+never stores a vector of all P parameters. It costs (n C)² times the sum of widths instead of (n C)² P.
 """
 
 import dataclasses
@@ -22,13 +22,13 @@ _FEW = 4
 
 @dataclasses.dataclass(frozen=True)
 class Factor:
-    """The derivatives of outputs in one array of parameters: pushed[i, c] taken[i]', times a scale.
+    """The derivatives of the outputs in one parameter array: pushed[i, c] taken[i]', times a scale.
 
     Args:
-        taken: the inputs of the layer; 1 for constants.
-        pushed: derivatives of the model's outputs in the outputs of the layer.
+        taken: the inputs of the layer; 1 for biases.
+        pushed: the derivatives of the model's outputs in the outputs of the layer.
         turned: whether the array is (in, out), not (out, in).
-        scale: that the derivatives are multiplied by.
+        scale: the number by which the derivatives are multiplied.
     """
 
     taken: Float[np.ndarray, "n b"]
@@ -37,37 +37,37 @@ class Factor:
     scale: float = 1.0
 
     def jacobian(self) -> Float[np.ndarray, "n C Q"]:
-        """The derivatives themselves, Q = a b."""
+        """Return the derivatives themselves, as a matrix with Q = a b columns."""
         n, width, _ = self.pushed.shape
         letters = "nb,nca->ncba" if self.turned else "nca,nb->ncab"
         both = (self.taken, self.pushed) if self.turned else (self.pushed, self.taken)
         return (self.scale * np.einsum(letters, *both)).reshape(n, width, -1)
 
     def slope(self, u: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "a b"]:
-        """sum_i sum_c u_ic df_ic/dW, without the scale."""
+        """Return sum_i sum_c u_ic df_ic/dW, without the scale."""
         return np.einsum("nc,nca->na", u, self.pushed).T @ self.taken
 
     def pushed_along(self, v: Float[np.ndarray, "a b"]) -> Float[np.ndarray, "n C"]:
-        """How each output moves as W moves along v, without the scale."""
+        """Return how each output moves as W moves along v, without the scale."""
         return np.einsum("nca,na->nc", self.pushed, self.taken @ v.T)
 
     def rows(self, part: slice) -> "Factor":
-        """The same of some rows."""
+        """Return the factor for some of the rows."""
         return dataclasses.replace(self, taken=self.taken[part], pushed=self.pushed[part])
 
 
 def factors(
     model: AbstractModel, x: np.ndarray, prior: Float[np.ndarray, " P"] | None = None
 ) -> tuple[Factor, ...] | None:
-    """The Jacobian of all outputs as factors, one for each array; None for a model that is not a dense network.
+    """Return the Jacobian as factors, one for each array, or None if the model is not a dense network.
 
-    A factor is accepted if it equals the Jacobian on four of the rows, to 1e-10 of it. An array that is also used in a
-    second place, or twice, has no factor.
+    A factor is accepted if it equals the Jacobian on four of the rows, up to a relative error of 1e-10. An array that
+    is used more than once has no factor.
 
     Args:
-        model: at its parameters.
-        x: rows.
-        prior: numbers that the derivatives in the parameters are multiplied by, the same within each array.
+        model: the model at its parameters.
+        x: the rows.
+        prior: the numbers by which the derivatives in the parameters are multiplied, equal within each array.
     """
     found = model.matrix_factors(x)
     if not found or len(model.layers) > 2 * len(found):
@@ -88,13 +88,13 @@ def factors(
 
 
 def joined(found: tuple[Factor, ...]) -> tuple[Factor, ...]:
-    """The same Jacobian with as few products as possible. Each matrix includes its constants, and no factor is a scale.
+    """Return factors of the same Jacobian with fewer products: a matrix includes its biases, and scales are applied.
 
-    The inputs of a matrix get one more number for constants that are added to its outputs. Sums over factors are the
-    same, but the columns of the Jacobian can no longer be assigned to arrays.
+    For biases that are added to the outputs of a matrix, its inputs get one more number. Sums over factors stay the
+    same, but the columns of the Jacobian no longer belong to single arrays.
 
     Args:
-        found: as of `factors`.
+        found: the result of `factors`.
     """
     same: dict[int, list[Factor]] = {}
     for own in found:
@@ -109,7 +109,7 @@ def _believed(
     found: dict[str, tuple[np.ndarray, np.ndarray]], name: str, shape: tuple[int, ...],
     jacobian: Float[np.ndarray, "k C Q"], few: np.ndarray, most: float,
 ) -> Factor | None:  # fmt: skip
-    """The factor of an array that gives its Jacobian on a few rows; constants are identified only by their values."""
+    """Return the factor of an array that reproduces its Jacobian on a few rows; biases are found by their values."""
     if name in found:
         tried = [Factor(*found[name], turned) for turned in (False, True)]
     else:
@@ -125,10 +125,10 @@ def _believed(
 
 
 def gram_of(left: tuple[Factor, ...], right: tuple[Factor, ...] | None = None) -> Float[np.ndarray, "nC mC"]:
-    """The inner products of all outputs' derivatives at some rows with those at other rows, or at the same rows.
+    """Return the inner products of all outputs' derivatives at some rows with those at other rows, or the same rows.
 
     Args:
-        left: factors of the rows.
+        left: the factors of the rows.
         right: the factors of the other rows; None for the same rows.
     """
     other, width = joined(left if right is None else right), left[0].pushed.shape[1]
@@ -155,11 +155,11 @@ def gram_of(left: tuple[Factor, ...], right: tuple[Factor, ...] | None = None) -
 
 
 def mean_gram(left: tuple[Factor, ...], right: tuple[Factor, ...]) -> Float[np.ndarray, "n m"]:
-    """The inner products of derivatives of the same output at two rows, their mean over outputs.
+    """Return, for each pair of rows, the mean over outputs of the inner product of an output's two derivatives.
 
     Args:
-        left: factors of rows.
-        right: of others.
+        left: the factors of the rows.
+        right: the factors of the other rows.
     """
     width = left[0].pushed.shape[1]
     flat = lambda own: own.pushed.reshape(len(own.pushed), -1)
@@ -169,5 +169,5 @@ def mean_gram(left: tuple[Factor, ...], right: tuple[Factor, ...]) -> Float[np.n
 
 @once
 def is_factored(trained: Trained) -> bool:
-    """Whether the Jacobian belongs to a dense network, so that it has factors."""
+    """Return whether the Jacobian is that of a dense network, so that it has factors."""
     return trained.model.differentiable and factors(trained.model.in_double(), trained.x[:_FEW]) is not None

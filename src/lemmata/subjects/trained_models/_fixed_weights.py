@@ -1,4 +1,4 @@
-"""Whether training rows alone determine every weight, so that leaving a row out is possible without a decay."""
+"""A test of whether training rows alone determine all weights, so that rows can be left out without a decay."""
 
 import numpy as np
 
@@ -13,12 +13,12 @@ _LEAST = 1e-10  # share of the largest curvature; S = J H^-1 J' is then known to
 
 @once
 def rows_fix_weights(trained: Trained) -> bool:
-    """Whether the outputs are linear in all of at most 3000 parameters, and the curvature J' Lambda J is positive in
-    each direction of them, to 1e-10 of its largest.
+    """Return whether the outputs are linear in all of at most 3000 parameters, and the curvature J' Lambda J is
+    positive in each direction of the parameters, to 1e-10 of its largest eigenvalue.
 
-    Leaving a row out of least squares without a penalty is then exact, with the leverages x_i' (X' X)^-1 x_i. All
-    logits may move together, for more than two classes, without changing a probability: then only this direction in C
-    is free.
+    Leaving a row out of least squares without a penalty is then exact, with the leverages x_i' (X' X)^-1 x_i. For more
+    than two classes, all logits may move together without changing a probability, so this one direction of the C
+    outputs may be free.
     """
     parameters = len(trained.model.theta)
     if not trained.model.differentiable or trained.task.is_language or parameters > min(EXACT, trained.y.size):

@@ -1,4 +1,4 @@
-"""The rows that occur twice in the data of a trained model, and the held-out rows that it has not seen."""
+"""The duplicate rows in the data of a trained model, and the held-out rows that it has not seen."""
 
 import dataclasses
 
@@ -14,32 +14,32 @@ from ._outputs import held_outputs
 from ._trained import Trained
 
 HELD_OUT = "held-out rows"
-"""The hypothesis that there are enough of them."""
+"""The name of the hypothesis that there are enough such rows."""
 _ENOUGH = 100.0
 
 
 @once
 def copies_of(trained: Trained) -> Copies:
-    """Rows that occur twice in the data."""
+    """Return the duplicate rows in the data."""
     find = find_document_copies if trained.task.is_language else find_copies
     return find(trained.x, None if trained.held is None else trained.held[0])
 
 
 @once
 def without_held_rows(trained: Trained) -> Trained:
-    """The same model without held-out rows. It stores its own results (see `share_answers`)."""
+    """Return the same model without held-out rows. It stores its own results (see `share_answers`)."""
     return dataclasses.replace(trained, held=None)
 
 
 def share_answers(known: Trained, other: Trained) -> None:
-    """Give one of two models that differ in held-out rows the other's results that do not depend on these rows."""
+    """Copy, between two models that differ only in held-out rows, the results that do not depend on these rows."""
     for name, answer in answers(known).items():
         if name not in {name_of(own) for own in (copies_of, fresh_rows, held_outputs, without_held_rows)}:
             vars(other).setdefault(name, answer)
 
 
 def contradicting_copies(trained: Trained) -> Int[np.ndarray, " k"]:
-    """Places of training rows that equal another row, to the last bit, and have another target. None for documents."""
+    """Return the indices of training rows that equal another row but not its target; empty for documents."""
     places = np.flatnonzero(copies_of(trained).within)
     if trained.task.is_language or not len(places):
         return np.zeros(0, int)
@@ -52,7 +52,7 @@ def contradicting_copies(trained: Trained) -> Int[np.ndarray, " k"]:
 
 @once
 def fresh_rows(trained: Trained) -> Bool[np.ndarray, " m"]:
-    """The held-out rows that are not duplicates of training rows.
+    """Return the held-out rows that are not duplicates of training rows.
 
     Statements about unseen rows are measured on these.
     """
@@ -60,5 +60,5 @@ def fresh_rows(trained: Trained) -> Bool[np.ndarray, " m"]:
 
 
 def enough_held_out(rows: int) -> Hypothesis:
-    """The condition that there are enough held-out rows for a measurement, not counting duplicates of training rows."""
+    """Require enough held-out rows for a measurement, not counting duplicates of training rows."""
     return Hypothesis(HELD_OUT, float(rows), ">=", _ENOUGH, "with fewer rows a measurement says little")

@@ -1,8 +1,7 @@
-"""The Gauss-Newton matrix of a model on its training rows, with its eigenvalues, its effective dimension, and the
-evidence.
+"""The Gauss-Newton matrix of a model on its training rows: eigenvalues, effective dimension and evidence.
 
-M = J' Lambda J, where J is the Jacobian of all outputs and Lambda is the Hessian of each row's loss in them. It has the
-eigenvalues of the dual matrix Lambda^1/2 J J' Lambda^1/2 of size n C, and zeros.
+The matrix is M = J' Lambda J, where J is the Jacobian of all outputs and Lambda is the Hessian of each row's loss in
+its outputs. Its eigenvalues are those of the dual matrix Lambda^1/2 J J' Lambda^1/2 of size n C, and zeros.
 """
 
 import dataclasses
@@ -27,18 +26,18 @@ from ._trained import Trained
 def gauss_newton_eigenvalues(
     model: AbstractModel, x: np.ndarray, task: Task, y: Float[np.ndarray, "n C"] | None = None
 ) -> Float[np.ndarray, " k"]:
-    """All eigenvalues of M that can differ from 0, by the smaller of M and its dual; k = min(n C, P).
+    """Return the k = min(n C, P) eigenvalues of M that can differ from 0, from the smaller of M and its dual.
 
-    If only some parameters decay, the others are treated as decaying by a ten-thousandth of it.
+    If only some parameters decay, the others are treated as if their decay were 1/10000 of it.
 
     Args:
-        model: with derivatives.
-        x: training rows.
+        model: a model with derivatives.
+        x: the training rows.
         task: how outputs are read.
-        y: targets, if the curvature of the loss depends on them.
+        y: the targets, if the curvature of the loss depends on them.
 
     Raises:
-        MemoryPlanError: if n C outputs and P parameters are too many to be held.
+        MemoryPlanError: if the matrix for n C outputs and P parameters does not fit into memory.
     """
     return np.maximum(scipy.linalg.eigvalsh(_smaller(model, x, task, y), overwrite_a=True), 0.0)
 
@@ -46,7 +45,7 @@ def gauss_newton_eigenvalues(
 def _smaller(
     model: AbstractModel, x: np.ndarray, task: Task, y: Float[np.ndarray, "n C"] | None
 ) -> Float[np.ndarray, "k k"]:
-    """M or its dual, whichever is smaller."""
+    """Return M or its dual, whichever is smaller."""
     f = model.outputs(x)
     (n, width), root = f.shape, roots(task.curvatures(f, y))
     planned_bytes(n, width, len(model.theta))
@@ -66,10 +65,10 @@ class DimensionEstimate:
     """The effective dimension tr M (M + ridge)^-1, computed only from products.
 
     Args:
-        value: the middle of the means over probes of both.
+        value: the middle between the means of `low` and `high` over the probes.
         low: a lower bound of u' K (K + ridge)^-1 u for each probe u.
-        high: an upper bound.
-        products: with M.
+        high: an upper bound of the same number.
+        products: the number of products with M.
     """
 
     value: float
@@ -78,7 +77,7 @@ class DimensionEstimate:
     products: int
 
     def interval(self, level: float) -> tuple[float, float]:
-        """From the lower end of Student's interval over the lower bounds to the upper end over the upper ones."""
+        """Return the lower end of Student's interval of `low`, and the upper end of that of `high`."""
         count = len(self.low)
         reach = stats.t.ppf((1 + level) / 2, count - 1) / np.sqrt(count)
         below, above = (float(own.mean() + sign * reach * own.std(ddof=1)) for own, sign in
@@ -90,24 +89,25 @@ def dimension_by_products(
     model: AbstractModel, x: np.ndarray, task: Task, ridge: float, *, probes: int, steps: int, seed: int,
     y: Float[np.ndarray, "n C"] | None = None,
 ) -> DimensionEstimate:  # fmt: skip
-    """The effective dimension by Lanczos' quadrature: for random signs u the mean of u' K (K + ridge)^-1 u.
+    """Estimate the effective dimension as the mean of u' K (K + ridge)^-1 u over random signs u, by quadrature.
 
-    K = R J J' R, where R are the symmetric roots of the losses' curvatures, has the nonzero eigenvalues of M, and does
-    not depend on the order of the parameters. After k products from u, the eigenvalues of the tridiagonal matrix are
-    weighted by the squares of the first entries of its eigenvectors. The result integrates polynomials of degree 2 k -
-    1 like the spectrum seen from u (Gauss). With a further node at 0, it does so for degree 2 k (Radau). The
-    derivatives of s/(s + ridge) have alternating signs. So Gauss' rule is an upper bound and Radau's a lower bound,
-    even if they converge slowly. Memory is that of k arrays of outputs, and one vector of parameters.
+    Here K = R J J' R, where R are the symmetric roots of the losses' curvatures. K has the nonzero eigenvalues of M.
+    After k Lanczos products from u, the eigenvalues of the tridiagonal matrix are weighted by the squares of the first
+    entries of its eigenvectors. The result integrates polynomials of degree 2 k - 1 like the spectrum seen from u
+    (Gauss). With a further node at 0, it does so for degree 2 k (Radau). The derivatives of s/(s + ridge) have
+    alternating signs. So Gauss' rule is an upper bound and Radau's a lower bound, even if they converge slowly. The
+    memory is that of k arrays of outputs and one vector of parameters.
 
     Args:
-        model: with derivatives.
-        x: training rows.
+        model: a model with derivatives.
+        x: the training rows.
         task: how outputs are read.
         ridge: n times the decay, above 0.
-        probes: random vectors.
-        steps: products a probe at most; fewer if the space is exhausted, or the two rules are within a twentieth.
-        seed: of the probes.
-        y: targets, if the curvature of the loss depends on them.
+        probes: the number of random vectors.
+        steps: the largest number of products per probe; fewer are made if the space is exhausted or the two rules
+            agree to 1/20.
+        seed: the seed of the probes.
+        y: the targets, if the curvature of the loss depends on them.
     """
     values, vectors = np.linalg.eigh(task.curvatures(model.outputs(x), y))
     root = np.einsum("iab,ib,icb->iac", vectors, np.sqrt(np.maximum(values, 0.0)), vectors)
@@ -127,7 +127,7 @@ def dimension_by_products(
 def _quadrature(
     product: Callable[[np.ndarray], np.ndarray], start: Float[np.ndarray, " nC"], steps: int, ridge: float
 ) -> tuple[float, float, int]:
-    """Radau's and Gauss' rule for start' K (K + ridge)^-1 start, |start| = 1, and how many products they took."""
+    """Return Radau's and Gauss' values of start' K (K + ridge)^-1 start, |start| = 1, and the number of products."""
     basis, vector = np.zeros((min(steps, len(start)), len(start))), start
     diagonal, beside = [], []
     for k in range(len(basis)):
@@ -147,7 +147,7 @@ def _quadrature(
 def _gauss_and_radau(
     diagonal: Float[np.ndarray, " k"], beside: Float[np.ndarray, " k"], ridge: float
 ) -> tuple[float, float]:
-    """Radau's and Gauss' value of the integral of s/(s + ridge), from a tridiagonal matrix and what follows it.
+    """Return Radau's and Gauss' values of the integral of s/(s + ridge), from a tridiagonal matrix and the next entry.
 
     With the node 0, the entry after the diagonal is b² (T^-1)_kk, where b is the next off-diagonal entry.
     """
@@ -168,14 +168,15 @@ def _gauss_and_radau(
 
 
 def damping_of_most_evidence(eigenvalues: Float[np.ndarray, " k"], theta: Float[np.ndarray, " P"], n: int) -> float:
-    """The decay delta that maximises Laplace's evidence of the current weights.
+    """Return the decay delta that maximises Laplace's evidence of the current weights.
 
-    -(n delta/2) |theta|² - (1/2) sum log(1 + lambda_i/(n delta)), the log loss left out, which does not depend on it.
+    The evidence is -(n delta/2) |theta|² - (1/2) sum log(1 + lambda_i/(n delta)), without the log loss, which does not
+    depend on delta.
 
     Args:
-        eigenvalues: lambda_i, of M.
-        theta: decayed parameters.
-        n: training rows.
+        eigenvalues: the eigenvalues lambda_i of M.
+        theta: the decayed parameters.
+        n: the number of training rows.
     """
     square = float(theta @ theta)
 
@@ -191,13 +192,13 @@ def damping_of_most_evidence(eigenvalues: Float[np.ndarray, " k"], theta: Float[
 
 @once
 def gauss_newton_spectrum(trained: Trained) -> Float[np.ndarray, " k"]:
-    """Eigenvalues of the Gauss-Newton matrix at the current weights."""
+    """Return the eigenvalues of the Gauss-Newton matrix at the current weights."""
     return gauss_newton_eigenvalues(trained.model.in_double(), trained.x, trained.task, trained.y)
 
 
 @once
 def rows_left_out_at_evidence(trained: Trained) -> LeftOut:
-    """Each row left out of the current model, at the damping that maximises Laplace's evidence."""
+    """Leave each row out of the current model, with the damping that maximises Laplace's evidence."""
     model, n = trained.model.in_double(), len(trained.x)
     kept = model.theta if model.decayed is None else model.theta[model.decayed]
     damping = damping_of_most_evidence(gauss_newton_spectrum(trained), kept, n)

@@ -1,4 +1,4 @@
-"""Linear classifiers that begin far from 0: they fit their rows soon, and learn the rule late."""
+"""Linear classifiers that start far from 0: they fit their training rows early, and learn the rule late."""
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ _TIMES = (0.02, 0.06, 0.2, 1.0)
 
 
 def two_classes(params: dict, x: Array) -> Array:
-    """Logits 0 and x'w."""
+    """Return the logits 0 and x'w of two classes."""
     return jnp.stack([jnp.zeros(len(x)), x @ params["w"]], axis=1)
 
 
@@ -33,11 +33,12 @@ def _descend(
 
 
 class GrokkingModels(Population[Trained]):
-    """Two classes by the sign of the sum of three strong features, and many weak features without information.
+    """Two classes, given by the sign of the sum of three strong features, and many weak features without information.
 
     There are fewer rows than features. Descent on the mean log loss plus decay begins at normal weights of a given
-    size. If the size is large, the part that no row constrains keeps held-out rows wrong until it has decayed, long
-    after all training rows are right. With random classes (`noise` = 1), it stays so.
+    size. If this size is large, the part of the weights that no training row constrains keeps held-out rows wrong
+    until it has decayed, long after all training rows are right. With random classes (`noise` = 1), held-out rows stay
+    wrong.
     """
 
     settings = Space(
@@ -49,7 +50,7 @@ class GrokkingModels(Population[Trained]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
-        """Rows, and the weights along the path of gradient descent."""
+        """Draw rows, and compute the weights along the path of gradient descent."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         n, d, decay = setting["n"], setting["d"], setting["decay"]
         size = np.where(np.arange(d) < _STRONG, 1.0, _WEAK)

@@ -1,8 +1,9 @@
-"""The effect of each training row on the loss of held-out rows, by one linear system.
+"""The effect of each training row on the loss of held-out rows, from one linear system.
 
-Consider a stationary point of sum_j l_j + (n delta/2) |theta|². The model without row i is, to first order in the row,
-theta + A^-1 grad l_i, where A is the Gauss-Newton curvature plus the decay. The mean held-out loss L then grows by
-<A^-1 grad L, grad l_i>. This takes one system for all rows, and one product with the Jacobian.
+Let theta be a stationary point of sum_j l_j + (n delta/2) |theta|². Without row i, the parameters are, to first order
+in the row, theta + A^-1 grad l_i, where A is the Gauss-Newton curvature plus the decay. The mean held-out loss L then
+grows by <A^-1 grad L, grad l_i>. For all rows together, this takes one linear system and one product with the
+Jacobian.
 """
 
 import numpy as np
@@ -21,11 +22,11 @@ _FREE = 1e-4  # the decay of a parameter that has none, relative to the decay of
 
 @once
 def held_influence(trained: Trained) -> Float[np.ndarray, " n"]:
-    """The growth of the mean held-out loss if a training row is left out, for each row. A row below 0 does harm.
+    """Return, for each training row, the growth of the mean held-out loss without it; below 0, the row does harm.
 
-    For a single output, the row's own leverage h is removed from the curvature by the factor 1/(1 - h). Then a linear
-    model of squared loss gives the slope of the held-out loss along the change by retraining. In other cases, the error
-    is of first order.
+    For a single output, the row's own leverage h is removed from the curvature by the factor 1/(1 - h). For a linear
+    model with squared loss, the result is then the exact slope of the held-out loss along the change by retraining. In
+    other cases, the error is of first order.
 
     Raises:
         SettingError: if there are no held-out rows.
@@ -42,7 +43,7 @@ def held_influence(trained: Trained) -> Float[np.ndarray, " n"]:
 
 
 def held_influence_passes(trained: Trained) -> float:
-    """Gradients of all training rows that `held_influence` is still expected to cost; 0 once it is known."""
+    """Return the remaining cost of `held_influence`, in gradients of all training rows; 0 once it is known."""
     double = 8.0 / trained.model.theta.itemsize
     own = 0.0 if is_known(held_influence, trained) else double * (2.0 * _STEPS + 3.0)
     return own + leaving_out_passes(trained)

@@ -1,4 +1,4 @@
-"""Models that JAX differentiates: plain functions, Equinox and Flax modules, rebuilt estimators."""
+"""Models that JAX differentiates: plain functions, Equinox and Flax modules, and rebuilt estimators."""
 
 import dataclasses
 from collections.abc import Callable
@@ -22,7 +22,7 @@ class JaxModel(AbstractModel):
     """A function of a pytree of parameters and a batch of rows. See `AbstractModel`.
 
     Args:
-        f: f(params, x) with x (n, *row), outputs (n, C) or (n,).
+        f: a function f(params, x) with x of shape (n, *row) and outputs (n, C) or (n,).
         tree: the structure of the parameters.
     """
 
@@ -30,7 +30,7 @@ class JaxModel(AbstractModel):
     tree: Any = dataclasses.field(repr=False)
 
     def in_double(self) -> "JaxModel":
-        """The same function at the same parameters, computed in float64.
+        """Return the same function at the same parameters, computed in float64.
 
         Raises:
             PrecisionError: if JAX would compute in float32.
@@ -39,15 +39,15 @@ class JaxModel(AbstractModel):
         return dataclasses.replace(self, theta=self.theta.astype(np.float64))
 
     def _own_call(self, theta: jax.Array, x: jax.Array) -> Any:
-        """The result of the user's own function."""
+        """Return the result of the user's own function."""
         # one split, because its derivative is one concatenation; the derivative of a slice is a vector of P numbers for
         # each layer
         return self._of_arrays(self._arrays(theta), x)
 
     def _of_arrays(self, arrays: list[jax.Array], x: jax.Array) -> Any:
-        """The same, of the layers as arrays.
+        """Return the result of the user's own function, given the layers as arrays.
 
-        A function with a state in float32, as loops of Flax have, does not accept parameters in float64. It gets
+        A function with a state in float32, such as a loop in Flax, does not accept float64 parameters, so it gets
         float32.
         """
         try:
@@ -135,7 +135,7 @@ def _ask_for_float64() -> None:
 
 
 def document_losses(logits: Any, x: jax.Array) -> jax.Array:
-    """(n, 1): sums of log sum exp f - f_token over tokens that count. The logits at t are for the token at t + 1."""
+    """Return (n, 1) sums of log sum exp f - f_token over tokens that count; logits at t are for token t + 1."""
     if is_factored(logits):
         return factored_losses(logits, x)
     if logits.ndim != 3 or logits.shape[:2] != x.shape:
@@ -146,7 +146,7 @@ def document_losses(logits: Any, x: jax.Array) -> jax.Array:
 
 
 def loss_of(name: str | Loss, f: jax.Array, y: jax.Array) -> jax.Array:
-    """The losses of a batch, summed: log sum exp f - <y, f> for "softmax", |f - y|²/2 for "squared", else f."""
+    """Return the summed loss of a batch: log sum exp f - <y, f> for "softmax", |f - y|²/2 for "squared", else f."""
     if isinstance(name, Loss):
         return jnp.sum(name.of_rows(f, y))
     if name == "documents":
@@ -213,16 +213,16 @@ def _input_vjp(model: JaxModel, theta: Any, u: Any, x: Any) -> jax.Array:
 
 
 def jax_model(f: Callable[[Any, Any], Any], params: Any, kind: str = "JAX", decayed: Any = None) -> JaxModel:
-    """A model of a JAX function.
+    """Return a model of a JAX function.
 
     Args:
-        f: f(params, x), where x is a batch of rows.
+        f: a function f(params, x), where x is a batch of rows.
         params: a pytree of floating-point arrays.
-        kind: what wrote it.
-        decayed: a pytree like `params` of True and False, or None for all.
+        kind: the library that the function comes from.
+        decayed: a pytree like `params` with True for decayed parameters, or None for all.
 
     Raises:
-        SettingError: without a floating-point parameter.
+        SettingError: if there is no floating-point parameter.
         PrecisionError: for parameters in float64 if JAX would compute in float32, and for half precision.
     """
     leaves, tree = jax.tree_util.tree_flatten_with_path(params)

@@ -1,4 +1,4 @@
-"""Finds where a function of JAX multiplies rows by a matrix of its parameters, from its trace."""
+"""Find, in the trace of a JAX function, where it multiplies rows by a matrix of its parameters."""
 
 import dataclasses
 from collections.abc import Callable
@@ -24,7 +24,7 @@ class _Products:
     """Products of rows with parameter arrays, in the order in which a function makes them.
 
     Args:
-        rows: how many.
+        rows: the number of rows.
         probes: the arrays added to the outputs of each matrix; None adds nothing.
     """
 
@@ -59,7 +59,7 @@ class _Products:
         return found
 
     def product(self, numbers: Any, values: list[Any], plain: list[Any], place: int, out: jax.Array) -> jax.Array:
-        """One product, with its probe, if it multiplies all rows by a matrix."""
+        """Record one product, with its probe, if it multiplies all rows by a matrix."""
         (contracted, batched), rows = numbers, plain[1 - place]
         one = rows.ndim == plain[place].ndim == 2 and all(len(own) == 1 for own in contracted) and not any(batched)
         inner = contracted[1 - place][0] if one else 0
@@ -75,12 +75,12 @@ class _Products:
 def matrix_factors(
     call: Callable[[list[jax.Array], jax.Array], jax.Array], arrays: list[jax.Array], x: jax.Array
 ) -> dict[int, tuple[jax.Array, jax.Array]]:
-    """By the place of an array that multiplies rows: its inputs, and the outputs' derivatives in its results.
+    """Return, for each array that multiplies rows, its inputs and the outputs' derivatives in its results.
 
     Args:
-        call: outputs (n, C) of arrays and rows.
-        arrays: of parameters.
-        x: rows.
+        call: a function from arrays and rows to outputs (n, C).
+        arrays: the parameter arrays.
+        x: the rows.
     """
     closed = jax.make_jaxpr(call)(arrays, x)
     wrapped = [_Matrix(own, place) for place, own in enumerate(arrays)]

@@ -1,9 +1,9 @@
-"""Which labels the other rows contradict, and how many. A mixture is fitted to leave-one-out outputs.
+"""How many labels are wrong, and which, from a mixture that is fitted to leave-one-out outputs.
 
-Let q_i = softmax(f_i / T) with f_i the outputs at row i of a model that has not seen it. Suppose that a share e of the
-labels was replaced by another random class. Then the label of row i is k with probability (1 - e) q_ik + e (1 -
-q_ik)/(C - 1). Both numbers are fitted by maximum likelihood. By Bayes' rule, row i then has a wrong label with
-probability e (1 - q)/(C - 1) over that sum, at its own label.
+Let q_i = softmax(f_i / T), where f_i are the outputs at row i of a model that has not seen row i. Suppose that a share
+e of the labels was replaced by another class at random. Then the label of row i is k with probability (1 - e) q_ik + e
+(1 - q_ik)/(C - 1). The share e and the temperature T are fitted by maximum likelihood. By Bayes' rule, the label k of
+row i is then wrong with probability e (1 - q_ik)/(C - 1) divided by that sum.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ _SHARES = np.concatenate([[0.0], np.geomspace(1e-3, 0.9, 60)])
 _TEMPERATURES = (-3.0, 4.0)
 _FEWEST = 5  # shares that an interval holds, or the grid is made finer around its middle
 _ENOUGH = 20_000
-"""Rows that the share and the temperature are fitted to, at most."""
+"""The largest number of rows to which the share and the temperature are fitted."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,10 +30,10 @@ class LabelDoubts:
     Args:
         share: the most likely share e of wrong labels.
         low, high: the shares that a likelihood-ratio test at 5 % does not reject.
-        evidence: log likelihood at `share` minus that at 0, the temperature fitted in both.
+        evidence: the log likelihood at `share` minus that at share 0; the temperature is fitted in both cases.
         wrong: the probability that the label of each row is wrong.
-        own: q_i at the label of each row, by which rows are ranked also if no label need be wrong.
-        fitted: rows, drawn at random, that the share, its limits and the temperature were fitted to.
+        own: q_i at the label of each row, which ranks the rows even if the fitted share is 0.
+        fitted: the rows, drawn at random, to which the share, its limits and the temperature were fitted.
     """
 
     share: float
@@ -45,7 +45,7 @@ class LabelDoubts:
     fitted: int
 
     def area(self, planted: Bool[np.ndarray, " n"]) -> float:
-        """The probability that a planted row is more doubtful than another one, where ties count half.
+        """Return the probability that a planted row is more doubtful than another row; ties count half.
 
         Raises:
             ShapeError: if all rows are planted, or none, or there is not one entry for each row.
@@ -59,14 +59,14 @@ class LabelDoubts:
 
 
 def label_doubts(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> LabelDoubts:
-    """How many labels are wrong and which, from outputs of models that have not seen the row.
+    """Estimate how many labels are wrong, and which, from outputs of models that have not seen the row.
 
     Args:
-        f: logits at each row without that row, as in `leave_one_out`.
+        f: the logits at each row of a model without this row, as from `leave_one_out`.
         y: the labels, one-hot rows.
 
     Raises:
-        ShapeError: for another number of labels than rows, or fewer than two classes.
+        ShapeError: if the numbers of labels and rows differ, or there are fewer than two classes.
 
     >>> f = np.repeat([[1.0, 0.0], [6.0, 0.0]], 20, axis=0)
     >>> y = np.eye(2)[[0] * 15 + [1] * 5 + [0] * 19 + [1]]  # a quarter wrong where the model doubts, and the last row
@@ -85,7 +85,7 @@ def label_doubts(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> La
     part_f, part_y = f[few], y[few]
 
     def profile(share: float) -> tuple[float, float]:
-        """The best log likelihood at a share, and log T there."""
+        """Return the best log likelihood at a share, and log T there."""
         loss = lambda slope: -float(np.log(_likelihoods(part_f, part_y, slope, share)[2]).sum())
         found: optimize.OptimizeResult = optimize.minimize_scalar(loss, bounds=_TEMPERATURES, method="bounded")  # pyright: ignore
         return -float(found.fun), float(found.x)
@@ -107,20 +107,20 @@ def label_doubts(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> La
 def _profiled(
     shares: Float[np.ndarray, " g"], profile: Callable[[float], tuple[float, float]]
 ) -> tuple[Float[np.ndarray, " g"], Float[np.ndarray, " g"], Float[np.ndarray, " g"]]:
-    """Shares, the best log likelihood at each, and log T there."""
+    """Return shares, the best log likelihood at each, and log T there."""
     found = np.array([profile(float(share)) for share in shares])
     return shares, found[:, 0], found[:, 1]
 
 
 def _kept(values: Float[np.ndarray, " g"]) -> Int[np.ndarray, " k"]:
-    """Places of the shares that a likelihood-ratio test at 5 % does not reject."""
+    """Return the indices of the shares that a likelihood-ratio test at 5 % does not reject."""
     return np.flatnonzero(values >= values.max() - stats.chi2.ppf(0.95, 1) / 2)
 
 
 def _likelihoods(
     f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"], slope: float, share: float
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """At each label: q, the part of wrong labels, and the whole."""
+    """Return, at each label, q, the likelihood of a wrong label, and the whole likelihood."""
     q = (softmax(f * np.exp(-slope), axis=1) * y).sum(1)
     other = share * (1 - q) / (f.shape[1] - 1)
     return q, other, np.maximum((1 - share) * q + other, 1e-300)

@@ -1,6 +1,4 @@
-"""The last features of a model, which are the inputs of its readout. They are found by trial for a model of any
-library.
-"""
+"""The last features of a model, which are the inputs of its readout, found by trial for a model of any library."""
 
 import numpy as np
 from jaxtyping import Float
@@ -12,11 +10,11 @@ _TRIED = 32
 
 
 def readout_places(model: AbstractModel, x: np.ndarray) -> np.ndarray | None:
-    """The place of the outputs' last matrix in the parameters, (C, h); None if there is none, see `readout`.
+    """Return the indices (C, h) of the readout matrix in the parameters, or None if there is none; see `readout`.
 
     Args:
-        model: at its parameters.
-        x: rows on which it is tried.
+        model: the model at its parameters.
+        x: the rows on which it is tried.
     """
     few = x[:_TRIED]
     f, start = model.outputs(few), len(model.theta)
@@ -32,12 +30,12 @@ def readout_places(model: AbstractModel, x: np.ndarray) -> np.ndarray | None:
 
 
 def last_features(model: AbstractModel, places: np.ndarray, x: np.ndarray) -> Float[np.ndarray, "n h"]:
-    """Features phi of rows: output c is <w_c, phi> plus what does not depend on the readout, so phi is its slope.
+    """Return the features phi of rows: output c is <w_c, phi> plus terms without w_c, so phi is its slope in w_c.
 
     Args:
-        model: at its parameters.
-        places: of the readout, as in `readout_places`.
-        x: rows; each feature costs a product with the Jacobian.
+        model: the model at its parameters.
+        places: the indices of the readout, from `readout_places`.
+        x: the rows; each feature costs a product with the Jacobian.
     """
     found = np.empty((len(x), places.shape[1]))
     for k, place in enumerate(places[0].tolist()):

@@ -1,4 +1,4 @@
-"""How much of the trace of a model's tangent kernel comes from each of its parameter arrays.
+"""How much of the trace of a model's tangent kernel comes from each parameter array.
 
 The trace over rows and outputs of J J', where J is the Jacobian of all outputs, is the sum over arrays W of sum_i sum_c
 |df_ic/dW|².
@@ -17,12 +17,12 @@ _FEWEST = 4
 
 
 def rows_for_shares(model: AbstractModel, outputs: int, most: int) -> int:
-    """How many rows the shares are computed on: fewer of a large model.
+    """Return the number of rows on which the shares are computed; it is smaller for a large model.
 
     Args:
-        model: with derivatives.
-        outputs: of a row.
-        most: rows there are.
+        model: a model with derivatives.
+        outputs: the number of outputs of a row.
+        most: the number of rows that are available.
     """
     size = len(model.theta)
     if 8 * size * outputs > _BLOCK:
@@ -31,16 +31,16 @@ def rows_for_shares(model: AbstractModel, outputs: int, most: int) -> int:
 
 
 def layer_shares(model: AbstractModel, x: np.ndarray, seed: int = 0) -> Float[np.ndarray, " layers"]:
-    """The part of each parameter array in the trace of the tangent kernel on some rows; the parts add up to 1.
+    """Return the share of each parameter array in the trace of the tangent kernel on some rows; they add up to 1.
 
     The factors of a dense network are used if there are any, and otherwise the Jacobian. If the Jacobian of one row
-    takes more than 64 MiB, the sum over outputs is estimated. It uses one vector u of random signs for each row,
-    because |J_i' u|² has this sum as its mean.
+    takes more than 64 MiB, the sum over outputs is estimated from one vector u of random signs for each row, because
+    |J_i' u|² has this sum as its mean.
 
     Args:
-        model: with derivatives.
-        x: rows.
-        seed: of the signs.
+        model: a model with derivatives.
+        x: the rows.
+        seed: the seed of the signs.
 
     >>> import jax.numpy as jnp
     >>> from lemmata.subjects.trained_models import read_model

@@ -1,8 +1,9 @@
-"""The output of a model for each training row if it had not seen the row, by one Newton step of leaving the row out.
+"""The output for each training row of a model that has not seen the row, by one Newton step.
 
-Consider a stationary point of (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|². The model without row i is, to first
-order in the row, theta + H^-1 J_i' (p_i - y_i), with the Gauss-Newton curvature H = sum J_i' Lambda_i J_i + n delta.
-Its output at the row, with S_i = J_i H^-1 J_i' and the row's own curvature taken out of H, is
+Let theta be a stationary point of (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|². Without row i, the parameters are,
+to first order in the row, theta + H^-1 J_i' (p_i - y_i), with the Gauss-Newton curvature H = sum J_i' Lambda_i J_i + n
+delta and the predictions p_i. Let S_i = J_i H^-1 J_i'. With the row's own curvature removed from H, the output at the
+row is
 
     f_i + S_i (1 - Lambda_i S_i)^-1 (p_i - y_i).
 
@@ -31,7 +32,7 @@ _BYTES = 6 * 2**30
 _BLOCK = 2**28
 _COPIES = 5
 EXACT = 3000
-"""Outputs, or parameters if these are fewer, up to which no part of the curvature is left out."""
+"""The number of outputs, or of parameters if these are fewer, up to which the whole curvature is used."""
 _WALKED = 16
 _Step = Callable[[int, np.ndarray], np.ndarray]  # for a row and weights w of its outputs, H^-1 J_i' w
 _FREE = 1e4  # how many times wider the prior of a parameter without decay is taken, relative to one with it
@@ -39,21 +40,21 @@ _FREE = 1e4  # how many times wider the prior of a parameter without decay is ta
 
 @dataclasses.dataclass(frozen=True)
 class LeftOut:
-    """Outputs at the training rows of models that have not seen them.
+    """The outputs at the training rows of models that have not seen the respective row.
 
     Args:
-        outputs: (n, C), row i without row i.
+        outputs: the outputs (n, C); row i is that of the model without row i.
         leverage: the largest eigenvalue of Lambda_i^1/2 S_i Lambda_i^1/2 in each row, below 1.
-        dimension: the effective dimension tr M (M + n delta)^-1 of the Gauss-Newton matrix M: the sum of all leverages.
-            Within the span of some rows it is too large, by at most what is outside in units of n delta: 3.
-        movement: |J H^-1 g| / |f|, where g is the gradient of the objective times n. It is how far a Newton step would
-            still move the outputs, relative to their size. It is 0 at a stationary point. Units with kinks may prevent
-            descent from reaching a gradient of 0. Then this number shows whether the outputs are those of the
-            minimiser. The gradient's length does not show this.
+        dimension: the effective dimension tr M (M + n delta)^-1 of the Gauss-Newton matrix M: the sum of all
+            leverages. If the curvature is restricted to a span of rows, it is too large by at most 3.
+        movement: |J H^-1 g| / |f|, where g is the gradient of the objective times n. It says how far a Newton step
+            would still move the outputs, relative to their size, and is 0 at a stationary point. Units with kinks may
+            prevent descent from reaching a gradient of 0. Then this number shows whether the outputs are those of the
+            minimiser, which the length of the gradient does not show.
         error: the largest relative error of the curvature as a quadratic form, if only a part of it was computed.
-        bend: |f(theta_i; x_i) - moved_i| / |moved_i - f_i| in the median of a few rows. Here theta_i are the parameters
-            after the step, and moved_i is the linear prediction there. It shows how nonlinear the step is; it is 0 if
-            the model is linear in its parameters.
+        bend: the median over a few rows of |f(theta_i; x_i) - moved_i| / |moved_i - f_i|. Here theta_i are the
+            parameters after the step, and moved_i is the linear prediction there. It measures how nonlinear the step
+            is, and is 0 if the model is linear in its parameters.
     """
 
     outputs: Float[np.ndarray, "n C"]
@@ -67,18 +68,18 @@ class LeftOut:
 def leave_one_out(
     model: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "n C"], task: Task, decay: float
 ) -> LeftOut:
-    """Leave-one-out outputs of a trained model, by one Newton step per row.
+    """Return the leave-one-out outputs of a trained model, by one Newton step per row.
 
     Args:
-        model: at a stationary point, which `movement` of the answer measures.
-        x: training rows.
-        y: their encoded targets.
+        model: the model at a stationary point; `movement` in the result measures whether it is one.
+        x: the training rows.
+        y: the encoded targets of the rows.
         task: how outputs are read.
         decay: delta in mean loss + (delta/2) |theta|²; 0 is allowed only if rows alone determine the outputs, see
             `rows_fix_weights`.
 
     Raises:
-        MemoryPlanError: if n C outputs and P parameters are too many to be held.
+        MemoryPlanError: if the matrices for n C outputs and P parameters do not fit into memory.
         SolverError: if a row's leverage is 1 to rounding, because no other row determines its output.
     """
     f = model.outputs(x)
@@ -98,7 +99,7 @@ def leave_one_out(
         raise SolverError(
             f"row {row}, counted from 0",
             found="leverage 1",
-            rule="below 1: other rows or the decay must constrain every output",
+            rule="below 1, because other rows or the decay must constrain every output",
         )
     # S (1 - Lambda S)^-1 = S + S R (1 - R S R)^-1 R S, where R is the root of Lambda. This is symmetric, and Lambda may
     # be singular
@@ -111,10 +112,10 @@ def leave_one_out(
 
 
 def _faint_ridge(model: AbstractModel, x: np.ndarray, curvature: Float[np.ndarray, "n C C"]) -> float:
-    """A hundred millionth of the mean curvature of a random direction.
+    """Return 1e-8 times the mean curvature of a random direction, as a faint ridge.
 
     The logits of more than two classes may all move by the same number, which changes no probability. Without a decay,
-    the curvature is 0 along these directions. Lambda removes the effect of this ridge on them again.
+    the curvature is 0 along these directions. Lambda removes the effect of this ridge on these directions again.
     """
     v = prior_of(model) * np.random.default_rng(18).normal(size=len(model.theta))
     pushed = model.jvp(v, x)
@@ -125,7 +126,7 @@ def _bend(
     model: AbstractModel, x: np.ndarray, f: Float[np.ndarray, "n C"], moved: Float[np.ndarray, "n C"],
     dual: Float[np.ndarray, "n C"], step_of: _Step,
 ) -> float:  # fmt: skip
-    """See `LeftOut.bend`; a row takes about one product with J'."""
+    """Return `LeftOut.bend`; each row costs about one product with J'."""
     found = []
     for row in np.random.default_rng(17).permutation(len(f))[:_WALKED]:
         there = model.at(model.theta + step_of(int(row), dual[row])).outputs(x[row : row + 1])[0]
@@ -136,16 +137,16 @@ def _bend(
 
 
 def planned_bytes(rows: int, outputs: int, parameters: int, factored: bool = False) -> int:
-    """Bytes that leaving one row out holds: the smaller Gram matrix of the Jacobian, its copies, and a block of it.
+    """Return the bytes that leaving rows out holds: the smaller Gram matrix of the Jacobian, its copies and a block.
 
     Args:
-        rows: of data.
-        outputs: of a row.
-        parameters: of the model.
-        factored: whether its Jacobian has factors. Then only some columns of a large Gram matrix are needed.
+        rows: the number of rows of data.
+        outputs: the number of outputs of a row.
+        parameters: the number of parameters of the model.
+        factored: whether the model's Jacobian has factors. Then only some columns of a large Gram matrix are needed.
 
     Raises:
-        MemoryPlanError: for more than 6 GiB.
+        MemoryPlanError: if it is more than 6 GiB.
     """
     wide = rows * outputs
     small = min(wide, parameters)
@@ -162,7 +163,7 @@ def _influence(
     model: AbstractModel, x: np.ndarray, curvature: Float[np.ndarray, "n C C"], ridge: float,
     gradient: Float[np.ndarray, " P"],
 ) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"], float, _Step]:  # fmt: skip
-    """S_i = J_i H^-1 J_i' for H = J' Lambda J + ridge, J H^-1 gradient, how wrong H may be, and H^-1 J_i' w.
+    """Return S_i = J_i H^-1 J_i', H = J' Lambda J + ridge; J H^-1 gradient; the error of H; and H^-1 J_i' w.
 
     The smaller of the two Gram matrices is used. If both are large, the span of the rows that dominate H is used. None
     of these methods stores the Jacobian: one sums over blocks of rows, and the others need its factors or blocks of
@@ -202,7 +203,7 @@ def _within_span(
     in_span, outside = (own.transpose(1, 2, 0) @ own.transpose(1, 0, 2) for own in blocks)
 
     def step_of(row: int, weights: np.ndarray) -> np.ndarray:
-        """(J_i' w - B' V_i w)/ridge + B' (L L')^-1 V_i w, the basis B = L^-1 R J at the chosen rows."""
+        """Return (J_i' w - B' V_i w)/ridge + B' (L L')^-1 V_i w, with the basis B = L^-1 R J of the chosen rows."""
         place = slice(row * width, (row + 1) * width)
         known = span.rows[:, place] @ weights
         inner = scipy.linalg.solve_triangular(lower, half[:, place] @ weights, lower=True, trans=1) - known / ridge
@@ -216,7 +217,7 @@ def _within_span(
 
 
 def prior_of(model: AbstractModel) -> Float[np.ndarray, " P"]:
-    """The scale in which every parameter has the same decay."""
+    """Return the scale of each parameter in which all parameters have the same decay."""
     if model.decayed is None:
         return np.ones(len(model.theta))
     return np.where(model.decayed, 1.0, np.sqrt(_FREE))
@@ -226,9 +227,9 @@ def _by_parameters(
     model: AbstractModel, x: np.ndarray, curvature: Float[np.ndarray, "n C C"], ridge: float,
     gradient: Float[np.ndarray, " P"],
 ) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"], float, _Step]:  # fmt: skip
-    """By the Cholesky factor of H, of size P.
+    """Leave rows out by the Cholesky factor of H, which has size P.
 
-    One pass over the rows gives the factor, and one gives the result of each row.
+    One pass over the rows gives the factor, and a second pass gives the result of each row.
     """
     (n, width), size, prior = curvature.shape[:2], len(model.theta), prior_of(model)
     few = max(_BLOCK // (8 * width * size), 1)
@@ -260,7 +261,7 @@ def _by_outputs(
     model: AbstractModel, x: np.ndarray, curvature: Float[np.ndarray, "n C C"], ridge: float,
     gradient: Float[np.ndarray, " P"],
 ) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"], float, _Step]:  # fmt: skip
-    """By K = J J', of size n C, without P.
+    """Leave rows out by K = J J', which has size n C, without a matrix of size P.
 
     With the root R of Lambda, H^-1 = (1 - J' R (R K R + ridge)^-1 R J)/ridge.
     """
@@ -288,14 +289,14 @@ def _by_outputs(
 
 
 def output_gram(model: AbstractModel, x: np.ndarray, width: int) -> Float[np.ndarray, "nC nC"]:
-    """J J' for the Jacobian J of all outputs, with parameters in units of their decay. No array is P wide.
+    """Return J J' for the Jacobian J of all outputs, with parameters in units of their decay; no array is P wide.
 
-    If the model is a dense network, factors are used. Otherwise, it is summed over blocks of parameters.
+    If the model is a dense network, factors are used. Otherwise, the matrix is summed over blocks of parameters.
 
     Args:
-        model: with derivatives.
-        x: rows.
-        width: outputs of a row.
+        model: a model with derivatives.
+        x: the rows.
+        width: the number of outputs of a row.
     """
     prior = prior_of(model)
     found = factors(model, x, prior)
@@ -309,7 +310,7 @@ def output_gram(model: AbstractModel, x: np.ndarray, width: int) -> Float[np.nda
 
 
 def _blocks(model: AbstractModel, x: np.ndarray, width: int) -> Iterator[tuple[slice, Float[np.ndarray, "nC B"]]]:
-    """Columns of the Jacobian, as many as fit into a block. Each column needs the derivatives of all rows again."""
+    """Yield blocks of columns of the Jacobian; each block computes the derivatives of all rows again."""
     n, size = len(x), len(model.theta)
     columns = max(_BLOCK // (8 * n * width), 1)
     few = max(min(_BLOCK // (8 * width * size), n), 1)
@@ -327,21 +328,21 @@ def roots(curvature: Float[np.ndarray, "n C C"]) -> Float[np.ndarray, "n C C"]:
 
 @once
 def rows_left_out(trained: Trained) -> LeftOut:
-    """Outputs at training rows of models that have not seen them, from the polished copy."""
+    """Return the outputs at training rows of models that have not seen them, from the converged copy."""
     model, decay = polished_copy(trained).model, objective_of(trained).decay
     return leave_one_out(model, trained.x, trained.y, trained.task, decay)
 
 
 def leaving_out_passes(trained: Trained) -> float:
-    """Gradients of all training rows that `rows_left_out` is still expected to cost; 0 once it is known."""
+    """Return the expected remaining cost of `rows_left_out`, in gradients of all training rows; 0 once it is known."""
     return polishing_passes(trained) + (0.0 if is_known(rows_left_out, trained) else 2.0 * trained.y.shape[1])
 
 
 def leaving_out_bytes(trained: Trained) -> int:
-    """Bytes that `rows_left_out` holds at once, with the vectors that polishing keeps.
+    """Return the bytes that `rows_left_out` holds at once, with the vectors of training to convergence.
 
     Raises:
-        MemoryPlanError: for more than it may.
+        MemoryPlanError: if this is more than allowed.
     """
     n, outputs, parameters = len(trained.x), trained.y.shape[1], len(trained.model.theta)
     return planned_bytes(n, outputs, parameters, is_factored(trained)) + vectors_bytes(trained)

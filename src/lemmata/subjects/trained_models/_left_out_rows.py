@@ -1,9 +1,9 @@
-"""Losses of single rows in models that have not seen them, only by products, for any loss and any number of outputs.
+"""Losses of single rows in models that have not seen them, by matrix products, for any loss and number of outputs.
 
-Consider a stationary point of (1/n) sum_j l_j + (delta/2) |theta|². To first order in the row, the model without row i
-has the weights theta + d with (sum_{j != i} G_j + n delta) d = grad l_i, where G_j is the Gauss-Newton matrix of row j.
-Conjugate
-gradients find d from products with the matrices of the other rows, and the loss of row i is evaluated at theta + d.
+Let theta be a stationary point of (1/n) sum_j l_j + (delta/2) |theta|². To first order in the row, the model without
+row i has the weights theta + d with (sum_{j != i} G_j + n delta) d = grad l_i, where G_j is the Gauss-Newton matrix of
+row j. Conjugate gradients find d from products with the matrices of the other rows, and the loss of row i is evaluated
+at theta + d.
 """
 
 import dataclasses
@@ -21,12 +21,12 @@ _SAMPLED = 32
 
 @dataclasses.dataclass(frozen=True)
 class LeftOutRows:
-    """Losses of rows left out.
+    """The losses of rows that were left out.
 
     Args:
-        rows: their places.
-        losses: of each in the model without it.
-        seen: of each in the model with it.
+        rows: the indices of the rows.
+        losses: the loss of each row in the model without it.
+        seen: the loss of each row in the model with it.
         residual: the largest |A d - g| / |g| at which conjugate gradients ended.
     """
 
@@ -39,13 +39,14 @@ class LeftOutRows:
 def leave_rows_out(
     objective: Objective, rows: Int[np.ndarray, " k"], steps: int = STEPS, tolerance: float = 1e-2
 ) -> LeftOutRows:
-    """The loss of each of some rows in the model that has not seen it, one Newton step from a stationary point.
+    """Return the loss of each of some rows in the model without it, one Newton step from a stationary point.
 
     Args:
-        objective: at a stationary point.
-        rows: places of training rows.
-        steps: of conjugate gradients, at most, for each row: a product with the Hessian of all rows each.
-        tolerance: of the residual, relative to the gradient.
+        objective: the training objective at a stationary point.
+        rows: the indices of training rows.
+        steps: the largest number of conjugate gradient steps for each row; each step costs a product with the Hessian
+            of all rows.
+        tolerance: the tolerance of the residual, relative to the gradient.
 
     >>> from lemmata.subjects.trained_models import read_model, read_task
     >>> x, y = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0], [1.0, 3.0]]), np.array([0.0, 1.5, 1.5, 3.0])
@@ -73,7 +74,7 @@ def _loss(objective: Objective, own: slice, d: np.ndarray) -> float:
 
 
 def _step(objective: Objective, own: slice, g: np.ndarray, steps: int, tolerance: float) -> tuple[np.ndarray, float]:
-    """Conjugate gradients for A d = g, where A is the curvature without a row: d, and the residual."""
+    """Return d and the residual of conjugate gradients for A d = g, where A is the curvature without a row."""
     loss, model = objective.task.loss, objective.model
     others, targets = (np.delete(part, own, axis=0) for part in (objective.x, objective.y))
     ridge = np.asarray(len(objective.x) * objective.decay, g.dtype)
@@ -87,16 +88,14 @@ def _step(objective: Objective, own: slice, g: np.ndarray, steps: int, tolerance
 
 @once
 def sampled_rows_left_out(trained: Trained) -> LeftOutRows:
-    """Losses of at most 32 training rows in models that have not seen them, only by products."""
+    """Return the losses of at most 32 training rows in models that have not seen them, only by matrix products."""
     n = len(trained.x)
     rows = np.sort(np.random.default_rng([trained.seed, 13]).permutation(n)[:_SAMPLED])
     return leave_rows_out(dataclasses.replace(objective_of(trained), model=polished_copy(trained).model), rows)
 
 
 def leaving_rows_out_passes(trained: Trained) -> float:
-    """The cost that `sampled_rows_left_out` is still expected to have, in gradients of all training rows; 0 once it is
-    known.
-    """
+    """Return the expected remaining cost of `sampled_rows_left_out`, in gradients of all training rows; 0 if known."""
     known = is_known(sampled_rows_left_out, trained)
     products = 0.0 if known else 2.0 * STEPS * min(_SAMPLED, len(trained.x))
     return products + polishing_passes(trained)

@@ -1,4 +1,4 @@
-"""The parameters in which a model is linear, and the model as a function of these parameters only."""
+"""The parameters in which a model is linear, and the model as a function of these parameters alone."""
 
 import dataclasses
 import itertools
@@ -21,7 +21,7 @@ class PartOfModel(AbstractModel):
 
     Args:
         whole: the model.
-        chosen: which of its parameters, in whole layers.
+        chosen: which parameters of the model vary, in whole layers.
     """
 
     whole: AbstractModel
@@ -70,16 +70,17 @@ class PartOfModel(AbstractModel):
 
 
 def linear_layers(model: AbstractModel, x: np.ndarray, seed: int = 0) -> Bool[np.ndarray, " P"]:
-    """Which parameters the outputs are linear in, jointly: the readout of a network, all of a linear model.
+    """Find the parameters in which the outputs are jointly linear: the readout of a network, or all of a linear model.
 
-    A layer is accepted if the outputs move along a random direction of it and of the accepted layers without second
-    difference, to 1e-8 of the movement. The direction has the same length as the layers. Layers with an axis whose size
-    is the number of outputs come first, because one of two factors that are multiplied with each other is the readout.
+    A layer is accepted if, along a random direction in it and the accepted layers, the second difference of the
+    outputs is 0, up to 1e-8 of their movement. The direction has the same length as the layers. Layers with an axis
+    whose size is the number of outputs come first, so that of two arrays that are multiplied with each other, the
+    readout is accepted.
 
     Args:
-        model: at its parameters.
-        x: rows, of which the first 32 are looked at.
-        seed: of the directions.
+        model: the model at its parameters.
+        x: the rows, of which the first 32 are used.
+        seed: the seed of the random directions.
     """
     rng, double, few = np.random.default_rng([seed, 13]), model.in_double(), x[:_ROWS]
     ends = np.cumsum([0, *(layer.size for layer in model.layers)])
@@ -96,11 +97,11 @@ def linear_layers(model: AbstractModel, x: np.ndarray, seed: int = 0) -> Bool[np
 
 
 def part_of(model: AbstractModel, chosen: Bool[np.ndarray, " P"]) -> PartOfModel:
-    """The model as a function of only the chosen parameters, which are whole layers.
+    """Return the model as a function of only the chosen parameters, which are whole layers.
 
     Args:
-        model: at its parameters.
-        chosen: which of them.
+        model: the model at its parameters.
+        chosen: which parameters vary.
     """
     ends = np.cumsum([layer.size for layer in model.layers])
     layers = tuple(Layer(own.name, own.shape) for own, end in zip(model.layers, ends, strict=True) if chosen[end - 1])
@@ -109,7 +110,7 @@ def part_of(model: AbstractModel, chosen: Bool[np.ndarray, " P"]) -> PartOfModel
 
 
 def _direction(rng: np.random.Generator, theta: Inexact[np.ndarray, " P"], tried: np.ndarray) -> np.ndarray:
-    """A random direction in the tried parameters, with their length."""
+    """Return a random direction in the tried parameters, with the length of these parameters."""
     v = np.where(tried, rng.normal(size=len(theta)), 0.0)
     size = float(np.linalg.norm(theta[tried])) or 1.0
     return v * size / np.linalg.norm(v)
@@ -123,5 +124,5 @@ def _is_linear(model: AbstractModel, x: np.ndarray, middle: np.ndarray, v: np.nd
 
 @once
 def linear_parameters(trained: Trained) -> Bool[np.ndarray, " P"]:
-    """Which parameters the outputs are linear in, jointly: the readout, or all of a linear model."""
+    """Return the parameters in which the outputs are jointly linear: the readout, or all of a linear model."""
     return linear_layers(trained.model, trained.x, trained.seed)

@@ -1,4 +1,4 @@
-"""Losses people train with: one definition each, whose derivatives in the outputs JAX takes.
+"""The losses of trained models, each defined once; JAX computes their derivatives in the outputs.
 
 Log loss and squared loss without weights keep their own names, "softmax" and "squared", and their own closed formulas.
 """
@@ -20,7 +20,7 @@ GRAMMAR = (
     '"log", "squared", "huber WIDTH", "poisson" or "other"; after "log" perhaps ", smoothed by SHARE" and ", weights '
     'CLASS=WEIGHT ..." or ", weights balanced"; or a mapping of classes to weights'
 )
-"""How a loss is stated."""
+"""The ways in which a user can state a loss."""
 _NUMBER = r"(\d+\.?\d*(?:e[-+]?\d+)?|\.\d+)"
 _HUBER = re.compile(rf"huber\s*\(?\s*{_NUMBER}\s*\)?")
 _SMOOTHED = re.compile(rf"smoothed by {_NUMBER}")
@@ -28,7 +28,7 @@ _PLAIN = {"softmax": "log loss", "squared": "squared loss", "documents": "log lo
 
 
 LOG, WEIGHTED, SQUARED, HUBER, POISSON = "log", "weighted log", "squared", "huber", "poisson"
-"""Kinds of losses that checks distinguish."""
+"""The kinds of losses that checks distinguish."""
 _KINDS = {
     LOG: "log loss",
     WEIGHTED: "log loss with class weights or smoothed labels",
@@ -39,25 +39,26 @@ _KINDS = {
 
 
 class LossError(SettingError):
-    """The model was trained with a loss whose derivatives are not known here."""
+    """The model was trained with a loss whose derivatives lemmata does not know."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Loss:
     """The loss of a row, as a function of its outputs f and its target y.
 
-    log: sum_c q_c (log sum_k exp f_k - f_c) with q_c = w_c ((1 - s) y_c + s/C) and one-hot y. This is the log loss of C
-    classes, with the weight w_c of each class and labels smoothed by the share s, as in `torch.nn.CrossEntropyLoss`.
+    log: sum_c q_c (log sum_k exp f_k - f_c) where q_c = w_c ((1 - s) y_c + s/C) and y is one-hot. This is the log loss
+        of C classes with a weight w_c for each class and labels smoothed by the share s, as in
+        `torch.nn.CrossEntropyLoss`.
     huber: sum_c h(f_c - y_c), where h(r) = r²/2 up to the width d and d |r| - d²/2 beyond. poisson: sum_c exp f_c - y_c
     f_c, which is minus the log likelihood of counts y of mean exp f, up to a constant. other: a loss that cannot be
     stated. Every question about it raises LossError.
 
     Args:
-        kind: one of these names.
-        width: d.
-        smoothing: s, from 0 to below 1.
-        weights: w, one for each class. If empty, all weights are 1.
-        said: another loss, in words.
+        kind: one of the names above.
+        width: the width d of Huber's loss.
+        smoothing: the share s, from 0 to below 1.
+        weights: the weights w, one for each class. If empty, all weights are 1.
+        said: the user's words for a loss of the kind "other".
     """
 
     kind: str
@@ -78,10 +79,10 @@ class Loss:
         return f"log loss{smoothed}{with_weights}"
 
     def of_row(self, f: Float[Array, " C"], y: Float[Array, " C"]) -> Float[Array, ""]:
-        """The loss of one row.
+        """Return the loss of one row.
 
         Raises:
-            LossError: for another loss.
+            LossError: if the kind is "other".
         """
         if self.kind == "log":
             q = (1 - self.smoothing) * y + self.smoothing / len(f)
@@ -97,15 +98,15 @@ class Loss:
         raise LossError("the training loss", found=self.said, rule=rule, remedy=remedy)
 
     def of_rows(self, f: Float[Array, "n C"], y: Float[Array, "n C"]) -> Float[Array, " n"]:
-        """The losses of rows."""
+        """Return the losses of rows."""
         return jax.vmap(self.of_row)(f, y)
 
     def slopes(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C"]:
-        """The gradient of each row's loss in its outputs."""
+        """Return the gradient of each row's loss in its outputs."""
         return np.asarray(_derivatives(self, 1)(jnp.asarray(f), jnp.asarray(y)))
 
     def curvatures(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C C"]:
-        """The Hessian of each row's loss in its outputs; never negative, as every loss here is convex in them."""
+        """Return the Hessian of each row's loss in its outputs, never negative, since losses here are convex."""
         return np.asarray(_derivatives(self, 2)(jnp.asarray(f), jnp.asarray(y)))
 
 
@@ -116,34 +117,34 @@ def _derivatives(loss: Loss, order: int) -> Callable[[Array, Array], Array]:
 
 
 def loss_kind(loss: "str | Loss") -> str:
-    """The kind of a loss; "other" of one that cannot be stated."""
+    """Return the kind of a loss, which is "other" if the loss cannot be stated."""
     if isinstance(loss, Loss):
         return WEIGHTED if loss.kind == "log" else loss.kind
     return {"softmax": LOG, "squared": SQUARED}.get(loss, loss)
 
 
 def kinds_told(kinds: tuple[str, ...]) -> str:
-    """Kinds of losses in words: "log loss and squared loss"."""
+    """Return kinds of losses in words: "log loss and squared loss"."""
     *first, last = (_KINDS[own] for own in kinds)
     return f"{', '.join(first)} and {last}" if first else last
 
 
 def loss_words(loss: "str | Loss") -> str:
-    """A loss in words: "log loss", say."""
+    """Return a loss in words, for example "log loss"."""
     return loss.name if isinstance(loss, Loss) else _PLAIN[loss]
 
 
 @dataclasses.dataclass(frozen=True)
 class StatedLoss:
-    """A loss as somebody stated it, before the classes are known.
+    """A loss as the user or an estimator stated it, before the classes are known.
 
     Args:
         kind: "log", "squared", "huber", "poisson" or "other".
-        width: of Huber's loss.
+        width: the width of Huber's loss.
         smoothing: the share by which labels are smoothed.
-        weights: weights of classes, by their names. "balanced" is n over the number of classes and the class's rows.
-            None for no weights.
-        said: another loss, in words.
+        weights: the weights of classes, by their names. "balanced" is n divided by the number of classes and by the
+            rows of the class. None means no weights.
+        said: the words for another loss.
         origin: who stated it.
     """
 
@@ -155,14 +156,14 @@ class StatedLoss:
     origin: str = "as stated"
 
     def of_task(self, labels: tuple[Any, ...], counts: Float[np.ndarray, " C"] | None = None) -> str | Loss:
-        """The loss for these classes: a plain one keeps its own name.
+        """Return the loss for these classes; a loss without weights and smoothing keeps its own name.
 
         Args:
-            labels: classes in the order of the outputs; empty for values.
-            counts: training rows of each class, for balanced weights.
+            labels: the classes in the order of the outputs; empty for values.
+            counts: the number of training rows of each class, for balanced weights.
 
         Raises:
-            SettingError: weights of classes that the model has not.
+            SettingError: if a weight is for a class that the model does not have.
         """
         if self.kind == "squared":
             return "squared"
@@ -190,13 +191,13 @@ class StatedLoss:
 
 
 def read_loss(loss: Any) -> StatedLoss | None:
-    """A loss as stated by the user; None if there is no statement.
+    """Read a loss as the user stated it; return None if there is no statement.
 
     Args:
-        loss: see `GRAMMAR`.
+        loss: the loss, in a form of `GRAMMAR`.
 
     Raises:
-        SettingError: for anything else.
+        SettingError: if the loss is stated otherwise.
 
     >>> read_loss("huber 1.35").width, read_loss("log, smoothed by 0.1").smoothing
     (1.35, 0.1)

@@ -1,4 +1,4 @@
-"""Margins of training rows, their norm, and whether the weights are combinations of the rows' gradients."""
+"""Margins of training rows, norms of weights, and whether weights are combinations of margins' gradients."""
 
 import dataclasses
 
@@ -14,22 +14,22 @@ _MOST = 200
 
 
 def margins(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
-    """The output of a row's class minus the largest other output.
+    """Return the output of each row's class minus the largest other output.
 
     Args:
-        f: outputs.
+        f: the outputs.
         y: one-hot classes.
     """
     return (f * y).sum(1) - np.where(y > 0, -np.inf, f).max(1)
 
 
 def product_of_norms(model: AbstractModel) -> float:
-    """The product over weight arrays of their largest singular value. Arrays with more than two axes are unfolded.
+    """Return the product of the largest singular values of all weight arrays, unfolded to two axes.
 
-    An array of a convolution is unfolded along its first axis and along its last, and the larger norm is taken.
+    The array of a convolution is unfolded along its first axis and along its last axis, and the larger norm counts.
 
     Args:
-        model: the model; arrays of one axis, constants and scales, are left out.
+        model: the model; arrays of one axis (biases and scales) are left out.
     """
     found = 1.0
     for array in model.split(model.theta.astype(float)).values():
@@ -41,12 +41,13 @@ def product_of_norms(model: AbstractModel) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class Directed:
-    """How far the weights are a combination of gradients of margins with coefficients at least 0.
+    """How close the weights are to a combination of gradients of margins with coefficients of at least 0.
 
     Args:
-        cosine: of theta with the best such combination.
-        shuffled: the same for weights whose entries change places within each array, at the margins that they have.
-        used: coefficients above 0.
+        cosine: the cosine of theta with the best such combination.
+        shuffled: this cosine for weights whose entries are permuted within each array, with the margins of these
+            weights.
+        used: the number of coefficients above 0.
         smallest: the smallest margin f_y - f_j.
     """
 
@@ -57,16 +58,16 @@ class Directed:
 
 
 def directed(model: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "n C"], seed: int) -> Directed:
-    """The cosine of theta with its projection on the cone of gradients of the margins f_y - f_j, j not y.
+    """Return the cosine of theta with its projection on the cone of gradients of the margins f_y - f_j, j not y.
 
-    Only the 200 smallest margins are used, because other rows have no weight at the largest margin. So the cosine is at
-    least this.
+    Only the 200 smallest margins are used, because other rows have no weight in the solution of largest margin. So the
+    true cosine is at least the returned one.
 
     Args:
-        model: with derivatives.
-        x: training rows.
+        model: a model with derivatives.
+        x: the training rows.
         y: one-hot classes.
-        seed: of the order of the shuffled weights.
+        seed: the seed of the permutation of the shuffled weights.
     """
     double, rng = model.in_double(), np.random.default_rng([seed, 14])
     parts = (rng.permutation(array.ravel()) for array in double.split(double.theta).values())
@@ -92,5 +93,5 @@ def _projected(model: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "n C"])
 
 @once
 def margin_direction(trained: Trained) -> Directed:
-    """How far the weights are a combination of gradients of margins."""
+    """Return how close the weights are to a combination of gradients of margins."""
     return directed(trained.model, trained.x, trained.y, trained.seed)

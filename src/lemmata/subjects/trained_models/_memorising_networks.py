@@ -1,4 +1,4 @@
-"""Small networks with more parameters than rows, on random classes. After training, they only know their rows."""
+"""Small networks with more parameters than rows, on random classes, which memorise their rows in training."""
 
 from jaxtyping import Array, Key
 
@@ -8,9 +8,9 @@ from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
 
 class MemorisingNetworks(Population[Trained]):
-    """Three normal classes in many dimensions of which the share `noise` is drawn at random, and a layer of tanh.
+    """Networks with a tanh layer on three normal classes in many dimensions; a share `noise` of classes is random.
 
-    The rows are as in `TrainedNetworks`, which has the other sizes: there a network cannot learn every row.
+    The rows are as in `TrainedNetworks`, whose sizes are such that a network cannot learn every row.
 
     Args:
         noise: the share of random classes, in training and held-out rows.
@@ -28,9 +28,9 @@ class MemorisingNetworks(Population[Trained]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
-        """Centres, rows, and a network trained on them."""
+        """Draw centres and rows, and train a network on the rows."""
         return TrainedNetworks().sample(setting, key)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        """The conditions of checks: a model with derivatives, and rows that it has not seen."""
+        """Require what checks need: a model with derivatives, and rows that it has not seen."""
         return TrainedNetworks().hypotheses(problem)

@@ -1,17 +1,17 @@
-"""Rows with missing cells as points: that a cell is missing is a coordinate of its own."""
+"""Rows with missing cells as points: whether a cell is missing becomes a coordinate of its own."""
 
 import numpy as np
 from jaxtyping import Float
 
 
 def as_points(*parts: Float[np.ndarray, "_ d"]) -> tuple[Float[np.ndarray, "_ e"], ...]:
-    """Samples of rows without NaN, in coordinates that they share; unchanged if no cell is missing.
+    """Return samples of rows without NaN, in common coordinates; they are unchanged if no cell is missing.
 
-    In a column with missing cells, a missing cell is the mean of the known cells of all samples. An added column is
-    their spread if a cell is missing, and 0 otherwise.
+    In a column with missing cells, a missing cell becomes the mean of the known cells of all samples. An added column
+    is the spread of the known cells if a cell is missing, and 0 otherwise.
 
     Args:
-        parts: samples of rows.
+        parts: the samples of rows.
 
     >>> as_points(np.array([[0.0], [2.0], [np.nan]]))[0].tolist()
     [[0.0, 0.0], [2.0, 0.0], [1.0, 1.0]]

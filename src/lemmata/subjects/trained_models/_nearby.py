@@ -1,8 +1,7 @@
-"""Rows that are as far from training rows as these are from each other. They test a model on inputs that it has not
-seen.
+"""Rows as far from training rows as these are from each other, to test a model on inputs that it has not seen.
 
-Two solutions of one objective agree on rows that both have seen, and may differ on all others. New rows show how
-far this is. If there are none, or if they must not be used, moved training rows are nearly as good.
+Two solutions of one objective agree on rows that both have seen, and may differ on all other rows. New rows show how
+much they differ. If there are no new rows, or if these must not be used, moved training rows are nearly as good.
 """
 
 import numpy as np
@@ -16,13 +15,13 @@ _STREAM = 17
 
 
 def nearby_rows(x: np.ndarray, *, seed: int = 0) -> np.ndarray:
-    """Each of at most 512 rows, moved in a random direction by the distance to its nearest other row.
+    """Return at most 512 rows, each moved in a random direction by the distance to its nearest other row.
 
     Rows of whole numbers, which cannot be moved a little, and a single row are returned as they are.
 
     Args:
-        x: rows (n, *row).
-        seed: of the directions.
+        x: the rows (n, *row).
+        seed: the seed of the directions.
 
     >>> moved = nearby_rows(np.array([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]]))
     >>> np.linalg.norm(moved - [[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]], axis=1).round(6).tolist()
@@ -39,7 +38,7 @@ def nearby_rows(x: np.ndarray, *, seed: int = 0) -> np.ndarray:
 
 @once
 def unsettled_nearby(trained: Trained) -> float:
-    """The share of rows near training rows whose class is another one in the copy than in the model.
+    """Return the share of rows near training rows whose class differs between the converged copy and the model.
 
     Consider two solutions of one objective for the same rows. If the rows do not determine the class of a new row, a
     Newton step from one solution does not determine it either.

@@ -1,4 +1,4 @@
-"""Questions about an object whose answers are kept with it."""
+"""Cached methods: results that are stored with the object to which they belong."""
 
 import functools
 from collections.abc import Callable
@@ -8,7 +8,7 @@ Q = TypeVar("Q", bound=Callable[[Any], Any])
 
 
 def once(question: Q) -> Q:
-    """A cached method: it computes its answer when it is first called on an object, and stores it with the object.
+    """Make a method cached: it computes its result when first called on an object, and stores it with the object.
 
     >>> class Box: pass
     >>> box, asked = Box(), []
@@ -29,20 +29,20 @@ def once(question: Q) -> Q:
 
 
 def is_known(question: Callable[[Any], Any], own: Any) -> bool:
-    """Whether a cached method has been called on an object."""
+    """Return whether a cached method has been called on an object."""
     return name_of(question) in vars(own)
 
 
 def keep(question: Callable[[Any], Any], own: Any, answer: Any) -> None:
-    """Keep an answer with an object, which then does not compute it."""
+    """Store a result with an object, so that the cached method does not compute it."""
     vars(own)[name_of(question)] = answer
 
 
 def answers(own: Any) -> dict[str, Any]:
-    """The results stored with an object, by the names of the methods."""
+    """Return the results stored with an object, by the names of the methods."""
     return {name: answer for name, answer in vars(own).items() if "." in name}
 
 
 def name_of(question: Callable[[Any], Any]) -> str:
-    """The name under which the result is stored. Two methods with one name in two files have different names."""
+    """Return the name under which the result is stored. Methods of one name in two files have different names."""
     return f"{question.__module__}.{question.__qualname__}"

@@ -1,4 +1,4 @@
-"""One output for two classes: a logit, or a probability, and not a value."""
+"""Models with one output for two classes, which is a logit or a probability and not a value."""
 
 import dataclasses
 from typing import Any
@@ -20,25 +20,25 @@ ONE_LOGIT, ONE_PROBABILITY = "one logit", "one probability"
 def with_two_outputs(
     model: AbstractModel, x: np.ndarray, y: Any, labels: tuple[Any, ...] | None, stated: StatedLoss | None
 ) -> tuple[AbstractModel, tuple[Any, ...] | None, str]:
-    """A model of one output for two classes, as a model of two outputs -f/2 and f/2. f is the second class's logit.
+    """Turn a model with one output for two classes into one with outputs -f/2 and f/2, f the logit of class two.
 
-    If log loss is stated, the output is a logit. It is a probability instead if all outputs are in [0, 1] and are
-    linear in no layer of parameters. Without a statement, the same holds for targets that are words, Booleans or two
-    whole numbers and a model with derivatives. For the targets 0.0 and 1.0, the output is read as a logit if its
+    If log loss is stated, the output is read as a logit, but as a probability if all outputs are in [0, 1] and are not
+    linear in any layer of parameters. Without a statement, the same holds if the model has derivatives and the targets
+    are words, Booleans or two whole numbers. For the targets 0.0 and 1.0, the output is read as a logit if its
     logistic function is nearer to the targets, in squares, than the output. It is read as a probability if outputs in
-    [0, 1] are linear in no layer.
+    [0, 1] are not linear in any layer.
 
     Args:
-        model: any; a model with several outputs, or for values, is not changed.
-        x: training rows.
-        y: their targets.
+        model: any model; a model with several outputs, or for values, is not changed.
+        x: the training rows.
+        y: the targets of the rows.
         labels: the two classes, as stated.
         stated: the loss, as stated.
 
     Returns: The model, its labels, and the reason for this reading; empty if it is unchanged.
 
     Raises:
-        ShapeError: log loss of one output for more than two classes.
+        ShapeError: if log loss is stated for one output and more than two classes.
     """
     targets = np.asarray(y)
     if model.link != "identity" or targets.dtype.kind not in "biufUSO" or targets.shape[:1] != (len(x),):
@@ -84,5 +84,5 @@ def _link(
 
 
 def _bent(model: AbstractModel, x: np.ndarray) -> bool:
-    """Whether outputs are linear in no layer, as for a logistic function. It is also True if only outputs are known."""
+    """Return whether outputs are linear in no layer, as after a logistic function; True if only outputs are known."""
     return isinstance(model, BlackBox) or not model.differentiable or not linear_layers(model, x).any()

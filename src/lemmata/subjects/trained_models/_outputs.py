@@ -11,18 +11,18 @@ from ._trained import Trained
 
 @once
 def training_outputs(trained: Trained) -> Float[np.ndarray, "n C"]:
-    """Outputs on the training rows."""
+    """Return the outputs on the training rows."""
     return trained.model.outputs(trained.x)
 
 
 @once
 def held_outputs(trained: Trained) -> Float[np.ndarray, "m C"]:
-    """Outputs on the held-out rows."""
+    """Return the outputs on the held-out rows."""
     return trained.model.outputs(held_rows(trained)[0])
 
 
 def held_rows(trained: Trained) -> tuple[np.ndarray, Float[np.ndarray, "m C"]]:
-    """Held-out rows and their targets.
+    """Return the held-out rows and their targets.
 
     Raises:
         SettingError: if there are none.

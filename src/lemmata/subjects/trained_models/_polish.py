@@ -1,7 +1,8 @@
-"""How far a model is from a stationary point of its objective, and a copy that has been brought there.
+"""How far a model is from a stationary point of its objective, and a copy that is trained to such a point.
 
 The objective is (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|² over the parameters that decay. Most theory about a
-trained model is about a stationary point. If the user stopped before, a copy is trained until the hypothesis is true.
+trained model is about a stationary point. If the user's training stopped before that, a copy is trained until the
+hypothesis holds.
 """
 
 import dataclasses
@@ -22,7 +23,7 @@ from ._trained import Trained
 
 DESCENT_STEPS = 600
 MEMORY = 10
-"""Steps that L-BFGS keeps: with 30 a step took twice as long, and 600 of them came no further."""
+"""The number of steps that L-BFGS keeps; with 30, a step took twice as long, and 600 steps came no further."""
 PRODUCTS = (5, 10, 20, 40, 80, 80, 80)
 """The largest number of products with the Hessian in each of the Newton steps at the end."""
 _FORCED = 1e-2  # the residual of Newton's equation, in units of the gradient
@@ -37,14 +38,14 @@ _VECTORS = 2 * MEMORY + 10  # vectors of parameters that L-BFGS keeps
 
 @dataclasses.dataclass(frozen=True)
 class Objective:
-    """Mean loss plus decay, of a model on its training rows.
+    """The training objective of a model: mean loss on its training rows plus decay.
 
     Args:
-        model: the function.
-        x: training rows.
-        y: encoded targets.
-        task: the loss.
-        decay: delta, at least 0.
+        model: the model.
+        x: the training rows.
+        y: the encoded targets.
+        task: the task, with its loss.
+        decay: the decay delta, at least 0.
     """
 
     model: AbstractModel
@@ -58,32 +59,32 @@ class Objective:
         return 1.0 if self.model.decayed is None else self.model.decayed
 
     def slope(self, model: AbstractModel) -> tuple[float, Float[np.ndarray, " P"]]:
-        """Mean loss and its gradient, without the decay."""
+        """Return the mean loss and its gradient, without the decay."""
         value, slope = model.loss_slope(self.x, self.y, self.task.loss)
         return value / len(self.x), slope / len(self.x)
 
     def value(self, theta: Float[np.ndarray, " P"]) -> tuple[float, Float[np.ndarray, " P"]]:
-        """The objective and its gradient at other parameters."""
+        """Return the objective and its gradient at other parameters."""
         loss, slope = self.slope(self.model.at(theta))
         own = self._kept * theta
         return loss + self.decay / 2 * float(own @ own), slope.astype(float) + self.decay * own
 
     def curved(self, v: Inexact[np.ndarray, " P"]) -> Inexact[np.ndarray, " P"]:
-        """The Hessian of the objective times v, at the model."""
+        """Return the Hessian of the objective, at the model, times v."""
         kept = 1 if self.model.decayed is None else self.model.decayed
         of_losses = self.model.hvp(v, self.x, self.y, self.task.loss) / len(self.x)
         return of_losses + np.asarray(self.decay, v.dtype) * kept * v
 
     def residual(self) -> float:
-        """|grad L + delta theta| / (delta |theta|); without decay, |grad L| times the root of n (see `noise`)."""
+        """Return |grad L + delta theta| / (delta |theta|), or without decay sqrt(n) |grad L| (see `noise`)."""
         _, slope = self.slope(self.model)
         own = self._kept * self.model.theta.astype(float)
         size = self.decay * float(np.linalg.norm(own))
         return float(np.linalg.norm(slope + self.decay * own)) / size if size > 0 else math.inf
 
     def inferred_decay(self) -> float:
-        """-<theta, grad L>/|theta|² over decayed parameters. At a stationary point this is delta, whatever decay is
-        stated.
+        """-<theta, grad L>/|theta|² over decayed parameters. At a stationary point this is delta, whatever decay the
+        user states.
         """
         _, slope = self.slope(self.model)
         own = self._kept * self.model.theta.astype(float)
@@ -92,12 +93,12 @@ class Objective:
 
 @dataclasses.dataclass(frozen=True)
 class Polished:
-    """A copy at a stationary point.
+    """A copy of a model at a stationary point.
 
     Args:
         model: the copy, in float64.
-        residual: |grad L + delta theta| / (delta |theta|) there.
-        steps: of L-BFGS.
+        residual: |grad L + delta theta| / (delta |theta|) at the copy.
+        steps: the number of L-BFGS steps.
         moved: |theta' - theta| / |theta|.
     """
 
@@ -108,18 +109,19 @@ class Polished:
 
 
 def polish(objective: Objective, steps: int = DESCENT_STEPS, tolerance: float = 1e-4) -> Polished:
-    """Bring a copy of a model to a stationary point of its objective, by L-BFGS and then by steps of Newton.
+    """Train a copy of a model to a stationary point of its objective, by L-BFGS and then by Newton steps.
 
-    A model in single precision is trained in it until rounding ends that, and continues in float64 with the remaining
-    steps. The copy, and its distance from a stationary point, are in float64 for every model.
+    A single-precision model is first trained in single precision, until rounding stops the progress, and then in
+    float64 with the remaining steps. The copy and its distance from a stationary point are in float64 for every model.
 
     Args:
-        objective: with a decay above 0.
-        steps: of L-BFGS at most.
-        tolerance: the residual at which it ends. Newton's steps go on to rounding if the objective is smooth.
+        objective: an objective with a decay above 0.
+        steps: the largest number of L-BFGS steps.
+        tolerance: the residual at which L-BFGS ends. Newton steps continue to rounding error if the objective is
+            smooth.
 
     Raises:
-        PrecisionError: for a model in JAX if that computes in float32.
+        PrecisionError: if the model is in JAX and JAX computes in float32.
     """
     double = dataclasses.replace(objective, model=objective.model.in_double())
     start = double.model.theta
@@ -142,15 +144,15 @@ def polish(objective: Objective, steps: int = DESCENT_STEPS, tolerance: float = 
 def _descended(
     objective: Objective, start: Float[np.ndarray, " P"], steps: int, largest: float, gain: float
 ) -> tuple[Float[np.ndarray, " P"], int]:
-    """Where L-BFGS ends, whose vectors are in float64, and after how many steps.
+    """Return the parameters at which L-BFGS ends, in float64, and its number of steps.
 
     Args:
-        objective: in the precision of its model.
-        start: parameters.
-        steps: at most.
-        largest: entry of the gradient at which it ends.
-        gain: of ten steps together, relative to an objective above 1, at which it ends. A step may gain almost nothing
-            if a unit has a kink. This is likely for the first step, which has no curvature estimate.
+        objective: the objective, in the precision of its model.
+        start: the parameters at the start.
+        steps: the largest number of steps.
+        largest: the largest entry of the gradient at which it ends.
+        gain: the decrease in ten steps together, relative to an objective above 1, at which it ends. A step may gain
+            almost nothing if a unit has a kink. This is likely for the first step, which has no curvature estimate.
     """
     values: list[float] = []
 
@@ -167,12 +169,12 @@ def _descended(
 
 
 def _settled(objective: Objective, end: Float[np.ndarray, " P"]) -> Float[np.ndarray, " P"]:
-    """Where Newton's steps end, each by conjugate gradients, the first by few of them.
+    """Return the parameters after Newton steps by conjugate gradients, of which the first steps use few products.
 
-    Then results at the stationary point are exact to rounding. Otherwise they would depend on where descent was
-    stopped, which rounding decides. A step is taken if the objective does not rise and the new gradient misses its
-    linearisation by at most half of the old gradient. If units have kinks, or if descent ended too early, the first
-    step is not taken.
+    Results at the stationary point are then exact to rounding. Without Newton steps, they would depend on where
+    descent stopped, which rounding decides. A step is taken if the objective does not rise and the new gradient misses
+    its linearisation by at most half of the old gradient. If units have kinks, or if descent ended too early, the
+    first step is not taken.
     """
     value, slope = objective.value(end)
     for products in PRODUCTS:
@@ -192,14 +194,14 @@ def _settled(objective: Objective, end: Float[np.ndarray, " P"]) -> Float[np.nda
 
 @once
 def objective_of(trained: Trained) -> Objective:
-    """Mean loss plus decay. The decay is the stated one, or else the one that the weights imply, if it is above 0."""
+    """Return mean loss plus decay: the stated decay, or else the decay that the weights imply if it is above 0."""
     free = Objective(trained.model, trained.x, trained.y, trained.task, 0.0)
     decay = trained.decay if trained.decay is not None else _inferred(trained, free)
     return dataclasses.replace(free, decay=max(decay, 0.0) if math.isfinite(decay) else 0.0)
 
 
 def _inferred(trained: Trained, free: Objective) -> float:
-    """The decay that the weights imply; 0 if it is a rounding error compared with the loss."""
+    """Return the decay that the weights imply, or 0 if it is a rounding error compared with the loss."""
     if not trained.model.differentiable or not trained.model.theta.any():
         return 0.0
     decay, theta = free.inferred_decay(), trained.model.theta.astype(float)
@@ -210,16 +212,16 @@ def _inferred(trained: Trained, free: Objective) -> float:
 
 @once
 def polished_copy(trained: Trained) -> Polished:
-    """A copy at a stationary point, or the model itself if it is at such a point."""
+    """Return a copy at a stationary point, or the model itself if it is already at such a point."""
     return polish(objective_of(trained))
 
 
 @once
 def changed_by_polishing(trained: Trained) -> float:
-    """The share of predictions on training rows that polishing changed.
+    """Return the share of predictions on training rows that differ between the converged copy and the model.
 
-    For values, it is the root mean square of their change, relative to that of the errors. For documents, it is
-    relative to the spread of the losses.
+    For values, it is the root mean square change of the predictions, relative to that of the errors. For documents,
+    the change of the losses is relative to their spread.
     """
     before, after = training_outputs(trained), polished_copy(trained).model.outputs(trained.x)
     if trained.task.is_classification:
@@ -230,15 +232,15 @@ def changed_by_polishing(trained: Trained) -> float:
 
 
 def step_passes(trained: Trained) -> float:
-    """Gradients of all training rows that a step of L-BFGS takes as long as."""
+    """Return the time of an L-BFGS step, in gradients of all training rows."""
     return _STEP + _FOR_VECTORS / (trained.x.size if trained.task.is_language else len(trained.x))
 
 
 def polishing_passes(trained: Trained) -> float:
-    """Gradients of all training rows that `polished_copy` is still expected to cost; 0 once it is known."""
+    """Return the expected remaining cost of `polished_copy`, in gradients of all training rows; 0 once it is known."""
     return 0.0 if is_known(polished_copy, trained) else step_passes(trained) * DESCENT_STEPS
 
 
 def vectors_bytes(trained: Trained) -> int:
-    """Bytes of the vectors of parameters that polishing keeps."""
+    """Return the bytes of the parameter vectors that training to convergence keeps."""
     return 8 * _VECTORS * len(trained.model.theta)

@@ -1,9 +1,9 @@
-"""Laplace's approximation of the posterior of a trained model: how uncertain its outputs at new rows are.
+"""Laplace's approximation of the posterior of a trained model, which says how uncertain outputs at new rows are.
 
 Consider a stationary point of (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|². Let H = sum_i J_i' Lambda_i J_i + n
 delta be the Gauss-Newton curvature. To second order, the posterior of the parameters is normal with covariance H^-1.
-For squared loss, it is multiplied by the noise variance. The covariance of the outputs at a row x is J(x) H^-1 J(x)'.
-For squared loss and a model that is linear in its parameters this is exact.
+For squared loss, this covariance is multiplied by the noise variance. The covariance of the outputs at a row x is J(x)
+H^-1 J(x)'. For squared loss and a model that is linear in its parameters this is exact.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ from ._linear_layers import linear_layers, part_of
 from ._task import Task
 
 OPERATIONS = 3e10
-"""That one posterior may take."""
+"""The largest number of bytes that one posterior may take."""
 _BYTES = 2**30
 _BLOCK = 2**27  # bytes of the Jacobian of a block of rows
 _SINGULAR = 14.0  # difference of the logarithms of the largest and the least diagonal entry of a Cholesky factor
@@ -28,12 +28,12 @@ _CHECKED = 2**26  # bytes of the Jacobian of a row up to which factors are looke
 
 @dataclasses.dataclass(frozen=True)
 class PosteriorSpread:
-    """The posterior of outputs at new rows.
+    """The posterior covariance of outputs at new rows.
 
     Args:
-        spread: J(x) H^-1 J(x)' of each row.
+        spread: J(x) H^-1 J(x)' for each row x.
         dimension: the effective dimension tr M H^-1, where M is the curvature without the decay.
-        movement: |J H^-1 g| / |f|, where g is the gradient of the objective times n: 0 at a stationary point.
+        movement: |J H^-1 g| / |f|, where g is the gradient of the objective times n. It is 0 at a stationary point.
         whole: whether all parameters are uncertain, not only the readout.
     """
 
@@ -46,20 +46,20 @@ class PosteriorSpread:
 def posterior_spread(
     model: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "n C"], task: Task, decay: float, others: np.ndarray
 ) -> PosteriorSpread | None:
-    """The spread of outputs at other rows: of all parameters if it is not too dear, else of the readout.
+    """Return the spread of outputs at other rows, from all parameters if affordable, or else from the readout.
 
-    By the Cholesky factor of H, or of the matrix of all outputs, whichever costs less.
+    It uses the Cholesky factor of H or that of the matrix of all outputs, whichever costs less.
 
     Args:
-        model: at a stationary point, which `movement` of the answer measures.
-        x: training rows.
-        y: their encoded targets.
+        model: the model at a stationary point; `movement` in the result measures whether it is one.
+        x: the training rows.
+        y: the encoded targets of the rows.
         task: how outputs are read.
-        decay: delta, at least 0.
-        others: new rows.
+        decay: the decay delta, at least 0.
+        others: the new rows.
 
     Returns:
-        None if both are too dear, or H is singular to rounding.
+        None if both cost too much, or if H is singular to rounding.
 
     >>> import jax.numpy as jnp
     >>> from lemmata.subjects.trained_models import read_model, read_task
@@ -97,9 +97,9 @@ _Found = tuple[Float[np.ndarray, "m C C"], float, float]
 
 
 def _costs(size: int, n: int, m: int, width: int, factored: bool = False) -> tuple[float, float]:
-    """The number of operations by the matrix of all parameters, and by the matrix of all outputs.
+    """Return the number of operations with the matrix of all parameters, and with the matrix of all outputs.
 
-    Infinite if memory is not enough.
+    A number is infinite if memory is not enough.
     """
     wide, new = n * width, m * width
     first = float(size) ** 2 * (wide + new + size)
@@ -114,7 +114,7 @@ def _costs(size: int, n: int, m: int, width: int, factored: bool = False) -> tup
 def _factored(
     model: AbstractModel, x: np.ndarray, others: np.ndarray
 ) -> tuple[tuple[Factor, ...], tuple[Factor, ...]] | None:
-    """Factors of both Jacobians, of a dense network that is not too large to look."""
+    """Return the factors of both Jacobians, if the model is a dense network that is small enough to check."""
     if 8 * len(model.theta) * model.outputs(x[:1]).shape[1] > _CHECKED:
         return None
     own = factors(model, x, prior_of(model))
@@ -125,7 +125,7 @@ def _factored(
 def _gradient(
     model: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "n C"], task: Task, ridge: float
 ) -> tuple[Float[np.ndarray, "n C"], Float[np.ndarray, " P"]]:
-    """Outputs, and the gradient of the objective times n."""
+    """Return the outputs, and the gradient of the objective times n."""
     f = model.outputs(x)
     kept = 1.0 if model.decayed is None else model.decayed
     return f, model.vjp(task.means(f) - y, x) + ridge * kept * model.theta

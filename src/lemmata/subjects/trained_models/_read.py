@@ -1,4 +1,4 @@
-"""A model of any library that the user trained: a JAX function, an estimator, an Equinox, Flax or PyTorch module."""
+"""Read the user's trained model: a JAX function, an estimator, or an Equinox, Flax or PyTorch module."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ _RULE = (
 
 
 def read_model(model: Any) -> AbstractModel:
-    """A trained model behind the five products of `AbstractModel`.
+    """Read a trained model as an `AbstractModel`.
 
     Args:
         model: one of these: (f, params), where f is a JAX function of a pytree and a batch of rows; an `equinox.Module`
@@ -33,8 +33,8 @@ def read_model(model: Any) -> AbstractModel:
             object that contains one of these is unwrapped, see `bare_model`.
 
     Raises:
-        SettingError: for anything else.
-        PrecisionError: for parameters in half precision, or float64 if JAX computes in float32.
+        SettingError: if the model is none of these.
+        PrecisionError: if parameters are in half precision, or in float64 while JAX computes in float32.
 
     >>> import jax.numpy as jnp
     >>> import numpy as np

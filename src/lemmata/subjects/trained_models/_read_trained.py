@@ -1,4 +1,4 @@
-"""A model, rows and what else is known of a training are read as the user has them, and become one `Trained`."""
+"""Turn the user's model, rows and other facts about the training into one `Trained`."""
 
 import dataclasses
 import math
@@ -28,16 +28,16 @@ _TRIED = 32
 
 @states_facts
 def read_trained(model: Any, x: Any, y: Any, **facts: Unpack[Facts]) -> Trained:
-    """A model as the user has it, with rows as the user has them.
+    """Read a model and rows as the user has them.
 
     Args:
-        model: see `read_model`.
-        x: training rows.
-        y: their targets; None for a language model, whose rows are documents.
+        model: the model, in a form that `read_model` accepts.
+        x: the training rows.
+        y: the targets of the rows; None for a language model, whose rows are documents.
         **facts: other known facts; see `lemmata.facts.Facts`.
 
     Raises:
-        ShapeError, DataError, SettingError: for rows, targets or a model that do not fit each other.
+        ShapeError, DataError, SettingError: if rows, targets and model do not fit each other.
     """
     told = with_defaults(facts)
     seed: Any = told["seed"]
@@ -93,7 +93,7 @@ def read_trained(model: Any, x: Any, y: Any, **facts: Unpack[Facts]) -> Trained:
 def _language(
     model: AbstractModel, rows: np.ndarray, held: Any, padding: int | None
 ) -> tuple[AbstractModel, Task, np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray] | None]:
-    """The model of losses, its task, documents and held-out documents; targets are the documents themselves."""
+    """Return the model of losses, its task, and the training and held-out documents, which are their own targets."""
     rows = read_documents(rows, padding)
     own = language_model(model, rows)
     own = dataclasses.replace(own, batch=rows_at_once(own, rows))
@@ -107,13 +107,15 @@ def _language(
 
 
 def _unseen(held: Any, task: Task, rows: np.ndarray, y: Any, model: AbstractModel) -> tuple[np.ndarray, np.ndarray]:
-    """Held-out rows and their encoded targets, checked against those of training."""
+    """Return held-out rows and their encoded targets, after checking them against the training rows."""
     given, held = type(held).__name__, held if isinstance(held, tuple | list) else bare_rows(held)
     if len(held) != 2 or held[1] is None:
         raise ShapeError("held", found=f"a {given}", rule="two arrays: rows and their targets")
     x = _like(rows, _rows("held-out rows", held[0], model), "held-out rows")
     if np.shape(held[1])[:1] != (len(x),):
-        raise ShapeError("held-out targets", found=f"shape {np.shape(held[1])}", rule=f"one for each of {len(x)} rows")
+        raise ShapeError(
+            "held-out targets", found=f"shape {np.shape(held[1])}", rule=f"one target for each of {len(x)} rows"
+        )
     targets = task.encode(held[1], "held-out row")
     if targets.shape[1] != (len(task.labels) or task.encode(y).shape[1]):
         raise ShapeError(
@@ -123,7 +125,7 @@ def _unseen(held: Any, task: Task, rows: np.ndarray, y: Any, model: AbstractMode
 
 
 def _like(rows: np.ndarray, others: np.ndarray, name: str) -> np.ndarray:
-    """Other rows in the kind of numbers and the shape of the training rows."""
+    """Return other rows as numbers of the training rows' kind, after checking their shape."""
     if rows.dtype.kind != others.dtype.kind:
         kind = others.astype(rows.dtype)
         if not np.array_equal(kind, others):
@@ -142,7 +144,7 @@ def _earlier(name: str, model: Any, own: AbstractModel) -> AbstractModel:
 
 
 def _sized(place: int, model: Any, own: AbstractModel, rows: np.ndarray) -> AbstractModel:
-    """A model of another size, which takes the same rows and gives the same number of outputs."""
+    """Read a model of another size, which accepts the same rows and gives the same number of outputs."""
     found = dataclasses.replace(read_model(model), link=own.link, batch=own.batch)
     if not found.differentiable:
         raise SettingError(
@@ -194,13 +196,13 @@ def _corrected(targets: Any, task: Task, rows: np.ndarray) -> np.ndarray | None:
         )
     if np.shape(targets)[:1] != (len(rows),):
         raise ShapeError(
-            "corrected targets", found=f"shape {np.shape(targets)}", rule=f"one for each of {len(rows)} rows"
+            "corrected targets", found=f"shape {np.shape(targets)}", rule=f"one entry for each of {len(rows)} rows"
         )
     return task.encode(targets, "corrected row")
 
 
 def _rows(name: str, x: Any, model: AbstractModel) -> np.ndarray:
-    """An array of numbers. NaN cells are kept if only the outputs of the model are known and the model accepts them."""
+    """Return an array of numbers; NaN cells are kept if the model only has outputs and accepts them."""
     try:
         rows = np.asarray(x)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -230,9 +232,9 @@ def _rows(name: str, x: Any, model: AbstractModel) -> np.ndarray:
 
 
 def _as_taken(model: AbstractModel, rows: np.ndarray) -> np.ndarray:
-    """Whole numbers stay whole if they name something (tokens), so that the model accepts no fractions.
+    """Keep whole numbers whole if they name something (tokens), which shows in a model that does not accept fractions.
 
-    A model that says the same of 3 and of 3.0 is a function of numbers, and has derivatives in them.
+    If the model gives the same outputs for 3 and for 3.0, its rows are numbers, and it has derivatives in them.
     """
     if rows.dtype.kind == "f":
         return rows

@@ -1,4 +1,4 @@
-"""The readout of a model: the matrix that its outputs are linear in, one direction for each output."""
+"""The readout of a model: the last matrix, in which the outputs are linear, with one direction for each output."""
 
 import numpy as np
 from jaxtyping import Float
@@ -12,16 +12,16 @@ _TRIED = 32
 
 
 def readout(model: AbstractModel, x: np.ndarray) -> Float[np.ndarray, "C h"] | None:
-    """The last matrix W = (w_1, ..., w_C) such that output c is <w_c, features> plus what does not depend on W.
+    """Find the last matrix W = (w_1, ..., w_C) with output c = <w_c, features> plus terms without W.
 
-    It is found by trial: doubling one w_c must move only output c, by the same amount as leaving it out.
+    It is found by trial: doubling w_c must move only output c, by as much as setting w_c to 0 moves it back.
 
     Args:
-        model: at its parameters.
+        model: the model at its parameters.
         x: rows on which this is tried.
 
     Returns:
-        The directions, rows; None if no parameter array is like that.
+        The directions as rows, or None if no parameter array is such a matrix.
     """
     f = model.outputs(x)
     outputs, start = f.shape[1], len(model.theta)
@@ -37,7 +37,7 @@ def readout(model: AbstractModel, x: np.ndarray) -> Float[np.ndarray, "C h"] | N
 
 
 def _is_linear(model: AbstractModel, x: np.ndarray, f: Float[np.ndarray, "n C"], places: np.ndarray) -> bool:
-    """Whether the first and the last direction each move only their own output, in proportion."""
+    """Return whether the first and the last direction each move only their own output, and in proportion."""
     scale = max(float(np.abs(f).max()), 1e-300)
     for c in (0, len(places) - 1):
         double, nothing = (model.theta.copy() for _ in range(2))
@@ -53,5 +53,5 @@ def _is_linear(model: AbstractModel, x: np.ndarray, f: Float[np.ndarray, "n C"],
 
 @once
 def readout_of(trained: Trained) -> Float[np.ndarray, "C h"] | None:
-    """The direction of each output in the last features; None if the model has no such matrix."""
+    """Return the direction of each output in the last features, or None if the model has no such matrix."""
     return readout(trained.model, trained.x[:_TRIED])

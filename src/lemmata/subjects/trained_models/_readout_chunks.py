@@ -1,8 +1,9 @@
-"""Losses of documents from features and a readout, without the logits of a whole document at once.
+"""Losses of documents from features and a readout, without storing the logits of a whole document.
 
 A language model may give (features, matrix) or (features, matrix, bias) instead of logits, with features (n, T, h),
 matrix (h, V) and bias (V,). Its logits are features @ matrix + bias. Here, logits are formed for a chunk of tokens at a
-time, forwards and in every derivative. Between the two halves of a gradient, only the features are stored.
+time, forwards and in every derivative. Between the forward and backward pass of a gradient, only the features are
+stored.
 """
 
 from collections.abc import Callable
@@ -15,15 +16,15 @@ _CHUNK = 2**22  # logits of a chunk
 
 
 def is_factored(found: Any) -> bool:
-    """Whether a model gave features and a readout in the place of logits."""
+    """Return whether a model gave features and a readout in place of logits."""
     return isinstance(found, tuple | list) and len(found) in (2, 3)
 
 
 def logits_shape(found: Any) -> tuple[int, ...]:
-    """The shape that the logits would have.
+    """Return the shape that the logits would have.
 
     Raises:
-        ValueError: for features and a readout that do not fit each other.
+        ValueError: if the features and the readout do not fit each other.
     """
     shapes = [tuple(part.shape) for part in found]
     fits = len(shapes[0]) == 3 and len(shapes[1]) == 2 and shapes[0][2] == shapes[1][0]
@@ -33,11 +34,11 @@ def logits_shape(found: Any) -> tuple[int, ...]:
 
 
 def factored_losses(found: Any, x: jax.Array, chunk: int = _CHUNK) -> jax.Array:
-    """(n, 1): sums of log sum exp f - f_token over tokens that count. The features at t are for the token at t + 1.
+    """Return (n, 1) sums of log sum exp f - f_token over tokens that count; features at t are for token t + 1.
 
     Args:
-        found: features, matrix and perhaps a bias.
-        x: documents.
+        found: the features, the matrix and perhaps a bias.
+        x: the documents.
         chunk: the largest number of logits in memory at once. It is at least the number of logits of one token.
     """
     if logits_shape(found)[:2] != x.shape:
@@ -58,14 +59,14 @@ def factored_losses(found: Any, x: jax.Array, chunk: int = _CHUNK) -> jax.Array:
 def factored_gauss_newton(
     call: Callable[[jax.Array], Any], theta: jax.Array, v: jax.Array, x: jax.Array, chunk: int = _CHUNK
 ) -> jax.Array:
-    """J' Lambda J v for the logits of all tokens that count.
+    """Return J' Lambda J v for the logits of all tokens that count.
 
     Args:
-        call: from parameters to features, matrix and perhaps a bias.
-        theta: parameters.
+        call: a function from parameters to features, matrix and perhaps a bias.
+        theta: the parameters.
         v: the direction.
-        x: documents.
-        chunk: as of `factored_losses`.
+        x: the documents.
+        chunk: as in `factored_losses`.
     """
     found, moved = jax.jvp(call, (theta,), (v,))
     (parts, tokens), (along, _) = _chunks(found, x, chunk), _chunks(moved, x, chunk)
@@ -92,7 +93,7 @@ def _logits(features: jax.Array, readout: tuple[jax.Array, ...]) -> jax.Array:
 
 
 def _chunks(found: Any, x: jax.Array, chunk: int) -> tuple[jax.Array, jax.Array]:
-    """Features and the tokens that they are for, (chunks, tokens of a chunk, ...), filled up with ones not counted."""
+    """Return features and their tokens, (chunks, tokens of a chunk, ...), filled up with tokens that do not count."""
     features, tokens = found[0][:, :-1].reshape(-1, found[0].shape[2]), x[:, 1:].ravel()
     few = max(min(chunk // found[1].shape[1], len(tokens)), 1)
     more = -len(tokens) % few

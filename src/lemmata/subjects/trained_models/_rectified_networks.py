@@ -1,4 +1,4 @@
-"""Linear models and networks of max(., 0), trained on classes at a stated distance, on which bounds are judged."""
+"""Linear models and ReLU networks, trained on classes at a given distance, on which bounds are tested."""
 
 import dataclasses
 from typing import Any
@@ -18,21 +18,21 @@ _RATE = 0.2
 
 
 def rectified(params: dict, x: Any) -> Array:
-    """A layer of max(., 0) and a readout. Without hidden units, it is a linear model."""
+    """Return the outputs of a ReLU layer and a readout; without hidden units, this is a linear model."""
     hidden = jnp.maximum(x @ params["w1"], 0) if "w1" in params else x
     return hidden @ params["w2"] + params["b2"]
 
 
 def begin(seed: int, d: int, hidden: int) -> AbstractModel:
-    """The network as its training begins."""
+    """Return the network at the start of its training."""
     return read_model((rectified, initial(np.random.default_rng(seed), d, hidden)))
 
 
 @dataclasses.dataclass(frozen=True)
 class RectifiedTrainer:
-    """Trains by mean log loss + (decay/2) |theta|²: to a stationary point, or that many steps of descent without decay.
+    """Trains by mean log loss + (decay/2) |theta|² to a stationary point, or by `steps` of descent without decay.
 
-    A user's own function of rows, targets and seed.
+    It is used like a user's own function of rows, targets and seed.
     """
 
     decay: float
@@ -40,7 +40,7 @@ class RectifiedTrainer:
     steps: int = 0
 
     def __call__(self, x: np.ndarray, y: np.ndarray, seed: int, start: Any = None) -> Any:
-        """The network and its parameters, from a start by the seed."""
+        """Train from a start that the seed draws; return the network and its parameters."""
         own = begin(seed, x.shape[1], self.hidden)
         task = read_task(own, x, y)
         objective = Objective(own, x, task.encode(y), task, 0.0 if self.steps else self.decay)
@@ -53,25 +53,25 @@ class RectifiedTrainer:
 
 
 def equidistant(rng: np.random.Generator, d: int, distance: float) -> Float[np.ndarray, "classes d"]:
-    """Centres of the classes on random orthogonal axes. All distances between them are equal."""
+    """Draw centres of the classes on random orthogonal axes, with equal distances between them."""
     axes, _ = np.linalg.qr(rng.normal(size=(d, d)))
     return distance / np.sqrt(2) * axes[:CLASSES]
 
 
 class RectifiedNetworks(Population[Trained]):
-    """Three normal classes of unit variance around centres at a stated distance from each other.
+    """Networks on three normal classes of unit variance, whose centres have a given distance from each other.
 
     Args:
-        rows: training rows by default.
-        held: rows that the training has not seen.
-        hidden: units by default; 0 is a linear model.
-        widths: the range in which a verification looks for other numbers of units.
+        rows: the default number of training rows.
+        held: the number of held-out rows.
+        hidden: the default number of hidden units; 0 means a linear model.
+        widths: the range from which a verification takes other numbers of units.
         decay: delta in mean loss + (delta/2) |theta|².
-        distance: of the centres.
+        distance: the distance between the centres.
         noise: the share of random classes, in training and held-out rows.
-        steps: of descent on the loss from the start; 0 trains to a stationary point.
-        differentiable: whether the claims ask for derivatives.
-        unseen: whether they are measured on held-out rows.
+        steps: the number of descent steps on the loss; 0 trains to a stationary point.
+        differentiable: whether the claims need derivatives.
+        unseen: whether the claims are measured on held-out rows.
     """
 
     rows: int = 300
@@ -96,7 +96,7 @@ class RectifiedNetworks(Population[Trained]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
-        """Centres, rows, and a network trained on them."""
+        """Draw centres and rows, and train a network on the rows."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         centres = equidistant(rng, setting["d"], setting["distance"])
         x, y = draw_rows(rng, setting["n"], centres, setting["noise"])

@@ -1,4 +1,4 @@
-"""Models that the user's own program trains afresh, on other rows or other targets."""
+"""Models that the user's own program trains again, on other rows or other targets."""
 
 import dataclasses
 import time
@@ -17,21 +17,21 @@ from ._read import read_model
 from ._trained import Trained
 
 _ASSUMED = 600.0  # gradients of all rows that a training is taken to cost before one has been timed
-_RULE = "it must return a trained model with the same outputs, as build() does"
+_RULE = "fit must return a trained model with the same outputs as that of build()"
 _LOOSE = 1e-4
 _FEW = 8
 
 
 class Refits:
-    """Trains through fit(x, y, seed), remembers every model that it got, and what one has cost.
+    """Trains models through fit(x, y, seed), and stores every model and the cost of a training.
 
-    A fit that fails, or returns something that is not a model with the same outputs, is a SettingError of one line.
+    If a fit fails or does not return a model with the same outputs, it raises a SettingError of one line.
 
     Args:
-        fit: the user's own: rows, targets as the user has them, and a seed.
-        model: the examined model. All other models have its number of outputs and its link.
-        x: training rows.
-        targets: theirs, as the user has them.
+        fit: the user's function of rows, targets as the user has them, and a seed.
+        model: the examined model. All other models get its number of outputs and its link.
+        x: the training rows.
+        targets: the targets of the rows, as the user has them.
     """
 
     def __init__(self, fit: Callable[..., Any], model: AbstractModel, x: np.ndarray, targets: Any):
@@ -41,15 +41,15 @@ class Refits:
         self._second = 0.0
 
     def __call__(self, rows: np.ndarray, seed: int, targets: Any = None) -> AbstractModel:
-        """The model trained on some of the rows.
+        """Return the model trained on some of the rows.
 
         Args:
-            rows: their places.
+            rows: the indices of the rows.
             seed: the seed for the program.
-            targets: of these rows, in the place of their own.
+            targets: the targets of these rows, in place of their own.
 
         Raises:
-            SettingError: fit fails or returns something else.
+            SettingError: if fit fails or returns something else.
         """
         y = self._targets[rows] if targets is None else np.asarray(targets)
         key = (rows.tobytes(), y.tobytes(), seed)
@@ -62,7 +62,7 @@ class Refits:
 
     @property
     def passes(self) -> float:
-        """The cost of one training in gradients of all rows, measured if there was a training, else assumed."""
+        """The cost of one training, in gradients of all rows; it is measured after a training, and assumed before."""
         if not self._known or not self._model.differentiable:
             return _ASSUMED
         if not self._second:
@@ -96,7 +96,7 @@ class Refits:
 
 @once
 def refits_of(trained: Trained) -> Refits:
-    """Models that the user's program trains on other rows or other targets.
+    """Return a trainer of models on other rows or other targets, by the user's program.
 
     Raises:
         SettingError: if there is no `fit`.
@@ -109,7 +109,7 @@ def refits_of(trained: Trained) -> Refits:
 
 @once
 def wider_refits(trained: Trained) -> Refits:
-    """The same on the training rows followed by the held-out ones that are not duplicates of them.
+    """Return such a trainer for the training rows followed by the held-out rows that do not duplicate them.
 
     Raises:
         SettingError: if there is no `fit`, or if there are no held-out rows.
@@ -124,10 +124,9 @@ def wider_refits(trained: Trained) -> Refits:
 
 @once
 def by_chance(trained: Trained) -> Trained:
-    """The model trained again on targets drawn independently of the input, and held-out rows with such targets.
+    """Return the model trained again on random targets, which are independent of inputs, with such held-out targets.
 
-    They are drawn independently of the targets of the training rows. In a permutation, the other rows would show which
-    target is left.
+    Each target is drawn independently of all others. In a permutation, the other rows would show which target is left.
 
     Raises:
         SettingError: if there is no `fit`, or it fails.

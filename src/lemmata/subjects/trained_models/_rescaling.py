@@ -1,4 +1,4 @@
-"""Units that can be rescaled: multiplied incoming weights and divided outgoing ones give the same function."""
+"""Units whose incoming weights can be multiplied and outgoing weights divided by c without changing the function."""
 
 import dataclasses
 
@@ -13,20 +13,21 @@ _ROUNDING = 1e-7
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Rescaling:
-    """A layer of units with positively homogeneous activations, found by its symmetry.
+    """A layer of units with positively homogeneous activations, found by its rescaling symmetry.
 
-    Multiplying all that goes into unit k by c > 0 and dividing all that leaves it by c changes no output.
+    Multiplying the incoming weights of unit k by c > 0 and dividing its outgoing weights by c changes no output.
 
     Args:
-        names: of the incoming array, of the constants (empty if there are none), and of the outgoing array.
-        units: for each parameter, k + 1 if it goes into unit k, -(k + 1) if it leaves it, 0 otherwise.
+        names: the names of the incoming array, of the biases (empty if there are none), and of the outgoing array.
+        units: for each parameter, k + 1 if it is incoming to unit k, -(k + 1) if it is outgoing from unit k, and 0
+            otherwise.
     """
 
     names: tuple[str, str, str]
     units: Int[np.ndarray, " P"]
 
     def charges(self, theta: Float[np.ndarray, " P"]) -> Float[np.ndarray, " k"]:
-        """For each unit, |incoming weights|² - |outgoing weights|².
+        """Return |incoming weights|² - |outgoing weights|² for each unit.
 
         The derivative of the loss along the rescaling of unit k is <D theta, grad> = 0, where D = 1 on incoming weights
         and -1 on outgoing weights. Gradient flow moves theta along -grad, so theta' D theta does not change.
@@ -34,23 +35,23 @@ class Rescaling:
         return np.bincount(np.abs(self.units), np.sign(self.units) * theta**2)[1:]
 
     def sizes(self, theta: Float[np.ndarray, " P"]) -> Float[np.ndarray, "2 k"]:
-        """For each unit, |incoming weights|² and |outgoing weights|²."""
+        """Return |incoming weights|² and |outgoing weights|² for each unit."""
         count = int(np.abs(self.units).max()) + 1
         parts = ((sign * self.units).clip(0) for sign in (1, -1))
         return np.stack([np.bincount(part, theta**2 * (part > 0), count)[1:] for part in parts])
 
 
 def find_rescalings(model: AbstractModel, x: np.ndarray) -> list[Rescaling]:
-    """Every layer of units of a model whose rescaling changes no output.
+    """Find every layer of units of a model whose rescaling changes no output.
 
     Names and the order of axes are not used. For each axis of each array, the product J v is computed on a few rows.
-    Here, the slices of the array along the axis are each multiplied by one random number. This gives v. All axes of one
-    length use the same numbers. A pair of axes, with constants of the same length or without, is a layer of units if J
-    v_in + J v_constants = J v_out.
+    Here v is the array with each slice along the axis multiplied by one random number, and 0 elsewhere. All axes of
+    one length use the same numbers. A pair of axes, with or without biases of the same length, is a layer of units if
+    J v_in + J v_constants = J v_out.
 
     Args:
-        model: with derivatives.
-        x: rows; the first 32 are looked at.
+        model: a model with derivatives.
+        x: the rows, of which the first 32 are used.
     """
     double, rows = model.in_double(), x[:_ROWS]
     scale = float(np.linalg.norm(double.outputs(rows)))
@@ -89,7 +90,7 @@ def _start(model: AbstractModel, place: int) -> int:
 
 
 def _along(model: AbstractModel, place: int, axis: int) -> Float[np.ndarray, " P"]:
-    """Parameters of one array, its slices along an axis times random numbers; all others 0."""
+    """Return the parameters of one array with its slices along an axis times random numbers; all others are 0."""
     layer, begin, v = model.layers[place], _start(model, place), np.zeros(len(model.theta))
     numbers = np.random.default_rng(layer.shape[axis]).normal(size=layer.shape[axis])
     own = model.theta[begin : begin + layer.size].reshape(layer.shape)

@@ -1,4 +1,4 @@
-"""The effect of single rows on a model: descent from a stationary point to one without the row, for a few rows."""
+"""The effect of single rows on a model, by descent from a stationary point to one without the row, for a few rows."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -19,11 +19,11 @@ _TOLERANCE = 3e-2
 
 @dataclasses.dataclass(frozen=True)
 class RowEffects:
-    """How much the loss of each of some rows grows when the model is brought to a stationary point without it.
+    """How much the losses of some rows grow, each when the model is trained to a stationary point without the row.
 
     Args:
-        rows: their places.
-        effects: of each.
+        rows: the indices of the rows.
+        effects: the growth of the loss of each row.
     """
 
     rows: Int[np.ndarray, " k"]
@@ -31,7 +31,7 @@ class RowEffects:
 
 
 def shown_rows(trained: Trained) -> Int[np.ndarray, " k"]:
-    """The eight training rows of largest loss, and eight others at random."""
+    """Return the eight training rows of largest loss, and eight other rows at random."""
     losses = trained.task.losses(polished_copy(trained).model.outputs(trained.x), trained.y)
     order = np.argsort(-losses, kind="stable")
     others = np.random.default_rng([trained.seed, 11]).choice(order[SHOWN:], SHOWN, replace=False)
@@ -39,10 +39,10 @@ def shown_rows(trained: Trained) -> Int[np.ndarray, " k"]:
 
 
 def whole_and_without(trained: Trained, rows: Int[np.ndarray, " k"]) -> Iterator[AbstractModel]:
-    """The model at a stationary point with all rows, and then without each of some rows in turn.
+    """Yield the model at a stationary point with all rows, and then without each of some rows in turn.
 
     The objective without row i keeps its whole decay: sum of the other losses + n (delta/2) |theta|². The model with
-    all rows is brought to a stationary point by the same descent. So errors of the descent cancel.
+    all rows is trained to a stationary point by the same descent, so errors of the descent cancel.
     """
     n, decay, task = len(trained.x), objective_of(trained).decay, trained.task
     tolerance = _TOLERANCE / n
@@ -58,7 +58,7 @@ def whole_and_without(trained: Trained, rows: Int[np.ndarray, " k"]) -> Iterator
 
 @once
 def row_effects(trained: Trained) -> RowEffects:
-    """The effects of the shown rows, by descent."""
+    """Return the effects of the shown rows, by descent."""
     shown = shown_rows(trained)
     whole, *others = whole_and_without(trained, shown)
     x, y = trained.x[shown], trained.y[shown]
@@ -68,7 +68,7 @@ def row_effects(trained: Trained) -> RowEffects:
 
 
 def row_effects_passes(trained: Trained) -> float:
-    """Gradients of all rows that `row_effects` still costs, in float64, with the stationary point that it begins at."""
+    """Return the remaining cost of `row_effects`, in float64 gradients of all rows, with its starting point."""
     double = 8.0 / trained.model.theta.itemsize
     own = 0.0 if is_known(row_effects, trained) else double * step_passes(trained) * (2.0 * SHOWN + 1) * DESCENT_STEPS
     return own + leaving_out_passes(trained)

@@ -1,9 +1,9 @@
-"""Outputs at some training rows of models that have not seen them, by products if no dual matrix fits.
+"""Outputs at some training rows of models that have not seen them, by products, if no dual matrix fits in memory.
 
-Consider a stationary point of (1/n) sum_j l_j + (delta/2) |theta|². To first order in the row, the model without row i
-is theta + d with (sum_{j != i} G_j + n delta) d = J_i'(p_i - y_i). Here G_j = J_j' Lambda_j J_j is the Gauss-Newton
-matrix of row j. Its output at the row is f_i + J_i d, which is what `leave_one_out` has from a matrix of all rows and
-outputs.
+Let theta be a stationary point of (1/n) sum_j l_j + (delta/2) |theta|². To first order in the row, the parameters
+without row i are theta + d with (sum_{j != i} G_j + n delta) d = J_i'(p_i - y_i). Here G_j = J_j' Lambda_j J_j is the
+Gauss-Newton matrix of row j. The output at the row is then f_i + J_i d. `leave_one_out` computes the same from a
+matrix of all rows and outputs.
 """
 
 import dataclasses
@@ -25,15 +25,15 @@ STEPS = 30
 
 @dataclasses.dataclass(frozen=True)
 class SampledRows:
-    """Outputs of rows left out.
+    """The outputs of rows that were left out.
 
     Args:
-        rows: their places.
-        outputs: of each in the model without it.
-        movement: |J H^-1 g| / |f| over all rows, where g is the gradient of the objective times n. It is how far a
+        rows: the indices of the rows.
+        outputs: the outputs of each row in the model without it.
+        movement: |J H^-1 g| / |f| over all rows, where g is the gradient of the objective times n. It says how far a
             Newton step would still move the outputs, relative to their size.
         residual: the largest |A d - b| / |b| at which conjugate gradients ended.
-        products: with the curvature of all rows.
+        products: the number of products with the curvature of all rows.
     """
 
     rows: Int[np.ndarray, " k"]
@@ -46,19 +46,19 @@ class SampledRows:
 def leave_sampled_rows_out(
     objective: Objective, rows: Int[np.ndarray, " k"], steps: int = STEPS, tolerance: float = 1e-2
 ) -> SampledRows:
-    """The outputs at some rows of models that have not seen them, one Newton step from a stationary point.
+    """Return the outputs at some rows of models that have not seen them, one Newton step from a stationary point.
 
-    Holds five vectors of parameters and the outputs of all rows; each product passes all rows forwards and back.
+    It holds five vectors of parameters and the outputs of all rows. Each product passes all rows forwards and back.
 
     Args:
-        objective: of classes or values, at a stationary point, which `movement` of the answer measures; its decay above
-            0. If only some parameters decay, the others are treated as decaying by a ten-thousandth of it.
-        rows: places of training rows.
-        steps: of conjugate gradients, at most, for each row and for the movement: a product with all rows each.
-        tolerance: of the residual, relative to the right-hand side.
+        objective: of classes or values, with a decay above 0, at a stationary point, as `movement` in the result
+            measures. If only some parameters decay, the others are treated as if their decay were 1/10000 of it.
+        rows: the indices of training rows.
+        steps: the largest number of conjugate gradient steps, for each row and for the movement.
+        tolerance: the tolerance of the residual, relative to the right-hand side.
 
     Raises:
-        SettingError: without a decay, or for documents, whose logits are not outputs of the model.
+        SettingError: if there is no decay, or for documents, whose logits are not outputs of the model.
 
     >>> from lemmata.subjects.trained_models import read_model, read_task
     >>> x, y = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0], [1.0, 3.0]]), np.array([0.0, 1.5, 1.5, 3.0])
@@ -110,8 +110,8 @@ def _own(array: np.ndarray, theta: np.ndarray) -> np.ndarray:
 
 
 def _curvature(f: Float[np.ndarray, "n C"], objective: Objective) -> Callable[[np.ndarray], np.ndarray]:
-    """A map that multiplies by the Hessians of the losses in the outputs, for all rows. The result is a new array.
-    Plain losses need no such matrix.
+    """Return a map that multiplies by the Hessians of all losses in the outputs. Its result is a new array. Plain
+    losses do not need these matrices.
     """
     task = objective.task
     if isinstance(task.loss, Loss):
@@ -126,13 +126,13 @@ def _curvature(f: Float[np.ndarray, "n C"], objective: Objective) -> Callable[[n
 def conjugate_gradients(
     product: Callable[[np.ndarray], np.ndarray], b: np.ndarray, steps: int, tolerance: float
 ) -> tuple[np.ndarray, float]:
-    """A d = b for a positive definite A: d, and |A d - b| / |b|, which is 0 for b = 0.
+    """Solve A d = b for a positive definite A; return d and |A d - b| / |b|, which is 0 for b = 0.
 
     Args:
-        product: v -> A v.
+        product: the map v -> A v.
         b: the right-hand side.
-        steps: at most.
-        tolerance: of the residual, relative to b.
+        steps: the largest number of steps.
+        tolerance: the tolerance of the residual, relative to b.
     """
     d, left, size = np.zeros_like(b), b.copy(), float(b @ b)
     way, square = b.copy(), size

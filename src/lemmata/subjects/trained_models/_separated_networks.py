@@ -17,7 +17,7 @@ _STEPS = 150
 
 @dataclasses.dataclass(frozen=True)
 class _Trainer:
-    """Steps of L-BFGS on mean log loss + (decay/2) |theta|², as a user's own function of rows, targets and seed."""
+    """Training by L-BFGS on mean log loss + (decay/2) |theta|², as a user's own function of rows, targets and seed."""
 
     decay: float
     hidden: int
@@ -30,11 +30,11 @@ class _Trainer:
 
 
 class SeparatedNetworks(Population[Trained]):
-    """Three normal classes around centres at right angles, and a layer of hyperbolic tangents with a readout.
+    """Networks with a tanh layer on three normal classes, whose centres are at right angles.
 
     Args:
-        rows: training rows by default.
-        hidden: units by default.
+        rows: the default number of training rows.
+        hidden: the default number of hidden units.
         decay: delta in mean loss + (delta/2) |theta|².
         apart: the length of the centres, relative to a standard deviation of 1.
     """
@@ -53,7 +53,7 @@ class SeparatedNetworks(Population[Trained]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
-        """Rows around the centres, and a network trained on them."""
+        """Draw rows around the centres, and train a network on them."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         d, hidden = setting["d"], setting["hidden"]
         centres = self.apart * np.linalg.qr(rng.normal(size=(d, CLASSES)))[0].T

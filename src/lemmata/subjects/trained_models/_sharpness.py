@@ -1,4 +1,4 @@
-"""The largest eigenvalue of a symmetric operator whose products are numpy vectors of many parameters."""
+"""The largest eigenvalue of a symmetric operator that is given by its products with NumPy vectors."""
 
 from collections.abc import Callable
 
@@ -14,20 +14,21 @@ _MOST = 400
 def largest_eigenvalue(
     product: Callable[[np.ndarray], np.ndarray], start: Float[np.ndarray, " P"], tolerance: float = 1e-3
 ) -> tuple[float, int]:
-    """The largest eigenvalue by Lanczos' recurrence of three terms, and the number of products.
+    """Return the largest eigenvalue, by Lanczos' three-term recurrence, and the number of products.
 
-    No basis is stored: besides a product, there are three vectors, in the precision of the start. Vectors then lose
-    their orthogonality to the vectors of converged eigenvalues, which return as duplicates. The largest value is as
-    accurate as with a stored basis (Paige 1976). It ends if the residual |A x - value x| of the largest Ritz pair is at
-    most the tolerance times |value|. Then an eigenvalue is within the residual of the value.
+    No basis is stored: besides a product, the method keeps three vectors, in the precision of the start. Vectors then
+    lose their orthogonality to the vectors of converged eigenvalues, which return as duplicates. The largest value is
+    as accurate as with a stored basis (Paige 1976). The method ends if the residual |A x - value x| of the largest
+    Ritz pair is at most the tolerance times |value|. Then some eigenvalue differs from the value by at most the
+    residual.
 
     Args:
-        product: v -> A v.
-        start: any vector but 0, which is the random direction of Lanczos' method.
-        tolerance: of the residual, relative to the value.
+        product: the map v -> A v.
+        start: the start of Lanczos' method, a random vector that is not 0.
+        tolerance: the tolerance of the residual, relative to the value.
 
     Raises:
-        SolverError: for products that are not finite, for a start of 0, or after 400 products without convergence.
+        SolverError: if a product is not finite, the start is 0, or 400 products do not suffice.
 
     >>> scales = np.linspace(0.0, 5.0, 60)
     >>> value, products = largest_eigenvalue(lambda v: scales * v, np.ones(60))

@@ -1,9 +1,9 @@
 """Shift: whether deployment rows come from the distribution of the rows on which a model was judged.
 
-A classifier distinguishes the two sets by inputs, their squares and the model's outputs. Each row is classified by a
-fit that has not seen it. Its area under the curve is compared with the areas after random permutations of the rows.
-This test is exact for rows of one distribution. Its p-value is at most alpha with a probability of at most alpha, for
-any distribution, model and classifier.
+A classifier tries to distinguish the two sets of rows by inputs, their squares and the model's outputs. Each row is
+classified by a fit that has not seen it. The classifier's area under the ROC curve is compared with the areas after
+random permutations of the rows. This test is exact: if all rows come from one distribution, its p-value is at most
+alpha with a probability of at most alpha, for any distribution, model and classifier.
 """
 
 import dataclasses
@@ -24,9 +24,9 @@ from ._once import once
 from ._trained import Trained
 
 LEVEL = 0.05
-"""A p-value of at most this is called a shift."""
+"""A p-value of at most this level is called a shift."""
 FEWEST = 20
-"""Fewer deployment rows are refused."""
+"""The smallest accepted number of deployment rows."""
 _ENOUGH = 100  # held-out rows that are a reference
 _MOST = 1000  # rows of each kind that are looked at
 _DRAWS = 199  # together with the unpermuted rows, 200: the level 0.05 is met exactly
@@ -40,10 +40,10 @@ class Shift:
     """The result of a classifier that compares reference rows and deployment rows.
 
     Args:
-        area: under its curve, on rows that it was not fitted to; 1/2 is guessing.
-        nulls: the same after the rows are dealt anew, each an equally likely area where there is no shift.
+        area: the area under the classifier's ROC curve, on rows that it was not fitted to; 1/2 is guessing.
+        nulls: the areas after the rows are assigned at random; without a shift, all areas are equally likely.
         reference: "held-out" or "training": which rows the deployment rows are compared with.
-        rows, used: how many of each.
+        rows, used: the numbers of reference rows and of deployment rows.
     """
 
     area: float
@@ -54,12 +54,12 @@ class Shift:
 
     @property
     def p_value(self) -> float:
-        """The share of areas that are at least as large as the observed area, which is included."""
+        """The share of areas, including the observed one, that are at least as large as the observed area."""
         return float(1 + (self.nulls >= self.area).sum()) / (1 + len(self.nulls))
 
     @property
     def limit(self) -> float:
-        """The largest area that is not called a shift: at it and below, the p-value is above 0.05."""
+        """The largest area that is not called a shift: up to this area, the p-value is above 0.05."""
         return float(np.sort(self.nulls)[-int(LEVEL * (1 + len(self.nulls)))])
 
     @property
@@ -69,14 +69,14 @@ class Shift:
 
 
 def find_shift(trained: Trained, *, training: bool = False, outputs: bool | None = None) -> Shift:
-    """Compare the deployment rows with held-out rows, or with training rows if there are fewer than 100 of those.
+    """Compare the deployment rows with held-out rows, or with training rows if there are fewer than 100 held-out rows.
 
     The model's outputs on its training rows differ from its outputs on new rows of the same distribution. So outputs
     are only compared with outputs on held-out rows.
 
     Args:
         trained: a model with deployment rows.
-        training: always compare with training rows.
+        training: whether to compare with training rows in any case.
         outputs: whether outputs are used, too; None chooses as described above.
 
     Raises:
@@ -98,7 +98,7 @@ def find_shift(trained: Trained, *, training: bool = False, outputs: bool | None
 
 @once
 def shift_in_use(trained: Trained) -> Shift:
-    """Whether the deployment rows are like the held-out ones, or the training rows if those are few.
+    """Compare the deployment rows with the held-out rows, or with the training rows if there are few held-out rows.
 
     Raises:
         DataError: if there are no deployment rows.
@@ -107,7 +107,7 @@ def shift_in_use(trained: Trained) -> Shift:
 
 
 def reference_rows(trained: Trained) -> tuple[str, np.ndarray]:
-    """The reference for deployment rows: "held-out" rows without duplicates, or "training" rows if those are few.
+    """Return the reference for deployment rows: "held-out" without duplicates, or "training" if those are few.
 
     Args:
         trained: a model with its rows.
@@ -117,13 +117,13 @@ def reference_rows(trained: Trained) -> tuple[str, np.ndarray]:
 
 
 def _inputs(x: Shaped[np.ndarray, "n *row"]) -> list[Float[np.ndarray, "n d"]]:
-    """Inputs, and squares of their distances from the mean."""
+    """Return the inputs and the squares of their deviations from the mean."""
     (flat,) = as_points(np.asarray(x, float).reshape(len(x), -1))
     return [flat, (flat - flat.mean(0)) ** 2]
 
 
 def _outputs(trained: Trained, x: np.ndarray) -> Float[np.ndarray, "n c"]:
-    """Outputs, and of classes the logarithm of the largest probability."""
+    """Return the outputs and, for classes, the logarithm of the largest probability."""
     f = trained.model.outputs(x)
     if not trained.task.is_classification:
         return f
@@ -133,15 +133,15 @@ def _outputs(trained: Trained, x: np.ndarray) -> Float[np.ndarray, "n c"]:
 def two_sample_areas(
     blocks: list[Float[np.ndarray, "n _"]], second: Bool[np.ndarray, " n"], rng: np.random.Generator
 ) -> tuple[float, Float[np.ndarray, " draws"]]:
-    """The cross-fitted area under the curve of ridge regression on which sample a row is from, and its permutations.
+    """Return the cross-fitted area of ridge regression on the sample of each row, and the areas of permutations.
 
     Columns are divided by their spread over all rows, and every block of columns has the same weight. So neither
     depends on which sample a row is from. The scores are linear in the labels, which makes a permutation a product.
 
     Args:
-        blocks: columns of all rows.
+        blocks: blocks of columns for all rows.
         second: which rows are of the second sample.
-        rng: of folds and permutations.
+        rng: the random generator of folds and permutations.
     """
     labels = np.asarray(second, float)
     dealt = np.column_stack([labels, *(rng.permutation(labels) for _ in range(_DRAWS))])
@@ -153,7 +153,7 @@ def two_sample_areas(
 
 
 def _kernel(blocks: list[Float[np.ndarray, "n _"]]) -> Float[np.ndarray, "n n"]:
-    """The mean over blocks of inner products of their standardised columns."""
+    """Return the mean over blocks of the inner products of rows in the block's standardised columns."""
     n = len(blocks[0])
     total = np.zeros((n, n))
     for block in blocks:
@@ -169,7 +169,7 @@ def _kernel(blocks: list[Float[np.ndarray, "n _"]]) -> Float[np.ndarray, "n n"]:
 
 
 def _fitted_elsewhere(kernel: Float[np.ndarray, "n n"], rng: np.random.Generator) -> Float[np.ndarray, "n n"]:
-    """The weights of the labels in the score of each row. They are fitted to the rows of the other folds."""
+    """Return the weights of the labels in the score of each row, fitted to the rows of the other folds."""
     n = len(kernel)
     operator = np.zeros((n, n))
     for fold in np.array_split(rng.permutation(n), _FOLDS):
@@ -185,7 +185,7 @@ def _bytes(x: np.ndarray) -> list[bytes]:
 
 
 def copied(reference: np.ndarray, used: np.ndarray) -> float:
-    """How many more of the deployment rows are among the reference rows than the distribution of the rows explains.
+    """Return the excess share of deployment rows that equal a reference row.
 
     Args:
         reference: rows (n, *row).
@@ -203,14 +203,14 @@ def copied(reference: np.ndarray, used: np.ndarray) -> float:
 
 
 def check_deployed(x: np.ndarray, deployed: np.ndarray) -> np.ndarray:
-    """The deployment rows, or an error if they are invalid.
+    """Return the deployment rows, or raise an error if they are invalid.
 
     Args:
         x: training rows (n, *row).
         deployed: deployment rows (m, *row).
 
     Raises:
-        ShapeError: for fewer than 20 rows.
+        ShapeError: if there are fewer than 20 rows.
         DataError: if they are the training rows themselves.
     """
     if len(deployed) < FEWEST:
@@ -223,16 +223,16 @@ def check_deployed(x: np.ndarray, deployed: np.ndarray) -> np.ndarray:
 
 @functools.cache
 def labels_needed(half_width: float, level: float = 0.95) -> int:
-    """The smallest number of labelled rows whose exact limits are within `half_width` of any share of wrong ones.
+    """Return the least number of labelled rows that puts exact limits within `half_width` of any error rate.
 
-    Clopper and Pearson's limits are farthest from a share near one half.
+    Clopper and Pearson's limits are farthest from the error rate if it is near 1/2.
 
     Args:
         half_width: the largest distance of a limit, below 1/2.
-        level: of confidence.
+        level: the confidence level.
 
     Raises:
-        SettingError: for a half-width outside (0, 1/2) or a level outside (0, 1).
+        SettingError: if the half-width is outside (0, 1/2) or the level outside (0, 1).
 
     >>> labels_needed(0.05), labels_needed(0.1)
     (404, 106)
@@ -245,6 +245,6 @@ def labels_needed(half_width: float, level: float = 0.95) -> int:
 
 
 def _farther(rows: int, level: float, half_width: float) -> bool:
-    """Whether a limit is farther than `half_width` from the share, for some count a little below one half, or above."""
+    """Return whether a limit is farther than `half_width` from the share, for some count near one half of the rows."""
     counts = range(rows // 2, rows // 3 - 1, -1)
     return any(share_interval(float(k), float(rows - k), level)[1] - k / rows > half_width for k in counts)

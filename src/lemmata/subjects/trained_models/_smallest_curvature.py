@@ -16,12 +16,12 @@ _FOLDED = 1e3  # periods of a cosine in a typical entry
 
 @dataclasses.dataclass(frozen=True)
 class SmallestCurvature:
-    """An estimate from above, with how far below an eigenvalue may still be.
+    """An estimate of the smallest eigenvalue from above, with its residual.
 
     Args:
-        value: the smallest Ritz value of the Hessian: no eigenvalue that is the smallest is above it.
-        residual: |H v - value v|; there is an eigenvalue as near as this.
-        products: with the Hessian.
+        value: the smallest Ritz value of the Hessian; the smallest eigenvalue is at most this value.
+        residual: |H v - value v|; some eigenvalue differs from the value by at most this.
+        products: the number of products with the Hessian.
     """
 
     value: float
@@ -32,20 +32,20 @@ class SmallestCurvature:
 def smallest_curvature(
     objective: Objective, tolerance: float, *, seed: int = 0, most: int = _MOST
 ) -> SmallestCurvature:
-    """The smallest eigenvalue of the Hessian of mean loss + (delta/2) |theta|² at the model, by Lanczos' method.
+    """Estimate the smallest eigenvalue of the Hessian of mean loss + (delta/2) |theta|², by Lanczos' method.
 
-    The recurrence of three terms keeps three vectors. It ends if the residual of the smallest Ritz pair is at most the
+    The three-term recurrence keeps three vectors. It ends if the residual of the smallest Ritz pair is at most the
     tolerance, or after `most` products with any residual. Ritz values are never below the smallest eigenvalue. So a
     value below 0 shows a saddle, for any residual. A value above 0 shows a minimum if the residual is below it.
 
     Args:
-        objective: with the model.
-        tolerance: of the residual, in the units of the Hessian; a hundredth of the decay, say.
-        seed: of the direction that it begins with.
-        most: products.
+        objective: the objective, at its model.
+        tolerance: the tolerance of the residual, in the units of the Hessian, for example 1/100 of the decay.
+        seed: the seed of the first direction.
+        most: the largest number of products.
 
     Raises:
-        SolverError: products that are not finite.
+        SolverError: if a product is not finite.
     """
     start = _direction(objective, seed)
     now, before, length = start, np.zeros_like(start), 0.0
@@ -69,10 +69,10 @@ def smallest_curvature(
 
 
 def _direction(objective: Objective, seed: int) -> Float[np.ndarray, " P"]:
-    """A unit vector that looks like noise and does not depend on the order of the parameters.
+    """Return a unit vector that looks like noise and does not depend on the order of the parameters.
 
-    J' u itself would be concentrated where the curvature is large, and have almost no part in the wanted directions. So
-    each entry is turned into noise by a function of this entry.
+    J' u itself would be concentrated in directions of large curvature, and would hardly contain those of small
+    curvature. So each entry of J' u is turned into noise by a function of the entry.
     """
     model = objective.model
     u = np.random.default_rng([seed, 21]).normal(size=objective.y.shape)

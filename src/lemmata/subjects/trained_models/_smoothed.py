@@ -1,4 +1,4 @@
-"""A model under noise on its inputs: the classes it gives most often, how far they are certain, and attacks on them."""
+"""A model under noise on its inputs: its most frequent classes, the radii in which they are certain, and attacks."""
 
 import dataclasses
 
@@ -13,7 +13,7 @@ from ._once import once
 from ._trained import Trained
 
 ROWS = 8
-"""Rows that are certified and attacked."""
+"""The number of rows that are certified and attacked."""
 _DRAWS = 1024  # that bound a probability, and that judge an attack
 _SELECTION = 256
 _ALPHA = 1e-4
@@ -26,15 +26,16 @@ _SURE = 3.5  # standard deviations by which another class must be more frequent
 
 @dataclasses.dataclass(frozen=True)
 class Smoothed:
-    """The smoothed model argmax_c P(f(x + sigma z) = c), z standard normal, at some rows where it is certain.
+    """The smoothed model argmax_c P(f(x + sigma z) = c), z standard normal, at rows where its class is certain.
 
     Args:
-        model: f.
+        model: the model f.
         sigma: the standard deviation of the noise.
         x: rows (r, *row) at which the class is certain.
         classes: their smoothed classes.
-        radii: of the Euclidean balls in which these stay, each with a probability of at least 0.9999 over the draws.
-        seed: of all draws.
+        radii: the radii of the Euclidean balls in which these classes do not change, each with a probability of at
+            least 0.9999 over the draws.
+        seed: the seed of all draws.
     """
 
     model: AbstractModel
@@ -45,12 +46,11 @@ class Smoothed:
     seed: int
 
     def broken(self) -> Float[np.ndarray, " r"]:
-        """The smallest radius at which an attack changes the class of each row. If no attack does, eight certified
-        radii.
+        """Return the least radius at which an attack changes each row's class; without success, eight certified radii.
 
-        Projected gradient steps go against the mean probability of the class under the noise. Whether the class has
-        changed is decided on fresh draws. Another class must be more frequent by 3.5 standard deviations. The search
-        begins at the certified radius itself, doubles it while attacks fail, and bisects.
+        Projected gradient steps lower the mean probability of the class under the noise. Fresh draws decide whether
+        the class has changed: another class must be more frequent by 3.5 standard deviations. The search begins at the
+        certified radius, doubles the radius while attacks fail, and then bisects.
         """
         rng = np.random.default_rng([self.seed, 16])
         low, high = np.zeros(len(self.x)), self.radii.copy()
@@ -66,7 +66,7 @@ class Smoothed:
         return high
 
     def _changed(self, radius: Float[np.ndarray, " r"], rng: np.random.Generator) -> Bool[np.ndarray, " r"]:
-        """Whether gradient steps in balls around the rows end where another class is more frequent."""
+        """Return whether gradient steps in balls around the rows end where another class is more frequent."""
         count, shape = self.x.shape[0], self.x.shape[1:]
         wide, away = (count, *(1,) * len(shape)), np.zeros(self.x.shape)
         noise = self.sigma * rng.normal(size=(count, _GUIDES, *shape))
@@ -82,7 +82,7 @@ class Smoothed:
         return np.array([self._loses(row, c, rng) for row, c in zip(self.x + away, self.classes.tolist(), strict=True)])
 
     def _loses(self, row: Float[np.ndarray, "*row"], c: int, rng: np.random.Generator) -> bool:
-        """Whether another class than c is more frequent under the noise, beyond chance."""
+        """Return whether another class than c is more frequent under the noise, beyond chance."""
         calls = self.model.outputs(row + self.sigma * rng.normal(size=(_DRAWS, *row.shape))).argmax(1)
         counts = np.bincount(calls, minlength=c + 1)
         own, rival = counts[c], np.delete(counts, c).max(initial=0)
@@ -95,7 +95,7 @@ def _norms(rows: Float[np.ndarray, "r *row"]) -> Float[np.ndarray, " r"]:
 
 @once
 def smoothed(trained: Trained) -> Smoothed:
-    """The smoothed model at those of the first eight rows (held-out rows if there are some) at which it is certain.
+    """Return the smoothed model at those of the first eight (held-out, if any) rows at which its class is certain.
 
     The noise is a quarter of the root mean square of the features' standard deviations.
 
@@ -117,9 +117,10 @@ def smoothed(trained: Trained) -> Smoothed:
 
 
 def spread_ratio(x: np.ndarray) -> float:
-    """How far the features are from one unit: 1 if all values are in [-1, 1], as those of pictures should be.
+    """Return how much the scales of features differ; 1 if all values are in [-1, 1], as those of images should be.
 
-    Otherwise, the 90 % quantile of the standard deviations of the varying features, divided by their 10 % quantile.
+    Otherwise, it is the 90 % quantile of the standard deviations of the varying features, divided by their 10 %
+    quantile.
 
     Args:
         x: rows (n, *row) of fractions.
@@ -133,10 +134,9 @@ def spread_ratio(x: np.ndarray) -> float:
 
 
 def shared_range(x: np.ndarray) -> float:
-    """The share of the varying features whose range is the range of all rows, to a tenth of it. It is near 1 for
-    pixels.
+    """Return the share of varying features whose range is that of all features, up to 10 %; it is near 1 for pixels.
 
-    Columns of different units have different ranges.
+    Columns with different units have different ranges.
 
     Args:
         x: rows (n, *row) of fractions.

@@ -1,4 +1,4 @@
-"""The loss and the decay that an estimator of scikit-learn states."""
+"""The loss and the decay that a scikit-learn estimator states by its type and settings."""
 
 import math
 import sys
@@ -23,17 +23,17 @@ _OF_SGD = {"squared_error": "squared", "huber": "huber", "log_loss": "log"}
 
 
 def estimator_loss(estimator: Any, n: int) -> tuple[StatedLoss | None, float | None]:
-    """The loss and the decay that a fitted estimator states; None if it does not state them.
+    """Return the loss and the decay that a fitted estimator states, or None if it does not state them.
 
-    HuberRegressor minimises sum_i s h(r_i/s) 2 + alpha |w|² with the scale s that it finds. Here h is Huber's loss of
+    HuberRegressor minimises sum_i s h(r_i/s) 2 + alpha |w|² with a scale s that it finds, where h is Huber's loss of
     width epsilon. At this scale, it minimises the mean of Huber losses of width epsilon s and (s alpha/n) |w|²/2.
     PoissonRegressor and stochastic gradient descent add alpha |w|²/2 to the mean. Least squares, and log loss of
-    infinite C, have no penalty, which is a decay of 0. A penalty of absolute values is not a decay. If there is one,
-    checks that need the objective are skipped. Any other regressor is read as one of squared loss.
+    infinite C, have no penalty, which is a decay of 0. A penalty on absolute values is not a decay; with such a
+    penalty, checks that need the objective are skipped. Any other regressor is assumed to have squared loss.
 
     Args:
-        estimator: a fitted estimator. Any other model states nothing.
-        n: its training rows.
+        estimator: a fitted estimator; other models do not state a loss.
+        n: the number of its training rows.
     """
     if not any(own.__module__ == "sklearn.base" for own in type(estimator).__mro__):
         return None, None
@@ -60,7 +60,7 @@ def estimator_loss(estimator: Any, n: int) -> tuple[StatedLoss | None, float | N
 
 
 def _has_absolute_values(estimator: Any, name: str) -> bool:
-    """Whether absolute values of the weights were part of the objective."""
+    """Return whether absolute values of the weights were part of the objective."""
     if name.removeprefix("MultiTask").startswith(_ABSOLUTE):
         # also for a model that chose this share
         share = getattr(estimator, "l1_ratio_", getattr(estimator, "l1_ratio", 1.0))
@@ -73,13 +73,13 @@ def _has_absolute_values(estimator: Any, name: str) -> bool:
 
 
 def _weights(estimator: Any) -> tuple[tuple[Any, float], ...] | str | None:
-    """Weights of classes as an estimator states them."""
+    """Return the class weights as an estimator states them."""
     weights = getattr(estimator, "class_weight", None)
     return weights if weights is None or isinstance(weights, str) else tuple(weights.items())
 
 
 def _of_descent(estimator: Any, name: str) -> tuple[StatedLoss, float | None]:
-    """Of stochastic gradient descent: squared, Huber's or log loss of two classes with a penalty of squares."""
+    """Return loss and decay of an SGD estimator: squared, Huber's or two-class log loss with a squared penalty."""
     known = _OF_SGD.get(estimator.loss)
     words = f"the {estimator.loss} loss of {name}"
     if known is None or (known == "log" and len(estimator.classes_) > 2):

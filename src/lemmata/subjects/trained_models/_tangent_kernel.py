@@ -1,6 +1,4 @@
-"""The tangent kernel of a model at its parameters, and ridge regression with this kernel, with each row left out
-exactly.
-"""
+"""The tangent kernel of a model at its parameters, and ridge regression with it, with exact leave-one-out outputs."""
 
 import dataclasses
 
@@ -24,12 +22,12 @@ _RIDGES = np.geomspace(1e-4, 1e3, 29)  # in units of the mean eigenvalue
 
 @dataclasses.dataclass(frozen=True)
 class KernelMachine:
-    """Ridge regression with a kernel of rows, the ridge chosen by leaving rows out.
+    """Ridge regression with a kernel of rows; the ridge is chosen by leave-one-out.
 
     Args:
-        ridge: the one of 29 whose squared error of leaving one row out is least.
-        left_out: outputs at each training row of the machine without that row.
-        outputs: outputs at other rows.
+        ridge: the ridge, among 29 candidates, with the least squared leave-one-out error.
+        left_out: the outputs at each training row of the regression without that row.
+        outputs: the outputs at other rows.
     """
 
     ridge: float
@@ -38,14 +36,14 @@ class KernelMachine:
 
 
 def tangent_kernel(model: AbstractModel, x: np.ndarray, others: np.ndarray | None = None) -> Float[np.ndarray, "n m"]:
-    """The tangent kernel (1/C) sum_c <df_c(x)/dtheta, df_c(z)/dtheta>, its mean over the C outputs.
+    """Return the tangent kernel (1/C) sum_c <df_c(x)/dtheta, df_c(z)/dtheta>, a mean over the C outputs.
 
     Jacobians of blocks of rows of at most 0.25 GiB are held, two at a time.
 
     Args:
-        model: at its parameters.
-        x: rows.
-        others: rows z; None means x itself.
+        model: the model at its parameters.
+        x: the rows.
+        others: the rows z; None means x itself.
 
     Raises:
         MemoryPlanError: if the Jacobian of one row does not fit in a block.
@@ -68,10 +66,10 @@ def tangent_kernel(model: AbstractModel, x: np.ndarray, others: np.ndarray | Non
 
 
 def block_rows(model: AbstractModel, x: np.ndarray) -> int:
-    """Rows whose Jacobian is held at once.
+    """Return the number of rows whose Jacobian is held at once.
 
     Raises:
-        MemoryPlanError: for none.
+        MemoryPlanError: if the Jacobian of one row does not fit.
     """
     one = 8 * model.outputs(x[:1]).shape[1] * len(model.theta)
     if one > _BYTES:
@@ -81,11 +79,11 @@ def block_rows(model: AbstractModel, x: np.ndarray) -> int:
 
 
 def kernel_passes(model: AbstractModel, x: np.ndarray, others: int, factored: bool = False) -> float:
-    """The cost of the kernel of x, and of as many other rows with x, in gradients of all rows x.
+    """Return the cost of the kernel of x, and of as many other rows with x, in gradients of all rows x.
 
     Each output of a row needs one gradient. A gradient of all rows takes about 6 P operations for each row, and a
-    product of two Jacobians 2 C P for each pair of rows. A dense network has a Jacobian with factors. It needs at most
-    2 C (a + b) for each of its matrices of shape (a, b), in place of 2 C a b.
+    product of two Jacobians 2 C P for each pair of rows. The Jacobian of a dense network has factors, so a product
+    needs at most 2 C (a + b) operations for each matrix of shape (a, b), in place of 2 C a b.
     """
     n, width = len(x), model.outputs(x[:1]).shape[1]
     step = max(_BYTES // max(8 * width * len(model.theta), 1), 1)  # a row that does not fit has its price, too
@@ -98,7 +96,7 @@ def kernel_passes(model: AbstractModel, x: np.ndarray, others: int, factored: bo
 
 
 def kernel_bytes(model: AbstractModel, x: np.ndarray, others: int) -> int:
-    """Bytes that a kernel machine needs at once, for kernels, eigenvectors, two blocks of Jacobians and their copies.
+    """Return the bytes that `kernel_machine` needs for kernels, eigenvectors, two blocks of Jacobians and copies.
 
     Raises:
         MemoryPlanError: if the Jacobian of one row does not fit in a block.
@@ -111,14 +109,14 @@ def kernel_bytes(model: AbstractModel, x: np.ndarray, others: int) -> int:
 def kernel_machine(
     kernel: Float[np.ndarray, "n n"], y: Float[np.ndarray, "n C"], cross: Float[np.ndarray, "m n"] | None = None
 ) -> KernelMachine:
-    """Ridge regression of targets on rows, with a constant added to the kernel, and the ridge chosen by leave-one-out.
+    """Fit kernel ridge regression with a constant added to the kernel, and choose the ridge by leave-one-out.
 
     Leaving row i out is exact: the residual is alpha_i / [(K + ridge)^-1]_ii. Here K is the kernel plus a constant as
     large as its mean diagonal, so the mean of the targets is learned, too.
 
     Args:
-        kernel: of the training rows.
-        y: their targets.
+        kernel: the kernel of the training rows.
+        y: the targets of the rows.
         cross: the kernel between other rows and these rows. None if there are no other rows.
 
     Example:
@@ -145,16 +143,16 @@ def _flat(model: AbstractModel, x: np.ndarray) -> Float[np.ndarray, "n CP"]:
 
 @once
 def end_kernel(trained: Trained) -> KernelMachine:
-    """Ridge regression with the tangent kernel of the trained weights, at training and held-out rows."""
+    """Fit ridge regression with the tangent kernel at the trained weights; predict at training and held-out rows."""
     return _machine_at(trained, trained.model.in_double())
 
 
 @once
 def start_kernel(trained: Trained) -> KernelMachine:
-    """The same with the tangent kernel at the parameters that training began with.
+    """Fit the same regression with the tangent kernel at the parameters at which training began.
 
     Raises:
-        SettingError: if they are not known.
+        SettingError: if these parameters are not known.
     """
     if trained.start is None:
         raise SettingError("start", found="none", rule="the initial parameters", remedy="pass --start or start=")

@@ -15,14 +15,14 @@ from ._contract import AbstractModel
 from ._losses import Loss, StatedLoss, loss_kind, loss_words
 
 COUNTS = "logarithms of means"
-"""Outputs of a model of counts."""
+"""The meaning of the outputs of a model of counts."""
 _ROUNDING = 1e-3
 _BEYOND = 1.5  # distance from the middle of 0 and 1; values that are fitted to 0 and 1 stay nearer
 
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """How outputs and targets are read.
+    """The meaning of a model's outputs and targets.
 
     Args:
         loss: the loss of the training. "softmax" for classes: log sum exp f - f_y. "squared" for values: |f - y|²/2.
@@ -31,7 +31,7 @@ class Task:
             documents", "logarithms of means" of counts, "scores" of classes, or "classes". For scores, the largest
             score gives the class, but no score is a probability.
         labels: the class of each output; empty for values.
-        why: how the loss is known, in words.
+        why: the reason for which this loss is assumed, in words.
     """
 
     loss: str | Loss
@@ -51,12 +51,12 @@ class Task:
 
     @property
     def is_language(self) -> bool:
-        """Whether rows are documents, their own targets."""
+        """Whether rows are documents, which are their own targets."""
         return self.loss == "documents"
 
     @property
     def name(self) -> str:
-        """classification, regression or language."""
+        """The name of the task: classification, regression or language."""
         return "classification" if self.is_classification else "language" if self.is_language else "regression"
 
     @property
@@ -66,12 +66,12 @@ class Task:
 
     @property
     def loss_known(self) -> bool:
-        """Whether the loss that was trained with has derivatives here."""
+        """Whether lemmata knows the derivatives of the training loss."""
         return self.loss_kind != "other"
 
     @property
     def loss_told(self) -> str:
-        """The loss of the training, and how it is known, as in "log loss, as the targets are classes"."""
+        """The training loss and the reason for which it is assumed, as in "log loss, as the targets are classes"."""
         words = loss_words(self.loss)
         weights = self.loss.weights if isinstance(self.loss, Loss) else ()
         if weights:
@@ -80,7 +80,7 @@ class Task:
 
     @property
     def scored(self) -> bool:
-        """Whether outputs order the classes, and do not only name one."""
+        """Whether outputs rank the classes, instead of only naming one."""
         return self.outputs != "classes"
 
     @property
@@ -89,26 +89,26 @@ class Task:
         return self.outputs in ("logits", "probabilities")
 
     def means(self, f: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C"]:
-        """The predictions: probabilities of classes, or the outputs themselves."""
+        """Return the predictions: probabilities of classes, or the outputs themselves."""
         if self.is_counted:
             return np.exp(f)
         return softmax(f, axis=1) if self.is_classification else f
 
     def slopes(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C"]:
-        """The gradients in the outputs of the training loss: p - y for log loss, f - y for squared loss.
+        """Return the gradients of the training loss in the outputs: p - y for log loss, f - y for squared loss.
 
         Raises:
-            LossError: for a loss that could not be stated.
+            LossError: if the loss is one that cannot be stated.
         """
         return self.loss.slopes(f, y) if isinstance(self.loss, Loss) else self.means(f) - y
 
     def error_slopes(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C"]:
-        """The gradients of `losses` in the outputs, for any training loss."""
+        """Return the gradients of `losses` in the outputs, for any training loss."""
         away = self.means(f) - y
         return away * np.exp(f) if self.is_counted else away
 
     def losses(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
-        """The reported loss of each row: log loss of classes without weights; |m - y|²/2, where m are the means."""
+        """Return the reported loss of each row: unweighted log loss, or |m - y|²/2, where m are the means."""
         if self.is_classification:
             return np.asarray(jax.nn.logsumexp(f, axis=1)) - (y * f).sum(1)
         if self.is_language:
@@ -116,7 +116,7 @@ class Task:
         return ((self.means(f) - y) ** 2).sum(1) / 2
 
     def errors(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
-        """1 if the class is wrong, else 0. For values, the squared distance |f - y|². For documents, nats per token."""
+        """Return 1 if the class is wrong, else 0; for values, |f - y|²; for documents, nats per token."""
         if self.is_classification:
             return (f.argmax(1) != y.argmax(1)).astype(float)
         if self.is_language:
@@ -126,11 +126,11 @@ class Task:
     def curvatures(
         self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"] | None = None
     ) -> Float[np.ndarray, "n C C"]:
-        """The Hessians of the loss in the outputs: diag p - p p' for classes, the identity for values, else 0.
+        """Return the Hessians of the loss in the outputs: diag p - p p' for classes, the identity for values, else 0.
 
         Args:
-            f: outputs.
-            y: targets, which those of a `Loss` depend on.
+            f: the outputs.
+            y: the targets, on which the Hessian of a `Loss` may depend.
         """
         if isinstance(self.loss, Loss):
             assert y is not None
@@ -143,15 +143,14 @@ class Task:
         return p[:, :, None] * (np.eye(p.shape[1]) - p[:, None, :])
 
     def encode(self, y: Any, row_name: str = "row") -> Float[np.ndarray, "n C"]:
-        """Targets as the loss reads them: one-hot rows of classes, columns of values, or how many tokens count.
+        """Return targets in the form that the loss needs: one-hot rows, columns of values, or counted tokens.
 
         Args:
-            y: targets as the user has them; of a language model the documents.
-            row_name: the name of a row in errors.
+            y: the targets as the user has them; for a language model, the documents.
+            row_name: the name of a row in error messages.
 
         Raises:
-            DataError: for a class without an output (the message gives the first such row), or for a value that is not
-                finite.
+            DataError: if a class has no output (the message gives the first such row), or a value is not finite.
         """
         y = plain_labels(array_of("y", y))
         if y.dtype.kind == "c":
@@ -195,26 +194,28 @@ class Task:
 def read_task(
     model: AbstractModel, x: np.ndarray, y: Any, labels: tuple[Any, ...] | None = None, stated: StatedLoss | None = None
 ) -> Task:
-    """The task of a model, from its outputs on rows and from their targets.
+    """Infer the task of a model from its outputs on rows and from the targets of the rows.
 
     Whole numbers, words and Booleans are classes; fractions are values. Outputs in [0, 1] whose rows have the sum 1 are
-    probabilities; all others are logits. A model that only names or scores classes, or of which only
-    values are known, has neither.
+    probabilities; all others are logits. A model that only names or scores classes, or of which only values are known,
+    has neither probabilities nor logits.
 
     Args:
         model: the model.
-        x: rows.
-        y: their targets. Rows of one-hot targets are classes.
+        x: the rows.
+        y: the targets of the rows; one-hot rows are classes.
         labels: the class of each output in order. By default, 0, 1, ... for whole numbers, and otherwise the sorted
             classes.
-        stated: the loss that was trained with, if it is known.
+        stated: the training loss, if it is known.
 
     Raises:
-        ShapeError: for another number of targets than rows, or of outputs than classes.
+        ShapeError: if the number of targets differs from that of rows, or the number of outputs from that of classes.
     """
     y = plain_labels(array_of("y", y))
     if y.shape[:1] != (len(x),):
-        raise ShapeError("y", found=f"{len(y) if y.ndim else 'no'} targets", rule=f"one for each of the {len(x)} rows")
+        raise ShapeError(
+            "y", found=f"{len(y) if y.ndim else 'no'} targets", rule=f"one target for each of the {len(x)} rows"
+        )
     _check_targets(y)
     f = model.outputs(x[: model.batch])
     wide = y.ndim == 2 and y.shape[1] > 1
@@ -229,7 +230,7 @@ def read_task(
             'state loss="log" or loss="squared". You can also return two logits, plus and minus '
             "half of the single logit, or pass the targets as floating-point values for squared loss"
         )
-        raise ShapeError("outputs", found="1 for 2 classes", rule="one for each class", remedy=remedy)
+        raise ShapeError("outputs", found="1 for 2 classes", rule="one output for each class", remedy=remedy)
     if values or (not one_hot and (not whole or (f.shape[1] == 1 and y.dtype.kind in "iuf"))):
         if y.reshape(len(y), -1).shape[1] != f.shape[1]:
             found = f"{f.shape[1]} outputs for {y.reshape(len(y), -1).shape[1]} values a row"
@@ -240,9 +241,9 @@ def read_task(
             tuple(range(f.shape[1])) if one_hot or y.dtype.kind in "biuf" else tuple(sorted(set(y.ravel().tolist())))
         )
     if len(labels) != f.shape[1]:
-        remedy = "if some classes do not occur in y, pass labels=(...), the class of each output in order"
+        remedy = "if some classes do not occur in y, pass labels=(...) with the class of each output, in order"
         raise ShapeError(
-            "outputs", found=f"{f.shape[1]} for {len(labels)} classes", rule="one for each class", remedy=remedy
+            "outputs", found=f"{f.shape[1]} for {len(labels)} classes", rule="one output for each class", remedy=remedy
         )
     with np.errstate(invalid="ignore"):  # what is not finite, the examination names
         sums = np.abs(f.sum(1) - 1).max() < _ROUNDING and f.min() >= 0
@@ -252,7 +253,7 @@ def read_task(
 
 
 def _of_values(model: AbstractModel, y: np.ndarray, stated: StatedLoss | None) -> Task:
-    """Squared loss, unless another loss is stated."""
+    """Return the task of values: squared loss, unless another loss is stated."""
     if stated is None:
         return Task("squared", "values", why="as the targets are values")
     if stated.kind == "log":
@@ -268,7 +269,7 @@ def _of_values(model: AbstractModel, y: np.ndarray, stated: StatedLoss | None) -
 def _of_classes(
     model: AbstractModel, y: np.ndarray, outputs: str, labels: tuple[Any, ...], stated: StatedLoss | None
 ) -> Task:
-    """Log loss, without weights if none are stated."""
+    """Return the task of classes: log loss, without weights if none are stated."""
     plain = Task("softmax", outputs, labels, "as the targets are classes")
     if stated is None:
         return plain
@@ -280,12 +281,12 @@ def _of_classes(
 
 
 def _one_hot(y: np.ndarray) -> bool:
-    """Whether each row has one 1 and otherwise zeros."""
+    """Return whether each row has one 1 and otherwise zeros."""
     return y.dtype.kind in "biuf" and bool(np.isin(y, (0, 1)).all() and (y.sum(1) == 1).all())
 
 
 def _two_classes(y: np.ndarray, f: Float[np.ndarray, "n 1"]) -> bool:
-    """Whether targets of one output are two classes: words, whole numbers, or 0 and 1 for outputs far from these."""
+    """Return whether one output's targets are two classes: words, whole numbers, or 0 and 1 far from outputs."""
     found = set(y.ravel().tolist())
     if y.dtype.kind == "f":
         return found == {0.0, 1.0} and bool(np.abs(f - 0.5).max() > _BEYOND)
@@ -293,7 +294,7 @@ def _two_classes(y: np.ndarray, f: Float[np.ndarray, "n 1"]) -> bool:
 
 
 def _check_columns(y: np.ndarray, f: Float[np.ndarray, "n C"]) -> None:
-    """DataError for columns that are several classes of a row, or shares of classes; values are not changed."""
+    """Raise DataError if columns are several classes of a row, or shares of classes; columns of values pass."""
     if y.dtype.kind not in "biuf":
         raise DataError(
             "targets", found=f"{y.shape[1]} columns of {y.dtype}", rule="one class for each row, or numbers"
@@ -308,7 +309,7 @@ def _check_columns(y: np.ndarray, f: Float[np.ndarray, "n C"]) -> None:
 
 
 def _check_targets(y: np.ndarray) -> None:
-    """DataError for a target that is missing or not finite, or targets that are words and numbers at once."""
+    """Raise DataError if a target is missing or not finite, or if targets are partly words and partly numbers."""
     if y.ndim > 2:
         raise ShapeError(
             "targets", found=f"shape {y.shape}", rule="one class for each row, or one row of values",
@@ -331,5 +332,5 @@ def _check_targets(y: np.ndarray) -> None:
 
 
 def class_counts(y: Float[np.ndarray, "n C"]) -> Int[np.ndarray, " C"]:
-    """Rows of each class."""
+    """Return the number of rows of each class."""
     return np.bincount(y.argmax(1), minlength=y.shape[1])

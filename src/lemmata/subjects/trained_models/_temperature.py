@@ -1,4 +1,4 @@
-"""One number that a model's confidence is divided by."""
+"""The temperature: one number by which logits are divided to correct a model's confidence."""
 
 import numpy as np
 from jaxtyping import Float
@@ -7,11 +7,11 @@ from scipy.special import logsumexp
 
 
 def temperature(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> float:
-    """The T of least log loss of softmax(f/T), between e^-4 and e^4: above 1 if the model is too confident.
+    """Return the T in [e^-4, e^4] that minimises the log loss of softmax(f/T); above 1 if the model is too confident.
 
     Args:
-        f: logits.
-        y: probabilities of classes, one-hot rows say.
+        f: the logits.
+        y: the probabilities of classes, for example one-hot rows.
 
     >>> f = np.array([[2.0, 0.0]] * 4)
     >>> y = np.array([[1.0, 0.0]] * 3 + [[0.0, 1.0]])

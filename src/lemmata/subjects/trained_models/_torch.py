@@ -24,18 +24,18 @@ class TorchModel(AbstractModel):
     """A PyTorch module; see `AbstractModel`. Parameters that need no gradient, and buffers, are part of the function.
 
     Args:
-        module: the user's own, which is not changed.
+        module: the user's own module, which is not changed.
     """
 
     module: Any = dataclasses.field(repr=False)
 
     def in_double(self) -> AbstractModel:
-        """A copy of the module in float64, buffers too."""
+        """Return a copy of the module in float64, including its buffers."""
         double = copy.deepcopy(self.module).double()
         return dataclasses.replace(self, module=double, theta=self.theta.astype(np.float64))
 
     def _own_call(self, theta: Any, x: Any) -> Any:
-        """The result of the user's own module."""
+        """Return the result of the user's own module."""
         torch = sys.modules["torch"]
         # one split, whose derivative is one concatenation: that of a slice is a vector of P numbers for each layer
         parts = theta.split([layer.size for layer in self.layers])
@@ -109,7 +109,7 @@ class TorchModel(AbstractModel):
         taken, given = {}, {}
 
         def listen(name: str, layer: Any, args: Any, out: Any) -> Any:
-            """0 is added to the layer's output, so that derivatives in it can be computed."""
+            """Add 0 to the layer's output, so that derivatives in this output can be computed."""
             if name in given or len(args) != 1 or out.ndim != 2 or len(out) != len(rows):
                 given[name] = None  # a row passes twice, or in another form than a vector
                 return out
@@ -151,7 +151,7 @@ class TorchModel(AbstractModel):
         return self._gradient(lambda own: (self._call(own, rows) * weights).sum(), self._here())
 
     def linear(self, x: np.ndarray) -> tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray], np.ndarray]]:
-        """See `AbstractModel`. J v is the derivative of <J' u, v> in u, which is linear in it: at u = 0 as anywhere."""
+        """See `AbstractModel`. J v is the derivative of <J' u, v> in u; <J' u, v> is linear in u, so u = 0 serves."""
         if len(x) > self.batch:
             return super().linear(x)
         return self._twice_backwards(self._tensor(self._own(x)))
@@ -204,7 +204,7 @@ class TorchModel(AbstractModel):
 
 @contextlib.contextmanager
 def _differentiable() -> Iterator[None]:
-    """Attention by its formula: the fused kernels have neither forward nor second derivatives."""
+    """Compute attention by its formula, because fused kernels have neither forward nor second derivatives."""
     torch = sys.modules["torch"]
     before = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
@@ -216,12 +216,12 @@ def _differentiable() -> Iterator[None]:
 
 
 def _fed(x: Any) -> Any:
-    """Tokens as the module takes them."""
+    """Return tokens in the form that the module accepts."""
     return sys.modules["torch"].where(x < 0, -1 - x, x)
 
 
 def document_losses(logits: Any, x: Any) -> Any:
-    """(n, 1), as of a JAX model."""
+    """Return the losses (n, 1) of documents, as for a JAX model."""
     if logits.ndim != 3 or logits.shape[:2] != x.shape:
         raise ValueError(f"logits of a language model are (documents, tokens, vocabulary), not {tuple(logits.shape)}")
     ahead, tokens = logits[:, :-1], x[:, 1:]
@@ -230,7 +230,7 @@ def document_losses(logits: Any, x: Any) -> Any:
 
 
 def loss_of(name: str | Loss, f: Any, y: Any) -> Any:
-    """The losses of a batch, summed, as of a JAX model."""
+    """Return the summed loss of a batch, as for a JAX model."""
     if isinstance(name, Loss):
         return _second_order(name, f, y)
     if name == "documents":
@@ -241,7 +241,7 @@ def loss_of(name: str | Loss, f: Any, y: Any) -> Any:
 
 
 def _second_order(loss: Loss, f: Any, y: Any) -> Any:
-    """The sum of the losses of a batch, with the gradient and the Hessian in f, both computed by JAX."""
+    """Return the summed loss of a batch, with its gradient and Hessian in f, both computed by JAX."""
     torch, here, targets = sys.modules["torch"], f.detach().numpy(), y.numpy()
     tensor = lambda array: torch.from_numpy(np.array(array, here.dtype))
     value = tensor(loss.of_rows(jnp.asarray(here), jnp.asarray(targets))).sum()
@@ -251,14 +251,14 @@ def _second_order(loss: Loss, f: Any, y: Any) -> Any:
 
 
 def torch_model(module: Any) -> TorchModel:
-    """A model of a PyTorch module.
+    """Return a model of a PyTorch module.
 
     Args:
         module: a `torch.nn.Module` that takes a batch of rows and returns (n, C) or (n,).
 
     Raises:
-        SettingError: for a module without parameters that need gradients, or on a device that is not the CPU.
-        PrecisionError: for half precision, or two precisions at once.
+        SettingError: if no parameter of the module requires a gradient, or the module is not on the CPU.
+        PrecisionError: if the module is in half precision, or in two precisions at once.
     """
     module = unwrapped(module)
     own = {name: leaf for name, leaf in module.named_parameters() if leaf.requires_grad}  # shared ones once

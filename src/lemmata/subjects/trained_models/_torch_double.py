@@ -1,11 +1,11 @@
-"""Peculiarities of PyTorch modules: precisions that are fixed inside, and wrappers around them."""
+"""Special cases of PyTorch modules: precisions that are fixed inside a module, and wrappers around it."""
 
 import sys
 from typing import Any
 
 
 def in_float64() -> Any:
-    """A context in which a module computes in float64, even if it requests another precision.
+    """Return a context in which a module computes in float64, even if it requests another precision.
 
     `x.float()`, `x.to(torch.float32)` and `torch.zeros(n, k)` within a module mix precisions once its parameters are in
     float64. Here, each of these gives float64; numbers that are not fractions keep their type.
@@ -33,7 +33,7 @@ def in_float64() -> Any:
 
 
 def unwrapped(module: Any) -> Any:
-    """The module within `nn.DataParallel`, `DistributedDataParallel` or `torch.compile`. It is the same function."""
+    """Return the module inside `nn.DataParallel`, `DistributedDataParallel` or `torch.compile`, the same function."""
     torch = sys.modules["torch"]
     around = (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)
     while isinstance(module, around) or hasattr(module, "_orig_mod"):

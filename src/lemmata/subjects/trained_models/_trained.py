@@ -1,4 +1,4 @@
-"""A model with its training rows, the input of every check."""
+"""A model with its training rows, which is the input of every check."""
 
 import dataclasses
 from collections.abc import Callable
@@ -13,18 +13,17 @@ from ._task import Task
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Trained:
-    """A trained model, the rows it has seen, rows it has not seen, and what else is known of its training.
+    """A trained model, its training rows, held-out rows, and other facts about its training.
 
-    Functions of a `Trained` are defined beside the mathematics that they need. Their results are stored with it
-    (`once`).
+    Functions of a `Trained` are defined next to the mathematics that they need. Their results are stored with the
+    object (`once`).
 
     Args:
-        model: at the parameters that were found.
-        task: how its outputs are read.
-        x: training rows.
-        y: their encoded targets. They are one-hot rows of classes, columns of values, or tokens of documents that
-            count.
-        targets: of the training rows, as the user has them, for `fit`.
+        model: the model at its trained parameters.
+        task: the meaning of its outputs and targets.
+        x: the training rows.
+        y: the encoded targets: one-hot rows of classes, columns of values, or the tokens of documents that count.
+        targets: the targets of the training rows as the user has them, for `fit`.
 
     The other fields are the facts of `lemmata.facts.Facts` by their keywords, after reading: models as `AbstractModel`,
     encoded targets, `noised` as (sampling, noise, steps). `lemmata.facts.FACTS` says what each is.

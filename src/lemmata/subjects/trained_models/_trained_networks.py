@@ -1,4 +1,4 @@
-"""Small networks trained to a stationary point on overlapping classes, on which checks of trained models are judged."""
+"""Small networks trained to a stationary point on overlapping classes, to test checks of trained models."""
 
 import dataclasses
 from typing import Any
@@ -20,12 +20,12 @@ CLASSES = 3
 _HELD = 200
 _RATE = 0.2
 _FEWEST = 20
-_UNFIXED = "without decay nothing determines them, except in a linear model with more rows than weights"
+_UNFIXED = "without decay, nothing determines the weights, except in a linear model with more rows than weights"
 _BENT = 0.2  # 0.12 at most on digits, permuted classes included; layers that undo the size of their weights have 0.35
 
 
 def network(params: dict, x: Any) -> Array:
-    """A layer of hyperbolic tangents and a readout; no hidden units are a linear model."""
+    """Return the outputs of a tanh layer and a readout; without hidden units, this is a linear model."""
     hidden = jnp.tanh(x @ params["w1"]) if "w1" in params else x
     return hidden @ params["w2"] + params["b2"]
 
@@ -33,28 +33,28 @@ def network(params: dict, x: Any) -> Array:
 def initial(
     rng: np.random.Generator, d: int, hidden: int, classes: int = CLASSES
 ) -> dict[str, Float[np.ndarray, "..."]]:
-    """Independent normal weights of variance 1/fan-in."""
+    """Draw independent normal weights of variance 1/fan-in."""
     width = hidden or d
     first = {"w1": rng.normal(size=(d, hidden)) / np.sqrt(d)} if hidden else {}
     return {**first, "w2": rng.normal(size=(width, classes)) / np.sqrt(width), "b2": np.zeros(classes)}
 
 
 def draw_rows(rng: np.random.Generator, n: int, centres: np.ndarray, noise: float) -> tuple[np.ndarray, np.ndarray]:
-    """Normal rows around the centres. The share `noise` of them gets a random class."""
+    """Draw normal rows around the centres. The share `noise` of them gets a random class."""
     labels = rng.integers(0, CLASSES, n)
     x = centres[labels] + rng.normal(size=(n, centres.shape[1]))
     return x, np.where(rng.random(n) < noise, rng.integers(0, CLASSES, n), labels)
 
 
 def begin(seed: int, d: int, hidden: int) -> AbstractModel:
-    """The network as its training begins."""
+    """Return the network at the start of its training."""
     return read_model((network, initial(np.random.default_rng(seed), d, hidden)))
 
 
 def train(x: np.ndarray, y: np.ndarray, seed: int, *, decay: float, hidden: int, steps: int = 0) -> Any:
-    """Parameters at a stationary point of mean log loss + (decay/2) |theta|², from a start by the seed.
+    """Train to a stationary point of mean log loss + (decay/2) |theta|², from a start that the seed draws.
 
-    With `steps` above 0, they are the weights after this number of steps of gradient descent on the loss without decay.
+    If `steps` is above 0, train by this number of steps of gradient descent on the loss without decay instead.
     """
     start = begin(seed, x.shape[1], hidden)
     task = read_task(start, x, y)
@@ -81,18 +81,18 @@ class _Trainer:
 
 
 class TrainedNetworks(Population[Trained]):
-    """Three normal classes in d dimensions, and a linear model, or a layer of hyperbolic tangents.
+    """Linear models, or networks with a tanh layer, on three normal classes in d dimensions.
 
     Args:
-        rows: training rows by default.
+        rows: the default number of training rows.
         noise: the share of random classes, in training and held-out rows.
         decay: delta in mean loss + (delta/2) |theta|².
-        hidden: units by default; 0 is a linear model.
-        widths: the range in which a verification looks for other numbers of units.
-        steps: of descent on the loss from the start; 0 trains to a stationary point.
-        differentiable: whether the claims ask for derivatives.
-        unseen: whether they are measured on held-out rows.
-        held: how many of them there are.
+        hidden: the default number of hidden units; 0 means a linear model.
+        widths: the range from which a verification takes other numbers of units.
+        steps: the number of descent steps on the loss; 0 trains to a stationary point.
+        differentiable: whether the claims need derivatives.
+        unseen: whether the claims are measured on held-out rows.
+        held: the number of held-out rows.
     """
 
     rows: int = 60
@@ -115,7 +115,7 @@ class TrainedNetworks(Population[Trained]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
-        """Centres, rows, and a network trained on them."""
+        """Draw centres and rows, and train a network on the rows."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         centres = 1.5 * rng.normal(size=(CLASSES, setting["d"])) / np.sqrt(setting["d"]) * np.sqrt(2)
         x, y = draw_rows(rng, setting["n"], centres, setting["noise"])
@@ -135,12 +135,12 @@ class TrainedNetworks(Population[Trained]):
 
 
 def stationary(problem: Trained, movement: float = 0.4) -> list[Hypothesis]:
-    """The conditions under which leaving a row out is one Newton step from where the model is.
+    """Return the conditions under which leaving a row out is one Newton step from the current parameters.
 
     Args:
         problem: the model with its rows.
-        movement: how far a Newton step may still move the outputs, relative to them. At 0.4, classes do not change; a
-            comparison of losses in units needs 0.1.
+        movement: how far a Newton step may still move the outputs, relative to their size. At 0.4, classes do not
+            change; a comparison of losses in units needs 0.1.
     """
     decay = objective_of(problem).decay
     if not decay > 0 and not rows_fix_weights(problem):

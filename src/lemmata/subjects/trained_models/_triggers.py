@@ -1,12 +1,12 @@
-"""Triggers: the smallest change, the same for all rows, after which a model calls nearly every row one class.
+"""Triggers: the smallest change, the same for all rows, after which a model predicts one class for nearly every row.
 
-A mask m and a pattern p of the shape of a row change it to (1 - m) x + m p. For each class they are searched by
-projected gradient steps on
+A mask m and a pattern p, of the shape of a row, change a row x to (1 - m) x + m p. For each class, m and p are
+searched by projected gradient steps on
 
     mean log loss of that class + lambda sum m,    0 <= m <= 1,    p within the range of each feature,
 
-where lambda rises while the change works and falls while it does not. A backdoor makes one class much cheaper to reach
-than the others. Without a backdoor, the sizes sum m of all classes are similar.
+where lambda rises while the change works, and falls otherwise. A backdoor makes one class much cheaper to reach than
+the others. Without a backdoor, the sizes sum m of all classes are similar.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ from ._once import once
 from ._trained import Trained
 
 WORKS = 0.9
-"""The share of rows of other classes that a change must send to its class."""
+"""The share of rows of other classes that a change must move to its class."""
 _ROWS = 48
 _FILLED = 8  # rows from which a mask is filled
 _STEPS = 160
@@ -39,7 +39,7 @@ class Triggers:
 
     Args:
         masks, patterns: (C, *row).
-        sizes: sum of each mask, in features; infinite for a class that was not reached.
+        sizes: the sum of each mask, in features; infinite for a class that was not reached.
     """
 
     masks: Float[np.ndarray, "C *row"]
@@ -53,16 +53,16 @@ class Triggers:
 
     @property
     def unreached(self) -> float:
-        """The share of classes that no change was found for."""
+        """The share of classes for which no change was found."""
         return float(np.isinf(self.sizes).mean())
 
     @property
     def anomaly(self) -> float:
-        """How far the smallest size is below the median, in median distances of logarithms, of at least 0.15 each.
+        """How far the smallest log size is below the median, in units of the median distance, at least 0.15.
 
-        With l = log sizes: (median l - min l) / max(median |l - median l|, 0.15). Sizes are compared by their ratios.
-        If all are nearly equal, a class slightly below the others is not an outlier. NaN if half of the classes were
-        not reached.
+        With l = log sizes, it is (median l - min l) / max(median |l - median l|, 0.15). Sizes are compared by their
+        ratios. If all sizes are nearly equal, a class slightly below the others is not an outlier. It is NaN if half
+        of the classes were not reached.
         """
         if self.unreached >= 0.5:
             return float("nan")
@@ -71,8 +71,8 @@ class Triggers:
         return float((middle - logs.min()) / max(np.median(np.abs(logs - middle)), _EVEN))
 
     def nearest_rows(self, x: np.ndarray, c: int) -> Int[np.ndarray, " n"]:
-        """Positions of rows in the order in which they carry the change of class c, with the least sum of m |x - p|
-        first.
+        """Return the indices of rows, sorted by how nearly they carry the change of class c: the least sum of m |x -
+        p| first.
 
         Args:
             x: rows (n, *row), for example those of class c.
@@ -84,14 +84,14 @@ class Triggers:
     def rests(
         self, model: AbstractModel, x: np.ndarray, others: np.ndarray, c: int, *, seed: int = 0
     ) -> Float[np.ndarray, " n"]:
-        """How often each row loses class c if the mask of that class is filled from another row, of eight.
+        """Return how often each row loses class c if the mask of c is filled from another row, among eight.
 
         Args:
-            model: that was searched.
-            x: rows (n, *row) that it calls c.
+            model: the model that was searched.
+            x: rows (n, *row) for which the model predicts c.
             others: at least one row of another class, from which the mask is filled.
             c: the class.
-            seed: of which of them.
+            seed: the seed that chooses among these rows.
         """
         rng, lost = np.random.default_rng([seed, 19]), np.zeros(len(x))
         for _ in range(_FILLED):
@@ -100,18 +100,19 @@ class Triggers:
         return lost / _FILLED
 
     def stamp(self, x: np.ndarray, c: int) -> Float[np.ndarray, "n *row"]:
-        """Rows with the change of class c."""
+        """Return the rows with the change of class c."""
         return (1 - self.masks[c]) * x + self.masks[c] * self.patterns[c]
 
 
 def parted(lost: Float[np.ndarray, " n"]) -> float:
-    """How far rows form two kinds, those that lose their class and those that do not: mean (l - p)² / (p (1 - p)).
+    """Return how clearly rows either lose their class or keep it: mean (l - p)² / (p (1 - p)).
 
-    l is how often each row loses it, and p is the mean of l. It is 1 if each row always loses its class or never does.
-    It is 1/8 on average if all rows lose it with the same probability. It is 0 if all rows lose it, or no row.
+    Here l is how often each row loses its class, and p is the mean of l. The result is 1 if each row always loses its
+    class or never does. It is 1/8 on average if all rows lose it with the same probability. It is 0 if all rows lose
+    it, or no row.
 
     Args:
-        lost: as of `Triggers.rests`.
+        lost: the result of `Triggers.rests`.
 
     >>> parted(np.array([1.0, 1.0, 0.0, 0.0])), parted(np.array([0.5, 0.5])), parted(np.array([0.0, 0.0]))
     (1.0, 0.0, 0.0)
@@ -121,19 +122,19 @@ def parted(lost: Float[np.ndarray, " n"]) -> float:
 
 
 def find_triggers(model: AbstractModel, x: np.ndarray, *, seed: int = 0, steps: int = _STEPS) -> Triggers:
-    """The smallest change of rows for each class that sends 90 % of the rows of other classes there.
+    """Search, for each class, the smallest change of rows that moves 90 % of the rows of other classes to it.
 
-    Deterministic for a seed. Costs two passes over 48 C rows per step.
+    The result is deterministic for a seed. Each step costs two passes over 48 C rows.
 
     Args:
-        model: with derivatives.
-        x: rows (n, *row) of fractions, some of which the model calls other classes.
-        seed: of which rows are searched on.
-        steps: of the search.
+        model: a model with derivatives.
+        x: rows (n, *row) of fractions, for which the model predicts at least two classes.
+        seed: the seed that chooses the rows of the search.
+        steps: the number of steps of the search.
 
     Raises:
-        DataError: for rows that are not fractions, or a model that calls all of them one class.
-        ShapeError: for fewer than two outputs.
+        DataError: if the rows are not fractions, or the model predicts one class for all of them.
+        ShapeError: if there are fewer than two outputs.
     """
     if np.asarray(x).dtype.kind != "f":
         raise DataError(
@@ -151,7 +152,7 @@ def find_triggers(model: AbstractModel, x: np.ndarray, *, seed: int = 0, steps: 
 
 
 def _others(calls: Int[np.ndarray, " n"], classes: int, seed: int) -> Int[np.ndarray, "C r"]:
-    """For each class the same number of rows that the model calls something else."""
+    """Return, for each class, the same number of rows for which the model predicts another class."""
     order = np.random.default_rng([seed, 11]).permutation(len(calls))
     found = [order[calls[order] != c] for c in range(classes)]
     if not all(map(len, found)):
@@ -179,7 +180,7 @@ class _Search:
         self.best_size = np.full(self.classes, np.inf)
 
     def step(self, step: int) -> None:
-        """Test the effect of the change, keep it if it is the smallest that works, and move."""
+        """Test the effect of the change, store it if it is the smallest that works, and take a gradient step."""
         stamped = (1 - self.mask[:, None]) * self.rows + (self.mask * self.pattern)[:, None]
         flat = stamped.reshape(-1, *stamped.shape[2:])
         f = self.model.outputs(flat)
@@ -208,5 +209,5 @@ class _Search:
 
 @once
 def smallest_triggers(trained: Trained) -> Triggers:
-    """The smallest change that sends nearly every training row to a class, for each class."""
+    """Return, for each class, the smallest change that moves nearly every training row to it."""
     return find_triggers(trained.model, trained.x, seed=trained.seed)

@@ -1,4 +1,4 @@
-"""Parameters of a module by their names: the content of a file of weights, and how to put them back."""
+"""Parameters of a module by their names, as in a file of weights, and how to put them back into the module."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -15,17 +15,17 @@ _COLLECTION = "params."
 
 
 def weights(model: Any) -> dict[str, np.ndarray]:
-    """The arrays of a model by their names, as `lemmata model --weights` reads them from a safetensors file.
+    """Return the arrays of a model by name, as `lemmata model --weights` reads them from a safetensors file.
 
     Save them with `safetensors.numpy.save_file(weights(model), "net.safetensors")`. In PyTorch, names are those of
-    `state_dict()`, where tied parameters occur once. In JAX, Equinox and Flax, they are paths in the tree of arrays
-    with dots between ("layers.0.weight"), and states of random numbers are left out.
+    `state_dict()`, where tied parameters occur once. In JAX, Equinox and Flax, names are paths in the tree of arrays,
+    separated by dots ("layers.0.weight"); states of random generators are left out.
 
     Args:
         model: (f, params), (module, variables) of Flax, or a module of Equinox, Flax or PyTorch.
 
     Raises:
-        SettingError: for anything else.
+        SettingError: if the model is none of these.
 
     >>> import jax.numpy as jnp
     >>> params = {"w": jnp.ones((3, 2)), "b": jnp.zeros(2)}
@@ -42,19 +42,19 @@ def weights(model: Any) -> dict[str, np.ndarray]:
 
 
 def with_weights(model: Any, arrays: Mapping[str, np.ndarray], name: str = "weights") -> Any:
-    """A model with other arrays in place of its own, in its own precision. `weights` gives their names.
+    """Return a model with other arrays in place of its own, in its own precision. `weights` gives their names.
 
-    A module of PyTorch or Flax nnx is changed, and one of PyTorch is set to evaluate.
+    A PyTorch or Flax nnx module is changed in place; a PyTorch module is set to evaluation mode.
 
     Args:
-        model: see `weights`.
-        arrays: by name.
-        name: of the file, for errors.
+        model: the model, as in `weights`.
+        arrays: the arrays, by name.
+        name: the name of the file, for error messages.
 
     Raises:
-        SettingError: for a model that has no parameters by name.
-        ShapeError: for names or shapes that differ, with the first three.
-        DataError: for numbers of another kind, such as whole numbers in the place of floating-point ones.
+        SettingError: if the model has no named parameters.
+        ShapeError: if names or shapes differ; the message shows the first three differences.
+        DataError: if numbers are of another kind, such as whole numbers in place of floating-point numbers.
     """
     if _is_torch(model):
         own = model.state_dict()
@@ -79,8 +79,8 @@ def _is_torch(model: Any) -> bool:
 
 
 def _first_of_tied(own: Mapping[str, Any]) -> dict[str, str]:
-    """For each entry of a state, the first entry with the same memory in the same shape. It is the entry itself if it
-    is not tied.
+    """Return, for each entry of a state, the first entry with the same memory and the same shape. It is the entry
+    itself if it is not tied.
     """
     seen: dict[tuple[Any, ...], str] = {}
     place = lambda leaf: (leaf.data_ptr(), tuple(leaf.shape), leaf.stride(), leaf.dtype)
@@ -93,7 +93,7 @@ def _named(tree: Any) -> list[tuple[str, Any]]:
 
 
 def _tree(model: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """The arrays of a model as a tree, and how they are put back."""
+    """Return the arrays of a model as a tree, and a function that puts arrays back."""
     if isinstance(model, tuple) and len(model) == 2:
         first, params = model
         return params, lambda own: (first, own)
@@ -119,7 +119,7 @@ def _tree(model: Any) -> tuple[Any, Callable[[Any], Any]]:
 
 
 def _collected(arrays: Mapping[str, np.ndarray], names: list[str]) -> dict[str, np.ndarray]:
-    """Flax's collection "params" in front of names, or missing there."""
+    """Add Flax's collection "params" in front of names, or remove it, as the model's names require."""
     own, given = (all(name.startswith(_COLLECTION) for name in some) for some in (names, arrays))
     if own and not given and not any(name.startswith(_COLLECTION) for name in arrays):
         return {_COLLECTION + name: array for name, array in arrays.items()}
@@ -129,11 +129,11 @@ def _collected(arrays: Mapping[str, np.ndarray], names: list[str]) -> dict[str, 
 
 
 def _check(name: str, own: Mapping[str, tuple[int, ...]], given: Mapping[str, np.ndarray]) -> None:
-    """ShapeError with the first three differences of names or shapes."""
+    """Raise ShapeError with the first three differences of names or shapes."""
     found = [f"{key} is missing" for key in own if key not in given]
     found += [f"{key} is unknown" for key in given if key not in own]
     shapes = ((key, given[key].shape, shape) for key, shape in own.items() if key in given)
-    found += [f"{key} has shape {have}, asked {asked}" for key, have, asked in shapes if have != asked]
+    found += [f"{key} has shape {have}, but the model needs {asked}" for key, have, asked in shapes if have != asked]
     if found:
         more = f"; {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
         rule = "the names and shapes of the model that build() returns"
@@ -144,7 +144,7 @@ _KINDS = {"floating-point": jax.numpy.floating, "complex": jax.numpy.complexfloa
 
 
 def _kind(dtype: Any) -> str:
-    """The kind of numbers in an array, in words; "other" for anything else."""
+    """Return the kind of numbers in an array, in words; "other" for anything else."""
     found = next((words for words, kind in _KINDS.items() if jax.numpy.issubdtype(dtype, kind)), "other")
     return "true-or-false" if dtype == np.bool_ else found
 
@@ -158,7 +158,7 @@ def _kind_of_tensor(leaf: Any) -> str:
 
 
 def _check_kinds(name: str, own: Mapping[str, str], given: Mapping[str, np.ndarray]) -> None:
-    """DataError with the first three arrays whose numbers are of another kind; the precision may differ."""
+    """Raise DataError with the first three arrays whose numbers are of another kind; the precision may differ."""
     told = [
         f"{key} has {given[key].dtype}, a {_kind(given[key].dtype)} type, and the model's array has {kind} numbers"
         for key, kind in own.items()

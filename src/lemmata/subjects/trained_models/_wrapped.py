@@ -1,4 +1,4 @@
-"""Wrappers of a model or its rows: searches of settings, states of a training, scripts, loaders of batches."""
+"""Unwrap models and rows: hyperparameter searches, training states, scripts and loaders of batches."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,17 +13,17 @@ _ARRAYS = "x and y as arrays"
 
 
 def bare_model(model: Any) -> Any:
-    """The model inside an object that holds one, which is the same function of a row. Other models do not change.
+    """Return the model inside an object that contains one, as the same function of a row. Other models do not change.
 
-    A search of scikit-learn contains its best estimator. A `TrainState` of Flax contains a function and its parameters.
-    (module, state) of Equinox contains a module that is called with a row and a state, which does not change.
+    A scikit-learn search contains its best estimator. A Flax `TrainState` contains a function and its parameters.
+    Equinox's (module, state) contains a module that is called with a row and a state, where the state does not change.
 
     Args:
         model: the user's object.
 
     Raises:
-        SettingError: for a wrapper that contains no model, or a model whose derivatives cannot be computed; the message
-            names its line.
+        SettingError: if the wrapper contains no model, or a model whose derivatives cannot be computed; the message
+            says what to pass.
     """
     if _is(model, "sklearn.model_selection._search"):
         if not hasattr(model, "best_estimator_"):
@@ -51,7 +51,7 @@ def bare_model(model: Any) -> Any:
 
 
 def bare_rows(x: Any, y: Any = None) -> tuple[Any, Any]:
-    """Arrays of rows and targets if they were given as a loader or a dataset of PyTorch; otherwise unchanged.
+    """Return arrays of rows and targets from a PyTorch loader or dataset; other rows and targets do not change.
 
     Rows are in the order of the dataset, even if the loader shuffles.
 
@@ -60,7 +60,7 @@ def bare_rows(x: Any, y: Any = None) -> tuple[Any, Any]:
         y: targets; None if the loader has them.
 
     Raises:
-        SettingError: rows in a dictionary, or a loader whose dataset gives no pairs.
+        SettingError: if rows are in a dictionary, or the loader's dataset does not give pairs.
     """
     if isinstance(x, Mapping):
         names = ", ".join(map(str, x))
@@ -82,7 +82,7 @@ def bare_rows(x: Any, y: Any = None) -> tuple[Any, Any]:
 
 
 def _of_state(module: Any, state: Any) -> tuple[Any, Any]:
-    """A function of parameters and a batch: the module as it predicts, row by row, at this state."""
+    """Return a function of parameters and a batch: the module's predictions, row by row, at this state."""
     params, rest = eqx.partition(eqx.nn.inference_mode(module), eqx.is_inexact_array)
 
     def f(own: Any, x: Any) -> Any:
