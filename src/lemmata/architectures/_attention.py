@@ -60,8 +60,9 @@ class Attention(AbstractLayer):
         width: number of output channels.
         heads: number of heads of the finite network.
         mechanism: zeta.
-        scaling: `"1/sqrt(d)"` or `"1/d"`. query_std, key_std, value_std, weight_std, bias_std: standard deviations.
-            Only the product of the first two matters, and the product of the next two.
+        scaling: `"1/sqrt(d)"` or `"1/d"`.
+        query_std, key_std, value_std, weight_std, bias_std: standard deviations. Only the product of the first two
+            matters, and the product of the next two.
         key_width, value_width: channels of a head of the finite network; `width` if not given.
         causal: whether a position sees only itself and those before it, in row-major order.
         positions: embeddings of positions for queries and keys. They have their own weights, so the kind `"sum"` has

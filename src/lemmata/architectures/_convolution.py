@@ -186,9 +186,9 @@ class Conv(Serial):
 
     Args:
         width: the number of output channels.
-        window: the window's size along each axis of positions: 3 or (3,) for sequences, (3, 3) for images. weight_std,
-            bias_std, parameterization: as in `Dense`. strides, dilation, padding: as in `Window`, but `"SAME"` if not
-            given.
+        window: the window's size along each axis of positions: 3 or (3,) for sequences, (3, 3) for images.
+        weight_std, bias_std, parameterization: as in `Dense`.
+        strides, dilation, padding: as in `Window`, but `"SAME"` if not given.
 
     Raises:
         SettingError: for the same reasons as `Window` and `Dense`.

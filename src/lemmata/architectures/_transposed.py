@@ -104,10 +104,10 @@ class ConvTranspose(Serial):
 
     Args:
         width: the number of output channels.
-        window: the window's size along each axis of positions: 3 or (3,) for sequences, (3, 3) for images. weight_std,
-            bias_std, parameterization: as in `Dense`.
-        strides: how many times finer the grid becomes along each axis; 1 by default. dilation, padding: as in
-            `TransposedWindow`, but `"SAME"` by default.
+        window: the window's size along each axis of positions: 3 or (3,) for sequences, (3, 3) for images.
+        weight_std, bias_std, parameterization: as in `Dense`.
+        strides: how many times finer the grid becomes along each axis; 1 by default.
+        dilation, padding: as in `TransposedWindow`, but `"SAME"` by default.
 
     Raises:
         SettingError: for the same reasons as `Window` and `Dense`.

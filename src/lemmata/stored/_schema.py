@@ -22,7 +22,8 @@ class Numbers:
 
     On a dataclass, the numbers that its plain floats accept.
 
-    Args: low, high: the ends, which are included.
+    Args:
+        low, high: the ends, which are included.
         above: whether numbers must be above `low`, so that `low` itself is excluded.
         endless: whether infinity is included; in the file, it is null (or "-Infinity").
     """

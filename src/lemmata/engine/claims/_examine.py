@@ -34,9 +34,9 @@ class Examination:
     Args:
         name: the claim.
         applies: every hypothesis that can be checked holds.
-        hypotheses: the findings; `holds` is None if a condition cannot be checked. predicted, measured: the numbers.
-            For a rate, these are the stated and the measured exponent. For several components, they belong to the
-            component with the largest measured / predicted.
+        hypotheses: the findings; `holds` is None if a condition cannot be checked.
+        predicted, measured: the numbers. For a rate, these are the stated and the measured exponent. For several
+            components, they belong to the component with the largest measured / predicted.
         ratio: predicted / measured.
         trivial: the trivial value of the same component, which holds without any theory.
         vacuous: the share of components in which the bound is beyond the trivial value; None if there is no trivial

@@ -44,7 +44,8 @@ class JudgingTask:
     """A claim to judge.
 
     Args:
-        claim: the claim. seed, budget, corners, level, setting: as in `verify`.
+        claim: the claim.
+        seed, budget, corners, level, setting: as in `verify`.
     """
 
     claim: Claim

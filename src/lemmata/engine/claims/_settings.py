@@ -17,7 +17,8 @@ class Integer:
     """A whole number between `low` and `high`, both included.
 
     Args:
-        default: the default value. low, high: the ends of the range to which the claims apply.
+        default: the default value.
+        low, high: the ends of the range to which the claims apply.
         meaning: its meaning, in words.
         step: the number must be a multiple of this.
         corners: the ends of the cheap part of the range, from which verifications draw extra settings; None means half

@@ -16,7 +16,8 @@ class Corner:
     """An extra setting of the claim, which a verification tests besides the default setting.
 
     Args:
-        setting: the extra setting. status, reason: the result of its trials.
+        setting: the extra setting.
+        status, reason: the result of its trials.
         slack: the median of predicted / measured.
         gap: how strongly its worst trial contradicts the statement, in the unit of the relation.
         p_value: the smallest level at which its trials refute the statement.
@@ -38,8 +39,8 @@ class ControlVerdict:
         status: "refuted" if the trials have enough power.
         violating: the share of trials that alone contradict it. It is taken in the component with the smallest share;
             for a loose control or a vacuous bound, in any component. It is None if a single trial cannot contradict it.
-            nearest, farthest: medians over trials of its distance from the claim, in the component that changes least
-            and in the component that changes most. The distance is a factor, a difference of exponents, or a relative
+        nearest, farthest: medians over trials of its distance from the claim, in the component that changes least and
+            in the component that changes most. The distance is a factor, a difference of exponents, or a relative
             difference; None if it has no meaning.
     """
 
@@ -56,9 +57,10 @@ class Verdict:
     Args:
         name, source: the claim.
         status: supported, vacuous, refuted, inconclusive, inapplicable, outside, fails outside or failed.
-        reason: the figures that decide the status, in a sentence. setting, seed, level: together with the name, these
-            repeat the run. requested, executed, judged: the budget of trials, the trials that ran, and the trials left
-            after hypotheses were checked.
+        reason: the figures that decide the status, in a sentence.
+        setting, seed, level: together with the name, these repeat the run.
+        requested, executed, judged: the budget of trials, the trials that ran, and the trials left after hypotheses
+            were checked.
         dropped: for each hypothesis that failed, the number of trials in which it failed.
         violated: the hypotheses that are known to be false on these problems.
         estimate, interval, band: the statistic of the relation, its confidence interval, and the interval within which

@@ -79,7 +79,8 @@ class LinearReadouts(eqx.Module):
         steps: the number T of inputs.
         states: the number N of states.
         position: j, from 0.
-        frequency: q, a whole number. transition, entry: h <- transition h + entry x_t, for N states.
+        frequency: q, a whole number.
+        transition, entry: h <- transition h + entry x_t, for N states.
     """
 
     steps: int = eqx.field(static=True)

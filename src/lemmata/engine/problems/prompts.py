@@ -155,8 +155,8 @@ class Prompts(Population[Prompt]):
     """Prompts for the transformer with 2 T + 1 layers, which takes T steps.
 
     Attributes:
-        free: which of n, N, T, family and sigma are settings. The others have the values of the fields. n, N, T,
-            family, sigma: features, examples, steps, class of functions, standard deviation of the noise.
+        free: which of n, N, T, family and sigma are settings. The others have the values of the fields.
+        n, N, T, family, sigma: features, examples, steps, class of functions, standard deviation of the noise.
         queries: other inputs of each prompt.
         penalty: the penalty lambda.
         of_theory: if positive, lambda is this number times `penalty_of_theory`, and `penalty` is not used.

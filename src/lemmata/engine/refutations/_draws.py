@@ -25,7 +25,8 @@ class Drawn:
         places: the places of the problems.
         inside: whether every hypothesis holds.
         pressure: log of measured over predicted; -inf if it is not a number or a hypothesis fails.
-        margin: the smallest margin of the hypotheses. predicted, measured, condition: of the trials.
+        margin: the smallest margin of the hypotheses.
+        predicted, measured, condition: of the trials.
         failed: the number of problems that raised an error.
         error: the first of these errors, in one line.
     """

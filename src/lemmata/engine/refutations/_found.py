@@ -41,8 +41,8 @@ class Counterexample:
 
     Args:
         claim: the name by which the claim is found.
-        place: the place of the problem. predicted, measured: the claim's value and the true value, at the component
-            that misses most.
+        place: the place of the problem.
+        predicted, measured: the claim's value and the true value, at the component that misses most.
         ratio: measured over predicted there, or predicted over measured for a lower bound. For an identity, it is the
             gap in units of the rounding error.
         hypotheses: name and margin of each condition that can be checked.
@@ -51,8 +51,8 @@ class Counterexample:
         steps: the number of steps by which the problem was simplified.
         alone: whether one problem contradicts the statement. It is False for statements with a probability, or about
             means or rates. A verification at that setting and seed refutes such a statement. Then `predicted` and
-            `measured` are the end of its band and its statistic. budget, level: the budget and the level of that
-            verification.
+            `measured` are the end of its band and its statistic.
+        budget, level: the budget and the level of that verification.
         unstored: the reason why the search could no longer be stored; empty if it was stored, or if this was not
             requested.
     """
@@ -167,12 +167,14 @@ class Untested:
     """A search that judged no problem, so it gives no information about the statement.
 
     Args:
-        claim: the name of the claim. settings, trials, failed: as in `Survived`.
+        claim: the name of the claim.
+        settings, trials, failed: as in `Survived`.
         status: failed if problems raised an error or gave no number. It is inapplicable if no problem was inside the
             hypotheses, or if the data of an optional package are not installed. It is inconclusive if Ctrl-C was
             pressed while a contradiction was being confirmed.
         reason: the reason in words.
-        seconds: the time of the search in seconds. interrupted, unstored: as in `Survived`.
+        seconds: the time of the search in seconds.
+        interrupted, unstored: as in `Survived`.
     """
 
     claim: str

@@ -37,7 +37,8 @@ class Place:
     """The place of a problem: a setting, the key of a trial, and values of free fields.
 
     Args:
-        setting: the setting of the population. seed, number: the seed and number of the trial that drew the problem.
+        setting: the setting of the population.
+        seed, number: the seed and number of the trial that drew the problem.
         fields: values of free fields that replace the drawn values.
     """
 

@@ -32,9 +32,9 @@ class Tightness:
         ratio: measured over predicted, or predicted over measured for a lower bound, at the worst problem. For a
             statement with probability 1 - delta, it is the quantile of that order, at the worst setting. None if
             predictions are not positive numbers, if the largest ratio is a rounding error, and for refuted claims.
-        refuted: how a counterexample was confirmed, in words; empty if the claim survived. settings, trials, climbed:
-            the numbers of settings, problems and climbs of the search. For a counterexample, only the number of
-            problems is known.
+        refuted: how a counterexample was confirmed, in words; empty if the claim survived.
+        settings, trials, climbed: the numbers of settings, problems and climbs of the search. For a counterexample,
+            only the number of problems is known.
         place: where the largest ratio or the counterexample is; None if nothing could be tested.
         seconds: the processor time in seconds that the search was given.
     """

@@ -13,9 +13,10 @@ class AttackedFlow(eqx.Module):
 
     Args:
         K: the kernel of all training rows, positive definite.
-        cross: the kernel of other points and training rows. start, other_start: outputs at time 0.
-        y: targets. first, last: the weights E at time 0 and at the end, at least 1. In between, they are linear in
-            time.
+        cross: the kernel of other points and training rows.
+        start, other_start: outputs at time 0.
+        y: targets.
+        first, last: the weights E at time 0 and at the end, at least 1. In between, they are linear in time.
         time: the end of the flow.
     """
 

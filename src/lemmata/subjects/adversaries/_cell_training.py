@@ -41,7 +41,8 @@ class Wiring(eqx.Module):
 class CellTable(eqx.Module):
     """The results of the cells, one row for each cell.
 
-    Args: clean_accuracy, robust_accuracy: after training, the accuracies on held-out rows without and under attack.
+    Args:
+        clean_accuracy, robust_accuracy: after training, the accuracies on held-out rows without and under attack.
         energy: the value sqrt(y' K^-1 y / n) before training for each kernel K in `SCORED`. It is infinite if K is
             singular, for example because every unit is dead at some rows.
         smallest: the smallest eigenvalue of each of these kernels.

@@ -45,7 +45,9 @@ def regression(points: Array, labels: Array, x: Array) -> Array:
 class PoisonedDigits(eqx.Module):
     """Digits to distil, digits for tests, the first digit of each class as initial support, and a target class.
 
-    Args: x, y: pixels, and indicators of the classes minus 1/10. test_x, test_digits: the test images and their digits.
+    Args:
+        x, y: pixels, and indicators of the classes minus 1/10.
+        test_x, test_digits: the test images and their digits.
         start: row numbers of x, one for each class.
         triggered: which rows of x are poisoned.
         pattern: random pixels, uniform up to a half, for triggers over the whole image.

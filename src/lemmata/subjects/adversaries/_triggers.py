@@ -120,7 +120,8 @@ def _pair(name: str, value: Any) -> tuple[int, int]:
 class Poisoned(eqx.Module):
     """Points with labels. Some points carry a trigger and the label of the target class.
 
-    Args: x, y: all points and labels, one row for each point.
+    Args:
+        x, y: all points and labels, one row for each point.
         triggered: which rows were changed.
     """
 

@@ -39,9 +39,9 @@ class MixedRows(eqx.Module):
     """Rows whose clean and attacked versions are trained on together.
 
     Args:
-        params: the parameters of the network f(x) = a' erf(W x / sqrt(d)) / sqrt(m) at initialisation. x, y: rows, and
-            labels of +-1.
-            x_new, y_new: held-out rows.
+        params: the parameters of the network f(x) = a' erf(W x / sqrt(d)) / sqrt(m) at initialisation.
+        x, y: rows, and labels of +-1.
+        x_new, y_new: held-out rows.
         shift: the length of the attack.
         beta: the share of attacked rows in the loss.
     """

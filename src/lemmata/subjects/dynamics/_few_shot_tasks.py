@@ -91,8 +91,9 @@ class FewShotTask(eqx.Module):
     opinion about the other topic.
 
     Args:
-        params: parameters of the model. texts, y: training texts and their classes, equally many of each class.
-            unseen, unseen_y: texts and classes that are not used in training.
+        params: parameters of the model.
+        texts, y: training texts and their classes, equally many of each class.
+        unseen, unseen_y: texts and classes that are not used in training.
         start: the pre-trained parameters with a fresh head, before fine-tuning.
     """
 

@@ -38,7 +38,8 @@ ABOUT = {"tool": "reproducing kernels", "architecture": "dense network", "object
 class LineOfCritic(eqx.Module):
     """Real and generated points, a unit direction, and the kind of network.
 
-    Args: real, fake: points, one in each row.
+    Args:
+        real, fake: points, one in each row.
         direction: a unit vector.
         bias: standard deviation of the network's biases.
         network: "relu" or "erf".

@@ -24,14 +24,14 @@ class FeatureSignificance:
 
     Args:
         auc: the probability that the feature is larger at a positive example than at a negative example.
-        features: the number of compared features. positives, negatives: the number of examples of each kind.
+        features: the number of compared features.
+        positives, negatives: the number of examples of each kind.
         alone: the p-value of one feature that was chosen beforehand. It is the probability that an unrelated feature
             has at least this AUC.
         p_value: the p-value of the best of independent features, 1 - (1 - alone)^features.
         bound: `features` times `alone`, an upper bound on the p-value for features that depend on each other in any
             way.
-        expected: the mean of the largest AUC among equally many independent features that are unrelated to the
-            concept.
+        expected: the mean of the largest AUC among equally many independent features that are unrelated to the concept.
         needed: the least AUC for which `bound` is at most `level`; None if no AUC is large enough.
         level: the significance level.
         conditions: the conditions for the results.

@@ -29,9 +29,10 @@ class Smoothed:
         logs: ln n of the measured sizes.
         offset: the amount that is added to an error before its logarithm is taken, so that zeros have a logarithm.
         values: the measured ln(error + offset).
-        noise: the relative standard deviation of each measurement, times the chosen noise factor. amplitude, length:
-            the chosen amplitude and length of the deviation from the line. factor, weights: the Cholesky factor of the
-            covariance of the measurements, and its inverse times the measurements.
+        noise: the relative standard deviation of each measurement, times the chosen noise factor.
+        amplitude, length: the chosen amplitude and length of the deviation from the line.
+        factor, weights: the Cholesky factor of the covariance of the measurements, and its inverse times the
+            measurements.
     """
 
     logs: Float[np.ndarray, "b s"]

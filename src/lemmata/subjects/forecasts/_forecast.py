@@ -49,9 +49,9 @@ class Prior:
 
     Args:
         members: the networks, whose outputs are averaged.
-        horizons: the horizons (ln of size over last size) at which the stretches are given. down, up: the stretch
-            factors of the scales below and above the median, at these horizons. The first factor also applies inside
-            the measured range.
+        horizons: the horizons (ln of size over last size) at which the stretches are given.
+        down, up: the stretch factors of the scales below and above the median, at these horizons. The first factor also
+            applies inside the measured range.
     """
 
     members: tuple[dict, ...]
@@ -100,7 +100,8 @@ class Forecast:
     Args:
         smoothed: the measured curve, a batch of one.
         sizes: the measured sizes.
-        measured: the smoothed losses. features, ends: the results of `look` for this curve.
+        measured: the smoothed losses.
+        features, ends: the results of `look` for this curve.
         prior: the prior that was learned from other curves.
         shared: relative standard error that all measurements have in common.
     """

@@ -16,8 +16,10 @@ _EPS = 1e-5
 class GalerkinAttention(eqx.Module):
     """The parameters of Galerkin attention with h heads of d channels each, so c = h d channels in all.
 
-    Args: query, key, value: affine maps of c channels to c channels. Head a has channels a d to (a + 1) d. key_scale,
-    key_shift, value_scale, value_shift: scales and shifts of the layer norms of keys and of values, for each head.
+    Args:
+        query, key, value: affine maps of c channels to c channels. Head a has channels a d to (a + 1) d.
+        key_scale, key_shift, value_scale, value_shift: scales and shifts of the layer norms of keys and of values, for
+            each head.
     """
 
     query: Affine

@@ -18,8 +18,8 @@ class KernelBlock(eqx.Module):
     """The map x -> x + W2 gelu(W1 a), where a is Galerkin attention at the points x with its residual.
 
     Args:
-        attention: the attention of the kernel integral. If it is None, a is x, and points do not interact. inner,
-            outer: W1 and W2 with their biases.
+        attention: the attention of the kernel integral. If it is None, a is x, and points do not interact.
+        inner, outer: W1 and W2 with their biases.
     """
 
     attention: GalerkinAttention | None

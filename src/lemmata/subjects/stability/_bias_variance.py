@@ -32,13 +32,13 @@ class BiasVariance:
         rows: the number of training rows of each fit.
         error: the expected squared error at a new row, which is the sum of variance and rest.
         variance: the variance of the prediction over training sets.
-        rest: squared bias plus noise, which data cannot separate. error_interval, variance_interval, rest_interval:
-            the confidence intervals of each, shape (k, 2).
+        rest: squared bias plus noise, which data cannot separate.
+        error_interval, variance_interval, rest_interval: the confidence intervals of each, shape (k, 2).
         noise: the variance of the targets around their mean, either given or estimated from repeated inputs; None
             otherwise.
         bias: rest minus noise, at least 0; None if the noise is not known.
-        excess_bias: rest minus the smallest rest. The noise is the same for all fits, so this is the additional
-            squared bias of a fit, compared with the fit of least bias.
+        excess_bias: rest minus the smallest rest. The noise is the same for all fits, so this is the additional squared
+            bias of a fit, compared with the fit of least bias.
         level: the confidence level of the intervals.
         draws: the number of pairs of fits.
         conditions: the conditions for the results.

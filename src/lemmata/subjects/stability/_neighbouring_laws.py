@@ -15,7 +15,8 @@ class NeighbouringLaws(eqx.Module):
 
     Args:
         before, after: the probabilities of the k outputs on the two data sets.
-        loss: the loss of each output, in [0, 1]. eps, delta: the privacy of the algorithm.
+        loss: the loss of each output, in [0, 1].
+        eps, delta: the privacy of the algorithm.
     """
 
     before: Float[Array, " k"]

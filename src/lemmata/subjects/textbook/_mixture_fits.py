@@ -12,7 +12,8 @@ class MixtureFit(eqx.Module):
     """Points on a line, and a mixture of normal distributions of variance 1 during its fit.
 
     Args:
-        points: the n points. means, weights: the current means and weights of the mixture.
+        points: the n points.
+        means, weights: the current means and weights of the mixture.
         centres: the means that the points were drawn with, each equally often.
     """
 

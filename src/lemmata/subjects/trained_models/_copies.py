@@ -28,8 +28,8 @@ class Copies:
 
     Args:
         within: the training rows that equal or nearly equal another training row.
-        held: held-out rows that equal or nearly equal a training row; empty without held-out rows. exact_within,
-            exact_held: the numbers of exact duplicates among them.
+        held: held-out rows that equal or nearly equal a training row; empty without held-out rows.
+        exact_within, exact_held: the numbers of exact duplicates among them.
     """
 
     within: Bool[np.ndarray, " n"]

@@ -89,12 +89,12 @@ class Pair:
 
     Args:
         first, second: the positions of the two families.
-        difference: error of the first minus error of the second, in shares of the variance. lower, upper: its central
-            95 % interval.
+        difference: error of the first minus error of the second, in shares of the variance.
+        lower, upper: its central 95 % interval.
         p_value: the two-sided p-value of no difference.
         adjusted: the p-value after Holm's correction over all pairs.
-        ratio: error of the first divided by error of the second. least, most: an interval that holds for all pairs
-            together, at 95 %; nan if it is not known.
+        ratio: error of the first divided by error of the second.
+        least, most: an interval that holds for all pairs together, at 95 %; nan if it is not known.
     """
 
     first: int

@@ -48,7 +48,8 @@ class Cost:
     """The cost of a mixer as a layer that writes to every position, as a function of the length of the row.
 
     Args:
-        points: the measurements. flops, bytes, seconds: the fitted exponents in the length.
+        points: the measurements.
+        flops, bytes, seconds: the fitted exponents in the length.
         read: the exponent of the operations in the range that this comparison uses.
     """
 
@@ -63,7 +64,8 @@ class Cost:
 class FamilyResult:
     """A family of mixers.
 
-    Args: name, title, words: a short name, a title, and a description in sentences.
+    Args:
+        name, title, words: a short name, a title, and a description in sentences.
         error: the held-out squared error, divided by the error of guessing the mean.
         wrong: for classes, the share of held-out rows that is predicted wrongly.
         permuted: the error with shuffled targets.
@@ -74,9 +76,11 @@ class FamilyResult:
         points: measured and predicted errors, by number of training rows.
         ratio: the predicted error divided by the measured error, with all training rows.
         equivalent: the error that the eigenvalues of the kernel predict from the training rows, if all rows are
-        exchangeable. later: the expected errors at 2, 4, 8 times the training rows, by continuing the measured curve.
-        effective_dimension: effective dimension of the kernel between training rows at the chosen ridge. alignment: the
-        share of the target in the first 10 and 100 eigenvectors of the kernel. seconds: the time that the family took.
+            exchangeable.
+        later: the expected errors at 2, 4, 8 times the training rows, by continuing the measured curve.
+        effective_dimension: effective dimension of the kernel between training rows at the chosen ridge.
+        alignment: the share of the target in the first 10 and 100 eigenvectors of the kernel.
+        seconds: the time that the family took.
         cost: the cost as a function of the length; None if it was left out.
     """
 
@@ -107,8 +111,9 @@ class PairResult:
 
     Args:
         first, second: the names of the families.
-        difference: error of the first minus error of the second, in shares of the variance. p_value: two-sided.
-            adjusted: the p-value after Holm's correction over all pairs.
+        difference: error of the first minus error of the second, in shares of the variance.
+        p_value: two-sided.
+        adjusted: the p-value after Holm's correction over all pairs.
         decided: whether `adjusted` is below 0.05, and the difference is above 5 % of the variance or the interval of
             the ratio is beyond a factor of two.
         ratio: error of the first divided by error of the second, with an interval that holds for all pairs together.
@@ -146,7 +151,8 @@ class Theorem:
 class Statement:
     """A result that applies to these rows.
 
-    Args: about, says: the topic of the statement, and its words.
+    Args:
+        about, says: the topic of the statement, and its words.
         holds: whether its hypotheses hold here; None if that is not checked.
         why: the finding on these rows.
         claim: the name of the claim in the catalogue; empty if the catalogue has none.
@@ -166,8 +172,8 @@ class FiniteResult:
     Args:
         name: the name of the family.
         error: the held-out squared error, divided by the error of guessing.
-        kernel: the error of the family's kernel on the same rows. parameters, steps, seconds: the size and cost of the
-            training.
+        kernel: the error of the family's kernel on the same rows.
+        parameters, steps, seconds: the size and cost of the training.
     """
 
     name: str

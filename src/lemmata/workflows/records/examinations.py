@@ -328,9 +328,11 @@ class ExaminationRecord(StoredRecord):
     Args:
         schema, lemmata: the versions of this file and of the program.
         command: the command that repeats the examination; empty if it was run from Python.
-        created: date and time. model, rows: the examined model and rows. train_error, held_error: for classes, the
-            share of wrong classes with an exact interval. For values, the mean squared distance with a normal interval.
-            For documents, the mean number of nats per token with a normal interval.
+        created: date and time.
+        model, rows: the examined model and rows.
+        train_error, held_error: for classes, the share of wrong classes with an exact interval. For values, the mean
+            squared distance with a normal interval. For documents, the mean number of nats per token with a normal
+            interval.
         preflight: the conditions that must hold before theory is applied. If one of them fails, nothing else is run.
         gauges: every claim that was applied to the model.
         findings: at most five findings, the most important first.
@@ -351,8 +353,7 @@ class ExaminationRecord(StoredRecord):
         actions: at most three things to do next, the one that helps most first.
         tried: in words, the other actions that were tried without success, or not tried.
         inputs: which inputs matter; None for documents, for fewer than 20 rows, and if no time was left.
-        outputs: for values, the accuracy of each output on held-out rows; for several, the last entry is for all
-            together.
+        outputs: for values, the accuracy of each output on held-out rows; for several, the last one is of all together.
         posterior: Laplace's approximation on held-out rows; None if it does not apply.
         layers: the parameter arrays compared with random ones; None without parameters, and if no time was left.
     """

@@ -81,8 +81,8 @@ class LayerShown:
         beyond: the number of singular values above the upper end of this null; None if they were not computed.
         share: the array's share of the trace of the tangent kernel on training rows; None without derivatives of rows.
         share_null: this share for the model with a Gaussian matrix of this shape and norm in place of each array.
-            start_norm, start_spectral, start_share: norm, spectral and share at the parameters with which training
-            began, if these are known.
+        start_norm, start_spectral, start_share: norm, spectral and share at the parameters with which training began,
+            if these are known.
     """
 
     name: str

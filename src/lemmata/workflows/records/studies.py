@@ -127,8 +127,8 @@ class Unit:
         words: a description of the metric.
         rises: whether larger values are better.
         percent: whether the metric is a share.
-        guessing: the value of guessing without any column. best, worst: the ends of the metric's range; None for an
-            open end.
+        guessing: the value of guessing without any column.
+        best, worst: the ends of the metric's range; None for an open end.
     """
 
     name: str

@@ -75,8 +75,8 @@ class Losses:
             regression) are left out exactly.
         shared: the relative standard error that all sizes have in common, because all of them are measured on rows of
             one table.
-        seen: the measured mean; None if it is `mean`. least, greatest: exact 90 % bounds of the loss at the last size
-            if errors are few; 0 and infinity otherwise.
+        seen: the measured mean; None if it is `mean`.
+        least, greatest: exact 90 % bounds of the loss at the last size if errors are few; 0 and infinity otherwise.
         tail: for numbers, the share of the summed loss at the last size that the largest row, group or stretch holds.
         gain: the upper end (95 %) of the model's loss minus the loss of guessing, at the largest size, on the same
             rows. With an order, it is computed on the same stretches. nan with groups.
