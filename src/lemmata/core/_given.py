@@ -115,7 +115,8 @@ def numbers_of(name: str, values: Any) -> np.ndarray:
         name: the name in the message.
         values: what was given.
 
-    Raises: ShapeError, PrecisionError, DataError: for anything else; the message names an entry that is not a number.
+    Raises:
+        ShapeError, PrecisionError, DataError: for anything else; the message names an entry that is not a number.
     """
     array = real_numbers(name, array_of(name, values))
     check_numbers(name, array)

@@ -54,7 +54,8 @@ class Place(NamedTuple):
         Args:
             value: what was given.
 
-        Raises: ShapeError, DataError, PrecisionError: if the argument is not such an array.
+        Raises:
+            ShapeError, DataError, PrecisionError: if the argument is not such an array.
         """
         if isinstance(value, jax.Array) and self.of_jax:
             if self.kinds and "c" not in self.kinds and value.dtype.kind == "c":

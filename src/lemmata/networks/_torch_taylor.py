@@ -19,8 +19,9 @@ def torch_function(module: Any) -> tuple[Any, dict[str, Any]]:
         module: a `torch.nn.Module`. Its parameters with `requires_grad` become params; other parameters and buffers
             are part of f.
 
-    Returns: The function, and copies of the parameters that need gradients, by name. `torch.optim.SGD(params.values(),
-    0.1)` trains these copies and does not change the module.
+    Returns:
+        The function, and copies of the parameters that need gradients, by name. `torch.optim.SGD(params.values(), 0.1)`
+        trains these copies and does not change the module.
 
     Raises:
         SettingError: if the argument is not a module, or if no parameter requires a gradient.

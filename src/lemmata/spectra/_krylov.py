@@ -71,7 +71,8 @@ def three_term(product: Product, like: PyTree, key: Key[Array, ""], steps: int) 
     When a Ritz value has converged, new vectors lose their orthogonality to old vectors, and values return as
     duplicates. The largest value is as accurate as with a stored basis (Paige 1976).
 
-    Returns: The diagonal, the off-diagonal numbers, and the asymmetry in each step.
+    Returns:
+        The diagonal, the off-diagonal numbers, and the asymmetry in each step.
     """
     apply = flattened(product, like)
     start = _direction(like, key)
@@ -94,8 +95,9 @@ def three_term(product: Product, like: PyTree, key: Key[Array, ""], steps: int) 
 def with_basis(product: Product, like: PyTree, key: Key[Array, ""], steps: int) -> tuple[PyTree, Array, Array]:
     """Run Arnoldi with full orthogonalisation, from a uniformly random direction.
 
-    Returns: The basis, whose first axis is that of its vectors. The Hessenberg matrix, which is tridiagonal up to
-    rounding if the operator is symmetric. The length of the vector that points out of the space.
+    Returns:
+        The basis, whose first axis is that of its vectors. The Hessenberg matrix, which is tridiagonal up to rounding
+        if the operator is symmetric. The length of the vector that points out of the space.
     """
     unravel = ravel_pytree(like)[1]
     run = decomp.hessenberg(steps, reortho="full", custom_vjp=False)

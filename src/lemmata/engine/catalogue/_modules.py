@@ -124,7 +124,8 @@ def modules(holding: Iterable[str]) -> Iterator[Module]:
 def resolved(module: Module | None, name: str) -> Node | str | None:
     """The definition that a name of a module refers to.
 
-    Returns: The definition in lemmata, found through imports and the lists of names of packages. If something else is
+    Returns:
+        The definition in lemmata, found through imports and the lists of names of packages. If something else is
         imported, such as a module of lemmata, its dotted name. If the module does not define the name, None.
     """
     seen: set[tuple[str, str]] = set()

@@ -94,7 +94,8 @@ def of_squares(own: np.ndarray, level: float, allowed: float, exact: bool) -> tu
         allowed: the largest root that is allowed.
         exact: whether the numbers have no sampling error.
 
-    Returns: The result, and an interval of the root: the largest of the lower and of the upper ends over columns.
+    Returns:
+        The result, and an interval of the root: the largest of the lower and of the upper ends over columns.
     """
     share = level / own.shape[1]
     shown = [mean_interval(column, share, exact) for column in own.T]

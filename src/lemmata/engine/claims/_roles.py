@@ -30,7 +30,8 @@ def swapped_predictions(claim: Claim, setting: dict, numbers: np.ndarray, seed: 
         numbers: the numbers of the trials.
         seed: the seed of all randomness.
 
-    Returns: Predictions, one row for each trial, by the names of both fields.
+    Returns:
+        Predictions, one row for each trial, by the names of both fields.
     """
     if not claim.traced or not len(numbers):
         return {}

@@ -233,7 +233,8 @@ def verify_all(
     inconclusive. Ctrl-C ends the run. Claims that had not begun are missing from the result, but count in the family.
     The arguments are the same as for `verify`. In an executor, each claim is one task.
 
-    Returns: A verdict for each claim. Its level is the level with which Holm's procedure compared its p-value.
+    Returns:
+        A verdict for each claim. Its level is the level with which Holm's procedure compared its p-value.
     """
     found: dict[str, Verdict] = {}
     try:

@@ -194,8 +194,9 @@ def learning_curve_chart(record: StudyRecord, width: int | str = 640, height: in
         width: the width of the plot in pixels, or "container".
         height: the height of the plot in pixels.
 
-    Returns: A chart over training rows on a logarithmic axis. Points with bars of two standard errors are measured on
-    held-out rows. The line with its 90 % band is expected, and dashed beyond the data.
+    Returns:
+        A chart over training rows on a logarithmic axis. Points with bars of two standard errors are measured on
+        held-out rows. The line with its 90 % band is expected, and dashed beyond the data.
 
     Raises:
         DataError: no model was measured.

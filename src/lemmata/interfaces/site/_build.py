@@ -47,7 +47,8 @@ def write_site(
             pages.
         where: the addresses of the published site and of its code.
 
-    Returns: The path of the first page.
+    Returns:
+        The path of the first page.
 
     Raises:
         SettingError: if the directory is a file, cannot be written to, or has files that do not belong to a site.

@@ -22,7 +22,8 @@ class Mixture:
         covariances: one variance for all components, a variance for each component (k,), or matrices (k, d, d).
         weights: positive weights (k,), which need not sum to 1, or None for equal weights.
 
-    Raises: ShapeError, DataError: if the numbers do not define a mixture.
+    Raises:
+        ShapeError, DataError: if the numbers do not define a mixture.
 
     >>> Mixture([[0.0, 0.0], [3.0, 0.0]], 1.0).weights.tolist()
     [0.5, 0.5]

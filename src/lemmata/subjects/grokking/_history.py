@@ -54,8 +54,8 @@ def read_history(history: Any, step: Any, train: Any, test: Any, weight_decay: A
         weight_decay: the column of the weight decays, if there is one.
         metric: "accuracy" or "loss". With None, the names of the columns decide.
 
-    Raises: SettingError, UnknownNameError, DataError, ShapeError: if the input cannot be used, with a message of one
-        line.
+    Raises:
+        SettingError, UnknownNameError, DataError, ShapeError: if the input cannot be used, with a message of one line.
     """
     if metric is not None and not (isinstance(metric, str) and metric in METRICS):
         raise SettingError("metric", found=repr(metric), rule='"accuracy" or "loss"')

@@ -124,7 +124,8 @@ def predict_delay(
         new: features and labels of new rows.
         fitted: the rows count as fitted when the mean squared error is this share of the mean square of y.
 
-    Raises: SettingError, ShapeError, DataError: if the input cannot be used.
+    Raises:
+        SettingError, ShapeError, DataError: if the input cannot be used.
 
     Example:
         >>> rng = np.random.default_rng(0)

@@ -191,8 +191,9 @@ def grokking_report(
         weight_decay: the column of the weight decays, if there is one.
         metric: "accuracy" or "loss". It is needed if the names of the columns do not say it.
 
-    Raises: SettingError, UnknownNameError, DataError, ShapeError: if the table has no validation column, or cannot be
-        used for another reason.
+    Raises:
+        SettingError, UnknownNameError, DataError, ShapeError: if the table has no validation column, or cannot be used
+            for another reason.
 
     Example:
         >>> log = {"step": [1, 10, 100, 1000], "train_acc": [0.1, 0.6, 1.0, 1.0], "val_acc": [0.1, 0.1, 0.2, 0.95]}

@@ -129,8 +129,9 @@ def interpolants(
         alphas: the starts alpha of the diagonal network and of the square network.
         held: the inputs and targets of held-out rows, for the error.
 
-    Raises: ShapeError, DataError: for rows of different shapes, for dependent rows, or if there are not fewer rows than
-        columns. SettingError: for a start that is not positive.
+    Raises:
+        ShapeError, DataError: for rows of different shapes, for dependent rows, or if there are not fewer rows than
+            columns. SettingError: for a start that is not positive.
 
     Example:
         >>> import numpy as np

@@ -35,7 +35,8 @@ def with_two_outputs(
         labels: the two classes, as stated.
         stated: the loss, as stated.
 
-    Returns: The model, its labels, and the reason for this reading; empty if it is unchanged.
+    Returns:
+        The model, its labels, and the reason for this reading; empty if it is unchanged.
 
     Raises:
         ShapeError: if log loss is stated for one output and more than two classes.

@@ -191,8 +191,9 @@ def copied(reference: np.ndarray, used: np.ndarray) -> float:
         reference: rows (n, *row).
         used: rows (m, *row).
 
-    Returns: The share of deployment rows that equal a reference row, minus the share of those that equal another
-    deployment row.
+    Returns:
+        The share of deployment rows that equal a reference row, minus the share of those that equal another deployment
+        row.
     """
     own = _bytes(reference)
     counts: dict[bytes, int] = {}

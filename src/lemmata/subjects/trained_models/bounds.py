@@ -55,8 +55,9 @@ def rows_factor(bound_at: Callable[[float], float], rows: float | int, trivial: 
         rows: the current number of rows.
         trivial: the trivial value, which the bound must beat.
 
-    Returns: The smallest factor, by bisection. It is 1 if the bound is already below the trivial value, and infinite
-        if even 2^60 times as many rows are too few.
+    Returns:
+        The smallest factor, by bisection. It is 1 if the bound is already below the trivial value, and infinite if even
+        2^60 times as many rows are too few.
     """
     if bound_at(rows) < trivial:
         return 1.0
@@ -150,8 +151,9 @@ class Described:
 def pruned_and_rounded(model: AbstractModel, kept: float, bits: int) -> tuple[AbstractModel, float]:
     """Keep a share of the weights, the largest, and round them to 2^bits equidistant values in each array.
 
-    Returns: The model, and the bits of its description. The description says how many weights are left, which they are,
-    the largest value of each array (one of 256), and the value of each weight.
+    Returns:
+        The model, and the bits of its description. The description says how many weights are left, which they are, the
+        largest value of each array (one of 256), and the value of each weight.
     """
     theta = model.theta.astype(float)
     count = max(round(kept * len(theta)), 1)

@@ -45,8 +45,9 @@ def examinations(
         deadline: `time.monotonic()` after which the remaining claims are entered as not examined.
         progress: a function that is called with the stage, the number of finished claims and the number of all claims.
 
-    Yields: One record for each claim (an entry of the `claims` section of study.json) when it is finished, and the
-    claim itself.
+    Yields:
+        One record for each claim (an entry of the `claims` section of study.json) when it is finished, and the claim
+        itself.
     """
     speaking = [claim for claim in registry().values() if _speaks(claim, problem)]
     for done, claim in enumerate(speaking):

@@ -65,8 +65,9 @@ def copied_rows(
         group: the group of each row, or None, and
         time: its time, or None.
 
-    Returns: First, the number of rows that equal an earlier row in inputs and target, and in group and time if these
-        are given. Second, the number of rows that equal a row of another group; 0 if a time is given.
+    Returns:
+        First, the number of rows that equal an earlier row in inputs and target, and in group and time if these are
+        given. Second, the number of rows that equal a row of another group; 0 if a time is given.
     """
     cells = [inputs, pooled, y, *([] if time is None else [time])]
     whole = repeated(*cells, *([] if group is None else [group]))

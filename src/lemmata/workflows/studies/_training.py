@@ -67,8 +67,9 @@ def train_networks(
         progress: a function that is called with the stage, the number of trained networks and the number of all
             networks.
 
-    Yields: The entries of the `training` section of study.json as they finish, with the errors at the recorded times.
-    Networks for which no time was left are missing, and the entry's sentence says so.
+    Yields:
+        The entries of the `training` section of study.json as they finish, with the errors at the recorded times.
+        Networks for which no time was left are missing, and the entry's sentence says so.
     """
     outputs, radius = y.shape[1], float(np.sqrt((x**2).sum(axis=1).max())) or 1.0
     steps = int(np.clip(OPERATIONS / (6 * len(x) * max(WIDTHS) * (x.shape[1] + outputs)), FEWEST_STEPS, MOST_STEPS))
