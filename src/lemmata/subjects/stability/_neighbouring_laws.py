@@ -15,7 +15,8 @@ class NeighbouringLaws(eqx.Module):
 
     Args:
         before, after: the probabilities of the k outputs on the two data sets.
-        loss: the loss of each output, in [0, 1]. eps, delta: the privacy of the algorithm.
+        loss: the loss of each output, in [0, 1].
+        eps, delta: the privacy of the algorithm.
     """
 
     before: Float[Array, " k"]
@@ -88,7 +89,7 @@ class Channel(eqx.Module):
 
 
 class PrivateChannels(Population[Channel]):
-    """Half output a set of values that is more likely to contain the row's own; half are exponential mechanisms."""
+    """Half output a set of values that is likelier to hold the row's own value; half are exponential mechanisms."""
 
     free = ("loss",)
 

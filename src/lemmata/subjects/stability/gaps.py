@@ -25,7 +25,9 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"
 class SampledLaw(eqx.Module):
     """A sample of y = tanh(2 coefficients'x) ± noise on standard normal inputs, and rows that are not in it.
 
-    Args: x, y: the sample. pool_x, pool_y: other rows of the same distribution.
+    Args:
+        x, y: the sample.
+        pool_x, pool_y: other rows of the same distribution.
         coefficients: the coefficients of the distribution.
         noise: the size of the noise, whose two signs are equally likely.
     """
