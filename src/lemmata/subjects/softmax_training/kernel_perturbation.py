@@ -50,9 +50,9 @@ def changes_of_kernel(problem: RandomUnits, key: Key[Array, ""]) -> Float[Array,
 
 
 def largest_change(problem: RandomUnits) -> Array:
-    """Return a bound on the change of an entry of H, which is at most 4 m, and 4 exp(2B + 2R) if logits are bounded.
+    """Return twice the bound on an entry of H, which bounds the change of the entry.
 
-    The bound on the change is twice the bound on an entry.
+    An entry is at most 4 m, and at most 4 exp(2B + 2R) if the logits are at most B + R.
     """
     return 8 * jnp.minimum(problem.width, jnp.exp(2 * problem.bound + 2 * problem.radius))
 

@@ -212,7 +212,7 @@ class PairExponentialChange(AbstractPart):
         return jnp.asarray(4 * problem.radius)
 
     def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
-        """The largest difference from 1 over pairs and units, for each move and its negative."""
+        """The largest difference from 1 over pairs, units, and each move or its negative."""
         moved = x @ change
         return jnp.expm1(jnp.abs(moved[:, None] + moved)).max()
 

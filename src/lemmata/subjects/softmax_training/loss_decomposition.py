@@ -36,7 +36,9 @@ class Terms(eqx.Module):
 
 
 def exp_curvature(u: Float[Array, "*s"]) -> Float[Array, "*s"]:
-    """Return theta(u) = (exp(u) - 1 - u) / u², and 1/2 at u = 0. If |u| <= 0.01, it is between 0.498 and 0.502.
+    """Return theta(u) = (exp(u) - 1 - u) / u², the Theta(1) of Fact A.8; theta(0) = 1/2.
+
+    If |u| <= 0.01, theta is between 0.498 and 0.502.
 
     Args:
         u: any real numbers.

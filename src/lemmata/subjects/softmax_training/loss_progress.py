@@ -3,8 +3,8 @@
 This theory is about C_1, the part of a step's change of the loss in which the numerator of the softmax moves. It
 bounds C_1 by the tangent kernel H at the current weights, and H by its smallest eigenvalue lambda at initialisation.
 The source needs random signs and a width above lambda^-2 to bound C_1 and C_0. The sum of the two is -2 m eta v' H v,
-v = vec(F - Y), at every width. The theory does not explain why H moves far less than the radius R, in which H keeps
-half of lambda, allows.
+v = vec(F - Y), at every width. Within a radius R, H keeps half of lambda. The theory does not explain why H moves
+far less than this radius allows.
 """
 
 import jax
@@ -241,13 +241,7 @@ class ProgressBySmallestEigenvalue(Claim[Training]):
         smallest = jnp.linalg.eigvalsh(problem.tangent)[0]
         return [
             short_step(problem),
-            Hypothesis(
-                "the smallest eigenvalue of H(tau)",
-                smallest,
-                ">=",
-                problem.smallest / 2,
-                "Claim E.5",
-            ),
+            Hypothesis("the smallest eigenvalue of H(tau)", smallest, ">=", problem.smallest / 2, "Claim E.5"),
             Hypothesis.violated(
                 "C_1 = -m eta v' H v", "Lemma E.1 defines C_1 otherwise; the conclusion may still hold"
             ),

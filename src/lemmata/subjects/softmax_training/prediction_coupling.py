@@ -1,4 +1,4 @@
-"""How close network and kernel regression predict at other points: Theorem F.2 with its logarithm read as at least 1.
+"""How far network and kernel regression differ at other points: Theorem F.2 with its logarithm read as at least 1.
 
 This theory compares the predictions of a trained softmax network with those of the regression with its tangent kernel
 at initialisation. It bounds their distance in terms of how far the kernels move. It assumes a positive definite kernel

@@ -23,7 +23,7 @@ Law = Callable[[Array, float], Array]
 
 
 class Argument(eqx.Module):
-    """The argument of an elementary inequality, and the largest value it may have."""
+    """The argument of an elementary inequality, and the largest size that it may have."""
 
     x: Float[Array, ""]
     largest: float = eqx.field(static=True)
@@ -278,7 +278,7 @@ class GeometricSeries(Claim[Argument]):
         return 1 / (1 - problem.x)
 
     def measure(self, problem: Argument, key: Key[Array, ""]) -> Array:
-        """The sum of 2^16 terms, by doubling: the sum of 2k terms is 1 + x^k times the sum of k terms."""
+        """The sum of 2^16 terms, by doubling: the sum of 2k terms is (1 + x^k) times the sum of k."""
         total, power = jnp.ones(()), problem.x
         for _ in range(16):
             total, power = total * (1 + power), power * power

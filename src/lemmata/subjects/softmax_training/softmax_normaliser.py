@@ -184,7 +184,7 @@ class AverageChange(AbstractPart):
     title = "Moved units change averages over shares by at most R exp(4B+3R)"
     source = part(13)
     control = Control(
-        "the change is at most 0.98 R, which is less than moving half of the units each way changes",
+        "the change is at most 0.98 R, which is less than the change if half of the units move each way",
         lambda bound, problem: jnp.asarray(0.98 * problem.radius),
         loose="exp(4B) is at least 54, but a factor 1 is enough, so no control is close to the bound",
     )

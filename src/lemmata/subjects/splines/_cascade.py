@@ -90,7 +90,7 @@ class Cascade(eqx.Module):
         return self.passes(jnp.asarray(z))[3]
 
     def step(self, z: Float[Array, "n p"], y: Float[Array, "... targets"], damping: float) -> "Cascade":
-        """Step in function space: solve (T + damping I) q = y - f(z), then add H_l' (q * G_l) to Y_l in every package.
+        """Take one step in function space: solve (T + damping I) q = y - f(z), then add H_l' (q * G_l) to every Y_l.
 
         This is the damped Gauss-Newton step in the values of all packages together. It minimises |f + J dY - y|² +
         damping |dY|². The linear system has one unknown per row, not one per parameter.

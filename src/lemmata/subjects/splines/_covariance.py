@@ -17,7 +17,7 @@ class SplineCovariance(eqx.Module):
 
         k(r) = r² (ln r - b) + c = r² (ln r² - 2b)/2 + c,   k(0) = c.
 
-    The terms in -r² and c stand for an unknown slope of size sqrt(2b) and an unknown level of size sqrt(c). As b and
+    The terms -b r² and c stand for an unknown slope of size sqrt(2b) and an unknown level of size sqrt(c). As b and
     c/b² go to infinity, the mean of the process becomes the polyharmonic spline r² ln r with an affine drift. If b
     goes to infinity with b²/c = s, the mean becomes the spline of r² ln r - s |z|² |t|² instead. For example, b = 5
     and c = 400 have s = 1/16. k is not a covariance at all distances: it is one on a bounded set if b and c are large

@@ -113,8 +113,8 @@ def bias_variance(
     methods use the same splits. Errors are summed over the outputs.
 
     One data set cannot show two things. The first is the error of a fit to more rows than `rows`. The second is the
-    difference between noise and bias, unless the noise is given or inputs are repeated with newly drawn targets. It
-    can show how the bias differs between fitting methods.
+    difference between noise and bias, unless the noise is given or inputs are repeated with newly drawn targets. But
+    one data set can show how the bias differs between fitting methods.
 
     The intervals treat draws as overlapping subsamples (Nadeau and Bengio's correction, widened). This is a rule of
     thumb, not a theorem. Intervals of level 0.9 were tested on three simulated distributions and fits that were not
@@ -233,7 +233,7 @@ def _one_split(
 
 
 def _pure_noise(x: np.ndarray, y: np.ndarray) -> tuple[int, float | None]:
-    """Return the degrees of freedom within groups of equal inputs, and the variance of the targets there."""
+    """Return degrees of freedom within groups of equal inputs, and the targets' variance there, summed over outputs."""
     _, group = np.unique(x.reshape(len(x), -1), axis=0, return_inverse=True)
     flat, group = y.reshape(len(y), -1), group.ravel()
     counts = np.bincount(group)

@@ -84,7 +84,7 @@ def checked_loss(loss: str | Loss, y: np.ndarray) -> Loss:
 
 
 def check_fit(fit: Any, name: str = "fit") -> None:
-    """Raise SettingError unless `fit` can be called.
+    """Raise SettingError unless `fit` is a function, not a class and not a model.
 
     Args:
         fit: the value that the caller passed.

@@ -25,7 +25,7 @@ class SignedNoise(eqx.Module):
 
     @property
     def every(self) -> Float[Array, "m n"]:
-        """Return the targets of all 2^n training sets, which are equally likely."""
+        """The targets of all 2^n training sets, which are equally likely."""
         signs = np.array(list(itertools.product((-1.0, 1.0), repeat=len(self.values))))
         return self.values + self.noise * signs
 

@@ -133,8 +133,9 @@ def _reach(system: DiscreteSystem, length: int) -> Inexact[Array, "t n m"]:
 
 
 def final_states(system: DiscreteSystem, u: Float[Array, "rows t m"]) -> Inexact[Array, "rows n"]:
-    """The states h_T after each of many sequences, from state 0. This is one matrix product, with rows T N operations
-    for each sequence and channel.
+    """Return the states h_T after each of many sequences, from state 0.
+
+    This is one matrix product, with T N operations for each sequence and channel.
 
     Args:
         system: the system.

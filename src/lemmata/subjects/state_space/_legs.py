@@ -26,7 +26,9 @@ def legs(states: int) -> tuple[Float[Array, "n n"], Float[Array, "n 1"]]:
 
 
 def legs_skew(states: int) -> Float[Array, "n n"]:
-    """Return the skew S = A + I/2 + P P^T with P_n = sqrt(n + 1/2): -/+ sqrt((2n+1)(2k+1)) / 2 below/above.
+    """Return the skew matrix S = A + I/2 + P P^T with P_n = sqrt(n + 1/2).
+
+    Its entries are -sqrt((2n+1)(2k+1)) / 2 below the diagonal and +sqrt((2n+1)(2k+1)) / 2 above.
 
     Args:
         states: the number N of states.

@@ -84,7 +84,7 @@ class StableAndGrowingModes(Population[SteppedModes]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SteppedModes:
-        """Draw poles whose real parts have random signs and log-normal sizes, and whose frequencies are larger."""
+        """Draw poles with real parts of random sign and log-normal size, and frequencies of standard deviation 2."""
         normal, step = draws(key, (3, setting["modes"]), ())
         decay = jnp.sign(normal[0]) * jnp.exp(0.7 * normal[1])
         return SteppedModes(jax.lax.complex(decay, 2 * normal[2]), setting["size"] * jnp.exp(0.3 * step) / 2)

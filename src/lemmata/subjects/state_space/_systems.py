@@ -28,7 +28,7 @@ class AbstractSystem(eqx.Module):
 
     @property
     def passed(self) -> Float[Array, "p m"]:
-        """Return the direct path D, or zeros if it is None."""
+        """The direct path D, or zeros if it is None."""
         if self.direct is not None:
             return self.direct
         return jnp.zeros((len(self.output), self.input.shape[1]), self.output.real.dtype)

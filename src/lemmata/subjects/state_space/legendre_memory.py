@@ -255,5 +255,5 @@ class LegsEigenvectors(Claim[LegendreMemory]):
         return jnp.log2(3 + 2 * jnp.sqrt(2.0))
 
     def measure_at(self, problem: LegendreMemory, key: Key[Array, ""], rung: float) -> Array:
-        """The growth of the condition number, in bits, over the last eight states."""
+        """The growth of log2 of the condition number per state, over the last eight states."""
         return jnp.asarray((_log_condition(int(rung)) - _log_condition(int(rung) - 8)) / 8)

@@ -50,7 +50,7 @@ class PowerLaws(Population[PowerLaw]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PowerLaw:
-        """Draw a power and a spacing within a few per cent of the settings, and a shift between -1/2 and 1/2."""
+        """Draw a power and a spacing near the settings, and a shift between -1/2 and 1/2."""
         (normal,) = draws(key, (3,))
         power, spacing = setting["power"] * jnp.exp(0.1 * normal[0]), setting["spacing"] * jnp.exp(0.03 * normal[1])
         return PowerLaw(power, spacing, 0.5 * jnp.tanh(normal[2]))

@@ -34,7 +34,7 @@ class KernelDrift:
         linear: the loss of the network that is linearised at the start, trained in the same way.
         rate: the step size for the loss |f - y|²/2.
         conditions: the conditions for the results.
-        claims: the names of the claims that state the conditions.
+        claims: the names of the claims that state the results.
     """
 
     steps: Int[np.ndarray, " k"]

@@ -43,7 +43,7 @@ class LazyCertificate:
         course: numbers of steps (first column) and |r_t|/|r_0| after them (second column).
         vacuous: why the certificate is trivial although the theory applies; empty if it is not trivial.
         conditions: the conditions for the results.
-        claims: the names of the claims that state the conditions.
+        claims: the names of the claims that state the results.
     """
 
     least: float

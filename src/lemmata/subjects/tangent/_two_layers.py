@@ -64,7 +64,7 @@ class Units:
     def descended(
         self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], start: np.ndarray, steps: int, scale: float = 1.0
     ) -> "Units":
-        """The units after descent on |scale (f - start) - y|²/(2 scale²), with steps 1/tr of the first kernel.
+        """Return the units after descent on |scale (f - start) - y|²/(2 scale²), with steps 1/tr of the first kernel.
 
         Args:
             x: the points.

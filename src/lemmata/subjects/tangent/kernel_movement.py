@@ -58,8 +58,8 @@ def movements(
 ) -> Float[np.ndarray, "2 k"]:
     """Return the relative movement of the kernel, and the distance of the outputs from the linearised network's.
 
-    Both are root mean squares over 8 draws of each width (for the large widths, over 2**15 units in total), after 20
-    steps of 1/tr Theta_0.
+    Both are root mean squares over 8 draws of each width (or, for the large widths, 2**15 units of each width), after
+    20 steps of 1/tr Theta_0.
 
     Args:
         problem: the points, targets and activation.

@@ -45,7 +45,7 @@ def dense(width: int) -> Dense:
 
 
 def drawn_kernel(network: Serial, params: tuple, x: Float[Array, "n *shape"], key: Key[Array, ""]) -> Array:
-    """Return the tangent kernel of a network of finite width, at random weights."""
+    """Return the tangent kernel of a network of finite width at its parameters."""
     return tangent_gram(network, params, x, output=0)
 
 

@@ -249,7 +249,7 @@ class LazyBootstrap(Claim[LazyFlow]):
         return jnp.stack([residual, jnp.linalg.norm(late - problem.weights)])
 
     def condition(self, problem: LazyFlow) -> Array:
-        """The condition: outputs may be large relative to the residual; the integrator errs by 1e-7 of the path."""
+        """The condition: outputs may be far above the residual; the integrator errs by less than 1e-7 of the path."""
         residual = jnp.linalg.norm(problem.away)
         return jnp.stack([1e7 + jnp.linalg.norm(problem.outputs(problem.weights)) / residual, jnp.asarray(1e7)])
 
