@@ -105,7 +105,7 @@ class IsingModels(Population[IsingModel]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> IsingModel:
-        """Draw couplings between 1/3 of the strength and the strength, and fields of size up to 0.7."""
+        """Draw couplings of size between 1/3 of the strength and the strength, and fields of size up to 0.7."""
         rng, n = generator_of(key), setting["spins"]
         size = np.triu(rng.uniform(1 / 3, 1.0, (n, n)) * setting["strength"], 1)
         sign = 1.0 if self.attractive else np.triu(rng.choice([-1.0, 1.0], (n, n)), 1)

@@ -1,5 +1,5 @@
 """Clustering: a random start by squared distances is near the best centres in expectation, and Lloyd's iteration only
-improves them.
+improves the start.
 
 The test problems are points on a line with three centres. For these, the least sum of squared distances can be
 computed exactly, since the best groups are intervals. The theory bounds the expected error of a start whose centres

@@ -49,7 +49,7 @@ class MeanFieldFromBelow(Claim[IsingModel]):
     source = Source(_KEY, "Abstract, variational methods", note="the evidence lower bound, for spins")
     population = IsingModels("dense", rest=False)
     relation = AtMost()
-    control = Control("the lower bound is at most 0.8 of the stated value", lambda value, problem: 0.8 * value)
+    control = Control("the lower bound is at most 0.8 of log(Z / 2^n)", lambda value, problem: 0.8 * value)
     controls = "the partition function, from below"
     unexplained = "how far the bound is below the partition function; which of several solutions m is found"
     traced = False

@@ -197,7 +197,7 @@ def _perceptron(estimator: Any, name: str) -> AbstractModel:
 
 
 def _both_signs(estimator: Any, outputs: int) -> Callable[[Any], Any]:
-    """Turn one column of logits of two classes into two columns; other outputs are not changed."""
+    """Return a map of one column of logits of two classes to two columns; it does not change other outputs."""
     if outputs == 1 and len(getattr(estimator, "classes_", ())) == 2:
         return lambda f: jnp.concatenate([-f, f], axis=1) / 2
     return lambda f: f

@@ -32,14 +32,14 @@ def without_held_rows(trained: Trained) -> Trained:
 
 
 def share_answers(known: Trained, other: Trained) -> None:
-    """Copy, between two models that differ only in held-out rows, the results that do not depend on these rows."""
+    """Copy the results of `known` that do not depend on held-out rows to `other`, which differs in these rows only."""
     for name, answer in answers(known).items():
         if name not in {name_of(own) for own in (copies_of, fresh_rows, held_outputs, without_held_rows)}:
             vars(other).setdefault(name, answer)
 
 
 def contradicting_copies(trained: Trained) -> Int[np.ndarray, " k"]:
-    """Return the indices of training rows that equal another row but not its target; empty for documents."""
+    """Return the indices of training rows that equal another row but have another target; none for documents."""
     places = np.flatnonzero(copies_of(trained).within)
     if trained.task.is_language or not len(places):
         return np.zeros(0, int)

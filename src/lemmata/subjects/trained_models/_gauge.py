@@ -27,9 +27,9 @@ class AbstractGauge(Claim[Trained]):
     A check has these methods besides those of a claim. All except the first are optional, and the default is given
     last. passes(problem): the expected time, in gradients of all training rows; known results cost 0. bytes(problem):
     the memory that the check needs at once; 0. needed(problem): whether this model gets the check. A check that
-    replaces another check if that one does not fit returns False if it fits; True. rows_factor(problem): for a vacuous
-    bound, the factor by which the number of rows would have to grow; unknown. alternative(problem): for a bound, the
-    limit from held-out rows alone, which the bound has to beat; none.
+    replaces another check returns False if that other check fits; True. rows_factor(problem): for a vacuous bound, the
+    factor by which the number of rows would have to grow; unknown. alternative(problem): for a bound, the limit from
+    held-out rows alone, which the bound has to beat; none.
 
     Attributes:
         of_losses: True if, for a language model, which has one output for each document, the check only needs losses
@@ -38,8 +38,8 @@ class AbstractGauge(Claim[Trained]):
             means any kind.
         level: the level of the predicted interval; NaN means the level of the relation.
         ends: the meaning of the ends of the measured interval; empty if the measurement has no interval.
-        shared: the questions about the model that other checks ask, too. The first check that asks one computes the
-            answer.
+        shared: the questions about the model that other checks ask, too. The first check that asks a question
+            computes the answer.
     """
 
     of_losses: ClassVar[bool] = False

@@ -65,7 +65,7 @@ class DimensionEstimate:
     """The effective dimension tr M (M + ridge)^-1, computed only from products.
 
     Args:
-        value: the middle between the means of `low` and `high` over the probes.
+        value: the estimate, halfway between the means of `low` and `high` over the probes.
         low: a lower bound of u' K (K + ridge)^-1 u for each probe u.
         high: an upper bound of the same number.
         products: the number of products with M.
@@ -91,12 +91,12 @@ def dimension_by_products(
 ) -> DimensionEstimate:  # fmt: skip
     """Estimate the effective dimension as the mean of u' K (K + ridge)^-1 u over random signs u, by quadrature.
 
-    Here K = R J J' R, where R are the symmetric roots of the losses' curvatures. K has the nonzero eigenvalues of M.
-    After k Lanczos products from u, the eigenvalues of the tridiagonal matrix are weighted by the squares of the first
-    entries of its eigenvectors. The result integrates polynomials of degree 2 k - 1 like the spectrum seen from u
-    (Gauss). With a further node at 0, it does so for degree 2 k (Radau). The derivatives of s/(s + ridge) have
-    alternating signs. So Gauss' rule is an upper bound and Radau's a lower bound, even if they converge slowly. The
-    memory is that of k arrays of outputs and one vector of parameters.
+    Here K = R J J' R, where R are the symmetric roots of the losses' curvatures. K has the nonzero eigenvalues of M,
+    and does not depend on the order of the parameters. After k Lanczos products from u, the eigenvalues of the
+    tridiagonal matrix are weighted by the squares of the first entries of its eigenvectors. The result integrates
+    polynomials of degree 2 k - 1 like the spectrum seen from u (Gauss). With a further node at 0, it does so for degree
+    2 k (Radau). The derivatives of s/(s + ridge) have alternating signs. So Gauss' rule is an upper bound and Radau's a
+    lower bound, even if they converge slowly. The memory is that of k arrays of outputs and one vector of parameters.
 
     Args:
         model: a model with derivatives.

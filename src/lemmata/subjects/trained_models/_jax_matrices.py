@@ -1,4 +1,4 @@
-"""Find, in the trace of a JAX function, where it multiplies rows by a matrix of its parameters."""
+"""The places in the trace of a JAX function where it multiplies rows by a matrix of its parameters."""
 
 import dataclasses
 from collections.abc import Callable
@@ -59,7 +59,7 @@ class _Products:
         return found
 
     def product(self, numbers: Any, values: list[Any], plain: list[Any], place: int, out: jax.Array) -> jax.Array:
-        """Record one product, with its probe, if it multiplies all rows by a matrix."""
+        """Return the result of a product; if it multiplies all rows by a matrix, record it and add its probe."""
         (contracted, batched), rows = numbers, plain[1 - place]
         one = rows.ndim == plain[place].ndim == 2 and all(len(own) == 1 for own in contracted) and not any(batched)
         inner = contracted[1 - place][0] if one else 0
@@ -75,7 +75,7 @@ class _Products:
 def matrix_factors(
     call: Callable[[list[jax.Array], jax.Array], jax.Array], arrays: list[jax.Array], x: jax.Array
 ) -> dict[int, tuple[jax.Array, jax.Array]]:
-    """Return, for each array that multiplies rows, its inputs and the outputs' derivatives in its results.
+    """Return, by the index of each array that multiplies rows, its inputs and the outputs' derivatives in its results.
 
     Args:
         call: a function from arrays and rows to outputs (n, C).

@@ -46,7 +46,7 @@ class LeftOut:
         outputs: the outputs (n, C); row i is that of the model without row i.
         leverage: the largest eigenvalue of Lambda_i^1/2 S_i Lambda_i^1/2 in each row, below 1.
         dimension: the effective dimension tr M (M + n delta)^-1 of the Gauss-Newton matrix M: the sum of all
-            leverages. If the curvature is restricted to a span of rows, it is too large by at most 3.
+            leverages. If the curvature is restricted to a span of rows, this sum is too large by at most 3.
         movement: |J H^-1 g| / |f|, where g is the gradient of the objective times n. It says how far a Newton step
             would still move the outputs, relative to their size, and is 0 at a stationary point. Units with kinks may
             prevent descent from reaching a gradient of 0. Then this number shows whether the outputs are those of the
@@ -163,7 +163,7 @@ def _influence(
     model: AbstractModel, x: np.ndarray, curvature: Float[np.ndarray, "n C C"], ridge: float,
     gradient: Float[np.ndarray, " P"],
 ) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"], float, _Step]:  # fmt: skip
-    """Return S_i = J_i H^-1 J_i', H = J' Lambda J + ridge; J H^-1 gradient; the error of H; and H^-1 J_i' w.
+    """Return S_i = J_i H^-1 J_i' where H = J' Lambda J + ridge, J H^-1 gradient, the error of H, and H^-1 J_i' w.
 
     The smaller of the two Gram matrices is used. If both are large, the span of the rows that dominate H is used. None
     of these methods stores the Jacobian: one sums over blocks of rows, and the others need its factors or blocks of
@@ -339,7 +339,7 @@ def leaving_out_passes(trained: Trained) -> float:
 
 
 def leaving_out_bytes(trained: Trained) -> int:
-    """Return the bytes that `rows_left_out` holds at once, with the vectors of training to convergence.
+    """Return the bytes that `rows_left_out` holds at once, with the vectors that training to convergence keeps.
 
     Raises:
         MemoryPlanError: if this is more than allowed.

@@ -47,8 +47,7 @@ class Loss:
     """The loss of a row, as a function of its outputs f and its target y.
 
     log: sum_c q_c (log sum_k exp f_k - f_c) where q_c = w_c ((1 - s) y_c + s/C) and y is one-hot. This is the log loss
-        of C classes with a weight w_c for each class and labels smoothed by the share s, as in
-        `torch.nn.CrossEntropyLoss`.
+    of C classes with a weight w_c for each class and labels smoothed by the share s, as in `torch.nn.CrossEntropyLoss`.
     huber: sum_c h(f_c - y_c), where h(r) = r²/2 up to the width d and d |r| - d²/2 beyond. poisson: sum_c exp f_c - y_c
     f_c, which is minus the log likelihood of counts y of mean exp f, up to a constant. other: a loss that cannot be
     stated. Every question about it raises LossError.
@@ -197,7 +196,7 @@ def read_loss(loss: Any) -> StatedLoss | None:
         loss: the loss, in a form of `GRAMMAR`.
 
     Raises:
-        SettingError: if the loss is stated otherwise.
+        SettingError: if the loss is stated in any other form.
 
     >>> read_loss("huber 1.35").width, read_loss("log, smoothed by 0.1").smoothing
     (1.35, 0.1)

@@ -20,13 +20,13 @@ ONE_LOGIT, ONE_PROBABILITY = "one logit", "one probability"
 def with_two_outputs(
     model: AbstractModel, x: np.ndarray, y: Any, labels: tuple[Any, ...] | None, stated: StatedLoss | None
 ) -> tuple[AbstractModel, tuple[Any, ...] | None, str]:
-    """Turn a model with one output for two classes into one with outputs -f/2 and f/2, f the logit of class two.
+    """Turn a model with one output for two classes into one with two outputs, -f/2 and f/2.
 
-    If log loss is stated, the output is read as a logit, but as a probability if all outputs are in [0, 1] and are not
-    linear in any layer of parameters. Without a statement, the same holds if the model has derivatives and the targets
-    are words, Booleans or two whole numbers. For the targets 0.0 and 1.0, the output is read as a logit if its
-    logistic function is nearer to the targets, in squares, than the output. It is read as a probability if outputs in
-    [0, 1] are not linear in any layer.
+    Here f is the logit of the second class. If log loss is stated, the output is read as a logit, but as a probability
+    if all outputs are in [0, 1] and are not linear in any layer of parameters. Without a statement, the same holds if
+    the model has derivatives and the targets are words, Booleans or two whole numbers. For the targets 0.0 and 1.0, the
+    output is read as a logit if its logistic function is nearer to the targets, in squares, than the output. It is read
+    as a probability if outputs in [0, 1] are not linear in any layer.
 
     Args:
         model: any model; a model with several outputs, or for values, is not changed.

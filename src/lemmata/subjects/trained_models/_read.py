@@ -1,4 +1,4 @@
-"""Read the user's trained model: a JAX function, an estimator, or an Equinox, Flax or PyTorch module."""
+"""The reader of the user's trained model: a JAX function, an estimator, or an Equinox, Flax or PyTorch module."""
 
 from typing import Any
 

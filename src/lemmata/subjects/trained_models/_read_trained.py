@@ -1,4 +1,4 @@
-"""Turn the user's model, rows and other facts about the training into one `Trained`."""
+"""The reader that turns the user's model, rows and other facts about the training into one `Trained`."""
 
 import dataclasses
 import math
@@ -202,7 +202,7 @@ def _corrected(targets: Any, task: Task, rows: np.ndarray) -> np.ndarray | None:
 
 
 def _rows(name: str, x: Any, model: AbstractModel) -> np.ndarray:
-    """Return an array of numbers; NaN cells are kept if the model only has outputs and accepts them."""
+    """Return an array of numbers; NaN cells are kept if only outputs of the model are known and it accepts NaN."""
     try:
         rows = np.asarray(x)
     except (TypeError, ValueError, RuntimeError) as error:

@@ -109,7 +109,7 @@ def refits_of(trained: Trained) -> Refits:
 
 @once
 def wider_refits(trained: Trained) -> Refits:
-    """Return such a trainer for the training rows followed by the held-out rows that do not duplicate them.
+    """Return a trainer, as `refits_of` does, for the training rows and then the held-out rows that do not repeat them.
 
     Raises:
         SettingError: if there is no `fit`, or if there are no held-out rows.
@@ -124,7 +124,7 @@ def wider_refits(trained: Trained) -> Refits:
 
 @once
 def by_chance(trained: Trained) -> Trained:
-    """Return the model trained again on random targets, which are independent of inputs, with such held-out targets.
+    """Return the model trained again on targets drawn independently of the inputs, with held-out targets drawn so too.
 
     Each target is drawn independently of all others. In a permutation, the other rows would show which target is left.
 

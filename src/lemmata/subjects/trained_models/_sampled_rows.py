@@ -54,7 +54,8 @@ def leave_sampled_rows_out(
         objective: of classes or values, with a decay above 0, at a stationary point, as `movement` in the result
             measures. If only some parameters decay, the others are treated as if their decay were 1/10000 of it.
         rows: the indices of training rows.
-        steps: the largest number of conjugate gradient steps, for each row and for the movement.
+        steps: the largest number of conjugate gradient steps, for each row and for the movement; each step is a product
+            with all rows.
         tolerance: the tolerance of the residual, relative to the right-hand side.
 
     Raises:

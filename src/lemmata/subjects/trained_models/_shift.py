@@ -41,7 +41,7 @@ class Shift:
 
     Args:
         area: the area under the classifier's ROC curve, on rows that it was not fitted to; 1/2 is guessing.
-        nulls: the areas after the rows are assigned at random; without a shift, all areas are equally likely.
+        nulls: the areas after the rows are assigned at random; without a shift, `area` is drawn in the same way.
         reference: "held-out" or "training": which rows the deployment rows are compared with.
         rows, used: the numbers of reference rows and of deployment rows.
     """
@@ -133,7 +133,7 @@ def _outputs(trained: Trained, x: np.ndarray) -> Float[np.ndarray, "n c"]:
 def two_sample_areas(
     blocks: list[Float[np.ndarray, "n _"]], second: Bool[np.ndarray, " n"], rng: np.random.Generator
 ) -> tuple[float, Float[np.ndarray, " draws"]]:
-    """Return the cross-fitted area of ridge regression on the sample of each row, and the areas of permutations.
+    """Return the cross-fitted ROC area of ridge regression that predicts each row's sample, and permuted areas.
 
     Columns are divided by their spread over all rows, and every block of columns has the same weight. So neither
     depends on which sample a row is from. The scores are linear in the labels, which makes a permutation a product.
@@ -185,15 +185,14 @@ def _bytes(x: np.ndarray) -> list[bytes]:
 
 
 def copied(reference: np.ndarray, used: np.ndarray) -> float:
-    """Return the excess share of deployment rows that equal a reference row.
+    """Return the share of deployment rows that equal a reference row, beyond what duplicates explain.
 
     Args:
         reference: rows (n, *row).
         used: rows (m, *row).
 
-    Returns:
-        The share of deployment rows that equal a reference row, minus the share of those that equal another deployment
-        row.
+    Returns: The share of deployment rows that equal a reference row, minus the share of reference rows that equal
+    another reference row.
     """
     own = _bytes(reference)
     counts: dict[bytes, int] = {}

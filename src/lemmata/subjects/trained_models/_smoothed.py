@@ -95,7 +95,7 @@ def _norms(rows: Float[np.ndarray, "r *row"]) -> Float[np.ndarray, " r"]:
 
 @once
 def smoothed(trained: Trained) -> Smoothed:
-    """Return the smoothed model at those of the first eight (held-out, if any) rows at which its class is certain.
+    """Return the smoothed model at those of the first eight rows (held-out rows if any) where its class is certain.
 
     The noise is a quarter of the root mean square of the features' standard deviations.
 

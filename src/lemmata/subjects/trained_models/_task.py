@@ -143,7 +143,7 @@ class Task:
         return p[:, :, None] * (np.eye(p.shape[1]) - p[:, None, :])
 
     def encode(self, y: Any, row_name: str = "row") -> Float[np.ndarray, "n C"]:
-        """Return targets in the form that the loss needs: one-hot rows, columns of values, or counted tokens.
+        """Return targets in the form that the loss needs: one-hot rows, values, or numbers of tokens that count.
 
         Args:
             y: the targets as the user has them; for a language model, the documents.

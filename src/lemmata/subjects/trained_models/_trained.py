@@ -22,7 +22,7 @@ class Trained:
         model: the model at its trained parameters.
         task: the meaning of its outputs and targets.
         x: the training rows.
-        y: the encoded targets: one-hot rows of classes, columns of values, or the tokens of documents that count.
+        y: the encoded targets: one-hot rows of classes, columns of values, or how many tokens of each document count.
         targets: the targets of the training rows as the user has them, for `fit`.
 
     The other fields are the facts of `lemmata.facts.Facts` by their keywords, after reading: models as `AbstractModel`,

@@ -58,7 +58,7 @@ class Triggers:
 
     @property
     def anomaly(self) -> float:
-        """How far the smallest log size is below the median, in units of the median distance, at least 0.15.
+        """How far the smallest log size is below the median, in units of the median distance (at least 0.15).
 
         With l = log sizes, it is (median l - min l) / max(median |l - median l|, 0.15). Sizes are compared by their
         ratios. If all sizes are nearly equal, a class slightly below the others is not an outlier. It is NaN if half
@@ -122,7 +122,7 @@ def parted(lost: Float[np.ndarray, " n"]) -> float:
 
 
 def find_triggers(model: AbstractModel, x: np.ndarray, *, seed: int = 0, steps: int = _STEPS) -> Triggers:
-    """Search, for each class, the smallest change of rows that moves 90 % of the rows of other classes to it.
+    """Find, for each class, the smallest change of rows that moves 90 % of the rows of other classes to it.
 
     The result is deterministic for a seed. Each step costs two passes over 48 C rows.
 

@@ -1,4 +1,4 @@
-"""Unwrap models and rows: hyperparameter searches, training states, scripts and loaders of batches."""
+"""The models and rows inside wrappers: hyperparameter searches, training states, scripts and loaders of batches."""
 
 from collections.abc import Mapping
 from typing import Any
