@@ -231,7 +231,7 @@ REFUSED = {
     "sum-of-products-with-means": (
         [D, Parallel([Multiply([Relu(), Serial([D, Relu()])]), SKIP]), D], X, r"Parallel.*\[0, 1\]",
     ),
-    "dropout-of-concatenated-inputs": ([Concatenate([SKIP, D]), Dropout(0.5), D], X, "inputs of the network"),
+    "dropout-of-concatenated-inputs": ([Concatenate([SKIP, D]), Dropout(0.5), D], X, "the network.s own inputs"),
     "positions-of-skips": ([D, Concatenate([SKIP, SKIP], axis=0), *POOL], F, r"Concatenate.*\[0, 1\]"),
     "positions-of-inputs": ([Concatenate([SKIP, D], axis=0), *POOL], F, "inputs of the network"),
     "widths-of-a-product": ([Multiply([D, Dense(4)]), D], X, r"\[3, 4\]"),

@@ -179,7 +179,7 @@ REFUSED = {
     "skip-beside-dropout": ([D, residual(Dropout(0.5)), D], r"\[0, 1\]"),
     "skip-beside-nested-skip": ([D, residual(residual(D)), D], r"\[0, 1\]"),
     "skip-of-inputs": ([residual(D), D], "inputs of the network"),
-    "dropout-of-inputs": ([Dropout(0.5), D], "inputs of the network"),
+    "dropout-of-inputs": ([Dropout(0.5), D], "the network.s own inputs"),
     "widths": ([D, residual(Dense(4)), D], r"\[3, 4\]"),
 }
 

@@ -200,7 +200,7 @@ def test_points_that_are_not_sequences():
             network.init(jax.random.key(0), shape if len(shape) > 1 else 3)
         with pytest.raises(ShapeError, match=r"StateSpace.*length, channels"):
             NNGPKernel(network).diagonal(jnp.ones((2, *shape)))
-    with pytest.raises(SettingError, match=r"StateSpace.*inputs of the network"):
+    with pytest.raises(SettingError, match=r"StateSpace.*the network.s own inputs"):
         NNGPKernel(Serial(network.layers[1:])).diagonal(jnp.ones((2, 3, 2)))
     with pytest.raises(SettingError, match="input of an activation"):
         NNGPKernel(Serial([Dense(4), StateSpace(2), Erf(), Flatten()])).diagonal(jnp.ones((2, 3, 2)))
