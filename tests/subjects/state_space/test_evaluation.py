@@ -1,9 +1,12 @@
 """Three evaluations against a plain loop, powers against products, states of many sequences against one at a time."""
 
+import math
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from lemmata.errors import SettingError
 from lemmata.subjects.state_space import (
     ContinuousSystem,
     convolve,
@@ -86,3 +89,24 @@ def test_long_sequences_agree_to_ten_digits():
         # a scan of dense matrices would hold 4096 of them
         first = run(system, u[:200]), scan(system, u[:200])
         assert np.abs(first[0] - first[1]).max() < bound
+
+
+@pytest.mark.parametrize("point", [1j, 0.5, 2, jnp.asarray(0.3 + 1j), np.complex64(1j), jnp.float32(0.5)], ids=repr)
+@pytest.mark.parametrize("name", matrices())
+def test_a_point_is_any_real_or_complex_number(name, point):
+    """Numbers of Python are the usual ones: response(1j w) is the frequency response."""
+    system, z = system_of(matrices()[name]), complex(point)
+    dense, found = np.asarray(system.matrix.dense()), system.response(point)
+    expected = np.asarray(system.output) @ np.linalg.solve(z * np.eye(5) - dense, np.asarray(system.input))
+    assert np.allclose(found, expected + np.asarray(system.passed))
+    cayley = np.linalg.solve(z * np.eye(5) - dense, z * np.eye(5) + dense)
+    assert np.allclose(system.matrix.cayley(point).dense(), cayley)
+
+
+@pytest.mark.parametrize("point", [math.nan, 1j * math.inf, jnp.ones(2), np.ones((1, 1))], ids=repr)
+@pytest.mark.parametrize("name", matrices())
+def test_a_point_that_is_not_one_finite_number_is_refused(name, point):
+    system = system_of(matrices()[name])
+    for question in (system.response, system.matrix.cayley):
+        with pytest.raises(SettingError, match=r"point; found .*one finite number"):
+            question(point)

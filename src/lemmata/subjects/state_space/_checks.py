@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
+from jaxtyping import Array, Inexact
 
 from lemmata.core import known
 from lemmata.errors import DataError, PrecisionError, SettingError, ShapeError
@@ -54,6 +56,30 @@ def check_fits(name: str, array: Any, shape: tuple[int, ...], rule: str) -> None
 def extent(array: Any, axis: int) -> int:
     """Return the length of this axis of a matrix, or 1 for other arrays, whose wrong shape a later check reports."""
     return array.shape[axis] if array.ndim == 2 else 1
+
+
+def one_point(point: Any, system: Inexact[Array, "..."]) -> Inexact[Array, ""]:
+    """Return one real or complex number as an array, in the precision of a system.
+
+    Args:
+        point: the number.
+        system: an array of the system.
+
+    Raises:
+        SettingError: if the point is not one finite number.
+    """
+    kind = np.result_type(system.dtype, np.complex64 if np.iscomplexobj(point) else np.float32)
+    try:
+        number = jnp.asarray(point, kind)
+    except (TypeError, ValueError):
+        number = None
+    values = None if number is None else known(number)
+    if number is None or number.ndim or not (values is None or np.isfinite(values)):
+        raise SettingError(
+            "point", found=" ".join(repr(point).split())[:40], rule="one finite number, real or complex",
+            remedy="pass one point at a time",
+        )  # fmt: skip
+    return number
 
 
 def check_step(step: ArrayLike) -> None:

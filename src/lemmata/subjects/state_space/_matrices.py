@@ -2,6 +2,7 @@
 
 import abc
 from collections.abc import Callable
+from typing import SupportsComplex
 
 import equinox as eqx
 import jax
@@ -12,7 +13,10 @@ from jaxtyping import Array, Complex, Inexact
 
 from lemmata.core import known
 
-from ._checks import check_entries, check_fits, extent
+from ._checks import check_entries, check_fits, extent, one_point
+
+Point = ArrayLike | SupportsComplex
+"""One number, real or complex."""
 
 
 class AbstractStateMatrix(eqx.Module):
@@ -32,11 +36,11 @@ class AbstractStateMatrix(eqx.Module):
         """A h."""
 
     @abc.abstractmethod
-    def resolvent(self, point: ArrayLike, right: Inexact[Array, "n k"]) -> Inexact[Array, "n k"]:
+    def resolvent(self, point: Point, right: Inexact[Array, "n k"]) -> Inexact[Array, "n k"]:
         """Return (z I - A)^-1 X at one point z."""
 
     @abc.abstractmethod
-    def cayley(self, point: ArrayLike) -> "AbstractStateMatrix":
+    def cayley(self, point: Point) -> "AbstractStateMatrix":
         """Return (z I - A)^-1 (z I + A), which has the same structure as A."""
 
     @abc.abstractmethod
@@ -82,12 +86,13 @@ class DenseMatrix(AbstractStateMatrix):
         """A h."""
         return self.entries @ states
 
-    def resolvent(self, point: ArrayLike, right: Inexact[Array, "n k"]) -> Inexact[Array, "n k"]:
+    def resolvent(self, point: Point, right: Inexact[Array, "n k"]) -> Inexact[Array, "n k"]:
         """Return (z I - A)^-1 X by an LU decomposition."""
-        return jnp.linalg.solve(point * jnp.eye(self.size) - self.entries, right)
+        return jnp.linalg.solve(one_point(point, self.entries) * jnp.eye(self.size) - self.entries, right)
 
-    def cayley(self, point: ArrayLike) -> "DenseMatrix":
+    def cayley(self, point: Point) -> "DenseMatrix":
         """Return 2z (z I - A)^-1 - I."""
+        point = one_point(point, self.entries)
         return DenseMatrix(2 * point * self.resolvent(point, jnp.eye(self.size)) - jnp.eye(self.size))
 
     def transpose(self) -> "DenseMatrix":
@@ -134,12 +139,13 @@ class DiagonalMatrix(AbstractStateMatrix):
         """A h."""
         return self.poles.reshape(-1, *(1,) * (states.ndim - 1)) * states
 
-    def resolvent(self, point: ArrayLike, right: Inexact[Array, "n k"]) -> Inexact[Array, "n k"]:
+    def resolvent(self, point: Point, right: Inexact[Array, "n k"]) -> Inexact[Array, "n k"]:
         """Return x_n / (z - l_n), where l_n are the poles."""
-        return right / (point - self.poles)[:, None]
+        return right / (one_point(point, self.poles) - self.poles)[:, None]
 
-    def cayley(self, point: ArrayLike) -> "DiagonalMatrix":
+    def cayley(self, point: Point) -> "DiagonalMatrix":
         """Return (z + l_n) / (z - l_n), where l_n are the poles."""
+        point = one_point(point, self.poles)
         return DiagonalMatrix((point + self.poles) / (point - self.poles))
 
     def transpose(self) -> "DiagonalMatrix":
@@ -200,15 +206,16 @@ class DiagonalPlusLowRank(AbstractStateMatrix):
         """Return l h - P (Q* h)."""
         return DiagonalMatrix(self.poles).times(states) - self.left @ (self.right.conj().T @ states)
 
-    def resolvent(self, point: ArrayLike, right: Inexact[Array, "n k"]) -> Inexact[Array, "n k"]:
+    def resolvent(self, point: Point, right: Inexact[Array, "n k"]) -> Inexact[Array, "n k"]:
         """By Woodbury's identity."""
-        inverse = 1 / (jnp.asarray(point) - self.poles)
+        inverse = 1 / (one_point(point, self.poles) - self.poles)
         scaled = lambda x: inverse[:, None] * x
         small = jnp.asarray(jnp.eye(self.left.shape[1]) + self.right.conj().T @ scaled(self.left))
         return scaled(right) - scaled(self.left) @ solved(small, jnp.asarray(self.right.conj().T @ scaled(right)))
 
-    def cayley(self, point: ArrayLike) -> "DiagonalPlusLowRank":
+    def cayley(self, point: Point) -> "DiagonalPlusLowRank":
         """Return 2z (z I - A)^-1 - I; its low-rank part is 2z times that of the resolvent."""
+        point = one_point(point, self.poles)
         inverse = jnp.asarray(1 / (point - self.poles))
         left = jnp.asarray(inverse[:, None] * self.left)
         small = jnp.eye(self.left.shape[1]) + self.right.conj().T @ left

@@ -3,12 +3,12 @@
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Complex, Float, Inexact
+from jaxtyping import Array, Float, Inexact
 
 from lemmata.errors import SettingError
 
-from ._checks import check_entries, check_fits, extent
-from ._matrices import AbstractStateMatrix, DiagonalMatrix, known_eigenvalues
+from ._checks import check_entries, check_fits, extent, one_point
+from ._matrices import AbstractStateMatrix, DiagonalMatrix, Point, known_eigenvalues
 
 
 class AbstractSystem(eqx.Module):
@@ -33,8 +33,9 @@ class AbstractSystem(eqx.Module):
             return self.direct
         return jnp.zeros((len(self.output), self.input.shape[1]), self.output.real.dtype)
 
-    def response(self, point: Complex[Array, ""]) -> Complex[Array, "p m"]:
-        """Return the transfer function C (z I - A)^-1 B + D at one point z."""
+    def response(self, point: Point) -> Inexact[Array, "p m"]:
+        """Return the transfer function C (z I - A)^-1 B + D at one point z, real or complex."""
+        point = one_point(point, self.input)
         return self.output @ self.matrix.resolvent(point, self.input.astype(point.dtype)) + self.passed
 
 
