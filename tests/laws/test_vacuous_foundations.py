@@ -74,8 +74,8 @@ VACUOUS = {
     "hinges": (lambda: hinges(LINE, np.sin(9 * LINE), 2.0), "twice the tolerance (their range divided by it): fails"),
     "hinges, noise": (lambda: hinges(LINE, NOISE[:101], 0.01), "points for each piece: fails"),
     "kinks": (lambda: bends([1.0, 0, 0], [0, 1.0, 0], 0 * OUTER), "changes between a and b (largest slope): fails (0)"),
-    "kinks, few units": (lambda: bends([1.0, 0, 0], [0, 1.0, 0]), "most standard deviations): fails (2.24)"),
-    "kinks, a ray": (lambda: bends([1.0, 0, 0], [2.0, 0, 0]), "most standard deviations): fails (0)"),
+    "kinks, few units": (lambda: bends([1.0, 0, 0], [0, 1.0, 0]), "difference in standard deviations): fails (2.24)"),
+    "kinks, a ray": (lambda: bends([1.0, 0, 0], [2.0, 0, 0]), "difference in standard deviations): fails (0)"),
     "intrinsic_dimension": (lambda: intrinsic_dimension(ROWS[:, :1]), "that the interval excludes: fails (0)"),
     "intrinsic_dimension, level": (
         lambda: intrinsic_dimension(ROWS[:20], level=0.9999999),
@@ -158,7 +158,7 @@ VACUOUS = {
     ),
     "LowDegreeClassifier, noise": (
         lambda: LowDegreeClassifier().fit(BITS, BITS[:, 0] ^ (RARE < 0.3)).fit_,
-        "that share for the more frequent class (their ratio): fails",
+        "error of always answering the more frequent class (their ratio): fails",
     ),
     "solve_parity": (lambda: solve_parity(BITS[:60], np.zeros(60, int)), "(columns of the parity): fails (0)"),
     "solve_parity, noise": (
@@ -175,7 +175,7 @@ VACUOUS = {
         "below the error of the more frequent label (ratio of the two errors): fails",
     ),
     "RuleLearner, one label": (lambda: RuleLearner().fit(BITS, np.ones(600)).rule_, "vacuous: all 600 rows have"),
-    "filtered_pca": (lambda: filtered_pca(MORE[:, :1], MORE[:, 0] ** 2), "(columns less directions): fails (0)"),
+    "filtered_pca": (lambda: filtered_pca(MORE[:, :1], MORE[:, 0] ** 2), "(columns minus directions): fails (0)"),
     "filtered_pca, none": (lambda: filtered_pca(MORE, NOISE), "so that smaller ones are not excluded"),
     "filtered_pca, two labels": (lambda: filtered_pca(MORE, COIN[:400]), "different labels is above two: fails (2)"),
     "information_exponent": (

@@ -232,7 +232,7 @@ def test_what_is_no_address_is_told_at_once(address, found, monkeypatch, uncheck
         ('{"address": "tcp://10.0.0.1:8786", "workers": {}}', None), ('{"address": "tls://h:1"}', None),
         ('{"address": "10.0.0.1"}', "no port"), ('{"address": 7}', "no address"), ("{}", "no address"),
         ("[1]", "no address"), ("{", "JSONDecodeError"), ("[" * 100_000, "RecursionError"), ("\udcff", "Error"),
-        (None, "no such file"), (os.mkfifo, "kind"), (os.mkdir, "kind"),
+        (None, "no such file"), (os.mkfifo, "not a scheduler file"), (os.mkdir, "not a scheduler file"),
     ],
 )  # fmt: skip
 def test_a_scheduler_file_is_an_address_or_is_refused(tmp_path, text, found):
@@ -252,7 +252,7 @@ def test_a_scheduler_file_is_an_address_or_is_refused(tmp_path, text, found):
 def test_a_program_that_listens_and_says_nothing_is_not_waited_for(monkeypatch):
     monkeypatch.setattr(_cluster, "_PATIENCE", 0.01)
     never = threading.Event()
-    with pytest.raises(TimeoutError, match="no answer"):
+    with pytest.raises(TimeoutError, match="did not answer"):
         _cluster._answer(never.wait)
     never.set()
     monkeypatch.setattr(_cluster, "_PATIENCE", 100)
@@ -271,7 +271,7 @@ def test_what_dask_logs_is_not_shown(capfd):
 
 
 def test_one_kind_of_workers_at_a_time():
-    with pytest.raises(SettingError, match="one of them"), workers(2, "tcp://127.0.0.1:1"):
+    with pytest.raises(SettingError, match="only one of the two"), workers(2, "tcp://127.0.0.1:1"):
         pass
 
 

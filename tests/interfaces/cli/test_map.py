@@ -251,7 +251,7 @@ def test_a_directory_below_a_file_and_json_of_a_site_are_refused(tmp_path, two_p
     assert "cannot be written to" in " ".join(result.stderr.split())
     result = RUNNER.invoke(app, ["map", "--json", "--serve"])
     assert result.exit_code == 2
-    assert "--json, which prints only the counts" in " ".join(result.stderr.split())
+    assert "--json prints only the counts" in " ".join(result.stderr.split())
 
 
 SERVED = """

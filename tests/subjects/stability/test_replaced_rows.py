@@ -130,7 +130,7 @@ def test_chance_in_the_fit_and_copies_are_seen(rows):
     noisy = lambda x, y: lambda new: np.full(len(new), rng.normal())
     failing = lambda found: [condition.name for condition in found.conditions if condition.holds is False]
     assert any("same fit" in name for name in failing(stability(noisy, x, y)))
-    assert any("copies" in name for name in failing(stability(mean, np.repeat(x, 2, axis=0), np.repeat(y, 2))))
+    assert any("duplicates" in name for name in failing(stability(mean, np.repeat(x, 2, axis=0), np.repeat(y, 2))))
 
 
 @pytest.mark.parametrize(
