@@ -26,6 +26,12 @@ SAME = 0.9
 """A model measured on fewer rows than this share of another model's rows counts as measured on other rows."""
 AHEAD = 1e4
 """How far the curves are drawn, as a multiple of the last measured size."""
+FEW, MOST_STRETCHED, STRETCH = 120, 60, 1.3
+"""Intervals of tables of at most 60 rows are 1.3 times as wide, in logarithms; from 120 rows on, they are not widened.
+
+With so few rows, standard errors are themselves uncertain. The factor was chosen on the odd half of the tables of
+`benchmarks/studies.py`, where nine in ten of the widened intervals of 60 rows contain the true error.
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,7 +102,8 @@ class Candidate:
         beyond = logs > last + 1e-9
         curves[beyond, 1] = np.maximum(curves[beyond, 1], min(self.ground, level))
         curves = np.clip(curves, 0.0, self.unit.most)
-        return logs, np.stack([curves[:, :2].min(axis=1), curves[:, 1], curves[:, 1:].max(axis=1)], axis=1)
+        curves = np.stack([curves[:, :2].min(axis=1), curves[:, 1], curves[:, 1:].max(axis=1)], axis=1)
+        return logs, np.clip(_stretched(curves, stretch(self.total)), 0.0, self.unit.most)
 
     def _steepest(self, ends: Float[np.ndarray, " 2"], ahead: Float[np.ndarray, " s"]) -> Float[np.ndarray, "s 2"]:
         """Median and upper end, which fall as n^-2 beyond the last measured size, so that a curve never ends at 0."""
@@ -158,6 +165,28 @@ def _tailed(curves: Float[np.ndarray, "s 3"], tail: float) -> Float[np.ndarray, 
     return np.stack([curves[:, 0], curves[:, 1], value * (1 + tail / 2) * np.exp(up)], axis=1)
 
 
+def stretch(total: int) -> float:
+    """Return the factor by which intervals are widened, in logarithms, because a table has few rows.
+
+    Args:
+        total: the rows of the table.
+
+    >>> stretch(60), round(stretch(85), 3), stretch(120)
+    (1.3, 1.149, 1.0)
+    """
+    share = math.log(FEW / max(total, 1)) / math.log(FEW / MOST_STRETCHED)
+    return 1 + (STRETCH - 1) * min(max(share, 0.0), 1.0)
+
+
+def _stretched(curves: Float[np.ndarray, "s 3"], factor: float) -> Float[np.ndarray, "s 3"]:
+    """The curves with intervals that are wider by this factor in logarithms. An end at 0 stays there."""
+    if factor == 1:
+        return curves
+    lower, value, upper = np.maximum(curves, 1e-300).T
+    ends = value * (lower / value) ** factor, value * (upper / value) ** factor
+    return np.stack([np.where(curves[:, 0] > 0, ends[0], 0.0), curves[:, 1], ends[1]], axis=1)
+
+
 def _first_at_most(logs: np.ndarray, curve: np.ndarray, loss: float, first: int) -> float:
     """Return the n at which a curve first reaches the loss, from index `first` on.
 
@@ -203,6 +232,7 @@ def evened(candidates: list[Candidate]) -> list[Candidate]:
     ratios = [(end.value / end.lower, end.upper / end.value) for end in ends if end.lower > 0 and end.value > 0]
     if not ratios:
         return candidates
-    room = tuple(float(np.median([math.log(pair[k]) for pair in ratios])) for k in range(2))
+    wider = stretch(known[0].total)  # the least widths are widened with the rest
+    room = tuple(float(np.median([math.log(pair[k]) for pair in ratios])) / wider for k in range(2))
     fewer = [item.measured.model.name for item in known if item.losses.rows < SAME * most]
     return [dataclasses.replace(item, room=room) if item.measured.model.name in fewer else item for item in candidates]

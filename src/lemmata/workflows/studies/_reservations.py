@@ -16,9 +16,6 @@ from ._signal import Signal
 from ._unfound import copied
 from ._units import say_unit
 
-FEW, HELD = 120, (20, 26)
-"""The rows up to which intervals are known to be too short, and how many intervals held in `benchmarks/studies.py`."""
-
 
 def about_answers(found: Signal, asked: Question, dataset: Dataset, in_time: Sequence[str]) -> list[Finding]:
     """Return the remarks that are also among the answers, and the remarks about the unit.
@@ -31,20 +28,8 @@ def about_answers(found: Signal, asked: Question, dataset: Dataset, in_time: Seq
     """
     told = [("copies", copied(found)), ("rare class", asked.rare), *(("drift", text) for text in in_time)]
     told.append(("unit", say_unit(asked.unit, dataset)))
-    told.append(("few rows", _few_rows(len(dataset.targets)) if found.found else ""))
     findings = [Finding(kind, (), text) for kind, text in told if text]
     return [*findings, *imbalance(dataset, asked.unit)]
-
-
-def _few_rows(rows: int) -> str:
-    """Return a sentence that intervals are too short on few rows; empty if there are enough rows."""
-    if rows > FEW:
-        return ""
-    held, checked = HELD
-    return (
-        f"With {rows} rows, the 90 % intervals are too short: on real tables of 60 and 100 rows, {held} of {checked} "
-        "such intervals contained the true error."
-    )
 
 
 def about_models(
