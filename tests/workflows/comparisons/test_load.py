@@ -155,7 +155,8 @@ def test_masks_that_no_mixer_could_honour():
     left = np.tile([True, True, False, False], (50, 1))
     empty = np.ones((50, 4), bool)
     empty[3] = False
-    for mask, words in ((left, "right-aligned"), (empty, "without a token"), (np.ones((50, 3), bool), "do not have matching shapes")):
+    short = np.ones((50, 3), bool)
+    for mask, words in ((left, "right-aligned"), (empty, "without a token"), (short, "do not have matching shapes")):
         with pytest.raises(DataError, match=words):
             load_sequences(arrays(mask=mask))
     x = arrays()[0].copy()
