@@ -192,7 +192,7 @@ def about() -> str:
     lines = ["| | one of |", "| --- | --- |"]
     lines += [f"| `{facet}` | {', '.join(words)} |" for facet, words in FACETS.items()]
     return "\n".join(
-        [*lines, f"| `problem`, where it bears on one | {', '.join(map(str, OPEN))}, the survey's open problems |"]
+        [*lines, f"| `problem`, if the claim concerns one | {', '.join(map(str, OPEN))}, the survey's open problems |"]
     )
 
 
