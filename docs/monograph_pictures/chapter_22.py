@@ -14,7 +14,9 @@ RUNS = pathlib.Path(__file__).resolve().parents[2] / "tests" / "subjects" / "eme
 
 
 def picture() -> alt.HConcatChart:
-    """Longer answers jump later, but not more sharply; beside it, measured accuracies on strings of eight digits."""
+    """Left, the accuracy on longer answers jumps later, but not more sharply. Right, measured accuracies on strings of
+    eight digits.
+    """
     scale = np.geomspace(1, 1e6, 121)
     rows = [
         {
