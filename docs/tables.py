@@ -53,8 +53,8 @@ PICTURES = {
     ),
     "11": (
         "queries",
-        "Left, the eigenvalues of the matrix E y(xx' - I) for a cubic target, from a million draws: with y itself "
-        "they are near 0, with the largest tenth of |y| one stands out. Right, the signal of a gradient, averaged "
+        "Left, the eigenvalues of the matrix E y(xx' - I) for a cubic target, from a million draws. With y itself, "
+        "all are near 0; with only the largest tenth of |y|, one stands out. Right, the signal of a gradient, averaged "
         "over all parities, falls like 2^(-d/2)",
     ),
 }

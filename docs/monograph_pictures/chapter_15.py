@@ -26,7 +26,7 @@ def _mixture(x: np.ndarray, y: np.ndarray, query: np.ndarray, tasks: np.ndarray)
 
 
 def picture() -> alt.Chart:
-    """On new tasks, a predictor that expects 16 known tasks or, rarely, new ones passes from memory to ridge."""
+    """With more examples of a new task, a predictor that mostly expects 16 known tasks passes from memory to ridge."""
     rng = np.random.default_rng(0)
     tasks = rng.normal(size=(_TASKS, _COLUMNS))
     x, w = rng.normal(size=(300, max(_LENGTHS), _COLUMNS)), rng.normal(size=(300, _COLUMNS))

@@ -14,7 +14,7 @@ RUNS = pathlib.Path(__file__).resolve().parents[2] / "tests" / "subjects" / "eme
 
 
 def picture() -> alt.HConcatChart:
-    """Longer answers jump later, but not more sharply; beside it, measured accuracies on strings of eight digits."""
+    """Left, longer answers jump later, but not more sharply; right, measured accuracies on strings of eight digits."""
     scale = np.geomspace(1, 1e6, 121)
     rows = [
         {
