@@ -1,4 +1,4 @@
-"""Sums over the neighbours of a node. In this layer, points that are graphs use their edges."""
+"""Sums over the neighbours of a node. If points are graphs, each point brings its own edges."""
 
 import math
 from typing import Any, Literal
@@ -19,7 +19,7 @@ Normalisation = Literal["none", "row", "symmetric"]
 
 
 class Aggregate(AbstractLayer):
-    r"""Weighted sums over neighbours, h(p) = sum_q S[p, q] x(q), with S made of the adjacency A of a point's graph.
+    r"""Weighted sums over neighbours, h(p) = sum_q S[p, q] x(q). S follows from the adjacency A of a point's graph.
 
     Row p of A holds what node p sums: A[p, q] is the weight of the edge from q to p if edges have directions. With
     e = `self_loops`, B = A + e I and the degrees d_p = sum_q B[p, q], the weights that arrive at p,
@@ -32,7 +32,8 @@ class Aggregate(AbstractLayer):
 
         nngp'(p, q) = sum_{a, b} S_x[p, a] S_y[q, b] nngp(a, b),
 
-    ntk' likewise. Coordinates stay Gaussian if they were. `OnGraphs(network)` gives every point a graph of its own.
+    and the same formula holds for ntk'. Gaussian coordinates stay Gaussian. `OnGraphs(network)` gives every point a
+    graph of its own.
 
     Args:
         normalisation: `"none"`, `"row"` or `"symmetric"`.
@@ -108,7 +109,7 @@ class Aggregate(AbstractLayer):
         return roots[..., :, None] * looped * roots[..., None, :]
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
-        """No parameters; the shape of the inputs."""
+        """Return no parameters, and the shape of the inputs as the shape of the outputs."""
         self._check_nodes(fan_in)
         return (), fan_in
 
@@ -166,7 +167,7 @@ class Aggregate(AbstractLayer):
         if given[0] is None or given[1] is None:
             raise _without_graph("a state without graphs")
         if given[0].shape[-1] != part.grid.sites[0]:
-            found = f"{part.grid.sites[0]} positions, of graphs with {given[0].shape[-1]} nodes"
+            found = f"{part.grid.sites[0]} positions, but graphs with {given[0].shape[-1]} nodes"
             raise ShapeError("input of Aggregate", found=found, rule="one position for each node of the graphs")
         return self.matrix(given[0]), self.matrix(given[1])
 

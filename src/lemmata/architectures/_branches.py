@@ -32,7 +32,7 @@ class Identity(AbstractLayer):
 class AbstractBranches(AbstractLayer):
     """Layers side by side that see the same input and have independent parameters.
 
-    Here, all outputs have one shape. A subclass defines how they are combined.
+    By default, all outputs must have the same shape. A subclass defines how they are combined.
     """
 
     branches: tuple[AbstractLayer, ...]
@@ -73,7 +73,7 @@ class AbstractBranches(AbstractLayer):
         return shapes[0]
 
     def joined_mask(self, masks: list[Bool[Array, "*sites"] | None]) -> Bool[Array, "*sites_out"] | None:
-        """The mask of `joined`, from the masks of the branches. Here, a position is filled if all branches fill it."""
+        """The mask of `joined`, from the masks of the branches. By default, all branches must fill a position."""
         return functools.reduce(both, masks)
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[Any, ...], Shape]:

@@ -35,7 +35,7 @@ class AbstractLayer(eqx.Module):
 
     @abc.abstractmethod
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites_out fan_out"]:
-        """The layer at one point."""
+        """Apply the layer to one point."""
 
     @abc.abstractmethod
     def push(self, state: State) -> State:
@@ -44,7 +44,7 @@ class AbstractLayer(eqx.Module):
     def apply_masked(
         self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites_out fan_out"], Bool[Array, "*sites_out"] | None]:
-        """The layer at one field of which only the positions of the mask are filled, and the mask of its outputs.
+        """Apply the layer to one field with empty positions, which the mask marks as 0. Return outputs and their mask.
 
         By default, this calls `apply`, which is right for layers that act on each position separately.
         """

@@ -65,7 +65,7 @@ class Law:
         return dataclasses.replace(self.dropped(), centred=self.centred if odd else -1)
 
     def dropped(self) -> "Law":
-        """The law after multiplying coordinates by independent random factors: no longer Gaussian, else unchanged."""
+        """The law after multiplying coordinates by independent random factors: not Gaussian, else unchanged."""
         return dataclasses.replace(self, gaussian=False)
 
     def perturbed(self) -> "Law":
@@ -112,7 +112,7 @@ class Grid(eqx.Module):
         mask_y: the filled positions of y; an array like `State.yy`.
         adjacency_x: the graphs of x if points are graphs (`OnGraphs`), of shape (n, nodes, nodes).
         adjacency_y: the graphs of y, (m, nodes, nodes).
-        joint: whether y are x, all of them at once, so that an estimate may draw for all inputs together.
+        joint: whether the y are the x and are all inputs, so that an estimate may draw for all inputs together.
     """
 
     sites: tuple[int, ...] = eqx.field(static=True, default=())
@@ -153,7 +153,7 @@ class State(eqx.Module):
         means: the means of the coordinates, if these are known and may differ from 0.
         grid: the positions of fields; by default the inputs are vectors.
         versine: 1 - |nngp| / sqrt(xx yy), an array like nngp, if it is known more accurately than nngp determines it.
-            In a correlation near 1 or -1, rounding loses the angle. `replace` discards it together with its moments.
+            In a correlation near 1 or -1, rounding loses the angle. `replace` discards it if the moments change.
         centred: the moments of the inputs after subtracting their means. Computing them from the moments of the inputs
             would lose digits by cancellation. They are discarded in the same cases as the versine.
     """
@@ -172,7 +172,7 @@ class State(eqx.Module):
     def replace(self, **changes: Any) -> "State":
         """The state with some attributes changed.
 
-        If other attributes than the versine and the centred moments change, these two are discarded.
+        If `nngp`, `xx` or `yy` changes, the versine and the centred moments are discarded, unless they are given, too.
         """
         if not changes.keys().isdisjoint(("nngp", "xx", "yy")):
             changes = {"versine": None, "centred": None} | changes

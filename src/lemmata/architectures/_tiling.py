@@ -48,7 +48,7 @@ def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
 
 
 def _by_table(table: NormTable, x: Array, y: Array | None) -> Array:
-    """The matrix by a table, at first without the repair of near pairs unless the first few points need it."""
+    """The matrix by a table, first without the repair of near pairs, unless the first few points need it."""
     of = lambda entries: _symmetric(entries, x, table.diagonal(x)) if y is None else _rectangle(entries, x, y)
     if not has_near(x, y):
         found = of(FarPairs(table))

@@ -183,7 +183,7 @@ class Term(NamedTuple):
 
 
 def versine_of_sum(one: Term, other: Term) -> Float[Array, "..."]:
-    """The versine of a sum of two terms with products of mean 0.
+    """The versine of a sum of two terms whose products have mean 0.
 
     Let r_i and q_i be the terms' shares of the two standard deviations, let P_i = r_i q_i, and let c_i be their
     correlations. Then

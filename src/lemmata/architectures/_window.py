@@ -23,7 +23,7 @@ class Window(eqx.Module):
 
     Args:
         size: the number of places along each axis of the grid.
-        strides: how far the window moves in one step; 1 if not given.
+        strides: the number of positions by which the window moves in one step; 1 if not given.
         dilation: the distance between neighbouring places of the window; 1 if not given.
         padding: `"VALID"` keeps the window inside the grid. `"SAME"` surrounds the grid by zeros. So with strides 1,
             there are as many windows as positions. `"CIRCULAR"` surrounds the grid by copies of itself, as on a torus.

@@ -37,7 +37,7 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
         layers: the odd number L = 2T + 1 of layers, for T iterations.
         penalty: the penalty of the Lasso, in units of the scaled targets.
         sharpness: the slope of the features.
-        accelerated: whether the residual stream contains momentum (FISTA); otherwise plain proximal gradient.
+        accelerated: whether the iteration uses momentum, which the residual stream stores (FISTA), or plain steps.
         temperature: tau of the attention layers; None is 10^4.
         stable: whether logistic functions are evaluated without cancellation.
         normalise: True divides inputs by the largest norm of a training row. False refuses rows of norm above 1. None
@@ -128,7 +128,7 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
         return self
 
     def predict(self, X):
-        """Predictions (m,) at the inputs X (m, d). Each row takes one forward pass, in blocks of rows.
+        """Predictions (m,) at the inputs X (m, d). Each row takes one forward pass.
 
         Rows outside the ball get predictions, too, although no theory covers them. Far outside the ball, the features
         are constant.

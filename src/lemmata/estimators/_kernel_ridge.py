@@ -280,8 +280,8 @@ class TangentKernelRegressor(AbstractKernelRegressor):
     """An infinitely wide network trained by gradient flow on squared loss. This is regression with its tangent kernel.
 
     With `time`, the network is trained for that time. The outputs, averaged over initial draws, start at the mean of
-    the targets. Infinity means training to the end, which interpolates. Otherwise, predictions are those of kernel
-    ridge regression, which is training with the penalty ridge |w - w_0|².
+    the targets. Infinity means training to the end, which interpolates. Without `time`, predictions are those of
+    kernel ridge regression, which is training with the penalty ridge |w - w_0|².
 
     With a network of your own, the inputs X of all methods may have any form that the network reads. They may be
     fields (n, *sites, channels). For `OnGraphs` (for example `graph_network(depth)`), they may be a list of graphs of

@@ -44,8 +44,8 @@ def fingerprint(
 ) -> Fingerprint:
     """The digests of the code behind some definitions.
 
-    A name is replaced by the digest of the piece that it refers to and of the names in that piece, three steps deep. In
-    the digest of a part, code of another part is represented by its name.
+    A name is replaced by the digest of the piece that it refers to and of the names in that piece, three steps deep.
+    In the digest of one subpackage, code of another subpackage is represented by its name.
 
     Args:
         roots: the definitions, each given by a module's full name and a name in this module.

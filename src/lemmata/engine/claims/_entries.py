@@ -185,5 +185,5 @@ def verdict_from(claim: Claim, record: Mapping[str, Any]) -> Verdict:
 
 
 def _number(value: float | None, missing: float) -> float:
-    """The number; where JSON has null, `missing`, which JSON cannot represent."""
+    """The number; if JSON has null, `missing`, a number that JSON cannot represent."""
     return missing if value is None else float(value)

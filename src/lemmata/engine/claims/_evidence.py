@@ -45,8 +45,8 @@ def count_e_value(count: int, trials: int, allowed: float) -> float:
     """The e-value of a rate of misses of at most `allowed`, after `count` misses in `trials` trials.
 
     It is a ratio of likelihoods of the counts. The numerator is averaged over rates q above the allowed rate, by
-    Jeffreys' prior J restricted to these rates. There, k is the count of misses and n the number of trials. The
-    denominator is the likelihood at the allowed rate a,
+    Jeffreys' prior J restricted to these rates. The denominator is the likelihood at the allowed rate a. With k misses
+    in n trials,
 
         e = int_a^1 q^k (1 - q)^(n - k) dJ(q) / (a^k (1 - a)^(n - k)).
 

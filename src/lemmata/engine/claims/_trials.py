@@ -78,7 +78,7 @@ def _replicated(claim: Claim, problem: Any, key: jax.Array) -> jax.Array:
 
 
 def outcome(claim: Claim, problem: Any, key: jax.Array) -> Outcome:
-    """Check the hypotheses on a problem, predict, predict falsely (the control), and measure."""
+    """Check the hypotheses on a problem, predict, compute the control's false prediction, and measure."""
     hypotheses = hypotheses_of(claim, problem)
     predicted = jnp.asarray(claim.predict(problem), float)
     every = lambda values: jnp.stack(values) if values else jnp.zeros(0, bool)

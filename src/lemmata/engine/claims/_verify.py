@@ -96,7 +96,7 @@ def verify(
 
 
 def _interrupted(claim: Claim, setting: dict, trials: int, *_: object) -> Trials:
-    """The trials of a run that was interrupted before its first one."""
+    """The trials of a run that was interrupted before its first trial."""
     return Trials(trials, interrupted=True)
 
 

@@ -129,11 +129,11 @@ def prospects(known: list[Known], budget: int | None = None) -> list[Prospect]:
 def evidence_of(ledger: Ledger, claim: Claim) -> float:
     """The e-value against a claim, from all sessions in the ledger with its current code.
 
-    If a single trial can be a miss, the misses at the default setting are counted over all sessions, and the misses at
-    the extra settings over each session. The weight is divided between the default setting and the extra settings in
-    the same way as the level. For other relations, each session contributes an e-value. It is computed from the
-    p-value of the first verdict with the seed of the session. Sessions have different seeds, so that their trials are
-    independent.
+    If a single trial can be a miss, the misses at the default setting are counted over all sessions together, and the
+    misses at extra settings in each session separately. The weight is divided between the default setting and the
+    extra settings in the same way as the level. For other relations, each session contributes an e-value. It is
+    computed from the p-value of the first verdict with the seed of the session. Sessions have different seeds, so that
+    their trials are independent.
     """
     key, ran = (claim.name, fingerprint_of(claim)), (claim.name, trials_print_of(claim))
     space = claim.population.settings()

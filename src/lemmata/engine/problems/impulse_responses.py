@@ -68,7 +68,7 @@ class ImpulseResponses(Population[ImpulseResponse]):
         highest = len(problem.response.cosines)
         return [
             Hypothesis("frequencies are resolved", highest, "<", problem.steps / 2, "no aliases"),
-            Hypothesis("there are frequencies left to miss", highest, ">=", 255, "a ladder up to 64 states"),
+            Hypothesis("some frequencies remain that the states miss", highest, ">=", 255, "sizes go up to 64 states"),
         ]
 
 

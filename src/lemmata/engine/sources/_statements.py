@@ -18,7 +18,7 @@ VERDICTS = ("true", "true but loose", "false", "ill-typed", "unverifiable", "con
 """
 
 _CALLED = {"figure": "caption", "example": "example"}
-"""Names of statements by the first word of their number, if it determines no kind. They count as remarks."""
+"""The names of statements whose number begins with one of these words, which show no kind. They count as remarks."""
 
 REFERENCES = ("real", "altered", "missing")
 """The possible statuses of a work that a source cites."""
