@@ -40,7 +40,7 @@ class AbstractNetworkKernel(AbstractKernel):
         return is_homogeneous(self.network)
 
     def tile_rows(self, shape: tuple[int, ...]) -> int | None:
-        """The number of rows of a tile. For fields, it fits into the cache unless there are very many points."""
+        """The number of rows of a tile. For fields, the tile fits into the cache unless there are very many points."""
         if len(shape) == 2:
             return super().tile_rows(shape)
         side = field_tile(self.network, shape[1:-1])
