@@ -43,7 +43,7 @@ class Aggregate(AbstractLayer):
     Raises:
         SettingError: for an unknown normalisation, self-loops that are negative or not finite, or a layer without a
             graph.
-        ShapeError: for an adjacency that is not square, and points that have another number of nodes.
+        ShapeError: for an adjacency that is not square, or points whose number of nodes does not fit the adjacency.
         DataError: for an adjacency that is not finite, and for negative degrees with `"symmetric"`. Under a
             transformation nothing can be raised, and negative degrees give NaN.
 
@@ -234,7 +234,7 @@ def _known(values: Any) -> np.ndarray | None:
 
 
 def with_graphs_of(state: State, x: Float[Array, "n s s"], y: Float[Array, "m s s"]) -> State:
-    """The state, and the states of inputs with themselves, with the adjacency matrices of the points.
+    """Add the adjacency matrices of the points to the state, and to the states of inputs with themselves.
 
     Args:
         state: the state of all pairs, or of each point with itself.

@@ -128,8 +128,8 @@ class Attention(AbstractLayer):
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Any], Shape]:
         """Draw "key", "query" and "value" of shape (heads, channels of a head, channels of the field), and "out".
 
-        "out" has shape (width, heads * value_width). There is no "query" with scaling 1/d, and a "bias" if
-        `bias_std` > 0. With `positions` there are "positions", "position_key" and "position_query". All are standard
+        "out" has shape (width, heads * value_width). With scaling 1/d, there is no "query". If `bias_std` > 0, there
+        is also a "bias". With `positions` there are "positions", "position_key" and "position_query". All are standard
         normal.
         """
         *sites, c = field_shape("Attention", fan_in)
@@ -219,7 +219,7 @@ class Attention(AbstractLayer):
         return with_own_variances(outputs, side, outputs, outputs)
 
     def _outputs(self, state: State, moments: Sequence[Moments]) -> State:
-        """The state of the outputs except its variances, from both moments, whose last axes are positions."""
+        """The state of the outputs, except its variances. The last axes of both given moments are positions."""
         nngp, ntk = (_positions_first(part, state.grid) for part in moments)
         return state.replace(nngp=nngp, ntk=ntk, fan_in=self.width, law=state.law.drawn(), means=None)
 

@@ -106,7 +106,8 @@ def bent_push(network: AbstractLayer, face: str, fan_in: int) -> Callable[[State
 
     The result is None for networks that `bent_layers` does not describe.
 
-    The map computes what the pushes of the layers do, in fewer operations on pairs and compiled once for all layers.
+    The map computes what the pushes of the layers do, with fewer operations on pairs. It is compiled once for all
+    layers.
     """
     layers = bent_layers(network, fan_in)
     return None if layers is None else lambda state: _loop(layers, face, state)

@@ -154,15 +154,16 @@ class Parallel(AbstractBranches):
 
     The sum is Gaussian if every branch is Gaussian. An activation may follow only if the sum is Gaussian. Every branch
     needs the same number of outputs. If one branch is an `Identity`, this is the number of inputs. The number of
-    inputs of a network does not go to infinity, so averages over their coordinates would not converge. Therefore
-    `Identity` cannot pass these inputs on beside another branch.
+    inputs of a network does not go to infinity, so averages over the inputs would not converge. Therefore `Identity`
+    cannot pass these inputs on beside another branch.
 
     Args:
         branches: at least one layer.
 
     `push` raises SettingError in three cases: two branches have a mean that is not known to be 0, or the inputs of the
     network are passed on beside another branch, or widths differ, as in `init`. An example of the first case is two
-    activations of one input, because the second moments of the input do not give their covariance.
+    activations of one input, because the second moments of the input do not determine the covariance of the two
+    activations.
     """
 
     __init__ = AbstractBranches.__init__
@@ -187,7 +188,7 @@ def residual(layer: AbstractLayer) -> Parallel:
 
 
 def law_around(outside: Law, pushed: list[State], gaussian: bool, centred: int) -> Law:
-    """What is known of the distribution of the joined output, as the surrounding network needs it."""
+    """What the surrounding network needs to know about the distribution of the joined output."""
     fresh = min(branch.law.fresh for branch in pushed)
     return dataclasses.replace(
         outside,

@@ -46,8 +46,8 @@ class Concatenate(AbstractBranches):
         axis: the axis of a point (*sites, coordinates) along which outputs are concatenated; -1 for the coordinates.
 
     Raises:
-        SettingError: without branches, for an axis that is not a whole number, or if the shapes differ along another
-            axis.
+        SettingError: if there are no branches, if the axis is not a whole number, or if the shapes differ along
+            another axis.
         ShapeError: for an axis that the outputs do not have.
 
     Along an axis of positions, `push` raises SettingError if two branches have a mean that is not known to be 0, or if

@@ -33,9 +33,9 @@ class Contract(AbstractLayer):
     enough. Coordinates that were Gaussian stay Gaussian.
 
     The form has no axis for coordinates. An array has a fixed size, but the number of coordinates goes to infinity, so
-    there would be no limit. An orthogonal matrix or a permutation for every width would not change the moments. For a
-    matrix with random entries, use Dense. To contract the points of a kernel, multiply its matrix: `A @ gram(kernel,
-    x) @ A.T`.
+    there would be no limit. To multiply the coordinates by an orthogonal matrix, or to permute them, would not change
+    the moments. For a matrix with random entries, use Dense. To contract the points of a kernel, multiply its matrix:
+    `A @ gram(kernel, x) @ A.T`.
 
     On masked fields (`Masked`), empty positions count as zeros. A new position is filled if all positions from which
     it is computed are filled.
@@ -48,7 +48,7 @@ class Contract(AbstractLayer):
         SettingError: for an array that is not finite or not real. It is also raised for a form that does not fit the
             axes of the array, names an axis twice, has an unknown axis among the new positions, or leaves an axis of
             the array unused.
-        ShapeError: if the points do not have the axes of the form or the lengths of the array.
+        ShapeError: if the axes of the points do not fit the form, or their lengths do not fit the array.
 
     `push` raises ShapeError if the form would turn vectors into fields.
 

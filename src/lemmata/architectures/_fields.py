@@ -118,7 +118,7 @@ def _at_positions(values: Shaped[Array, "n p"], sites: tuple[int, ...], pairs: b
 
 
 def with_masks_of(state: State, x: Bool[Array, "n *sites"], y: Bool[Array, "m *sites"]) -> State:
-    """The state, and the states of inputs with themselves, with masks.
+    """Add masks to the state, and to the states of inputs with themselves.
 
     Each state may hold all pairs of inputs, or each input with itself.
     """

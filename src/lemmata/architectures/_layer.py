@@ -51,7 +51,7 @@ class AbstractLayer(eqx.Module):
         return self.apply(params, x), mask
 
     def needs_pairs(self, pairs: bool) -> bool:
-        """Whether all pairs of positions are needed at the inputs, if `pairs` says whether the outputs need them."""
+        """Whether the inputs need all pairs of positions. `pairs` says whether the outputs need them."""
         return pairs
 
     def token_count(self) -> int | None:

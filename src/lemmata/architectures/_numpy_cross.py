@@ -42,7 +42,7 @@ class Recipe(NamedTuple):
     """How to compute a kernel from angles and variances |x|² / d.
 
     Attributes:
-        side: a function from variances (n,) of points to all that is needed of these points, (k, n).
+        side: a function from the variances (n,) of points to all numbers (k, n) that a tile needs of these points.
         tile: a function from a tile to the kernel of its pairs.
     """
 

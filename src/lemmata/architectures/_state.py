@@ -191,7 +191,7 @@ class State(eqx.Module):
         return self.with_grid(left=left, right=right)
 
     def with_law(self, law: Law) -> "State":
-        """The state, and the states of inputs with themselves, with another `Law`."""
+        """Give the state, and the states of inputs with themselves, another `Law`."""
         return self.replace(law=law).with_sides(lambda side: side.replace(law=law))
 
     def through(self, layer: Any) -> "State":

@@ -198,8 +198,8 @@ class Witness(Relation):
 
     The probability is stated for each problem, not on average over problems. If it is below 1, each problem is tried
     twice. If no problem fails with a probability above q = 1 - probability, both tries fail with probability at most
-    q². If two failures are shown to be more frequent, the construction is refuted. For support, this rate must be
-    shown to be at most q² + resolution. So it is not enough that only some of the problems succeed.
+    q². If two failures are shown to be more frequent, the construction is refuted. For support, the rate of two
+    failures must be shown to be at most q² + resolution. So it is not enough that only some of the problems succeed.
     """
 
     probability: float = 1.0

@@ -3,7 +3,7 @@
 An e-value of a statement is a number that is on average at most 1 if the statement is true. A product of e-values of
 independent sessions is an e-value, whenever and for whatever reason the next session begins. By Ville's inequality, the
 probability that the product for a true statement ever reaches 1 / level is at most `level`. So min(1, 1 / e) is a
-p-value at every moment, which Holm's procedure takes like any other.
+p-value at every moment, and Holm's procedure can use it like any other p-value.
 """
 
 import math

@@ -34,7 +34,7 @@ class Way:
     Args:
         name: the change.
         unit: the unit of the amount: "factor" (its logarithm), "exponent", or "share" of the way to the control.
-        go: a function that moves columns of predictions by an amount, given also those of the control.
+        go: a function that moves columns of predictions by an amount; it also gets the columns of the control.
         sizes: the amounts that are tried, by their names.
     """
 

@@ -1,4 +1,4 @@
-"""Impulse responses to approximate, states of diagonal recurrences, and linear recurrences read out linearly."""
+"""Impulse responses to be approximated, states of diagonal recurrences, and recurrences with a linear readout."""
 
 import equinox as eqx
 import jax
@@ -91,7 +91,7 @@ class LinearReadouts(eqx.Module):
     entry: Float[Array, " n"]
 
     def final_state(self, states: int) -> Float[Array, "n t"]:
-        """The matrix of x -> h_T for the first states, coupled only with each other, by the recurrence."""
+        """The matrix of the map x -> h_T for the first states, by the recurrence without the other states."""
         transition, entry = self.transition[:states, :states], self.entry[:states]
         one = lambda state, x: (transition @ state + entry[:, None] * x, None)
         return jax.lax.scan(one, jnp.zeros((states, self.steps)), jnp.eye(self.steps))[0]

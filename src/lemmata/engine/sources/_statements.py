@@ -154,7 +154,7 @@ def chapters(key: str) -> tuple[int, ...]:
 
 @functools.cache
 def unstated(key: str) -> tuple[str, ...]:
-    """Numbers between the numbers of a source's statements that do not belong to listed statements.
+    """Numbers in the numbering of a source's statements that no listed statement has.
 
     >>> unstated("li2025incontext")[0]
     '(5)'
