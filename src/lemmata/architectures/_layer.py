@@ -39,7 +39,7 @@ class AbstractLayer(eqx.Module):
 
     @abc.abstractmethod
     def push(self, state: State) -> State:
-        """The second moments of the outputs from the moments of the inputs, in the limit of infinitely many inputs."""
+        """The second moments of the outputs from the moments of the inputs, as their width tends to infinity."""
 
     def apply_masked(
         self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]

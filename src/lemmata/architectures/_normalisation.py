@@ -87,7 +87,7 @@ class LayerNorm(AbstractLayer):
                     "input of LayerNorm",
                     found="coordinates whose mean is unknown",
                     rule="the output of a layer for which the mean over the coordinates is known",
-                    remedy="use RMSNorm, which subtracts no mean, or put LayerNorm after the next Dense layer",
+                    remedy="use RMSNorm, which does not subtract the mean, or put LayerNorm after the next Dense layer",
                 )
             x, y = state.means
             # Differences of moments cancel if the mean is large, so the remaining moments are computed from the inputs.

@@ -84,7 +84,7 @@ def _rounder(
 
 
 def holds_up(claim: Claim, place: Place, without: str | None = None) -> Callable[[dict[str, np.ndarray]], bool]:
-    """Return a test whether the claim still fails at a place, inside its hypotheses, with given free fields."""
+    """Return a function that tests whether the claim still fails, inside its hypotheses, with given free fields."""
     problem, key = place.problem(claim), place.keys(claim)[1]
     if claim.traced and place.fields:
         ascent, arrays = Ascent(claim, problem, without), eqx.filter(problem, eqx.is_array)

@@ -1,4 +1,4 @@
-"""A run over many claims in processes that can be stopped, the most expected information first."""
+"""A run over many claims in processes that can be stopped. Claims that promise the most information come first."""
 
 import contextlib
 import dataclasses
