@@ -55,7 +55,7 @@ class WidthExponents:
             raise SettingError("exponents of the width", found=exponents, rule="finite numbers")
         if self.of not in ("fan_in", "fan_out"):
             raise SettingError(
-                "the field 'of' of the exponents of the width",
+                "the argument 'of' of WidthExponents",
                 found=self.of,
                 rule="'fan_in' or 'fan_out', the width that the exponents refer to",
             )

@@ -62,7 +62,7 @@ class Window(eqx.Module):
             raise ShapeError(
                 f"input of {layer}",
                 found=f"a grid of shape {sites}" if sites else "vectors",
-                rule=f"fields on a grid with {len(self.size)} dimensions, because the window is {self.size}",
+                rule=f"fields on a grid with {len(self.size)} dimensions, because the window has size {self.size}",
                 remedy="pass points of shape (n, height, width, channels) for images, or (n, length, channels) "
                 "for sequences",
             )

@@ -90,7 +90,7 @@ class SpherePoints(Population[KernelPoints]):
                 jnp.exp(4 * problem.sigma**2 * longest**2),
                 "<=",
                 WIDTHS[0] / 64,
-                "relative second moment of a term on the diagonal, against a part of the width",
+                "relative second moment of a diagonal term, compared with a share of the width",
             ),
         ]
 
