@@ -33,8 +33,8 @@ class Contract(AbstractLayer):
     enough. Coordinates that were Gaussian stay Gaussian.
 
     The form has no axis for coordinates. An array has a fixed size, but the number of coordinates goes to infinity, so
-    there would be no limit. To multiply the coordinates by an orthogonal matrix, or to permute them, would not change
-    the moments. For a matrix with random entries, use Dense. To contract the points of a kernel, multiply its matrix:
+    there would be no limit. The moments do not change if the coordinates are multiplied by an orthogonal matrix or
+    permuted. For a matrix with random entries, use Dense. To contract the points of a kernel, multiply its matrix:
     `A @ gram(kernel, x) @ A.T`.
 
     On masked fields (`Masked`), empty positions count as zeros. A new position is filled if all positions from which
