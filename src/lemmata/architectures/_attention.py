@@ -122,7 +122,7 @@ class Attention(AbstractLayer):
 
     @property
     def stochastic(self) -> bool:
-        """Whether its moments are computed by Monte Carlo."""
+        """Whether the layer's moments are computed by Monte Carlo."""
         return self.mechanism == "softmax" and self.scaling == "1/sqrt(d)"
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Any], Shape]:

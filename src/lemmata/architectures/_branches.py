@@ -1,4 +1,4 @@
-"""Layers side by side: their common part, and sums of their outputs, which include residual connections."""
+"""Layers side by side: what all kinds have in common, and sums of their outputs, such as residual connections."""
 
 import abc
 import dataclasses
@@ -83,7 +83,7 @@ class AbstractBranches(AbstractLayer):
         return tuple(params for params, _ in drawn), self.joined_shape([shape for _, shape in drawn])
 
     def apply(self, params: tuple[Any, ...], x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites_out fan_out"]:
-        """The branches at one point, joined into one output."""
+        """The outputs of the branches at one point, joined into one."""
         return self.joined([layer.apply(own, x) for layer, own in zip(self.branches, params, strict=True)])
 
     def apply_masked(

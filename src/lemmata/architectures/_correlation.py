@@ -1,4 +1,4 @@
-"""Correlations, and the angle between two Gaussian variables. They are safe at the diagonal and at a zero input."""
+"""Correlations, and the angle between two Gaussian variables. They are safe for equal inputs and for a zero input."""
 
 import math
 from collections.abc import Callable

@@ -112,7 +112,7 @@ def _position_means(x: Array, pairs: bool) -> tuple[Array, Array]:
 
 
 def _at_positions(values: Shaped[Array, "n p"], sites: tuple[int, ...], pairs: bool) -> tuple[Array, Array]:
-    """Values at the positions of x and of y. Their shape broadcasts with pairs of positions."""
+    """Values at the positions of x and of y. They broadcast with arrays over pairs of positions."""
     ones = (1,) * len(sites) if pairs else ()
     return values.T.reshape(*sites, *ones, -1), values.T.reshape(*ones, *sites, -1)
 

@@ -66,7 +66,7 @@ class AbstractNetworkKernel(AbstractKernel):
         return diagonal_entries(self.entries(), x)
 
     def entries(self) -> NetworkEntries:
-        """This kernel of any state of inputs."""
+        """This kernel for any state of the inputs."""
         return NetworkEntries(self.network, self.face)
 
 

@@ -81,7 +81,7 @@ class Widened(NamedTuple):
 def push_moments(
     state: State, moments: Callable[[Pair], tuple[Any, Any]], mean: Callable[[Any], Any] | None = None
 ) -> State:
-    """A push from moments(pair) -> (E[phi phi], E[phi' phi']).
+    """The push of a state, from a function moments(pair) -> (E[phi phi], E[phi' phi']).
 
     `mean` gives E[phi] for a variance. An odd function has no `mean`.
     """

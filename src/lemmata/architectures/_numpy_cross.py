@@ -84,7 +84,7 @@ def numpy_network_cross(
 
 
 def _recipe(network: AbstractLayer, face: str, fan_in: int) -> Recipe | None:
-    """The recipe of a network. None if the network is of no kind that `numpy_network_cross` names."""
+    """The recipe of a network. None if the network is not of a kind that `numpy_network_cross` names."""
     if (layers := bent_layers(network, fan_in)) is not None:
         return Recipe(lambda variance: _rows(layers, variance), lambda at: _by_bends(layers, face, at))
     if is_erf(network):

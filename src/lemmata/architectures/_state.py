@@ -105,14 +105,15 @@ class Grid(eqx.Module):
 
     Attributes:
         sites: the shape of the grid of positions; () for vectors.
-        pairs: whether all pairs of positions are kept.
+        pairs: whether all pairs of positions are stored.
         left: with `pairs`, the moments of every x with itself at all pairs of positions, of shape sites + sites + (n,).
         right: the same moments of every y.
         mask_x: the filled positions of x, if not all are filled (`Masked`); an array like `State.xx`.
         mask_y: the filled positions of y; an array like `State.yy`.
         adjacency_x: the graphs of x if points are graphs (`OnGraphs`), of shape (n, nodes, nodes).
         adjacency_y: the graphs of y, (m, nodes, nodes).
-        joint: whether the y are the x and are all inputs, so that an estimate may draw for all inputs together.
+        joint: whether x and y are the same points and all inputs, so that an estimate may draw for all inputs
+            together.
     """
 
     sites: tuple[int, ...] = eqx.field(static=True, default=())

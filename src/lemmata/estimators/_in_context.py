@@ -24,9 +24,9 @@ _ENTRIES = 2**26
 class InContextRegressor(RegressorMixin, BaseEstimator):
     """Predict from a prompt: `fit` stores the examples, and `predict` runs a transformer that was never trained.
 
-    The transformer belongs to a class of functions and has explicit weights. Its layers compute universal features of
-    the examples and of the query, run proximal gradient on the Lasso (1/N) |y - Phi rho|² + penalty |rho|_1, and return
-    <phi, rho>. See Li et al. (2025), Lemma 4; their Attn2 lacks the factor N.
+    The transformer is made for a class of functions and has explicit weights. Its layers compute universal features of
+    the examples and of the query, run proximal gradient on the Lasso (1/N) |y - Phi rho|² + penalty |rho|_1, and
+    return <phi, rho>. See Li et al. (2025), Lemma 4; their Attn2 lacks the factor N.
 
     The theory is about inputs in the unit ball. So inputs are divided by the largest norm of a training row; targets
     are centred and divided by their standard deviation.

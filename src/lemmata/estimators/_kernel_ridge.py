@@ -239,8 +239,9 @@ class KernelRegressor(AbstractKernelRegressor):
         time: the training time, in units in which the flow is df/dt = -K (f - y); infinity gives the interpolant.
         centres: "auto", a number, or None. None solves for all rows, which takes n² numbers of memory and n³ / 3
             operations. A number p below the number of rows n uses p random rows as centres. The solution minimises the
-            same loss in the span of K(., z). This takes about n p² operations, and no n x n matrix. "auto" is exact up
-            to 10,000 rows. Beyond, it uses up to 3,000 centres, with an `ApproximationWarning`.
+            same loss in the span of K(., z). This takes about n p² operations and does not need an n x n matrix.
+            "auto" is exact up to 10,000 rows. Beyond that, it uses up to 3,000 centres, with an
+            `ApproximationWarning`.
 
     Attributes:
         kernel_: the kernel that is used.

@@ -176,7 +176,8 @@ def _misses(ledger: Ledger, claim: Claim, key: tuple[str, str], setting: str, se
 def _verdicts(ledger: Ledger, run: int) -> dict[tuple[str, str], list[dict[str, Any]]]:
     """Verdicts of earlier runs by claim and code.
 
-    Only the first verdict of each run is used. A second one is the first, corrected for the family of claims.
+    Only the first verdict of each run is used. A second verdict of a run is the first one, corrected for the family of
+    claims.
     """
     rows = ledger.query(
         "SELECT min(verdicts.id) AS id, claim, fingerprint, setting, verdicts.seed AS seed, seconds, "
