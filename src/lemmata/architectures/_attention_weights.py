@@ -195,7 +195,7 @@ def _drawn_in_order(logits: Logits, parts: Contracted, normal: Float[Array, "dra
 
 
 def joint_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws: int) -> Averages:
-    """The averages from logits drawn jointly for all inputs. The y must be the x, and `xy` holds all their pairs.
+    """The averages from logits drawn jointly for all inputs. The x and y must be equal, and `xy` holds all pairs.
 
     The logits are blocks of L Z L^T, where L L^T is the covariance of all positions of all inputs and Z is standard
     normal with both signs. Their distribution is exact, and the result is a mean of positive semidefinite matrices.
