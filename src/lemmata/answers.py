@@ -107,7 +107,7 @@ def least_share(successes: float, failures: float, tail: float) -> float:
     Args:
         successes: how often the event occurred.
         failures: how often it did not occur.
-        tail: the probability that the limit is above the truth, of any size above 0.
+        tail: the probability, above 0, that the limit exceeds the true probability.
 
     >>> round(least_share(300.0, 0.0, 1e-20), 4)
     0.8577

@@ -85,7 +85,7 @@ class MissingFileError(FileError, UnknownNameError, FileNotFoundError):
 
 
 class PrecisionError(LemmataError, TypeError):
-    """The computation needs float64 and it is switched off."""
+    """The computation needs float64, but float64 is switched off."""
 
 
 class NotPositiveDefiniteError(LemmataError, ValueError):

@@ -87,7 +87,7 @@ class Erf(AbstractLayer):
         return jax.scipy.special.erf(x)
 
     def push(self, state: State) -> State:
-        """Williams' arcsine kernel, the arcsine taken as an arctangent so that it is accurate near 1."""
+        """Williams' arcsine kernel. The arcsine is computed as an arctangent, which is accurate near 1."""
 
         def moments(pair):
             rho, rest, one, other, slope = pair.widened(2.0)

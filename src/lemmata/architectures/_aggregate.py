@@ -1,4 +1,4 @@
-"""Sums over the neighbours of a node. In this layer, points that are graphs use their edges."""
+"""Sums over the neighbours of a node. If points are graphs, each point brings its own edges."""
 
 import math
 from typing import Any, Literal
@@ -19,7 +19,7 @@ Normalisation = Literal["none", "row", "symmetric"]
 
 
 class Aggregate(AbstractLayer):
-    r"""Weighted sums over neighbours, h(p) = sum_q S[p, q] x(q), with S made of the adjacency A of a point's graph.
+    r"""Weighted sums over neighbours, h(p) = sum_q S[p, q] x(q). S follows from the adjacency A of a point's graph.
 
     Row p of A holds what node p sums: A[p, q] is the weight of the edge from q to p if edges have directions. With
     e = `self_loops`, B = A + e I and the degrees d_p = sum_q B[p, q], the weights that arrive at p,
@@ -32,7 +32,8 @@ class Aggregate(AbstractLayer):
 
         nngp'(p, q) = sum_{a, b} S_x[p, a] S_y[q, b] nngp(a, b),
 
-    ntk' likewise. Coordinates stay Gaussian if they were. `OnGraphs(network)` gives every point a graph of its own.
+    and the same formula holds for ntk'. Gaussian coordinates stay Gaussian. `OnGraphs(network)` gives every point a
+    graph of its own.
 
     Args:
         normalisation: `"none"`, `"row"` or `"symmetric"`.
@@ -42,7 +43,7 @@ class Aggregate(AbstractLayer):
     Raises:
         SettingError: for an unknown normalisation, self-loops that are negative or not finite, or a layer without a
             graph.
-        ShapeError: for an adjacency that is not square, and points that have another number of nodes.
+        ShapeError: for an adjacency that is not square, or points whose number of nodes does not fit the adjacency.
         DataError: for an adjacency that is not finite, and for negative degrees with `"symmetric"`. Under a
             transformation nothing can be raised, and negative degrees give NaN.
 
@@ -108,7 +109,7 @@ class Aggregate(AbstractLayer):
         return roots[..., :, None] * looped * roots[..., None, :]
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
-        """No parameters; the shape of the inputs."""
+        """Return no parameters, and the shape of the inputs as the shape of the outputs."""
         self._check_nodes(fan_in)
         return (), fan_in
 
@@ -166,7 +167,7 @@ class Aggregate(AbstractLayer):
         if given[0] is None or given[1] is None:
             raise _without_graph("a state without graphs")
         if given[0].shape[-1] != part.grid.sites[0]:
-            found = f"{part.grid.sites[0]} positions, of graphs with {given[0].shape[-1]} nodes"
+            found = f"{part.grid.sites[0]} positions, but graphs with {given[0].shape[-1]} nodes"
             raise ShapeError("input of Aggregate", found=found, rule="one position for each node of the graphs")
         return self.matrix(given[0]), self.matrix(given[1])
 
@@ -233,7 +234,7 @@ def _known(values: Any) -> np.ndarray | None:
 
 
 def with_graphs_of(state: State, x: Float[Array, "n s s"], y: Float[Array, "m s s"]) -> State:
-    """The state, and the states of inputs with themselves, with the adjacency matrices of the points.
+    """Add the adjacency matrices of the points to the state, and to the states of inputs with themselves.
 
     Args:
         state: the state of all pairs, or of each point with itself.

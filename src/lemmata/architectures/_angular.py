@@ -37,8 +37,8 @@ def angular_series(
     """Chebyshev coefficients of a function of the angle on [0, pi]; None if they do not reach the accuracy.
 
     The function is sampled at the Chebyshev nodes, and the series ends with the last coefficient above `rounding`
-    times the value at 0. It is then compared with the function at other angles, at 0 and down to `nearest` from the
-    ends.
+    times the value at 0. It is then compared with the function at other angles. These are 0 and angles that come as
+    close as `nearest` to both ends.
     """
     # The angles are reduced as whole numbers before the cosine is taken. So cosines of high degree are as exact as the
     # others.
@@ -72,8 +72,8 @@ def _homogeneous_series(steps: Steps, face: str, fan_in: int, dtype: str) -> tup
 def angular_push(network: AbstractLayer, face: str, fan_in: int, dtype: np.dtype) -> Callable[[State], Array] | None:
     """Return a map from the state of the inputs to one kernel, by a series; None if the series is not cheaper.
 
-    The cost of the series does not grow with depth. It is used for a homogeneous network if it costs less than the
-    activations after the first.
+    The cost of the series does not grow with depth. The series is used for a homogeneous network if evaluating it
+    costs less than all activations after the first one.
     """
     name, steps = np.dtype(dtype).name, homogeneous_steps(network) or ()
     depth = sum(step.bends for step in steps)

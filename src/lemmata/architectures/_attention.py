@@ -41,9 +41,9 @@ class Attention(AbstractLayer):
 
     * `scaling="1/d"`: G = Q K^T / d. Queries and keys must share their weights, because otherwise G tends to 0. The
       logits tend to g N(x, x), so nngp' = (v w)² zeta N zeta^T + b² and ntk' = 2 nngp' - b² + (v w)² zeta T zeta^T.
-    * `scaling="1/sqrt(d)"`: G = Q K^T / sqrt(d) is Gaussian, with Cov(G_ac(x), G_bd(y)) = g² N_ab N_cd, and
-      independent from head to head. Let E be the mean over the logits, let J_a be the Jacobian of row a of zeta by its
-      logits, and let S_ab(P) = sum_ef E[(J_a N J_b^T)_ef] P_ef.
+    * `scaling="1/sqrt(d)"`: G = Q K^T / sqrt(d) is Gaussian, with Cov(G_ac(x), G_bd(y)) = g² N_ab N_cd, and the heads
+      are independent. Let E be the mean over the logits, let J_a be the Jacobian of row a of zeta by its logits, and
+      let S_ab(P) = sum_ef E[(J_a N J_b^T)_ef] P_ef.
 
           nngp' = (v w)² E[zeta N zeta^T] + b²,
           ntk' = 2 nngp' - b² + (v w)² (E[zeta T zeta^T] + g² [(2 N + T) S(N) + N S(T)])   (products entry by entry).
@@ -61,8 +61,8 @@ class Attention(AbstractLayer):
         heads: number of heads of the finite network.
         mechanism: zeta.
         scaling: `"1/sqrt(d)"` or `"1/d"`.
-        query_std, key_std, value_std, weight_std, bias_std: standard deviations. Only the product of the first two
-            matters, and the product of the next two.
+        query_std, key_std, value_std, weight_std, bias_std: standard deviations. Of these, the kernels use only
+            the products query_std * key_std and value_std * weight_std, and bias_std.
         key_width, value_width: channels of a head of the finite network; `width` if not given.
         causal: whether a position sees only itself and those before it, in row-major order.
         positions: embeddings of positions for queries and keys. They have their own weights, so the kind `"sum"` has
@@ -122,14 +122,14 @@ class Attention(AbstractLayer):
 
     @property
     def stochastic(self) -> bool:
-        """Whether its moments are computed by Monte Carlo."""
+        """Whether the layer's moments are computed by Monte Carlo."""
         return self.mechanism == "softmax" and self.scaling == "1/sqrt(d)"
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Any], Shape]:
         """Draw "key", "query" and "value" of shape (heads, channels of a head, channels of the field), and "out".
 
-        "out" has shape (width, heads * value_width). There is no "query" with scaling 1/d, and a "bias" if
-        `bias_std` > 0. With `positions` there are "positions", "position_key" and "position_query". All are standard
+        "out" has shape (width, heads * value_width). With scaling 1/d, there is no "query". If `bias_std` > 0, there
+        is also a "bias". With `positions` there are "positions", "position_key" and "position_query". All are standard
         normal.
         """
         *sites, c = field_shape("Attention", fan_in)
@@ -219,7 +219,7 @@ class Attention(AbstractLayer):
         return with_own_variances(outputs, side, outputs, outputs)
 
     def _outputs(self, state: State, moments: Sequence[Moments]) -> State:
-        """The state of the outputs except its variances, from both moments, whose last axes are positions."""
+        """The state of the outputs, except its variances. The last axes of both given moments are positions."""
         nngp, ntk = (_positions_first(part, state.grid) for part in moments)
         return state.replace(nngp=nngp, ntk=ntk, fan_in=self.width, law=state.law.drawn(), means=None)
 
@@ -237,7 +237,7 @@ class Attention(AbstractLayer):
         return w2 * found.values + b2, w2 * (2.0 * found.values + found.tangents + scale**2 * slopes) + b2
 
     def _embedded(self, state: State) -> tuple[float, Float[Array, "s s"] | float]:
-        """A factor and a summand; with them, moments of the inputs become moments of what queries and keys see."""
+        """A factor and a summand that turn moments of the inputs into moments of what queries and keys see."""
         if self.positions is None:
             return 1.0, 0.0
         share, own = self.positions.shares(state.fan_in)
@@ -275,7 +275,7 @@ def _positions_first(matrices: Moments, grid: Grid) -> Float[Array, "..."]:
 
 
 def _beside_pairs(logits: Logits) -> Logits:
-    """Align with `xy`: if it has all pairs of inputs, matrices of x alone become rows, and of y alone columns."""
+    """Give the arrays of x alone an axis for y, and those of y alone an axis for x, if `xy` holds all pairs."""
     if logits.xy.ndim == 3:
         return logits
     rows = (part[:, None] if part.ndim == 3 else part for part in (logits.xx, logits.sees_x))

@@ -40,7 +40,7 @@ class Logits(NamedTuple):
     sees_y: Allowed
 
     def swapped(self) -> "Logits":
-        """The same with x and y exchanged."""
+        """The moments with x and y exchanged."""
         return Logits(_t(self.xy), self.yy, self.xx, self.sees_y, self.sees_x)
 
 
@@ -61,7 +61,7 @@ class Averages(NamedTuple):
     slope_tangents: Moments
 
     def plus(self, other: "Averages") -> "Averages":
-        """Entry by entry."""
+        """Add two averages entry by entry."""
         return Averages(*(a + b for a, b in zip(self, other, strict=True)))
 
 
@@ -77,7 +77,7 @@ class Contracted(NamedTuple):
     key_ntk: Moments
 
     def swapped(self) -> "Contracted":
-        """The same with x and y exchanged."""
+        """The covariances and tangent kernels with x and y exchanged."""
         return Contracted(*map(_t, self))
 
 
@@ -98,7 +98,7 @@ def weights(mechanism: str, logits: Moments, sees: Allowed) -> Moments:
 
 
 def fixed(mechanism: str, logits: Logits, parts: Contracted) -> Averages:
-    """The averages if the logits are the fixed numbers G(x) = xx and G(y) = yy, without gradients of their own."""
+    """The averages for fixed logits G(x) = xx and G(y) = yy. The logits have no gradients, so the slopes are 0."""
     z, u = weights(mechanism, logits.xx, logits.sees_x), weights(mechanism, logits.yy, logits.sees_y)
     values, tangents = (z @ part @ _t(u) for part in (parts.nngp, parts.ntk))
     return Averages(values, tangents, jnp.zeros_like(values), jnp.zeros_like(values))
@@ -195,7 +195,7 @@ def _drawn_in_order(logits: Logits, parts: Contracted, normal: Float[Array, "dra
 
 
 def joint_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws: int) -> Averages:
-    """The averages from logits drawn jointly for all inputs. The y must be the x, and `xy` holds all their pairs.
+    """The averages from logits drawn jointly for all inputs. The x and y must be equal, and `xy` holds all pairs.
 
     The logits are blocks of L Z L^T, where L L^T is the covariance of all positions of all inputs and Z is standard
     normal with both signs. Their distribution is exact, and the result is a mean of positive semidefinite matrices.

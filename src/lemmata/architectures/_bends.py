@@ -104,9 +104,10 @@ def is_bent(network: AbstractLayer, fan_in: int) -> bool:
 def bent_push(network: AbstractLayer, face: str, fan_in: int) -> Callable[[State], Array] | None:
     """Return a map from the state of the inputs to one kernel. Its loop stores only what one layer needs.
 
-    None for networks that are not as in `bent_layers`.
+    The result is None for networks that `bent_layers` does not describe.
 
-    The map computes what the pushes of the layers do, in fewer operations on pairs and compiled once for all layers.
+    The map computes what the pushes of the layers do, with fewer operations on pairs. It is compiled once for all
+    layers.
     """
     layers = bent_layers(network, fan_in)
     return None if layers is None else lambda state: _loop(layers, face, state)

@@ -1,4 +1,4 @@
-"""Layers side by side: their common part, and sums of their outputs, which include residual connections."""
+"""Layers side by side: what all kinds have in common, and sums of their outputs, such as residual connections."""
 
 import abc
 import dataclasses
@@ -32,7 +32,7 @@ class Identity(AbstractLayer):
 class AbstractBranches(AbstractLayer):
     """Layers side by side that see the same input and have independent parameters.
 
-    Here, all outputs have one shape. A subclass defines how they are combined.
+    By default, all outputs must have the same shape. A subclass defines how they are combined.
     """
 
     branches: tuple[AbstractLayer, ...]
@@ -73,7 +73,7 @@ class AbstractBranches(AbstractLayer):
         return shapes[0]
 
     def joined_mask(self, masks: list[Bool[Array, "*sites"] | None]) -> Bool[Array, "*sites_out"] | None:
-        """The mask of `joined`, from the masks of the branches. Here, a position is filled if all branches fill it."""
+        """The mask of `joined`, from the masks of the branches. By default, all branches must fill a position."""
         return functools.reduce(both, masks)
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[Any, ...], Shape]:
@@ -83,7 +83,7 @@ class AbstractBranches(AbstractLayer):
         return tuple(params for params, _ in drawn), self.joined_shape([shape for _, shape in drawn])
 
     def apply(self, params: tuple[Any, ...], x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites_out fan_out"]:
-        """The branches at one point, joined into one output."""
+        """The outputs of the branches at one point, joined into one."""
         return self.joined([layer.apply(own, x) for layer, own in zip(self.branches, params, strict=True)])
 
     def apply_masked(
@@ -154,15 +154,16 @@ class Parallel(AbstractBranches):
 
     The sum is Gaussian if every branch is Gaussian. An activation may follow only if the sum is Gaussian. Every branch
     needs the same number of outputs. If one branch is an `Identity`, this is the number of inputs. The number of
-    inputs of a network does not go to infinity, so averages over their coordinates would not converge. Therefore
-    `Identity` cannot pass these inputs on beside another branch.
+    inputs of a network does not go to infinity, so averages over the inputs would not converge. Therefore `Identity`
+    cannot pass these inputs on beside another branch.
 
     Args:
         branches: at least one layer.
 
     `push` raises SettingError in three cases: two branches have a mean that is not known to be 0, or the inputs of the
     network are passed on beside another branch, or widths differ, as in `init`. An example of the first case is two
-    activations of one input, because the second moments of the input do not give their covariance.
+    activations of one input, because the second moments of the input do not determine the covariance of the two
+    activations.
     """
 
     __init__ = AbstractBranches.__init__
@@ -187,7 +188,7 @@ def residual(layer: AbstractLayer) -> Parallel:
 
 
 def law_around(outside: Law, pushed: list[State], gaussian: bool, centred: int) -> Law:
-    """What is known of the distribution of the joined output, as the surrounding network needs it."""
+    """What the surrounding network needs to know about the distribution of the joined output."""
     fresh = min(branch.law.fresh for branch in pushed)
     return dataclasses.replace(
         outside,

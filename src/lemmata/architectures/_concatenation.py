@@ -35,19 +35,19 @@ class Concatenate(AbstractBranches):
     concatenation is not needed, because it acts on each coordinate alone. Put the same activation at the end of every
     branch instead.
 
-    Along an axis of positions the grids of the branches are joined, at equal coordinates. Between positions of one
-    branch, nngp and ntk are those of this branch. Between positions of different branches, they are 0. If pairs of
-    positions are stored, this needs the condition of the sum of branches (`Parallel`): all branches but one have mean
-    0 given the input. Coordinates stay Gaussian if they are Gaussian in every branch. To copy positions, use
-    `Contract`, because copies are not independent.
+    Along an axis of positions, the grids of the branches are joined. The branches need equally many coordinates.
+    Between positions of one branch, nngp and ntk are those of this branch. Between positions of different branches,
+    they are 0. If pairs of positions are stored, this needs the condition of the sum of branches (`Parallel`): all
+    branches but one have mean 0 given the input. Coordinates stay Gaussian if they are Gaussian in every branch. To
+    copy positions, use `Contract`, because copies are not independent.
 
     Args:
         branches: at least one layer.
         axis: the axis of a point (*sites, coordinates) along which outputs are concatenated; -1 for the coordinates.
 
     Raises:
-        SettingError: without branches, for an axis that is not a whole number, or if the shapes differ along another
-            axis.
+        SettingError: if there are no branches, if the axis is not a whole number, or if the shapes differ along
+            another axis.
         ShapeError: for an axis that the outputs do not have.
 
     Along an axis of positions, `push` raises SettingError if two branches have a mean that is not known to be 0, or if
@@ -99,7 +99,7 @@ class Concatenate(AbstractBranches):
         return joined[0] if len(joined) == 1 else joined
 
     def joined_mask(self, masks: list[Bool[Array, "*sites"] | None]) -> Bool[Array, "*sites_out"] | None:
-        """Along coordinates, the positions that all branches fill. Along positions, the masks one after another."""
+        """The positions that all branches fill. If positions are concatenated, the masks one after another."""
         known = [mask for mask in masks if mask is not None]
         if not known or self._place_of(known[0].ndim) is None:
             return super().joined_mask(masks)
@@ -111,7 +111,7 @@ class Concatenate(AbstractBranches):
         return None if place == sites else place
 
     def push(self, state: State) -> State:
-        """The weighted means of the branches' moments, or their blocks."""
+        """The weighted means of the branches' moments; if positions are concatenated, the moments as blocks."""
         level = state.law.level + 1
         pushed = self.pushed(state, level)
         place = self._place_of(len(pushed[0].grid.sites))

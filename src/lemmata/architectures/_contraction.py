@@ -19,7 +19,7 @@ from ._state import Centred, Grid, Means, State
 
 
 class Contract(AbstractLayer):
-    r"""A contraction of positions with a fixed array A: h'(P) = sum_p A(P, p) h(p), equal for all coordinates.
+    r"""A contraction of positions with a fixed array A: h'(P) = sum_p A(P, p) h(p), the same for all coordinates.
 
     The form names axes by letters, as in `numpy.einsum`. It names the axes of the array, then the axes of the
     positions, then the axes of the new positions. For example, `"gh,hw->gw"` is a matrix along the first axis of a
@@ -33,12 +33,12 @@ class Contract(AbstractLayer):
     enough. Coordinates that were Gaussian stay Gaussian.
 
     The form has no axis for coordinates. An array has a fixed size, but the number of coordinates goes to infinity, so
-    there would be no limit. An orthogonal matrix or a permutation for every width would not change the moments. For a
-    matrix with random entries, use Dense. Along the points of a kernel matrix, a contraction is a contraction of this
-    matrix: `A @ gram(kernel, x) @ A.T`.
+    there would be no limit. The moments do not change if the coordinates are multiplied by an orthogonal matrix or
+    permuted. For a matrix with random entries, use Dense. To contract the points of a kernel, multiply its matrix:
+    `A @ gram(kernel, x) @ A.T`.
 
-    On masked fields (`Masked`), empty positions count as zeros. A new position holds something if all positions that it
-    is computed from do.
+    On masked fields (`Masked`), empty positions count as zeros. A new position is filled if all positions from which
+    it is computed are filled.
 
     Args:
         array: A, real numbers. It is an array, a number, or nested lists.
@@ -48,9 +48,9 @@ class Contract(AbstractLayer):
         SettingError: for an array that is not finite or not real. It is also raised for a form that does not fit the
             axes of the array, names an axis twice, has an unknown axis among the new positions, or leaves an axis of
             the array unused.
-        ShapeError: if the points do not have the axes of the form or the lengths of the array.
+        ShapeError: if the axes of the points do not fit the form, or their lengths do not fit the array.
 
-    `push` raises ShapeError if vectors become fields.
+    `push` raises ShapeError if the form would turn vectors into fields.
 
     Example:
         >>> import jax.numpy as jnp
@@ -142,7 +142,7 @@ class Contract(AbstractLayer):
         return jnp.einsum(f"{own},{inputs}->{outputs}", array.astype(values.dtype), values)
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
-        """No parameters, the new grid, and the same coordinates."""
+        """Return no parameters, and the shape with the new grid and the same coordinates."""
         *sites, c = (fan_in,) if isinstance(fan_in, int) else fan_in
         new = self.over(tuple(sites))
         return (), (*new, c) if new else c
@@ -161,7 +161,7 @@ class Contract(AbstractLayer):
         return self.apply(params, filled(x, mask)), empty < 0.5 if new else None
 
     def push(self, state: State) -> State:
-        """The sums over pairs of positions, or products at every position."""
+        """The sums over pairs of positions; if no positions are summed over, the products at every position."""
         grid, count = state.grid, len(state.grid.sites)
         sites = self.over(grid.sites)
         if sites and not count:

@@ -1,4 +1,4 @@
-"""Correlations, and the angle between two Gaussian variables. They are safe at the diagonal and at a zero input."""
+"""Correlations, and the angle between two Gaussian variables. They are safe for equal inputs and for a zero input."""
 
 import math
 from collections.abc import Callable
@@ -33,8 +33,8 @@ def _series(values: Callable[[np.ndarray], np.ndarray], degree: int) -> list[flo
     """Coefficients, in powers of 4t - 1, of the Chebyshev interpolant of a function of u = 2 arcsin(sqrt t), t <= 1/2.
 
     The function must be analytic in u and t except at t = 1, where 4t - 1 = 3. Then the error falls as (3 + sqrt
-    8)^-degree. The change to powers multiplies the rounding of the coefficients by 2^degree. It stays within one unit,
-    because the sums over cosines reduce their angles as whole numbers.
+    8)^-degree. The change to powers multiplies the rounding of the coefficients by 2^degree. The rounding error still
+    stays within one unit, because the sums over cosines reduce their angles as whole numbers.
     """
     odd = 2 * np.arange(64) + 1
     found = values(2.0 * np.arcsin(np.sqrt(0.5) * np.cos(odd * (np.pi / 256))))

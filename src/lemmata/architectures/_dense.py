@@ -18,12 +18,12 @@ from ._versine import Term, versine_of_sum
 class Dense(AbstractLayer):
     r"""An affine map to `width` outputs with independent Gaussian parameters.
 
-    For a field, it is equal at every position.
+    For a field, the map is the same at every position.
 
     With w = `weight_std`, b = `bias_std` and d inputs:
 
     * `"ntk"`: h = w W x / sqrt(d) + b B, all entries of W and B standard normal. Then nngp' = w² nngp + b² and
-      ntk' = nngp' + w² ntk (Jacot, Gabriel and Hongler, 2018), which needs no width.
+      ntk' = nngp' + w² ntk (Jacot, Gabriel and Hongler, 2018). Neither depends on the width.
     * `"standard"`: h = W x + B, W_ij ~ N(0, w²/d), B_i ~ N(0, b²). The function has the same distribution, but its
       gradient is larger: ntk' = d nngp + 1 + w² ntk, to leading order at the width d of the inputs.
     * `WidthExponents(a, b, c)`: other powers of the width. They include the exponents of `MAXIMAL_UPDATE` and

@@ -46,7 +46,7 @@ class Dropout(AbstractLayer):
             raise SettingError("keep of Dropout", found=self.keep, rule="a probability above 0 and at most 1")
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
-        """x, or with a `key` the masked x / keep."""
+        """x; if the layer has a `key`, the masked x / keep."""
         if self.key is None:
             return x
         return jnp.where(jax.random.bernoulli(self.key, self.keep, x.shape), x / self.keep, 0.0)

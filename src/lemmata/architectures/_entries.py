@@ -73,7 +73,7 @@ class NetworkEntries(eqx.Module):
         return bent_push(self.network, self.face, state.fan_in) if series is None else series
 
     def table(self, x: Array, y: Array) -> NormTable | None:
-        """The substitute for the recursion at these points once their norms are known, or None."""
+        """The substitute for the recursion that fits the norms of these points; None if there is none."""
         if x.ndim > 2 or is_bent(self.network, x.shape[1]):
             return None
         return norm_table(self.network, self.face, x, y)

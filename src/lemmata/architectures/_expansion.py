@@ -22,7 +22,7 @@ _ROWS = 4096
 
 
 class Correlation(NamedTuple):
-    """The correlations sign (1 - versine) of pairs."""
+    """The correlations of pairs, stored as sign and versine. The correlation is sign * (1 - versine)."""
 
     sign: Float[Array, "..."]
     versine: Float[Array, "..."]
@@ -48,7 +48,7 @@ class _Sums(NamedTuple):
 class _Sides(NamedTuple):
     """The shapes of the variances of u and of v, which are rows of one array.
 
-    If the shapes are equal, there is only one.
+    If `same`, u and v have the same variances, and the array holds them only once.
     """
 
     left: tuple[int, ...]
@@ -75,7 +75,7 @@ def product_means(
 
 
 def _known(*parts: Array) -> bool:
-    """Whether the arrays have known values, so that no surrounding compilation traces them."""
+    """Whether the values of the arrays are known, that is, whether no surrounding compilation traces them."""
     try:
         return all(part.devices() for part in parts)
     except jax.errors.ConcretizationTypeError:

@@ -112,13 +112,13 @@ def _position_means(x: Array, pairs: bool) -> tuple[Array, Array]:
 
 
 def _at_positions(values: Shaped[Array, "n p"], sites: tuple[int, ...], pairs: bool) -> tuple[Array, Array]:
-    """Values at the positions of x and of y. Their shape broadcasts with pairs of positions."""
+    """Values at the positions of x and of y. They broadcast with arrays over pairs of positions."""
     ones = (1,) * len(sites) if pairs else ()
     return values.T.reshape(*sites, *ones, -1), values.T.reshape(*ones, *sites, -1)
 
 
 def with_masks_of(state: State, x: Bool[Array, "n *sites"], y: Bool[Array, "m *sites"]) -> State:
-    """The state, and the states of inputs with themselves, with masks.
+    """Add masks to the state, and to the states of inputs with themselves.
 
     Each state may hold all pairs of inputs, or each input with itself.
     """

@@ -23,7 +23,7 @@ from ._shapes import of_shapes, split, traced
 
 
 class Factor(eqx.Module):
-    """Gradients at n points of q combinations of outputs.
+    """Gradients of q combinations of outputs at n points.
 
     The gradients are by parameters, or by the outputs of a layer that is linear in its parameters.
 
@@ -42,7 +42,7 @@ class Factor(eqx.Module):
 
 
 class Function(eqx.Module):
-    """A function f(params, x) of one point, as an object with a method `apply`. `constants` are fixed leaves."""
+    """A function f(params, x) of one point, as an object with a method `apply`. `constants` are fixed parameters."""
 
     f: Any
     constants: Any = None

@@ -54,7 +54,8 @@ def hermite_rule(degree: int, dtype: str) -> Rule:
     """The rule whose low orders go from 0 to the even number `degree`. The last order gets half its weight.
 
     Sums over even and odd orders from `degree` on are then the trapezoidal rule and the midpoint rule for integrals
-    over the same blocks [J, 4 J]. There, Gauss's rule sums an f that is smooth in the root of the order.
+    over the same blocks [J, 4 J]. On each block, Gauss's rule in the root of the order computes the sum of any f that
+    is smooth in this root.
     """
     nodes, weights = _graded(dtype)
     weights = weights * np.exp(-0.25 * nodes**2) / np.sqrt(2.0 * np.pi)

@@ -32,7 +32,7 @@ class Index(AbstractLayer):
 
     Args:
         index: the expression in the brackets. It is a whole number, a slice, `...`, or a tuple of these in the order of
-            the axes. Axes after the last are kept. `numpy.s_[::2, 0]` allows bracket notation.
+            the axes. Axes without an entry of their own are kept. `numpy.s_[::2, 0]` allows bracket notation.
 
     Raises:
         SettingError: for an invalid index, and on masked fields for an index counted from the end, because lengths
@@ -78,7 +78,7 @@ class Index(AbstractLayer):
         return tuple(map(_on_axis, (*given[:cut], *rest, *given[cut:]), sites))
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
-        """No parameters, the grid of the selected positions, and the same coordinates."""
+        """Return no parameters, and the shape with the grid of the selected positions and the same coordinates."""
         *sites, c = field_shape("Index", fan_in)
         left = _sites(self.over(tuple(sites)), tuple(sites))
         return (), (*left, c) if left else c

@@ -23,7 +23,7 @@ class AbstractNetworkKernel(AbstractKernel):
     """A kernel of one output of an infinitely wide network.
 
     Attributes:
-        face: the attribute of `State` that holds this kernel, one of two.
+        face: the attribute of `State` that holds this kernel, "nngp" or "ntk".
     """
 
     network: AbstractLayer
@@ -40,7 +40,7 @@ class AbstractNetworkKernel(AbstractKernel):
         return is_homogeneous(self.network)
 
     def tile_rows(self, shape: tuple[int, ...]) -> int | None:
-        """For fields, the rows of a tile whose pairs fit into the cache through all layers; more for many points."""
+        """The number of rows of a tile. For fields, the tile fits into the cache unless there are very many points."""
         if len(shape) == 2:
             return super().tile_rows(shape)
         side = field_tile(self.network, shape[1:-1])
@@ -66,7 +66,7 @@ class AbstractNetworkKernel(AbstractKernel):
         return diagonal_entries(self.entries(), x)
 
     def entries(self) -> NetworkEntries:
-        """This kernel of any state of inputs."""
+        """This kernel for any state of the inputs."""
         return NetworkEntries(self.network, self.face)
 
 

@@ -35,23 +35,23 @@ class AbstractLayer(eqx.Module):
 
     @abc.abstractmethod
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites_out fan_out"]:
-        """The layer at one point."""
+        """Apply the layer to one point."""
 
     @abc.abstractmethod
     def push(self, state: State) -> State:
-        """The second moments of the outputs from the moments of the inputs, in the limit of infinitely many inputs."""
+        """The second moments of the outputs from the moments of the inputs, as their width tends to infinity."""
 
     def apply_masked(
         self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites_out fan_out"], Bool[Array, "*sites_out"] | None]:
-        """The layer at one field of which only the positions of the mask are filled, and the mask of its outputs.
+        """Apply the layer to one field with empty positions, which the mask marks as 0. Return outputs and their mask.
 
         By default, this calls `apply`, which is right for layers that act on each position separately.
         """
         return self.apply(params, x), mask
 
     def needs_pairs(self, pairs: bool) -> bool:
-        """Whether all pairs of positions are needed at the inputs, if `pairs` says whether the outputs need them."""
+        """Whether the inputs need all pairs of positions. `pairs` says whether the outputs need them."""
         return pairs
 
     def token_count(self) -> int | None:

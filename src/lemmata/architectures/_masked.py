@@ -86,7 +86,7 @@ class Masked(AbstractLayer):
         return self.network.push(state)
 
     def needs_pairs(self, pairs: bool) -> bool:
-        """As the network."""
+        """Whether the network needs all pairs."""
         return self.network.needs_pairs(pairs)
 
     def check(self, x: Float[Array, "n *sites c"]) -> None:

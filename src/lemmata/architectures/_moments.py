@@ -16,8 +16,8 @@ from ._state import Means, State, versine_of
 class Pair(NamedTuple):
     """A bivariate Gaussian: covariance k, variances a and b, and the versine v = 1 - |k| / sqrt(a b).
 
-    `lost` is the possible error of the versine. It is 0 if the state stores the versine, and some roundings of 1 if
-    not.
+    `lost` is the possible error of the versine. It is 0 if the state stores the versine, and otherwise 4 eps, where
+    eps is the machine epsilon.
     """
 
     k: Float[Array, "..."]
@@ -81,7 +81,7 @@ class Widened(NamedTuple):
 def push_moments(
     state: State, moments: Callable[[Pair], tuple[Any, Any]], mean: Callable[[Any], Any] | None = None
 ) -> State:
-    """A push from moments(pair) -> (E[phi phi], E[phi' phi']).
+    """The push of a state, from a function moments(pair) -> (E[phi phi], E[phi' phi']).
 
     `mean` gives E[phi] for a variance. An odd function has no `mean`.
     """

@@ -21,7 +21,7 @@ def sigmoid(degree: int = 128) -> Elementwise:
 
 
 def silu(degree: int = 128) -> Elementwise:
-    """The function u / (1 + exp(-u)), or swish."""
+    """The function u / (1 + exp(-u)), also called swish."""
     return Elementwise(jax.nn.silu, degree)
 
 

@@ -200,7 +200,7 @@ def _state(a: np.ndarray, b: np.ndarray, theta: np.ndarray, dtype: Any, fan_in: 
 
 
 def _fitted(kernel: Any, dtype: str, low: float, high: float, norms: int, angles: int) -> NormTable | None:
-    """The table through the kernel at Chebyshev's nodes; None if its series do not converge."""
+    """The table that interpolates the kernel at Chebyshev's nodes; None if its series do not converge."""
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     odd = lambda count: 2 * np.arange(count) + 1
     a = np.exp(middle + half * np.cos(odd(norms) * (0.5 * np.pi / norms)))

@@ -25,7 +25,7 @@ class RMSNorm(AbstractLayer):
     points are projected to the sphere of radius sqrt(d).
 
     Args:
-        epsilon: added to the mean square. At 0 a point 0 is mapped to 0.
+        epsilon: added to the mean square. If it is 0, the point 0 is mapped to 0.
 
     Raises:
         SettingError: for an epsilon that is negative or not finite.
@@ -55,13 +55,13 @@ class LayerNorm(AbstractLayer):
 
         nngp' = r s (nngp - m(x) m(y)),    ntk' = r s ntk,    xx' = r² (xx - m(x)²).
 
-    Coordinates have mean 0 after Dense, after odd activations of it, and after sums of these. After an activation, the
-    mean is E[phi(sqrt(xx) z)], where z is standard normal. After Flatten, patches and pools, the mean also runs over
-    positions. At the inputs of a network nngp' is exact at every number of coordinates. In a field, every position is
-    normalised over its own coordinates.
+    Coordinates have mean 0 after Dense, after odd activations of a Dense layer's outputs, and after sums of these.
+    After an activation, the mean is E[phi(sqrt(xx) z)], where z is standard normal. After Flatten, patches and pools,
+    the mean also runs over positions. At the inputs of a network nngp' is exact at every number of coordinates. In a
+    field, every position is normalised over its own coordinates.
 
     Args:
-        epsilon: added to the variance. At 0 a point with equal coordinates is mapped to 0.
+        epsilon: added to the variance. If it is 0, a point with equal coordinates is mapped to 0.
 
     Raises:
         SettingError: for an epsilon that is negative or not finite.
@@ -87,7 +87,7 @@ class LayerNorm(AbstractLayer):
                     "input of LayerNorm",
                     found="coordinates whose mean is unknown",
                     rule="the output of a layer for which the mean over the coordinates is known",
-                    remedy="use RMSNorm, which subtracts no mean, or put LayerNorm after the next Dense layer",
+                    remedy="use RMSNorm, which does not subtract the mean, or put LayerNorm after the next Dense layer",
                 )
             x, y = state.means
             # Differences of moments cancel if the mean is large, so the remaining moments are computed from the inputs.

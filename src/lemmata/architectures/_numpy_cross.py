@@ -1,4 +1,4 @@
-"""Kernels of plain dense networks by NumPy, which is faster than compiling for up to some million entries."""
+"""Kernels of plain dense networks by NumPy, which is faster than compiling for up to a few million entries."""
 
 from collections.abc import Callable
 from itertools import starmap
@@ -17,7 +17,7 @@ _EPS = float(np.finfo(float).eps)
 _SNAP = (8.0 * _EPS) ** 2
 """Versines up to this are rounding errors, so the angle is set to 0."""
 _TILE = 128
-"""Rows and columns of a tile: the arrays of its recursion stay in the cache."""
+"""The most rows and columns of a tile, so that the arrays of its recursion stay in the cache."""
 
 Matrix = Float[np.ndarray, "n m"]
 
@@ -28,8 +28,8 @@ class Tile(NamedTuple):
     Attributes:
         obtuse: 1.0 where the cosine is negative, else 0.0. Multiplying by it takes a quarter of the time of `where`.
         versine: 1 - |cosine|, which is 1 if a point is 0.
-        one: the result of a recipe for the variances of the rows, (k, n, 1).
-        other: the result of a recipe for the variances of the columns, (k, m).
+        one: what `Recipe.side` returns for the variances of the rows, (k, n, 1).
+        other: what `Recipe.side` returns for the variances of the columns, (k, m).
     """
 
     obtuse: Matrix
@@ -42,7 +42,7 @@ class Recipe(NamedTuple):
     """How to compute a kernel from angles and variances |x|² / d.
 
     Attributes:
-        side: a function from variances (n,) of points to all that is needed of these points, (k, n).
+        side: a function from the variances (n,) of points to all numbers (k, n) that a tile needs of these points.
         tile: a function from a tile to the kernel of its pairs.
     """
 
@@ -84,7 +84,7 @@ def numpy_network_cross(
 
 
 def _recipe(network: AbstractLayer, face: str, fan_in: int) -> Recipe | None:
-    """The recipe of a network. None if the network is of no kind that `numpy_network_cross` names."""
+    """The recipe of a network. None if the network is not of a kind that `numpy_network_cross` names."""
     if (layers := bent_layers(network, fan_in)) is not None:
         return Recipe(lambda variance: _rows(layers, variance), lambda at: _by_bends(layers, face, at))
     if is_erf(network):
@@ -165,8 +165,8 @@ def _rows(layers: tuple[BentLayer, ...], variance: Float[np.ndarray, " n"]) -> F
 def _bend(layer: BentLayer, obtuse: np.ndarray | None, v: Matrix) -> tuple[Matrix, Matrix]:
     """1 - the correlation after the bend, and the factor of the tangent kernel divided by `half`.
 
-    The bow (sin u - u cos u) / pi has an error of some eps u. So 1 - c has such an error, and its angle has an error of
-    some eps.
+    The bow (sin u - u cos u) / pi has an error of a few eps times u. The error of 1 - c is of the same size, so its
+    angle has an error of a few eps.
     """
     u = 0.5 * v
     np.sqrt(u, out=u)

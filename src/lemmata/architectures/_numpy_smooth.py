@@ -109,7 +109,7 @@ def _erf(at: Moments, lost: float, sure: float) -> tuple[np.ndarray, Moments]:
 
 
 def _gelu(at: Moments, lost: float, sure: float) -> tuple[np.ndarray, Moments]:
-    """`Gelu.push`: the factor of the tangent kernel, and the moments, which are NaN if the versine lost too much."""
+    """`Gelu.push`: the factor of the tangent kernel, and the moments, which are NaN if the versine is inaccurate."""
 
     def moments(k: np.ndarray, one: np.ndarray, other: np.ndarray, v: Any) -> tuple[np.ndarray, np.ndarray]:
         a, b, w = 1.0 / (1.0 + one), 1.0 / (1.0 + other), v * (2.0 - v)

@@ -11,9 +11,9 @@ from lemmata.errors import SettingError
 class WidthExponents:
     r"""The abc-parameterisation of one layer (Yang and Hu, 2021) by powers of a width d.
 
-    The layer is h = d^-a w x with w_ij ~ N(0, s² d^(-2b)), and the learning rate of its weights is that of the whole
-    network times d^-c. A bias is b_i ~ N(0, t²), and its learning rate is that of the network times d^-(bias_c). Here
-    s and t are the layer's `weight_std` and `bias_std`.
+    The layer is h = d^-a w x with w_ij ~ N(0, s² d^(-2b)), and the learning rate of its weights is d^-c times the
+    learning rate of the network. A bias is b_i ~ N(0, t²), and its learning rate is d^-(bias_c) times the learning
+    rate of the network. Here s and t are the layer's `weight_std` and `bias_std`.
 
     * `of="fan_in"`: d is the number of inputs. Use it for hidden layers and readouts.
     * `of="fan_out"`: d is the number of outputs. Use it for a first layer, whose number of inputs does not grow with
@@ -32,7 +32,7 @@ class WidthExponents:
         of: whether d is the number of inputs or of outputs.
 
     Raises:
-        SettingError: for exponents that are not finite, or an unknown width.
+        SettingError: for exponents that are not finite, or an unknown `of`.
 
     Example:
         >>> from lemmata.architectures import Dense, WidthExponents
@@ -55,7 +55,7 @@ class WidthExponents:
             raise SettingError("exponents of the width", found=exponents, rule="finite numbers")
         if self.of not in ("fan_in", "fan_out"):
             raise SettingError(
-                "the field 'of' of the exponents of the width",
+                "the argument 'of' of WidthExponents",
                 found=self.of,
                 rule="'fan_in' or 'fan_out', the width that the exponents refer to",
             )

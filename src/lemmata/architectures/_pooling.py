@@ -18,11 +18,11 @@ class AveragePool(AbstractLayer):
 
     The same formula holds for ntk'.
 
-    Places on a padding of zeros count as zeros. Coordinates stay Gaussian if they were.
+    Places on a padding of zeros count as zeros. Gaussian coordinates stay Gaussian.
 
     Args:
         size: the window's size along each axis of positions.
-        strides: how far the window moves in one step; by default, its size.
+        strides: the number of positions by which the window moves in one step; by default, the window's size.
         padding: as in `Window`.
 
     Raises:
@@ -42,7 +42,7 @@ class AveragePool(AbstractLayer):
         return 1.0 / self.window.count
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
-        """No parameters, the window's grid, and the same coordinates."""
+        """Return no parameters, and the shape with the window's grid and the same coordinates."""
         *sites, c = field_shape(type(self).__name__, fan_in)
         return (), (*self.window.over(type(self).__name__, tuple(sites)), c)
 

@@ -1,4 +1,4 @@
-"""Fixed linear maps of positions, equal for all coordinates. They are weighted sums of positions, or selections."""
+"""Fixed linear maps of positions, the same for all coordinates: weighted sums of positions, or selections."""
 
 import dataclasses
 from collections.abc import Callable

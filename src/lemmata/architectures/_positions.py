@@ -78,7 +78,7 @@ class PositionalEmbedding(AbstractLayer):
         return matrix
 
     def shares(self, channels: int) -> tuple[float, float]:
-        """The factor of the moments of x, and R, if x has `channels` coordinates."""
+        """The factor of the moments of x and the factor of R, if x has `channels` coordinates."""
         if self.kind == "sum":
             return 1.0, self.std**2
         own = self.channels or channels

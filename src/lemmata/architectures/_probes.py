@@ -2,8 +2,8 @@
 
 For h = W u inside f, the gradient of f by W is the product of the gradient by h with u. A probe is a zero that is added
 to h. Differentiating by the probe gives the gradient by h, so the gradient by W is never formed. So gradients of a
-plain function cost as much as those of a network of layers. If a parameter is used twice, or in another way than in a
-product with a vector or a sum, its gradient is formed.
+plain function cost as much as those of a network of layers. If a parameter is used twice, or in an operation other
+than a sum or a product with a vector, its gradient is formed.
 """
 
 from typing import Any

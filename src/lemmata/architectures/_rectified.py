@@ -145,7 +145,7 @@ def arc_cosine_kernels_of_degree(
     """Return k_n, 1 - k_n and k_{n-1} (0 for n = 0), where k_n is Cho and Saul's kernel, with value 1 at angle 0.
 
     With r_n = n² / (4n² - 1), the recurrence of `RectifiedMonomial` is k_{n+1} = c k_n + r_n sin² theta k_{n-1}. At
-    acute angles, c = 1 - v, it is carried in the gaps g_n = 1 - k_n,
+    acute angles, with c = 1 - v, it is computed for the gaps g_n = 1 - k_n instead,
 
         g_{n+1} = g_n (1 - v) + v [1 - r_n (2 - v) (1 - g_{n-1})],
 

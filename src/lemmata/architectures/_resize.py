@@ -25,7 +25,7 @@ class ImageResize(AbstractLayer):
 
     and the same formula for ntk'. A is a product of one matrix for each axis. For `"nearest"`, each new position is one
     of the old positions, so the moments at equal positions are enough. The other methods need all pairs of positions.
-    Coordinates stay Gaussian if they were.
+    Gaussian coordinates stay Gaussian.
 
     Args:
         shape: the number of positions along each axis of the new grid; None keeps the axis.
@@ -79,7 +79,7 @@ class ImageResize(AbstractLayer):
         return tuple(old if new is None else new for old, new in zip(sites, self.shape, strict=True))
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
-        """No parameters, the new grid, and the same coordinates."""
+        """Return no parameters, and the shape with the new grid and the same coordinates."""
         *sites, c = field_shape("ImageResize", fan_in)
         return (), (*self.over(tuple(sites)), c)
 

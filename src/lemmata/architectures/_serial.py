@@ -59,7 +59,7 @@ class Serial(AbstractLayer):
     def apply_masked(
         self, params: tuple[Any, ...], x: Float[Array, "..."], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites_out fan_out"], Bool[Array, "*sites_out"] | None]:
-        """Apply the layers in turn, with masks as long as there are positions."""
+        """Apply the layers in turn, with the mask until a layer returns an output without a mask."""
         visible: Any = mask
         for layer, own in zip(self.layers, params, strict=True):
             x, visible = (layer.apply(own, x), None) if visible is None else layer.apply_masked(own, x, visible)
@@ -122,7 +122,7 @@ def fully_connected(
         bias_std: standard deviation of every bias, including the readout's. With 0, there are no biases.
         readout_std: standard deviation of the readout's weights.
         outputs: outputs of the readout.
-        parameterization: the parameterisation of the Dense layers. `"ntk"` and `"standard"` are equal for all layers.
+        parameterization: the parameterisation of the Dense layers. `"ntk"` and `"standard"` treat all layers alike.
             `"mean-field"`, `"maximal-update"` and any `LayerExponents` treat the first layer, the hidden layers and
             the readout differently.
 

@@ -65,7 +65,7 @@ class Law:
         return dataclasses.replace(self.dropped(), centred=self.centred if odd else -1)
 
     def dropped(self) -> "Law":
-        """The law after multiplying coordinates by independent random factors: no longer Gaussian, else unchanged."""
+        """The law after multiplying coordinates by independent random factors: not Gaussian, else unchanged."""
         return dataclasses.replace(self, gaussian=False)
 
     def perturbed(self) -> "Law":
@@ -105,14 +105,15 @@ class Grid(eqx.Module):
 
     Attributes:
         sites: the shape of the grid of positions; () for vectors.
-        pairs: whether all pairs of positions are kept.
+        pairs: whether all pairs of positions are stored.
         left: with `pairs`, the moments of every x with itself at all pairs of positions, of shape sites + sites + (n,).
         right: the same moments of every y.
         mask_x: the filled positions of x, if not all are filled (`Masked`); an array like `State.xx`.
         mask_y: the filled positions of y; an array like `State.yy`.
         adjacency_x: the graphs of x if points are graphs (`OnGraphs`), of shape (n, nodes, nodes).
         adjacency_y: the graphs of y, (m, nodes, nodes).
-        joint: whether y are x, all of them at once, so that an estimate may draw for all inputs together.
+        joint: whether x and y are the same points and all inputs, so that an estimate may draw for all inputs
+            together.
     """
 
     sites: tuple[int, ...] = eqx.field(static=True, default=())
@@ -153,7 +154,7 @@ class State(eqx.Module):
         means: the means of the coordinates, if these are known and may differ from 0.
         grid: the positions of fields; by default the inputs are vectors.
         versine: 1 - |nngp| / sqrt(xx yy), an array like nngp, if it is known more accurately than nngp determines it.
-            In a correlation near 1 or -1, rounding loses the angle. `replace` discards it together with its moments.
+            In a correlation near 1 or -1, rounding loses the angle. `replace` discards it if the moments change.
         centred: the moments of the inputs after subtracting their means. Computing them from the moments of the inputs
             would lose digits by cancellation. They are discarded in the same cases as the versine.
     """
@@ -172,7 +173,7 @@ class State(eqx.Module):
     def replace(self, **changes: Any) -> "State":
         """The state with some attributes changed.
 
-        If other attributes than the versine and the centred moments change, these two are discarded.
+        If `nngp`, `xx` or `yy` changes, the versine and the centred moments are discarded, unless they are given, too.
         """
         if not changes.keys().isdisjoint(("nngp", "xx", "yy")):
             changes = {"versine": None, "centred": None} | changes
@@ -191,7 +192,7 @@ class State(eqx.Module):
         return self.with_grid(left=left, right=right)
 
     def with_law(self, law: Law) -> "State":
-        """The state, and the states of inputs with themselves, with another `Law`."""
+        """Give the state, and the states of inputs with themselves, another `Law`."""
         return self.replace(law=law).with_sides(lambda side: side.replace(law=law))
 
     def through(self, layer: Any) -> "State":

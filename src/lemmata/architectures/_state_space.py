@@ -37,9 +37,10 @@ class StateSpace(AbstractLayer):
 
         nngp'(t, t') = sum_{s, s'} R(s, s') nngp(t - s, t' - s'),    ntk' = the same sum of ntk + 2 nngp,
 
-    where d counts once, not twice, because k is linear in it, and bilinear in b and c. The trained parameters are b, c
-    and d. With `train_poles`, the real and imaginary parts of each channel's poles are also trained. This adds the sum
-    of 2 nngp with w² Re mean_n q_n(s) conj(q_n(s')) in place of R, where q_n(s) is the derivative of g_n a_n^s by l_n.
+    where the term of d counts once in 2 nngp, not twice, because k is linear in d but bilinear in b and c. The trained
+    parameters are b, c and d. With `train_poles`, the real and imaginary parts of each channel's poles are also
+    trained. This adds the sum of 2 nngp with w² Re mean_n q_n(s) conj(q_n(s')) in place of R, where q_n(s) is the
+    derivative of g_n a_n^s by l_n.
 
     Both sums are recurrences in t and in t', so they cost N operations for each pair of positions.
 
@@ -51,7 +52,8 @@ class StateSpace(AbstractLayer):
         poles: the number N of poles, for l_n = -1/2 + i pi n with n = 0 ... N - 1; or the poles themselves.
         steps: the time steps D. The channels use them in turn, so R is then also a mean over the time steps.
         weight_std: w.
-        skip_std: standard deviation of the direct path from u(t) to y(t); none at 0.
+        skip_std: standard deviation of the factor `skip_std` d of the direct path from u(t) to y(t); if it is 0, there
+            is no such path.
         train_poles: whether the poles are trained.
 
     Raises:

@@ -49,8 +49,8 @@ def tangent_gram(
     The gradients of `Dense` layers are products (output gradient times input) and are never formed. So each
     layer of a network costs one gradient by its outputs for each point and output, and one matrix product.
     The gradients of other layers with parameters are formed. For a plain function, either all gradients are formed, or
-    one gradient at a time, along which the outputs are differentiated. The method with fewer operations is chosen. The
-    plan of a result above 1 GiB is printed to standard error.
+    one gradient is formed at a time and the outputs are differentiated along it. The method with fewer operations is
+    chosen. The plan of a result above 1 GiB is printed to standard error.
 
     Args:
         network: a function f(params, x) of one point, or an object with such an `apply`. Layers of this subpackage use
@@ -321,7 +321,7 @@ def _by_vectors(network: Any, params: Any, basis: Array, which: str, x: Array, y
 
 
 def _rows(entries: int, side_of_a_point: int, outputs: int, which: str) -> int:
-    """The largest r for which 2 r sides of a point and 3 products of r x r points fit into `entries`."""
+    """The largest r so that the sides of 2 r points and 3 products of r x r points fit into `entries`."""
     product = 3 * (outputs**2 if which == "all" else outputs if which == "each" else 1)
     return int((math.sqrt(side_of_a_point**2 + product * entries) - side_of_a_point) / product)
 

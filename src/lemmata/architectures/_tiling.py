@@ -48,7 +48,7 @@ def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
 
 
 def _by_table(table: NormTable, x: Array, y: Array | None) -> Array:
-    """The matrix by a table, at first without the repair of near pairs unless the first few points need it."""
+    """The matrix by a table, first without the repair of near pairs, unless the first few points need it."""
     of = lambda entries: _symmetric(entries, x, table.diagonal(x)) if y is None else _rectangle(entries, x, y)
     if not has_near(x, y):
         found = of(FarPairs(table))
@@ -85,7 +85,7 @@ def field_tile(network: AbstractLayer, sites: tuple[int, ...]) -> int:
 
 
 def _tile(entries: Entries, x: Array, y: Array, side: int) -> tuple[int, int]:
-    """The numbers of rows and columns of a tile; both are `side` if points are vectors and there are enough."""
+    """The numbers of rows and columns of a tile; both are `side` if points are vectors and there are enough points."""
     if x.ndim == 2 or isinstance(entries, NormTable | FarPairs):
         return (side, side) if min(len(x), len(y)) >= 2 * side else (len(x), len(y))
     side = field_tile(entries.network, x.shape[1:-1])

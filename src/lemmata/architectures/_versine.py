@@ -1,8 +1,8 @@
 """The versine 1 - |c| of a correlation c. It determines small angles, which c loses by rounding near 1 and -1.
 
 A correlation within eps of 1 determines its angle up to sqrt(eps). The versine is half of the squared angle there, and
-determines the angle up to eps. So states store the versine beside the covariances, if a layer has a form for it that
-does not cancel. The sign of c is the sign of the covariance.
+determines the angle up to eps. So states store the versine beside the covariances, if a layer has a formula for it
+that does not cancel. The sign of c is the sign of the covariance.
 """
 
 import functools
@@ -81,7 +81,7 @@ def _input_versines_jvp(own, primals, tangents):
 
 
 def sign_of(nngp: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The sign of a covariance, or 1 at 0, so sign * (1 - versine) is the correlation everywhere, with derivatives."""
+    """The sign of a covariance, or 1 at 0, so that sign * (1 - versine) and its derivatives are right everywhere."""
     return jnp.where(nngp < 0, -1.0, 1.0).astype(nngp.dtype)
 
 
@@ -183,7 +183,7 @@ class Term(NamedTuple):
 
 
 def versine_of_sum(one: Term, other: Term) -> Float[Array, "..."]:
-    """The versine of a sum of two terms with products of mean 0.
+    """The versine of a sum of two terms whose products have mean 0.
 
     Let r_i and q_i be the terms' shares of the two standard deviations, let P_i = r_i q_i, and let c_i be their
     correlations. Then

@@ -23,7 +23,7 @@ class Window(eqx.Module):
 
     Args:
         size: the number of places along each axis of the grid.
-        strides: how far the window moves in one step; 1 if not given.
+        strides: the number of positions by which the window moves in one step; 1 if not given.
         dilation: the distance between neighbouring places of the window; 1 if not given.
         padding: `"VALID"` keeps the window inside the grid. `"SAME"` surrounds the grid by zeros. So with strides 1,
             there are as many windows as positions. `"CIRCULAR"` surrounds the grid by copies of itself, as on a torus.
@@ -62,7 +62,7 @@ class Window(eqx.Module):
             raise ShapeError(
                 f"input of {layer}",
                 found=f"a grid of shape {sites}" if sites else "vectors",
-                rule=f"fields on a grid with {len(self.size)} dimensions, because the window is {self.size}",
+                rule=f"fields on a grid with {len(self.size)} dimensions, because the window has size {self.size}",
                 remedy="pass points of shape (n, height, width, channels) for images, or (n, length, channels) "
                 "for sequences",
             )

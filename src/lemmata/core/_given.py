@@ -61,7 +61,7 @@ def array_of(name: str, values: Any) -> np.ndarray:
         kind = str(getattr(values, "dtype", ""))
         if kind.startswith("torch."):
             found = f"a tensor of type {kind[6:]} on {getattr(values, 'device', 'no device')}"
-            remedy = "convert it with .float(), and load a tensor on the device meta first"
+            remedy = "convert it with .float(); if it is on the device meta, load its values first"
             raise PrecisionError(name, found=found, rule="a tensor that NumPy reads", remedy=remedy) from error
         raise DataError(
             name,

@@ -1,4 +1,4 @@
-"""A memory plan before any large computation.
+"""Memory plans, which are made before any large computation.
 
 The plan counts the bytes. Depending on the plan, the computation is split into blocks, subsampled or refused.
 """

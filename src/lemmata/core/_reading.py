@@ -4,8 +4,8 @@ The `__init__` of a subpackage ends with `read_arguments(__name__)`. Public func
 then read all arguments that are annotated as arrays before their own code sees them. Lists, frames, tensors and arrays
 of another library or type become arrays of the annotated kind. Texts, complex numbers if real ones are meant, ragged
 lists, None, and a wrong number of axes are refused by an error of one line that names the argument. A JAX array is
-passed on unchanged, so reading it changes no result. If a function then fails in another library's words, the argument
-whose shape or type does not fit is named.
+passed on unchanged, so reading it changes no result. If a function then fails with another library's error, lemmata's
+error names the argument whose shape or type does not fit.
 """
 
 import dataclasses

@@ -76,7 +76,7 @@ def named(names: Any, d: int | None = None, what: str = "names") -> tuple[str, .
         raise SettingError(what, found=found, rule="a list of names, or the number of inputs")
     if not given or len(set(given)) < len(given):
         found = "no name" if not given else f"{max(given, key=given.count)!r} twice"
-        raise SettingError(what, found=found, rule="at least one input, and different names")
+        raise SettingError(what, found=found, rule="at least one input, and a different name for each")
     if d is not None and len(given) != d:
         raise ShapeError(what, found=f"{len(given)} names", rule=f"{d} names, one for each input")
     return given

@@ -35,7 +35,7 @@ class AdversarialKernelClassifier(ClassifierMixin, BaseEstimator):
             0.1.
         radius: the largest distance by which the adversary may move an input.
         norm: "linf" limits the move of each input coordinate, "l2" the length of the whole move.
-        rows: "own" times for the rows, or a "common" one.
+        rows: "own" gives each row its own time, "common" gives all rows one time.
         validation_fraction: the share of rows set aside, between 0 and 1.
         steps: the number of steps of the search for times.
         learning_rate: the root mean square change of the logarithms of times in one step.
@@ -89,7 +89,7 @@ class AdversarialKernelClassifier(ClassifierMixin, BaseEstimator):
 
         Raises:
             DataError: for labels of a single class, or inputs that are not finite numbers.
-            SettingError: for a setting with a value that is not allowed above.
+            SettingError: for a setting with a value that the class does not allow.
         """
         found = training_rows(self, X, y, None)
         self.classes_, index = found.labelled()

@@ -80,21 +80,23 @@ class CascadeRegressor(MultiOutputMixin, RegressorMixin, AbstractCascadeEstimato
     Inputs are divided by their range and centred, targets by their standard deviation. Packages on hyperoctahedra lead
     from the inputs through `widths` to one number. Each column of the targets has its own cascade. Each step solves a
     linear system of the size of a batch for the function on the batch. It then moves the values of all packages by
-    damped Gauss-Newton (`lemmata.subjects.splines.Cascade.step`). A cascade can find few directions on which targets
-    depend. If the targets depend on all directions, plain kernel regression with the same covariance is better.
+    damped Gauss-Newton (`lemmata.subjects.splines.Cascade.step`). If the targets depend only on a few directions, a
+    cascade can find these. If the targets depend on all directions, plain kernel regression with the same covariance
+    is better.
 
     Args:
-        widths: the widths of the packages after the first one. () is a single package. Equal neighbours start as the
-            identity.
-        damping: alpha, added to the tangent kernel's diagonal; larger is slower and steadier.
+        widths: the widths of the packages after the first one. () is a single package. A package between two equal
+            widths starts near the identity.
+        damping: alpha, added to the tangent kernel's diagonal; a larger value makes training slower and steadier.
         batch: the largest number of rows in a step.
         epochs: the number of passes over the rows.
         slope: b of the covariance r² (ln r - b) + c.
-        level: c.
+        level: c of this covariance.
         random_state: seed, RandomState or None, for first values and the order of rows.
 
     Attributes:
-        cascade_: the cascade, with one output for each column. scale_, shift_: inputs are X / scale_ - shift_.
+        cascade_: the cascade, with one output for each column.
+        scale_, shift_: inputs are X / scale_ - shift_.
         offset_: the mean of the targets.
         target_scale_: the divisor of centred targets.
 
@@ -153,19 +155,19 @@ class CascadeClassifier(ClassifierMixin, AbstractCascadeEstimator):
     centred. See `CascadeRegressor`.
 
     Args:
-        widths: the widths of the packages after the first one. () is a single package. Equal neighbours start as the
-            identity.
-        damping: alpha, added to the tangent kernel's diagonal; larger is slower and steadier.
+        widths: the widths of the packages after the first one. () is a single package. A package between two equal
+            widths starts near the identity.
+        damping: alpha, added to the tangent kernel's diagonal; a larger value makes training slower and steadier.
         batch: the largest number of rows in a step.
         epochs: the number of passes over the rows.
         slope: b of the covariance r² (ln r - b) + c.
-        level: c.
+        level: c of this covariance.
         random_state: seed, RandomState or None, for first values and the order of rows.
 
     Attributes:
         classes_: the labels.
-        cascade_: the cascades, with one output for each class, or one output for two classes. scale_, shift_: inputs
-            are X / scale_ - shift_.
+        cascade_: the cascades, with one output for each class, or one output for two classes.
+        scale_, shift_: inputs are X / scale_ - shift_.
 
     Example:
         >>> import numpy as np

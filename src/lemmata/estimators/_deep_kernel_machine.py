@@ -43,8 +43,8 @@ class DeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
         machine_: the trained machine.
         weights_: the weights of its outputs, (inducing, k), with one column for each class, or one column for two
             classes.
-        objective_: the objective before each step, in nats for each row. shift_, scale_: inputs are (X - shift_) /
-            scale_.
+        objective_: the objective before each step, in nats for each row.
+        shift_, scale_: inputs are (X - shift_) / scale_.
 
     Example:
         >>> import numpy as np

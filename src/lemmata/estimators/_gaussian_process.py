@@ -165,9 +165,9 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def predict(self, X, return_std=False):
         """The posterior mean (m,) or (m, k) at the inputs X (m, d); with `return_std`, also the standard deviation.
 
-        The standard deviation has the shape of the mean. It is that of the function, without the noise. Its columns
-        differ only by their scale. On centres, mean and deviation are those of the variational posterior (see the
-        class).
+        The standard deviation has the shape of the mean. It is the deviation of the function, without the noise. Its
+        columns differ only by their scale. On centres, mean and deviation are those of the variational posterior (see
+        the class).
         """
         check_is_fitted(self)
         X, fitted = of_one_shape(self.network, points_of(self, X), self._points)

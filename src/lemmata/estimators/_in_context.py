@@ -24,9 +24,9 @@ _ENTRIES = 2**26
 class InContextRegressor(RegressorMixin, BaseEstimator):
     """Predict from a prompt: `fit` stores the examples, and `predict` runs a transformer that was never trained.
 
-    The transformer belongs to a class of functions and has explicit weights. Its layers compute universal features of
-    the examples and of the query, run proximal gradient on the Lasso (1/N) |y - Phi rho|² + penalty |rho|_1, and return
-    <phi, rho>. See Li et al. (2025), Lemma 4; their Attn2 lacks the factor N.
+    The transformer is made for a class of functions and has explicit weights. Its layers compute universal features of
+    the examples and of the query, run proximal gradient on the Lasso (1/N) |y - Phi rho|² + penalty |rho|_1, and
+    return <phi, rho>. See Li et al. (2025), Lemma 4; their Attn2 lacks the factor N.
 
     The theory is about inputs in the unit ball. So inputs are divided by the largest norm of a training row; targets
     are centred and divided by their standard deviation.
@@ -37,7 +37,7 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
         layers: the odd number L = 2T + 1 of layers, for T iterations.
         penalty: the penalty of the Lasso, in units of the scaled targets.
         sharpness: the slope of the features.
-        accelerated: whether the residual stream contains momentum (FISTA); otherwise plain proximal gradient.
+        accelerated: whether the iteration uses momentum, which the residual stream stores (FISTA), or plain steps.
         temperature: tau of the attention layers; None is 10^4.
         stable: whether logistic functions are evaluated without cancellation.
         normalise: True divides inputs by the largest norm of a training row. False refuses rows of norm above 1. None
@@ -128,7 +128,7 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
         return self
 
     def predict(self, X):
-        """Predictions (m,) at the inputs X (m, d). Each row takes one forward pass, in blocks of rows.
+        """Predictions (m,) at the inputs X (m, d). Each row takes one forward pass.
 
         Rows outside the ball get predictions, too, although no theory covers them. Far outside the ball, the features
         are constant.

@@ -239,8 +239,9 @@ class KernelRegressor(AbstractKernelRegressor):
         time: the training time, in units in which the flow is df/dt = -K (f - y); infinity gives the interpolant.
         centres: "auto", a number, or None. None solves for all rows, which takes n² numbers of memory and n³ / 3
             operations. A number p below the number of rows n uses p random rows as centres. The solution minimises the
-            same loss in the span of K(., z). This takes about n p² operations, and no n x n matrix. "auto" is exact up
-            to 10,000 rows. Beyond, it uses up to 3,000 centres, with an `ApproximationWarning`.
+            same loss in the span of K(., z). This takes about n p² operations and does not need an n x n matrix.
+            "auto" is exact up to 10,000 rows. Beyond that, it uses up to 3,000 centres, with an
+            `ApproximationWarning`.
 
     Attributes:
         kernel_: the kernel that is used.
@@ -280,8 +281,8 @@ class TangentKernelRegressor(AbstractKernelRegressor):
     """An infinitely wide network trained by gradient flow on squared loss. This is regression with its tangent kernel.
 
     With `time`, the network is trained for that time. The outputs, averaged over initial draws, start at the mean of
-    the targets. Infinity means training to the end, which interpolates. Otherwise, predictions are those of kernel
-    ridge regression, which is training with the penalty ridge |w - w_0|².
+    the targets. Infinity means training to the end, which interpolates. Without `time`, predictions are those of
+    kernel ridge regression, which is training with the penalty ridge |w - w_0|².
 
     With a network of your own, the inputs X of all methods may have any form that the network reads. They may be
     fields (n, *sites, channels). For `OnGraphs` (for example `graph_network(depth)`), they may be a list of graphs of

@@ -21,8 +21,8 @@ _TRUTH = {"true": "1", "false": "0"}
 class PlainTable(TransformerMixin, BaseEstimator):
     """Turn a data frame of pandas or polars into a polars data frame that scikit-learn's encoders can read.
 
-    A pipeline needs this step only if its table has something that scikit-learn cannot read. This can be dates,
-    numbers written as texts (with decimal commas or units, or words for missing values), infinite cells, or column
+    A pipeline needs this step only if its table has something that scikit-learn cannot read. Examples are dates,
+    numbers written as texts (with decimal commas or units, or words for missing values), infinite cells, and column
     names that are not texts.
 
     A date becomes the days since 1970-01-01. The parts of a date become further columns. "sold: Monday" and so on are

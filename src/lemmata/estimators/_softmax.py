@@ -48,10 +48,10 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         width: the even number of hidden units; None means the limit of infinite width.
         sigma: the standard deviation of the weights at initialisation. With 0 the kernel is linear.
         time: the training time, in units in which the flow is df/dt = -K (f - y). Infinity is allowed if `width` is
-            None. None takes 1 / ridge, for the ridge of smallest leave-one-out error in kernel ridge regression. Ridge
-            r and time 1/r have similar effects: in the fit, the ridge multiplies a mode of eigenvalue a by a/(a + r),
-            and the time multiplies it by 1 - exp(-a/r). The time is between 0.1 and 10,000 divided by the largest
-            eigenvalue of K, and it is the same for every width.
+            None. If `time` is None, it is 1 / ridge, for the ridge of smallest leave-one-out error in kernel ridge
+            regression. Ridge r and time 1/r have similar effects: in the fit, the ridge multiplies a mode of
+            eigenvalue a by a/(a + r), and the time multiplies it by 1 - exp(-a/r). The time is between 0.1 and 10,000
+            divided by the largest eigenvalue of K, and it is the same for every width.
         normalise: True divides inputs by the largest norm of a training row, False refuses rows of norm above 1, and
             None divides if a norm is above 1, with a warning.
         random_state: seed, `numpy.random.RandomState` or None, for the network's initialisation.
@@ -188,7 +188,7 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 f"row {row} (counted from 0)",
                 rule="finite outputs",
                 found=f"outputs that are not finite, at inputs of absolute value up to {np.abs(X[row]).max():.6g}",
-                remedy="ask for inputs nearer to the training inputs",
+                remedy="predict at inputs nearer to the training inputs",
             )
         return outputs if times.ndim else outputs[0]
 

@@ -18,9 +18,9 @@ Spectrum = Callable[[Float[Array, "n d"]], Float[Array, " n"]]
 class BoundedSpectrum(AbstractFunctionClass):
     """Functions f with |F_f| <= F_sup, where F_sup is a given function. Use `bounded_spectrum` to make this class.
 
-    Each frequency is the end of its own Metropolis random walk for the density |omega| F_sup(omega), which starts at a
-    normal vector. It is as good as an exact draw once the walk has forgotten its start. Heavy tails and separated
-    modes need more steps.
+    Each frequency is the end of its own Metropolis random walk. The walk starts at a normal vector, and its density
+    tends to a multiple of |omega| F_sup(omega). The frequency is as good as an exact draw once the walk has forgotten
+    its start. Heavy tails and separated modes need more steps.
 
     Args:
         bound: F_sup, an even function with one value for each row.

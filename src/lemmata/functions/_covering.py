@@ -1,8 +1,8 @@
 """Covering numbers of the ball, of pairs (f, x) and of classes in the supremum norm, and numbers of features.
 
-The cover of pairs (f, x) in Theorem 1 (li2025incontext, definition 23) only counts values, for any class. The proof of
-Lemma 1 uses one function for all x. This needs a product of covers of the class and of the ball. So `required_features`
-counts the product.
+The cover of pairs (f, x) in Theorem 1 (li2025incontext, definition 23) counts only values, and is the same for any
+class. The proof of Lemma 1 uses one function for all x. This needs a product of covers of the class and of the ball.
+So `required_features` counts the product.
 """
 
 import math

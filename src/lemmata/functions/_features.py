@@ -58,7 +58,7 @@ def sample_features(
 def features_of(
     functions: AbstractFunctionClass, normal: Float[Array, "n e"], sharpness: float | Array
 ) -> UniversalFeatures:
-    """Features from standard normal numbers; each feature takes `columns` of the class and one more number.
+    """Features from standard normal numbers; each feature needs `functions.columns` of them and one more.
 
     Args:
         functions: the class.

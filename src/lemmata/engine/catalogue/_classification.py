@@ -55,7 +55,7 @@ def classification(told: Mapping[str, Any], claim: str) -> dict[str, Any]:
 
 
 def misclassified(told: Mapping[str, Any]) -> str:
-    """The first fault of an `ABOUT`, a word with the allowed words or a missing facet; empty if there is no fault.
+    """The first fault of an `ABOUT`: a word that is not allowed, with those that are, or a missing facet; else empty.
 
     >>> misclassified({"tool": "statistics", "architecture": "any", "object": "luck"})[:33]
     "object 'luck'; known are kernel, "

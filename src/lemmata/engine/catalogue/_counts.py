@@ -8,7 +8,7 @@ from ._read import catalogue
 from ._rows import rows
 
 PRINTED = 114
-"""The number of results in the survey's taxonomy by mathematical tool, which its abstract states without a list."""
+"""The number of results that the survey's abstract states for its taxonomy by tool. The survey does not list them."""
 
 
 def counts() -> dict[str, Any]:

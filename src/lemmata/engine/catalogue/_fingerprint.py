@@ -2,8 +2,8 @@
 
 A verdict depends on the code that its claim names, directly or through other code. For a class, the code includes the
 fields of the class, and the methods whose names appear in this code. For a `singledispatch` function, the code
-includes the functions that are registered for types that occur. It also includes derivatives that are given to a
-function by `@f.defjvp`. Moving a definition does not change a fingerprint.
+includes the functions that are registered for the types that occur in it. It also includes derivatives that are given
+to a function by `@f.defjvp`. Moving a definition does not change a fingerprint.
 """
 
 import ast
@@ -44,8 +44,8 @@ def fingerprint(
 ) -> Fingerprint:
     """The digests of the code behind some definitions.
 
-    A name is replaced by the digest of the piece that it refers to and of the names in that piece, three steps deep. In
-    the digest of a part, code of another part is represented by its name.
+    A name is replaced by the digest of the piece that it refers to and of the names in that piece, three steps deep.
+    In the digest of one subpackage, code of another subpackage is represented by its name.
 
     Args:
         roots: the definitions, each given by a module's full name and a name in this module.

@@ -1,7 +1,7 @@
 """The meaning of a piece of code: its syntax tree without the parts on which no result can depend.
 
-Left out are docstrings, annotations, messages (arguments of exceptions, of warnings and of assertions, prose) and the
-words of claims. For an error of lemmata, the builtin errors among its bases are left out, too. Names of local
+Left out are docstrings, annotations, messages (prose, and the arguments of exceptions, warnings and assertions) and
+the words of claims. For an error of lemmata, the builtin errors among its bases are left out, too. Names of local
 variables, of positional parameters, and of lemmata's functions, classes and constants are replaced by their
 definitions. Names of attributes and of keywords stay, because the text does not show to which object they belong.
 """
@@ -24,7 +24,7 @@ PROSE: dict[str, tuple[int | str, ...]] = {
     "violated": (0, 1, "name", "why"), "Integer": (3, "meaning"), "Real": (3, "meaning"), "Choice": (2, "meaning"),
     "where": (0, "rule"),
 }  # fmt: skip
-"""Functions and classes whose arguments at these places are words."""
+"""Functions and classes, with the places of their arguments that are words."""
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 

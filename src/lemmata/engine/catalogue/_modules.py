@@ -15,7 +15,7 @@ from ._values import with_values
 ROOT = pathlib.Path(__file__).parents[2]
 PACKAGE = ROOT.name
 GROUPS = ("engine", "subjects", "workflows", "interfaces")
-"""Folders each of whose packages counts as a separate part."""
+"""Folders in which each package counts as a subpackage of its own."""
 ROOTS = {PACKAGE: ROOT}
 """The folders of packages whose code is read, by their names."""
 Function = ast.FunctionDef, ast.AsyncFunctionDef
@@ -166,7 +166,7 @@ def methods_of(node: Node) -> tuple[str, ...]:
 
 
 def part_of(module: str) -> str:
-    """The subpackage that a module belongs to: "kernels", "engine.claims".
+    """The subpackage that a module belongs to, such as "kernels" or "engine.claims".
 
     >>> part_of("lemmata.kernels._gram"), part_of("lemmata.engine.claims._verify"), part_of("lemmata.errors")
     ('kernels', 'engine.claims', 'errors')

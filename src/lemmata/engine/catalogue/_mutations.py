@@ -104,7 +104,7 @@ def told_neighbour(own: dict[str, Any]) -> str:
 
 
 def scores(found: dict[str, dict[str, Any]], by: Callable[[str, dict[str, Any]], str]) -> dict[str, dict[str, list]]:
-    """For each group of claims, how many mutations of each size were made, and how many noticed.
+    """For each group of claims, how many mutations of each size were made, and how many of them the trials noticed.
 
     Only claims that are supported, and neither vacuous nor loose, are included. Besides the sizes, the key `claims`
     holds the number of claims, and "1.25 alone" holds mutations of a single component.

@@ -21,7 +21,7 @@ from ._modules import ROOT
 from ._records import BESIDE, costs, records
 
 ENTRY_POINT = "lemmata.words"
-"""The group of the entry point for the function that reads the words of claims: {"claims": ..., "sources": ...}."""
+"""The entry-point group of the function that returns the words of claims, as {"claims": ..., "sources": ...}."""
 
 
 @functools.cache

@@ -1,7 +1,7 @@
 """Records of the last verification and search of every claim, with one file for each section.
 
 A record holds what cannot be read from the code: status, figures, the control's distance, the search, and the
-fingerprint of the tested code. It contains no times and no versions, so a change of a file is a change of a verdict.
+fingerprint of the tested code. It contains no times and no versions, so a file changes only if a verdict changes.
 `costs.json` contains the approximate time of each claim.
 """
 

@@ -27,10 +27,10 @@ def rows() -> list[dict[str, Any]]:
 def described(entry: dict[str, Any]) -> dict[str, Any]:
     """An entry with its tag, subject, subject.section, status, tightness and search.
 
-    `tightness` is a word for the typical problem of the last verdict. `search` is the record of a search for the worst
-    problem. `loose` says whether the search needed less than a tenth of the constant. `walk` is the record of a walk
-    through the declared ranges, and `mutations` is the record of the claim's wrong neighbours. `weak` says whether a
-    distant neighbour is not refuted.
+    `tightness` is a word for how close prediction and measurement are on the typical problem of the last verdict.
+    `search` is the record of a search for the worst problem. `loose` says whether the search found that less than a
+    tenth of the constant is needed. `walk` is the record of a walk through the declared ranges, and `mutations` is the
+    record of the claim's wrong neighbours. `weak` says whether the trials failed to refute a distant neighbour.
 
     Args:
         entry: the entry of a claim, which the catalogue may or may not contain.

@@ -13,7 +13,7 @@ from ._states import ASKED, ENGINE
 
 @functools.cache
 def public() -> dict[str, Node]:
-    """The public functions and classes of the numerics, estimators, storage and subjects: "solvers.kernel_ridge".
+    """The public functions and classes of numerics, estimators, storage and subjects, such as "solvers.kernel_ridge".
 
     >>> public()["solvers.kernel_ridge"].name
     'kernel_ridge'

@@ -35,7 +35,7 @@ def received(claim: Claim | str) -> Claim:
 
 
 def sent_run(run: Run, claim: Claim, seed: int) -> Run:
-    """The runner of trials on a worker: the same object, or the part that it sends."""
+    """The runner of trials that a worker receives: the object itself, or what its method `sent` returns."""
     own = getattr(run, "sent", None)
     return run if own is None else own(claim, seed)
 
@@ -58,7 +58,7 @@ def trials_apart(
         run: the function that runs trials, with the interface of `run_trials`.
         claim: the claim.
         wanted: settings, each with the number of trials.
-        seed: of all randomness.
+        seed: the seed of all randomness.
         report: called with the number of trials that have returned.
     """
     own = sent_run(run, claim, seed)

@@ -57,7 +57,7 @@ class AbstractBound(Relation):
         return np.asarray(np.any(self.against(sample), axis=1))
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Apply the exact binomial test to the violations. With delta = 0, a single violation refutes.
+        """Apply the exact binomial test to the violations. With delta = 0, a single violation refutes the bound.
 
         The number of trials is counted for the component that gives information in the fewest trials.
         """
@@ -109,16 +109,16 @@ class AbstractBound(Relation):
         return np.nan_to_num(relative, nan=-1.0, neginf=-1.0).max(axis=1, initial=-1.0)
 
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
-        """Factors."""
+        """The factor between prediction and control in each component."""
         return factors(predicted, false)
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-        """Shapes are equal."""
+        """The fault if the shapes of prediction and measurement differ."""
         return same_shape(predicted, measured)
 
     @property
     def band(self) -> str:
-        """Rates of violations."""
+        """In words, the rates of violations that support or refute the statement."""
         if self.delta:
             return (
                 f"supported if the rate of violations is shown to be at most {self.delta:g}; refuted if "
@@ -196,10 +196,10 @@ class Witness(Relation):
     rounding is enough. It is supported if the success rate is shown to be at least the stated rate minus `resolution`,
     and at least half of the stated rate.
 
-    The probability is that of each problem. If it is below 1, each problem is tried twice. If no problem fails with a
-    probability above q = 1 - probability, both tries fail with probability at most q². A larger rate of two failures
-    refutes. For support, this rate must be shown to be at most q² + resolution. So it is not enough that only some of
-    the problems succeed.
+    The probability is stated for each problem, not on average over problems. If it is below 1, each problem is tried
+    twice. If no problem fails with a probability above q = 1 - probability, both tries fail with probability at most
+    q². If two failures are shown to be more frequent, the construction is refuted. For support, the rate of two
+    failures must be shown to be at most q² + resolution. So it is not enough that only some of the problems succeed.
     """
 
     probability: float = 1.0
@@ -277,7 +277,7 @@ class Witness(Relation):
         return (columns(sample.predicted) - columns(self._tries(sample)[0].measured)).max(axis=1)
 
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
-        """Factors."""
+        """The factor between prediction and control in each component."""
         return factors(predicted, false)
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
@@ -290,7 +290,7 @@ class Witness(Relation):
 
     @property
     def band(self) -> str:
-        """Rates of success."""
+        """In words, the rates of success that support or refute the statement."""
         stated = f"refuted if it is shown to be below {self.probability:g}"
         return f"supported if the rate of success is shown to be at least {self.least:g}, {stated}"
 

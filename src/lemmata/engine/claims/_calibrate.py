@@ -17,7 +17,7 @@ from ._relations import Sample
 from ._statistics import failure_limits
 
 LOW, HIGH = 0.05, 1e-3
-"""The levels of tests: LOW, which repetitions can resolve, for false alarms, and HIGH, that of verdicts, for power."""
+"""The levels of tests: LOW for false alarms, at a rate that repetitions can resolve; HIGH for power, as in verdicts."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,7 +85,7 @@ def calibrate(
 
 
 def _calibrated(family: Family | int, number: int, repeats: int, seed: int) -> dict[str, Any]:
-    """The result for one family. The position in `FAMILIES` is sent, as families hold closures."""
+    """The result for one family. A worker gets the position in `FAMILIES`, because families hold closures."""
     family = FAMILIES[family] if isinstance(family, int) else family
     rng, level = np.random.default_rng([seed, number]), _level(family)
     right = sum(as_asked(family, family.sample(rng), level) for _ in range(repeats))

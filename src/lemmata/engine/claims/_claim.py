@@ -83,14 +83,16 @@ class Claim(eqx.Module, Generic[P]):
     its source and how it is judged. Methods compute the prediction and the measurement. `predict` and `measure` share
     only the problem.
 
-    Questions (methods) of a claim: predict(problem): the value that the theorem gives. measure(problem, key): the true
-    value, by an algorithm that shares no code with `predict`. For a sequence of sizes, define measure_at(problem, key,
-    rung) instead: the value at one size, with its own key. trivial(problem): the value that every reader already knows;
-    a bound beyond it is vacuous. A bound without one says
-            why: `trivial = "the quantity has no bound of its own"`. hypotheses(problem): conditions in addition to
-            those of the population. Optional. condition(problem): the condition number of the computation, as one
-            number or as one number for each component. Rounding errors of a few eps times this number do not count as
-            misses. Optional, 1.
+    The methods of a claim answer these questions. Give predict, measure or measure_at, and trivial for a bound.
+
+    * predict(problem): the value that the theorem gives.
+    * measure(problem, key): the true value, by an algorithm that shares no code with `predict`. For a sequence of
+      sizes, define measure_at(problem, key, rung) instead: the value at one size, with its own key.
+    * trivial(problem): the value that every reader already knows. A bound beyond it is vacuous. A bound without such a
+      value says why: `trivial = "the quantity has no bound of its own"`.
+    * hypotheses(problem): conditions in addition to those of the population. Optional.
+    * condition(problem): the condition number of the computation, as one number or as one number for each component.
+      Rounding errors of a few eps times this number do not count as misses. Optional; 1 if not given.
 
     `predict`, `trivial` and `condition` may be numbers or tuples of numbers if they are equal for all problems:
     `predict = -0.5`.
@@ -108,7 +110,7 @@ class Claim(eqx.Module, Generic[P]):
         readings: the ways in which the source's words may be read, each with its result.
         stated: the kind of the statement, if the source's locator does not show it.
         trials: the number of trials if support depends on the spread of a measurement; bounds and identities compute
-            theirs.
+            this number themselves.
         traced: True if the methods are JAX functions, so that trials run as jit(vmap) over keys.
         of_data: False if the population accepts a user's data, but the claim says nothing about them. Examples are
             steps of a proof and numerical facts.
@@ -165,7 +167,7 @@ class Claim(eqx.Module, Generic[P]):
 
     @property
     def kind(self) -> Kind:
-        """Theorem, lemma, step, ...
+        """The kind of the statement: theorem, lemma, step, ...
 
         A claim that corrects another is a repair. Otherwise the kind is as stated, or as in the locator.
         """

@@ -55,5 +55,5 @@ def told_silence(mute: np.ndarray, infinite: np.ndarray | None = None) -> str:
 
 
 def asked(needed: int, said: int, trials: int) -> int | None:
-    """Trials needed, if `needed` must give information and only `said` of `trials` did. None if none did."""
+    """How many trials to run so that `needed` give information, if `said` of `trials` did; None if none did."""
     return -(-needed * trials // said) if said else None

@@ -285,7 +285,7 @@ def _misranged(variable: Integer | Real) -> tuple[object, str] | None:
     if corners is not None and not low <= corners[0] <= corners[1] <= high:
         return f"corners {tuple(corners)}", f"two numbers in increasing order from {low} to {high}"
     if isinstance(variable, Integer) and not (_is_whole(variable.step) and variable.step >= 1):
-        return f"a step of {_shown(variable.step)}", "a whole number from 1 up as step"
+        return f"a step of {_shown(variable.step)}", "a whole number of at least 1 as step"
     if isinstance(variable, Integer) and variable.default % variable.step:
         return f"the default {variable.default}", f"a multiple of the step {variable.step}"
     return None

@@ -63,7 +63,7 @@ def fingerprint_of(claim: Claim) -> str:
 
 
 def trials_print_of(claim: Claim) -> str:
-    """The hash of the code that a claim's trials run. Rules for judging are not part of it, so trials outlive them."""
+    """The hash of the code that a claim's trials run. Rules for judging are not part of it and may change."""
     return _trials_print(type(claim))
 
 
@@ -185,5 +185,5 @@ def verdict_from(claim: Claim, record: Mapping[str, Any]) -> Verdict:
 
 
 def _number(value: float | None, missing: float) -> float:
-    """The number; where JSON has null, `missing`, which JSON cannot represent."""
+    """The number; if JSON has null, `missing`, a number that JSON cannot represent."""
     return missing if value is None else float(value)

@@ -90,7 +90,7 @@ class Equal(Relation):
         return self._ratios(sample).max(axis=1, initial=0.0)
 
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
-        """|f - p| / max(|p|, |f|), the largest of a block that shares its scale."""
+        """|f - p| / max(|p|, |f|) for control f and prediction p; in a block with a common scale, the largest."""
         size = np.maximum(np.abs(predicted), np.abs(false))
         axes = size.ndim - 1 if self.block == WHOLE else min(self.block, size.ndim - 1)
         apart, shared = np.abs(false - predicted), tuple(range(-axes, 0))
@@ -98,7 +98,7 @@ class Equal(Relation):
             return columns(apart.max(axis=shared) / size.max(axis=shared) if axes else apart / size)
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-        """Shapes are equal."""
+        """The fault if the shapes of prediction and measurement differ."""
         return same_shape(predicted, measured)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
@@ -107,7 +107,7 @@ class Equal(Relation):
 
     @property
     def band(self) -> str:
-        """Tolerances."""
+        """In words, the difference that refutes the statement."""
         shared = (
             "" if not self.block else " of the largest component in its block" if self.block > 0 else " of the largest"
         )
@@ -127,10 +127,11 @@ class EqualInMean(Relation):
     sign from problem to problem do not average out. With `over="problems"`, the statement is only about the mean over
     the population.
 
-    An exact statement has margin 0. An asymptotic statement declares how far its setting may be from the limit. Support
-    needs the interval of the mean within margin + resolution. If a spread is declared, the root mean square of the
-    problems' own means may be up to margin + spread. Without a declared spread, this root mean square must not be shown
-    to exceed the margin. For support, it must be shown to be at most margin + 5 resolutions.
+    An exact statement has margin 0. The margin of an asymptotic statement is the declared distance that its setting
+    may have from the limit. Support needs the interval of the mean within margin + resolution. If a spread is
+    declared, the root mean square of the problems' own means may be up to margin + spread. Without a declared spread,
+    this root mean square must not be shown to exceed the margin. For support, it must be shown to be at most margin +
+    5 resolutions.
 
     A mean is refuted by limits that also hold for rare events and heavy tails (`mean_limits`). `ends` may give two
     values between which every measurement lies, such as (0, 1) for a share or (0, inf) for a square. The limits then
@@ -217,7 +218,7 @@ class EqualInMean(Relation):
         return np.abs(difference_of(sample, self.relative, self.replicates).mean(axis=1)).max(axis=1)
 
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
-        """Factors; for differences 1 + |f - p| / (margin + resolution), so that a factor 4 equals three bands."""
+        """The factor between control f and prediction p; for differences, 1 + |f - p| / (margin + resolution)."""
         if self.relative:
             return factors(predicted, false)
         return 1 + np.abs(columns(false) - columns(predicted)) / (self.margin + self.resolution)
@@ -234,7 +235,7 @@ class EqualInMean(Relation):
 
     @property
     def band(self) -> str:
-        """Mean differences."""
+        """In words, the mean differences that support or refute the statement."""
         wide = self.margin + self.resolution
         return (
             f"supported if the mean difference is shown to be within ±{wide:g}; refuted if it is "

@@ -34,7 +34,7 @@ class Estimate(AbstractBound):
         return np.maximum(predicted[:, LOW] - value, value - predicted[:, HIGH])[:, None]
 
     def empty(self, predicted: np.ndarray) -> np.ndarray:
-        """An infinite end."""
+        """Whether an end of the interval is infinite."""
         return np.isinf(predicted).any(axis=1)[:, None]  # pyright: ignore
 
     def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
@@ -44,7 +44,7 @@ class Estimate(AbstractBound):
         return width[:, None] >= columns(trivial)[:, :1]
 
     def shown(self, sample: Sample) -> tuple[float, float]:
-        """The two values."""
+        """The predicted and the measured value."""
         return float(columns(sample.predicted)[0, VALUE]), float(columns(sample.measured)[0, VALUE])
 
     def __str__(self) -> str:

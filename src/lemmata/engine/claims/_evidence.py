@@ -3,7 +3,7 @@
 An e-value of a statement is a number that is on average at most 1 if the statement is true. A product of e-values of
 independent sessions is an e-value, whenever and for whatever reason the next session begins. By Ville's inequality, the
 probability that the product for a true statement ever reaches 1 / level is at most `level`. So min(1, 1 / e) is a
-p-value at every moment, which Holm's procedure takes like any other.
+p-value at every moment, and Holm's procedure can use it like any other p-value.
 """
 
 import math
@@ -17,7 +17,7 @@ from ._equalities import Equal
 from ._relations import Relation, Sample
 
 _PRIOR = 0.5
-"""Both parameters of the Beta distribution that weights too high rates: Jeffreys' prior, restricted to them."""
+"""Both parameters of the Beta distribution (Jeffreys' prior) that weights the rates above the allowed rate."""
 
 
 def allowed_misses(relation: Relation) -> float | None:
@@ -45,8 +45,8 @@ def count_e_value(count: int, trials: int, allowed: float) -> float:
     """The e-value of a rate of misses of at most `allowed`, after `count` misses in `trials` trials.
 
     It is a ratio of likelihoods of the counts. The numerator is averaged over rates q above the allowed rate, by
-    Jeffreys' prior J restricted to these rates. There, k is the count of misses and n the number of trials. The
-    denominator is the likelihood at the allowed rate a,
+    Jeffreys' prior J restricted to these rates. The denominator is the likelihood at the allowed rate a. With k misses
+    in n trials,
 
         e = int_a^1 q^k (1 - q)^(n - k) dJ(q) / (a^k (1 - a)^(n - k)).
 

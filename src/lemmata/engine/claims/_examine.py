@@ -33,7 +33,7 @@ class Examination:
 
     Args:
         name: the claim.
-        applies: every hypothesis that can be checked holds.
+        applies: whether every hypothesis that can be checked holds.
         hypotheses: the findings; `holds` is None if a condition cannot be checked.
         predicted, measured: the numbers. For a rate, these are the stated and the measured exponent. For several
             components, they belong to the component with the largest measured / predicted.

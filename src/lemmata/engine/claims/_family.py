@@ -23,8 +23,8 @@ def family_size() -> int:
 def budget_of(claim: Claim, level: float = LEVEL) -> int:
     """The number of trials of a claim: what support needs at its share of the family's level, or more if declared.
 
-    A bound without a violation in n trials has a rate below r at confidence 1 - a, if (1 - r)^n <= a. Here a is half of
-    the level over the number of claims.
+    Without a violation in n trials, the rate of violations is below r at confidence 1 - a if (1 - r)^n <= a. Here a is
+    half of the level over the number of claims.
     """
     needed = claim.relation.budget(level / 2 / family_size())
     return max(claim.trials or (0 if needed else MEAN_TRIALS), needed or 0)

@@ -50,8 +50,8 @@ def undefined_hypotheses(results: Outcome) -> Iterator[Fault]:
 def faults(claim: Claim, results: Outcome) -> Iterator[Fault]:
     """The NaN and infinite values of trials whose hypotheses hold.
 
-    A bound may be infinite if it then always holds, and so may its control. A trivial value may be infinite in the
-    same direction if it is infinite in every trial, because the component then has no trivial value.
+    A bound or its control may be infinite if the bound then always holds. A trivial value may be infinite in the same
+    direction if it is infinite in every trial, because the component then has no trivial value.
     """
     sample = Sample(
         *(np.asarray(part) for part in (results.predicted, results.measured, results.condition))  # pyright: ignore

@@ -101,9 +101,9 @@ def run_keyed(
     `failed`, and gives setting, seed and trial.
 
     Args:
-        tasks: the next one is requested when a process is free, so a generator may end when its time is over. A process
-            first takes claims of the section that it judged last, because it has compiled their functions. Then it
-            takes claims of a section that no other process works on.
+        tasks: the tasks; each is requested when a process is free, so a generator of tasks may end early if time is
+            over. A process first takes claims of the section that it judged last, because it has compiled their
+            functions. Then it takes claims of a section that no other process works on.
         limit: seconds for each trial. None means no limit. Then, with one job and without `most`, this process judges
             the claims itself.
         most: seconds for each task, counted from its first trial; None means no limit.
@@ -328,7 +328,7 @@ class _Announced(ThreadPoolExecutor):
 
 
 def _serve(end: Connection, run: Run, around: Callable, place: tuple[int, int]) -> None:
-    """Judge claims until the other end is closed. Prints of the claims go to stderr."""
+    """Judge claims until the other end is closed. Text that the claims print goes to stderr."""
     ignore_interruption()
     sys.stdout = sys.stderr
     threading.Thread(target=end_with_parent, daemon=True).start()

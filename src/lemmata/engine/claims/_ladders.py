@@ -67,9 +67,9 @@ def spread_over_problems(
 ) -> Judgement:
     """The judgement of a mean, combined with the distances of the problems' own values from the statement.
 
-    Two measurements of a problem give the mean square of the problems' own values by the product of the two. With a
-    single measurement, the mean square also includes noise. It can support a statement, but it can refute one only if
-    there is no noise.
+    If each problem is measured twice, the mean product of its two measurements estimates the mean square of the
+    problems' own values. With a single measurement, the mean square also includes noise. It can support a statement,
+    but it can refute one only if there is no noise.
 
     Args:
         judgement: the judgement of the mean.
@@ -202,7 +202,7 @@ class Rate(AbstractLadder):
         return excess if self.upper else np.abs(excess)
 
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
-        """Differences of exponents."""
+        """The difference between the exponents of control and claim."""
         return np.abs(columns(false) - columns(predicted))
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
@@ -215,7 +215,7 @@ class Rate(AbstractLadder):
 
     @property
     def band(self) -> str:
-        """Exponents."""
+        """In words, the exponents that support or refute the statement."""
         wide, narrow = self.margin + self.resolution, self.margin
         if self.upper:
             return (
@@ -283,7 +283,7 @@ class Limit(AbstractLadder):
         return np.abs(self._differences(sample).mean(axis=1)[:, -1])
 
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
-        """Factors; for differences 1 + |f - p| / (margin + resolution)."""
+        """The factor between control f and prediction p; for differences, 1 + |f - p| / (margin + resolution)."""
         if self.relative:
             return factors(predicted, false)
         return 1 + np.abs(columns(false) - columns(predicted)) / (self.margin + self.resolution)
@@ -298,7 +298,7 @@ class Limit(AbstractLadder):
 
     @property
     def band(self) -> str:
-        """Differences at the last rung."""
+        """In words, the differences at the last size that support or refute the statement."""
         return (
             f"supported if the last size is shown to be within ±{self.margin + self.resolution:g}; "
             f"refuted if it is shown to be outside ±{self.margin:g} and to fall more slowly than "
@@ -384,7 +384,7 @@ class Order(AbstractLadder):
 
     @property
     def band(self) -> str:
-        """Steps."""
+        """In words, the steps that support or refute the statement."""
         return (
             "supported if every step is shown to have the stated sign; refuted if one step is shown "
             "to have the opposite sign"

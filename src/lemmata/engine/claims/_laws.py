@@ -15,7 +15,7 @@ def _problem(rng: np.random.Generator, trials: int) -> np.ndarray:
 
 
 def bound(factor: float) -> Draw:
-    """A number uniform on [0, p] against the upper bound factor * p."""
+    """A measurement that is uniform on [0, p], and the upper bound factor * p."""
 
     def draw(rng, trials):
         p = _problem(rng, trials)
@@ -25,7 +25,7 @@ def bound(factor: float) -> Draw:
 
 
 def floor(factor: float) -> Draw:
-    """A number uniform on [p, 2p] against the lower bound factor * p."""
+    """A measurement that is uniform on [p, 2p], and the lower bound factor * p."""
 
     def draw(rng, trials):
         p = _problem(rng, trials)
@@ -61,7 +61,7 @@ def identity(relative: float, size: float = 1.0) -> Draw:
 
 
 def mean(factor: float, spread: float, between: float = 0.0, replicates: int = 2) -> Draw:
-    """Lognormal measurements of mean p (1 ± between) against factor * p, where each problem has its own sign."""
+    """Lognormal measurements of mean p (1 ± between), with a sign for each problem, and the prediction factor * p."""
 
     def draw(rng, trials):
         p = _problem(rng, trials)
@@ -74,7 +74,7 @@ def mean(factor: float, spread: float, between: float = 0.0, replicates: int = 2
 
 
 def rare(factor: float, probability: float, draws: int) -> Draw:
-    """The share of draws in which an event of given probability occurs, against factor * probability."""
+    """The share of draws in which an event of given probability occurs, and the prediction factor * probability."""
 
     def draw(rng, trials):
         measured = rng.binomial(draws, probability, (trials, 2)) / draws
@@ -93,7 +93,7 @@ def unseen(stated: float, probability: float) -> Draw:
 
 
 def heavy(factor: float, law: Law) -> Draw:
-    """Measurements p times a random number of mean 1, against factor * p."""
+    """Measurements p times a random number of mean 1, and the prediction factor * p."""
 
     def draw(rng, trials):
         p = _problem(rng, trials)
@@ -113,7 +113,7 @@ def pareto(index: float) -> Law:
 
 
 def power(exponent: float, stated: float) -> Draw:
-    """A noisy sequence C n^exponent against a stated exponent."""
+    """A noisy sequence C n^exponent, and a stated exponent."""
 
     def draw(rng, trials):
         noise = np.exp(0.3 * rng.normal(size=(trials, len(_LADDER))))
@@ -123,7 +123,7 @@ def power(exponent: float, stated: float) -> Draw:
 
 
 def powers(exponents: tuple[float, ...], stated: float, noise: float, replicates: int = 1) -> Draw:
-    """A sequence C n^exponent, whose exponent each problem draws, against a stated exponent."""
+    """A sequence C n^exponent, whose exponent each problem draws, and a stated exponent."""
 
     def draw(rng, trials):
         own = rng.choice(np.asarray(exponents), size=(trials, 1, 1))
@@ -146,7 +146,7 @@ def bent(exponents: tuple[float, ...], stated: float) -> Draw:
 
 
 def limits(ends: tuple[float, ...], replicates: int = 1) -> Draw:
-    """Noisy measurements of p times a limit that each problem draws, against p."""
+    """Noisy measurements of p times a limit that each problem draws, and the prediction p."""
 
     def draw(rng, trials):
         p, own = _problem(rng, trials), rng.choice(np.asarray(ends), size=(trials, 1, 1))
@@ -158,7 +158,7 @@ def limits(ends: tuple[float, ...], replicates: int = 1) -> Draw:
 
 
 def approach(plateau: float, first: float, rate: float) -> Draw:
-    """measured / p - 1 = plateau + first (n / n_0)^rate, with noise of a tenth, against the limit p."""
+    """measured / p - 1 = plateau + first (n / n_0)^rate, with noise of a tenth; the predicted limit is p."""
 
     def draw(rng, trials):
         p = _problem(rng, trials)

@@ -34,7 +34,7 @@ class Way:
     Args:
         name: the change.
         unit: the unit of the amount: "factor" (its logarithm), "exponent", or "share" of the way to the control.
-        go: a function that moves columns of predictions by an amount, given also those of the control.
+        go: a function that moves columns of predictions by an amount; it also gets the columns of the control.
         sizes: the amounts that are tried, by their names.
     """
 
@@ -121,7 +121,7 @@ def moved(sample: Sample, false: np.ndarray, way: Way, amount: float, part: int 
     Args:
         sample: the trials.
         false: the predictions of the control.
-        way: in which it is wrong.
+        way: the way in which the prediction is wrong.
         amount: by how much, in the unit of the way.
         part: the only component that is moved; None for all.
     """
@@ -141,7 +141,7 @@ def moves(sample: Sample, false: np.ndarray, way: Way, part: int | None = None) 
     Args:
         sample: the trials.
         false: the predictions of the control.
-        way: in which it is wrong.
+        way: the way in which the prediction is wrong.
         part: the only component that is moved; None for all.
     """
     gone = moved(sample, false, way, FARTHEST[way.unit], part)
@@ -246,7 +246,7 @@ def nearest_refuted(
         sample: the trials.
         false: the predictions of the control.
         level: the level of a refutation.
-        way: in which it is wrong.
+        way: the way in which the prediction is wrong.
         part: the only component that is moved; None for all.
 
     Returns:

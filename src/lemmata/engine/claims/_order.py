@@ -44,7 +44,7 @@ class Prospect:
 
 
 def nearness(verdict: Verdict | None) -> float:
-    """Twice the probability that as many new trials move a verdict's interval over the end of its band.
+    """Twice the probability that a rerun with as many new trials moves a verdict's interval over the end of its band.
 
     Let the distance of the interval from that end be z half-widths, each of q standard errors. The mean of new trials
     differs by sqrt(2) standard errors, so the result is 2 P(N > z q / sqrt(2)) for a standard normal N. It is 1 at the

@@ -17,7 +17,7 @@ P = TypeVar("P")
 class Population(eqx.Module, Generic[P]):
     """A generator of the test problems of claims, with its settings, a sampler, and the problems' hypotheses.
 
-    A population is a final, frozen class. Its fields are the differences between claims, such as a default size or a
+    A population is a final, frozen class. Its fields hold what differs between claims, such as a default size or a
     distribution. A claim names its population by `population = LinearDesigns(rows=40)` and can add hypotheses of its
     own.
 

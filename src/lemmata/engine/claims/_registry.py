@@ -58,7 +58,7 @@ def _complete(cls: type[Claim], file: str | None = None) -> type[Claim]:
 
 @functools.cache
 def registry(chapter: str | None = None) -> dict[str, Claim]:
-    """All registered claims by name, those of lemmata first. All packages use the same entry points.
+    """All registered claims by name, those of lemmata first. Other packages register theirs in the same way.
 
     If an entry point of another package cannot be loaded, or one of its claims breaks the grammar, the whole entry
     point is left out with an `EntryPointWarning`. A claim of two entry points is registered once.

@@ -35,7 +35,7 @@ class Sample:
 
     @property
     def trials(self) -> int:
-        """How many trials."""
+        """The number of trials."""
         return len(self.measured)
 
     @property
@@ -89,7 +89,7 @@ class Judgement:
 
     @property
     def told_apart(self) -> bool:
-        """Whether the trials contradict the statement, as they must contradict a control."""
+        """Whether the trials contradict the statement strongly enough to refute a control."""
         return self.holds is False or self.apart
 
 

@@ -56,7 +56,7 @@ class Source:
         return kind_of(self.locators[0]) if self.locators else None
 
     def states(self, locator: str) -> bool:
-        """Whether a locator names one of these statements or the whole that it is a part of, without regard to case.
+        """Whether a locator names one of these statements, or a whole that contains one. Case does not matter.
 
         >>> source = Source("gu2024softmax", "Lemma B.1, part 3", "(58a)")
         >>> [source.states(place) for place in ("lemma b.1", "Lemma B.1, part 3", "(58)", "Lemma B.1, part 1")]

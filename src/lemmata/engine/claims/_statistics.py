@@ -4,7 +4,7 @@ import numpy as np
 from scipy import special, stats
 
 _FARTHEST = 200.0
-"""If a sample shows too little of a tail, its limit is this many times as far from the mean as its interval."""
+"""If a sample shows too little of a tail, the limit is this many times as far from the mean as the interval's end."""
 
 
 def failure_limits(failures: int, trials: int, level: float) -> tuple[float, float]:

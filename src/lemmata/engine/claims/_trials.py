@@ -78,7 +78,7 @@ def _replicated(claim: Claim, problem: Any, key: jax.Array) -> jax.Array:
 
 
 def outcome(claim: Claim, problem: Any, key: jax.Array) -> Outcome:
-    """Check the hypotheses on a problem, predict, predict falsely (the control), and measure."""
+    """Check the hypotheses on a problem, predict, compute the control's false prediction, and measure."""
     hypotheses = hypotheses_of(claim, problem)
     predicted = jnp.asarray(claim.predict(problem), float)
     every = lambda values: jnp.stack(values) if values else jnp.zeros(0, bool)
@@ -219,7 +219,7 @@ def _along(one: Hypothesis, parts: list[Hypothesis | None], sizes: list[int]) ->
 def compiled(
     claim: Claim, setting: tuple[tuple[str, object], ...], trials: int
 ) -> tuple[Callable[[jax.Array, np.ndarray], Outcome], int]:
-    """Compile trials of a traced claim as one call of root key and trial numbers, and return the call and its size.
+    """Compile trials of a traced claim into a function of root key and trial numbers. Return it and its batch size.
 
     A call runs up to 128 trials, or fewer if its temporary arrays would need more than 512 MiB.
 

@@ -96,7 +96,7 @@ def verify(
 
 
 def _interrupted(claim: Claim, setting: dict, trials: int, *_: object) -> Trials:
-    """The trials of a run that was interrupted before its first one."""
+    """The trials of a run that was interrupted before its first trial."""
     return Trials(trials, interrupted=True)
 
 
@@ -105,8 +105,8 @@ def judged_in_turn(
 ) -> Verdict:
     """The verdict on a claim from its trials, first at the given setting, then at its extra settings.
 
-    Half of the level is spent on the given setting, and half on the extra settings. These are judged only if the given
-    setting is neither refuted nor failed.
+    Half of the level is spent on the given setting, and half on the extra settings. The extra settings are judged only
+    if the given setting is neither refuted nor failed.
     """
     start = time.perf_counter()
     (resolved, _), *others = wanted

@@ -129,11 +129,11 @@ def prospects(known: list[Known], budget: int | None = None) -> list[Prospect]:
 def evidence_of(ledger: Ledger, claim: Claim) -> float:
     """The e-value against a claim, from all sessions in the ledger with its current code.
 
-    If a single trial can be a miss, the misses at the default setting are counted over all sessions, and the misses at
-    the extra settings over each session. The weight is divided between the default setting and the extra settings in
-    the same way as the level. For other relations, each session contributes an e-value. It is computed from the
-    p-value of the first verdict with the seed of the session. Sessions have different seeds, so that their trials are
-    independent.
+    If a single trial can be a miss, the misses at the default setting are counted over all sessions together, and the
+    misses at extra settings in each session separately. The weight is divided between the default setting and the
+    extra settings in the same way as the level. For other relations, each session contributes an e-value. It is
+    computed from the p-value of the first verdict with the seed of the session. Sessions have different seeds, so that
+    their trials are independent.
     """
     key, ran = (claim.name, fingerprint_of(claim)), (claim.name, trials_print_of(claim))
     space = claim.population.settings()
@@ -176,7 +176,8 @@ def _misses(ledger: Ledger, claim: Claim, key: tuple[str, str], setting: str, se
 def _verdicts(ledger: Ledger, run: int) -> dict[tuple[str, str], list[dict[str, Any]]]:
     """Verdicts of earlier runs by claim and code.
 
-    Only the first verdict of each run is used. A second one is the first, corrected for the family of claims.
+    Only the first verdict of each run is used. A second verdict of a run is the first one, corrected for the family of
+    claims.
     """
     rows = ledger.query(
         "SELECT min(verdicts.id) AS id, claim, fingerprint, setting, verdicts.seed AS seed, seconds, "

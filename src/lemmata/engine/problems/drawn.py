@@ -32,7 +32,7 @@ class Law:
     Args:
         drawn: a function of a key, a shape and the ends that draws the numbers.
         words: the distribution in words; {0} and {1} are the ends.
-        ends: numbers of the distribution, names of settings, or variables.
+        ends: the ends or parameters of the distribution: numbers, names of settings, or variables.
         shape: the shape of the array; the name of a setting stands for its value.
         times: a factor of all numbers, or the name of a setting.
     """
@@ -119,8 +119,8 @@ def positive(field: str, why: str = "") -> Condition:
 class Drawn(Population[Any]):
     """Problems of one class, whose fields are drawn independently of each other.
 
-    If only one field is drawn, it uses the problem's key. Several fields have keys of their own, split off in the
-    order of the fields.
+    If only one field is drawn, it uses the problem's key. If several fields are drawn, each has its own key, split off
+    in the order of the fields.
 
     Args:
         of: the class of the problems.

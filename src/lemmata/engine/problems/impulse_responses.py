@@ -1,4 +1,4 @@
-"""Impulse responses to approximate, states of diagonal recurrences, and linear recurrences read out linearly."""
+"""Impulse responses to be approximated, states of diagonal recurrences, and recurrences with a linear readout."""
 
 import equinox as eqx
 import jax
@@ -68,7 +68,7 @@ class ImpulseResponses(Population[ImpulseResponse]):
         highest = len(problem.response.cosines)
         return [
             Hypothesis("frequencies are resolved", highest, "<", problem.steps / 2, "no aliases"),
-            Hypothesis("there are frequencies left to miss", highest, ">=", 255, "a ladder up to 64 states"),
+            Hypothesis("some frequencies remain that the states miss", highest, ">=", 255, "sizes go up to 64 states"),
         ]
 
 
@@ -91,7 +91,7 @@ class LinearReadouts(eqx.Module):
     entry: Float[Array, " n"]
 
     def final_state(self, states: int) -> Float[Array, "n t"]:
-        """The matrix of x -> h_T for the first states, coupled only with each other, by the recurrence."""
+        """The matrix of the map x -> h_T for the first states, by the recurrence without the other states."""
         transition, entry = self.transition[:states, :states], self.entry[:states]
         one = lambda state, x: (transition @ state + entry[:, None] * x, None)
         return jax.lax.scan(one, jnp.zeros((states, self.steps)), jnp.eye(self.steps))[0]

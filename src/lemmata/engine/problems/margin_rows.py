@@ -94,7 +94,7 @@ class LabelledPoints(eqx.Module):
 
 
 class OrthogonalPoints(Population[LabelledPoints]):
-    """Points of a common length on orthogonal directions.
+    """Points of equal length in orthogonal directions.
 
     With probability `generic`, the points are normal and have different lengths.
 

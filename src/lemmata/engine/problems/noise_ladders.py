@@ -34,7 +34,7 @@ class SpherePoints(Population[NoiseOnFeatures]):
     settings = Space(N=Integer(32, 8, 128, "examples"), d=Integer(16, 2, 64, "dimension"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NoiseOnFeatures:
-        """Draw features of the class of bumps without their constant, and standard normal noise."""
+        """Draw features of the class of bumps, without the constant feature, and standard normal noise."""
         functions, examples = GaussianBumps(setting["d"], 2.0), setting["N"]
         x, noise, normal = draws(key, (examples, setting["d"]), (examples,), (self.number, functions.columns + 1))
         x = x / jnp.linalg.norm(x, axis=1, keepdims=True)

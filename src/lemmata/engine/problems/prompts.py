@@ -138,7 +138,7 @@ def finite_cost(functions: AbstractFunctionClass) -> Hypothesis:
 def in_unit_ball(x: Float[Array, "N d"]) -> Hypothesis:
     """|x_i| <= 1."""
     length = jnp.linalg.norm(x, axis=1).max()
-    return Hypothesis("inputs lie in the unit ball", length, "<=", 1.0, "the features cover it")
+    return Hypothesis("inputs lie in the unit ball", length, "<=", 1.0, "the features cover the unit ball")
 
 
 def prompt_sizes(prompt: Prompt) -> dict[str, int]:

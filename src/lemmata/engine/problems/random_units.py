@@ -112,7 +112,7 @@ def moves(
     The worst moves are these. All units move along the input where the exponentials have the largest sum, or against
     the input where they have the smallest. Each unit moves along the input where its logit is largest in size. The
     unit with the largest softmax share moves along that input, and the others move against it. Half of the units move
-    each way along the first input.
+    along the first input, and half against it.
 
     Args:
         x: inputs.

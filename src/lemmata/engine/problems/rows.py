@@ -21,4 +21,4 @@ class Rows(eqx.Module):
 
 def finite(problem: Any) -> Hypothesis:
     """The hypothesis that no coordinate of the rows x of a problem is NaN or infinite."""
-    return Hypothesis("rows are finite", jnp.sum(~jnp.isfinite(problem.x)), "<=", 0, "how many coordinates are not")
+    return Hypothesis("rows are finite", jnp.sum(~jnp.isfinite(problem.x)), "<=", 0, "number of values that are not")

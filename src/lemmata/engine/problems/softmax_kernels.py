@@ -90,7 +90,7 @@ class SpherePoints(Population[KernelPoints]):
                 jnp.exp(4 * problem.sigma**2 * longest**2),
                 "<=",
                 WIDTHS[0] / 64,
-                "relative second moment of a term on the diagonal, against a part of the width",
+                "relative second moment of a diagonal term, compared with a share of the width",
             ),
         ]
 
@@ -117,7 +117,7 @@ class PlanarTriples(Population[KernelPoints]):
 
     def hypotheses(self, problem: KernelPoints) -> list[Hypothesis]:
         second = (jnp.exp(4 * problem.sigma**2 * jnp.max(jnp.sum(problem.x**2, axis=1))) - 1) ** 2 / self.width**2
-        return [Hypothesis("the width is past the terms of order 1/m²", second, "<=", 0.003)]
+        return [Hypothesis("the width makes terms of order 1/m² small", second, "<=", 0.003)]
 
 
 def _ball_settings(points: int) -> Space:

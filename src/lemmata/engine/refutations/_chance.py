@@ -159,7 +159,7 @@ class Chances:
         return Seen(value, 0.0, setting, place if verdict.status is Status.REFUTED else None)
 
     def confirmed(self, place: Place) -> Counterexample | None:
-        """Verify a statement that seems to fail again, on new randomness.
+        """Verify again, with new randomness, a statement that seems to fail.
 
         Each attempt spends half of the remaining level.
         """

@@ -72,7 +72,7 @@ def _leans(own: Facts, without: str | None) -> bool:
 
 
 def _in_many_digits(claim: Claim, problem: object, key: jax.Array) -> list[np.ndarray] | None:
-    """Prediction and measurement with 50 digits. None if an operation in them is not known in many digits."""
+    """Prediction and measurement with 50 digits. None if an operation has no version for many digits."""
     if not claim.traced:
         return None
     arrays, rest = eqx.partition(problem, eqx.is_array)

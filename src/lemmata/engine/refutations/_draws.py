@@ -51,7 +51,7 @@ class Draws:
         claim: the claim; its methods are JAX functions.
         setting: the setting that gives integers and choices; its real numbers are ignored.
         without: a hypothesis that need not hold.
-        free: whether free fields take various forms and are kept.
+        free: whether free fields take various forms and are part of the places.
     """
 
     def __init__(self, claim: Claim, setting: dict[str, Any], without: str | None = None, free: bool = True):

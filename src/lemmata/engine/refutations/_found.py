@@ -50,8 +50,8 @@ class Counterexample:
         trials: the number of problems that the search tested.
         steps: the number of steps by which the problem was simplified.
         alone: whether one problem contradicts the statement. It is False for statements with a probability, or about
-            means or rates. A verification at that setting and seed refutes such a statement. Then `predicted` and
-            `measured` are the end of its band and its statistic.
+            means or rates. A verification at that setting and seed refutes such a statement. Then `predicted` is the
+            end of that verification's band, and `measured` is its statistic.
         budget, level: the budget and the level of that verification.
         unstored: the reason why the search could no longer be stored; empty if it was stored, or if this was not
             requested.

@@ -137,7 +137,7 @@ def _plain(values: list[Values]) -> bool:
 
 
 def _moved(equation: Any, values: list[Values]) -> list[Values]:
-    """Let JAX compute the new places of the numbers, then put them there."""
+    """Let JAX compute the new places of the numbers, then move the numbers there."""
     pool, places = [], []
     for value in values:
         if _real(value):

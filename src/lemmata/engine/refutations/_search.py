@@ -58,9 +58,9 @@ def refute(
     randomness and against rounding, and then simplified. For a statement with a probability, about a mean or about a
     rate, only settings are searched. A second verification with another seed then refutes the statement.
 
-    At least one setting is searched, for any budget. Ctrl-C ends the search with the results so far. If there are none,
-    KeyboardInterrupt is raised. If the storage can no longer be written, the search goes on without it and prints a
-    warning.
+    At least one setting is searched, however small the budget. Ctrl-C ends the search with the results so far. If
+    there are none, KeyboardInterrupt is raised. If the storage can no longer be written, the search goes on without it
+    and prints a warning.
 
     Args:
         claim: the claim.

@@ -84,7 +84,7 @@ def _rounder(
 
 
 def holds_up(claim: Claim, place: Place, without: str | None = None) -> Callable[[dict[str, np.ndarray]], bool]:
-    """Return a test whether the claim still fails at a place, inside its hypotheses, with given free fields."""
+    """Return a function that tests whether the claim still fails, inside its hypotheses, with given free fields."""
     problem, key = place.problem(claim), place.keys(claim)[1]
     if claim.traced and place.fields:
         ascent, arrays = Ascent(claim, problem, without), eqx.filter(problem, eqx.is_array)
@@ -106,7 +106,7 @@ def holds_up(claim: Claim, place: Place, without: str | None = None) -> Callable
 
 
 def smaller(space: Space, setting: dict[str, Any], fixed: frozenset[str]) -> Iterator[dict[str, Any]]:
-    """Simpler settings that the space's rules allow, with the largest changes first: all variables, then one each."""
+    """Simpler settings that the space's rules allow, largest changes first: of all variables, then of one variable."""
     least = {name: _simpler(one, setting[name]) for name, one in space.variables.items() if name not in fixed}
     whole = {name: values[0] for name, values in least.items() if values}
     sizes = {name: value for name, value in whole.items() if isinstance(space.variables[name], Integer)}

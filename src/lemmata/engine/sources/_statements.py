@@ -18,7 +18,7 @@ VERDICTS = ("true", "true but loose", "false", "ill-typed", "unverifiable", "con
 """
 
 _CALLED = {"figure": "caption", "example": "example"}
-"""Names of statements by the first word of their number, if it determines no kind. They count as remarks."""
+"""The names of statements whose number begins with one of these words, which show no kind. They count as remarks."""
 
 REFERENCES = ("real", "altered", "missing")
 """The possible statuses of a work that a source cites."""
@@ -154,7 +154,7 @@ def chapters(key: str) -> tuple[int, ...]:
 
 @functools.cache
 def unstated(key: str) -> tuple[str, ...]:
-    """Numbers between the numbers of a source's statements that do not belong to listed statements.
+    """Numbers in the numbering of a source's statements that no listed statement has.
 
     >>> unstated("li2025incontext")[0]
     '(5)'

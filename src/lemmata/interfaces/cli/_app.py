@@ -143,7 +143,7 @@ def _refuse_moved(command: str, options: list[str]) -> None:
 
 
 def unread(end: SystemExit) -> bool:
-    """Whether a library ended the program because the reader of stdout had stopped; then drop the buffered output."""
+    """Whether a library ended the program because the reader of stdout had stopped. If so, drop the buffer."""
     if not isinstance(end.__context__, BrokenPipeError):
         return False
     _drop_output()

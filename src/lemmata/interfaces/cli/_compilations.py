@@ -70,7 +70,7 @@ def cache_directory() -> Path | None:
 
 
 class _Run:
-    """The directory of one run. Raises OSError without the right to write, hard links, or the lock in time."""
+    """The directory of one run. Raises OSError if it cannot be written, or hard links or the lock are unavailable."""
 
     def __init__(self, place: Path):
         from filelock import FileLock
@@ -144,7 +144,7 @@ def _jax_in(directory: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _noting_what_is_spoilt(names: set[str]) -> Iterator[None]:
-    """Collect functions with damaged cache entries. JAX's warnings are hidden, because it compiles them again."""
+    """Collect functions with damaged cache entries. JAX's warnings are hidden, because JAX recompiles these."""
     shown = warnings.showwarning
 
     def note(message, *rest, **options):
@@ -205,7 +205,8 @@ def _evict(entries: Path, bound: int) -> None:
     """Remove the least recently used entries of all kinds until the bound is kept. The caller holds the lock.
 
     An entry was last used when it was written or last read. Many file systems record a read only if the last recorded
-    read is not later than the last write. So the time of writing is set to the time of that read.
+    read is not later than the last write. So the time of a later read replaces the time of the last write; then the
+    next read is recorded, too.
     """
     files, total = [], 0
     for path in entries.glob("*/*"):

@@ -1,4 +1,4 @@
-"""A run over many claims in processes that can be stopped, the most expected information first."""
+"""A run over many claims in processes that can be stopped. Claims that promise the most information come first."""
 
 import contextlib
 import dataclasses
@@ -107,7 +107,7 @@ class FamilyRun:
         return {name: own.verdict for name, own in self.known.items() if own.verdict is not None}
 
     def tasks(self) -> Iterator[Any]:
-        """Yield the claims to judge, the most expected information per second first, until the time is over.
+        """Yield the claims to judge until the time is over, those with the most expected information per second first.
 
         If the time is not limited and several processes work, the longest claims come first.
         """

@@ -17,7 +17,7 @@ def solve_in_turn() -> None:
     """Before JAX starts, make jaxlib 0.10 solve batches of linear systems in turn, unless XLA_FLAGS sets a scheduler.
 
     When jaxlib solves two batches at once, each can wait for threads of the pool that the other holds. On two cores, a
-    program with two batches never ended, in the second run out of two hundred or in the first.
+    program with two batches hung in one of its first two runs, out of two hundred.
     """
     flags, name = os.environ.get("XLA_FLAGS", ""), "--xla_cpu_scheduler_type"
     a_file = bool(flags.strip()) and not flags.strip().startswith("--")  # XLA reads its flags there

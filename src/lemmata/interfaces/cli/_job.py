@@ -136,7 +136,7 @@ class Job:
 
 @contextlib.contextmanager
 def answered(say: Callable[[], None]) -> Iterator[None]:
-    """Print the answer before the files are written in this context, so a full disk or closed output loses only one.
+    """Print the answer, then write the files in this context. A full disk or a closed output loses only one of the two.
 
     Args:
         say: the function that prints the answer.
