@@ -90,7 +90,7 @@ class LandscapeIsASumOfTensors(Claim[StudentAndTeacher]):
         return u @ jnp.where(jnp.eye(len(u), dtype=bool), weights.sum(), entries) @ u + rest
 
     def measure(self, problem: StudentAndTeacher, key: Key[Array, ""]) -> Array:
-        """In closed form."""
+        """Compute the loss in closed form."""
         return _closed(problem)
 
     def condition(self, problem: StudentAndTeacher) -> Array:

@@ -73,9 +73,9 @@ class OverlapOfGaussians(Claim[ShiftedGaussians]):
 
 
 class ErroneousSteps(eqx.Module):
-    """Errors of the means of T steps in p coordinates, relative to their largest size, and tau, relative to the noise.
+    """Errors of the means of T steps in p coordinates, as multiples of tau, and tau as a multiple of the noise.
 
-    Half of the problems have all errors at the largest size.
+    In half of the problems, all errors have the size tau.
     """
 
     errors: Float[Array, "steps p"]
@@ -115,7 +115,7 @@ class TrajectoriesOverlap(Claim[ErroneousSteps]):
     relation = AtMost()
     control = Control("two thirds of either bound are enough", lambda bound, problem: bound / 1.5)
     controls = "how well queries with errors simulate noisy descent"
-    unexplained = "errors that cancel over the steps, for which the trajectories are nearer"
+    unexplained = "errors that cancel over the steps, for which the trajectories are closer together"
     trivial = (1.0, 1.0)
 
     def predict(self, problem: ErroneousSteps) -> Array:

@@ -201,7 +201,7 @@ class ParityNetworksVanish(Claim[FlippedPoint]):
     )  # fmt: skip
     relation = Equal()
     control = Control(
-        "the sums differ by as much as for the other parity of r",
+        "the sums differ as much as they do for the other parity of r",
         lambda value, problem: (
             value + problem.each(lambda part, unit: jnp.abs(parity_network(problem.x[part], unit, problem.scale)))
         ),
@@ -216,7 +216,7 @@ class ParityNetworksVanish(Claim[FlippedPoint]):
         return self._sums(problem, -1.0)
 
     def _sums(self, problem: FlippedPoint, sign: float) -> Array:
-        """Sum the units with chi(w) = sign, for the ReLU with r - 1 and the sigmoid with r coordinates."""
+        """Sum the units with chi(w) = sign: ReLUs of r - 1 coordinates, and sigmoids of r coordinates."""
 
         def one(x: Array, unit: Unit) -> Array:
             w = cube(len(x))

@@ -55,7 +55,7 @@ class SteinForSmoothFunctions(Claim[Units]):
     unexplained = "inputs that are not Gaussian"
 
     def predict(self, problem: Units) -> Array:
-        """Computed by automatic differentiation."""
+        """Compute the derivatives by automatic differentiation."""
         grid = jnp.linspace(-_END, _END, 2001)
         first = jax.grad(lambda x: problem.values(x, jnp.tanh))
         return jnp.stack([_mean(jax.vmap(first)(grid), grid), _mean(jax.vmap(jax.grad(first))(grid), grid)])

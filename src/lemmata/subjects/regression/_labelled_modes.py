@@ -51,7 +51,7 @@ class LabelledModes(eqx.Module):
 
 
 def labels_of(f: Float[np.ndarray, "*shape n"], rng: np.random.Generator) -> Float[np.ndarray, "*shape n"]:
-    """Draw labels +-1, with probability (1 + f)/2 for +1."""
+    """Draw labels +-1 for a target f: the label is +1 with probability (1 + f)/2."""
     return np.where(rng.uniform(size=f.shape) < (1 + f) / 2, 1.0, -1.0)
 
 
@@ -76,13 +76,13 @@ class IntervalTargets(Population[LabelledModes]):
 
 
 class CosineLabels(eqx.Module):
-    """The target cos 2 pi x on the grid of n points of the interval; its s is 1/2 for min(x, x')."""
+    """The target cos 2 pi x on the grid of n points of the interval; its smoothness s is 1/2 for min(x, x')."""
 
     n: int = eqx.field(static=True)
 
     @property
     def target(self) -> Float[np.ndarray, " n"]:
-        """At the points."""
+        """The values of the target at the points."""
         return np.cos(2 * np.pi * np.arange(1, self.n + 1) / (self.n + 0.5))
 
 

@@ -117,7 +117,7 @@ class GaussianMixture(Claim[ScatteredValues]):
         return np.asarray(w @ logarithmic(problem.x, problem.x) @ w)
 
     def condition(self, problem: ScatteredValues) -> float:
-        """Of the sum."""
+        """The condition number of the sum."""
         w, terms = _annihilating(problem), logarithmic(problem.x, problem.x)
         return float(len(w) * (np.abs(w) @ np.abs(terms) @ np.abs(w)) / (w @ terms @ w))
 
@@ -256,7 +256,7 @@ class BestUnder(Claim[ScatteredValues]):
         return spline_at(problem, problem.noise, problem.z, part=1)
 
     def condition(self, problem: ScatteredValues) -> float:
-        """Of the system."""
+        """The condition number of the system."""
         return problem.conditioning(logarithmic(problem.x, problem.x))
 
 

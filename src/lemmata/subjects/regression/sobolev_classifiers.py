@@ -1,11 +1,11 @@
 """Classification by the sign of a kernel's gradient flow on labels +-1, stopped at the right time.
 
 Let the kernel's eigenvalues fall like i^-beta, and let eta be the probability of the label +1. Let f = 2 eta - 1 have
-the interpolation smoothness s, which means coefficients with f_i² ~ i^-(s beta + 1). The flow stops at nu = n^(beta/(s
-beta + 1)), when it has learned n^(1/(s beta + 1)) modes. Its squared error falls like n^(-s beta/(s beta + 1)), and
-the excess of its 0-1 risk falls at least like the square root of this power. For single targets with a clear boundary,
-the excess falls faster. Over all targets of a Sobolev space, no classifier does better. This theory controls
-exponents. It does not give constants, or the stopping time if s is not known.
+the interpolation smoothness s, which means coefficients with f_i² ~ i^-(s beta + 1). The flow stops at the time nu =
+n^(beta/(s beta + 1)), when it has learned n^(1/(s beta + 1)) modes. Its squared error falls like n^(-s beta/(s beta +
+1)), and the excess of its 0-1 risk over the least possible risk falls at least like the square root of this power. For
+single targets with a clear boundary, the excess falls faster. Over all targets of a Sobolev space, no classifier does
+better. This theory controls exponents. It does not give constants, or the stopping time if s is not known.
 """
 
 import functools

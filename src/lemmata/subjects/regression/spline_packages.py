@@ -171,7 +171,7 @@ class ClosedInverseCost(Claim[SplineValues]):
     predict = 1.0
 
     def measure_at(self, problem: SplineValues, key: Key[Array, ""], p: float) -> Array:
-        """The compiler's count."""
+        """Return the compiler's count of operations."""
         return jnp.asarray(counted_operations(int(p), *problem.cotangent.shape))
 
 

@@ -22,8 +22,8 @@ class Bulk:
         scores: the coordinates of the rows along the first eigenvector.
         gamma: the ratio r/n.
         noise: the variance of the noise in each direction, from the median eigenvalue.
-        misplaced: the largest number, over all points, of eigenvalues on the wrong side of a point, compared with the
-            Marchenko-Pastur distribution.
+        misplaced: the largest difference, over all points, between the number of eigenvalues below the point and the
+            number that the Marchenko-Pastur distribution predicts.
         allowed: the largest `misplaced` that counts as isotropic.
     """
 

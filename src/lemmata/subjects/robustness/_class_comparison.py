@@ -1,4 +1,4 @@
-"""Compare the largest eigenvalue of each class, after whitening by the other classes, with those of the others."""
+"""Whiten each class by the other classes, and compare its largest eigenvalue with the values of the other classes."""
 
 import dataclasses
 from collections.abc import Sequence

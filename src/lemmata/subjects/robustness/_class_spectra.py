@@ -327,7 +327,7 @@ def _words(
     if beside is None:
         return f"{start}: undecided; remedy: pass {CLASSES} classes or more, or features whitened by clean rows"
     ratio = f"top eigenvalue {np.exp(beside.value):.3g} after whitening by the other classes"
-    ends = f"{np.exp(beside.low):.3g} to {np.exp(beside.high):.3g} for those"
+    ends = f"{np.exp(beside.low):.3g} to {np.exp(beside.high):.3g} for the other classes"
     if visible is None:
         return (
             f"{start}: {ratio}, {ends}: undecided; the eigenvalues of the other classes do not have "

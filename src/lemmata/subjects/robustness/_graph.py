@@ -145,7 +145,8 @@ def _carried(value: Float[np.ndarray, "k u"], signed: bool) -> tuple[np.ndarray,
     The input is carried as its positive and negative parts.
 
     Args:
-        value: from the units of the layer before; of later layers units that are at least 0, or a difference of two.
+        value: the matrix that gives the value from the units of the layer before. In later layers, the value consists
+            of units that are at least 0, or of a difference of two such units.
         signed: whether the value is the input itself.
     """
     if signed:

@@ -66,12 +66,12 @@ class Parts(eqx.Module):
 
     @property
     def distance(self) -> Float[Array, ""]:
-        """Between the means."""
+        """The distance between the means."""
         return self.sigma * (6 / self.eps) ** 0.5
 
     @property
     def stray(self) -> float:
-        """The weight of the point that lies beyond the middle: at 5 % more it would lie there, at half the distance."""
+        """The weight of the point beyond the middle. With a weight 5 % larger, the point would lie in the middle."""
         return 0.95 * self.eps / (1.5 + self.eps)
 
 
@@ -114,7 +114,7 @@ class Backdoor(eqx.Module):
 
 
 class Backdoors(Population[Backdoor]):
-    """Backdoors with spikes of `low` to `high` times the threshold sqrt(d/n), or with `hidden`, half below it.
+    """Backdoors with spikes of `low` to `high` times the threshold sqrt(d/n). If `hidden`, half are below it.
 
     Args:
         low, high: the ends of this range of multiples.

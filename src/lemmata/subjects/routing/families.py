@@ -63,7 +63,7 @@ class OverlappingFamiliesStayMixed(Claim[ScaledTask]):
     stated = Kind.OWN
     population = Drawn(
         ScaledTask,
-        positive("noise", "without noise w is known exactly after d examples"),
+        positive("noise", "without noise, w is known exactly after d examples"),
         positive("tau"),
         w=normal("d"),
         tau=log_uniform(1.25, 1.55),
