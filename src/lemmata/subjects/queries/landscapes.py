@@ -162,7 +162,7 @@ class SpuriousMinimaWithWidth(Claim[Start]):
     predict = 1.0
 
     def measure_at(self, problem: Start, key: Key[Array, ""], n: float) -> Array:
-        """Return 1 if the run ends above 1e-3 and else 0, minus the same number for the designed objective."""
+        """Return 1 if descent on the ReLU loss ends above 1e-3 and else 0, minus this number for the designed loss."""
         size = int(n)
         start = np.asarray(problem.numbers)[: size**2] / np.sqrt(size)
         options = {"maxiter": 5000, "maxfun": 10000, "ftol": 0.0, "gtol": 1e-7}

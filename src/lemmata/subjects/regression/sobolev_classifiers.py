@@ -51,7 +51,7 @@ def flow_fit(y: Float[np.ndarray, "draws n"], time: float) -> Float[np.ndarray, 
 
 
 def excess_risk(f: Float[np.ndarray, " n"], fit: Float[np.ndarray, "draws n"]) -> float:
-    """Return the 0-1 risk beyond the least: the mean of |2 eta - 1|, counted only where the sign is wrong."""
+    """Return the 0-1 risk minus the least risk: the mean of |2 eta - 1|, counted only where the sign is wrong."""
     return float(np.mean(np.abs(f) * (f * fit < 0)))
 
 

@@ -53,7 +53,7 @@ def gram_condition(problem: SplineValues) -> Float[Array, ""]:
 
 @functools.cache
 def counted_operations(p: int, n: int, m: int) -> float:
-    """Return the compiler's count of floating-point operations for values and gradients at n places of m splines."""
+    """Return the compiler's count of floating-point operations for m splines and their gradients at n places."""
 
     def both(z, values, cotangent):
         package = Package(Hyperoctahedron(p), SplineCovariance(), values)

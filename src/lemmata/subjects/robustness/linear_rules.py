@@ -230,7 +230,7 @@ class BestRobustLinearRule(Claim[AttackedClasses]):
     def condition(self, problem: AttackedClasses) -> Array:
         """The search ends at the rounding error of slopes.
 
-        Then w has an error of about the root of eps, which hardly changes the least error.
+        Then w has an error of about the square root of the rounding error, which hardly changes the least error.
         """
         return jnp.array([1e5, 1e8])
 
@@ -249,7 +249,7 @@ class FragileRule(eqx.Module):
         return self.strength / jnp.sqrt(len(self.weights))
 
     def accuracy(self, means: Float[Array, " d"]) -> Float[Array, ""]:
-        """Return the accuracy if the weak features have these means, multiplied by the label."""
+        """Return the accuracy if the mean of each weak feature is the label times the given number."""
         score = self.weights @ means / jnp.linalg.norm(self.weights)
         right = ndtr(score + jnp.array([1.0, -1.0]) * self.pull)
         return right @ jnp.stack([self.keep, 1 - self.keep])

@@ -346,7 +346,7 @@ class CeilingOfCounts(Claim[Drawn]):
         return jnp.asarray(float(problem.sigma) * -stats.norm.isf(limit))
 
     def condition(self, problem: Drawn) -> Array:
-        """The condition of a quantile near 1, at a limit of about 1 - 3/n, and of a power n."""
+        """The condition numbers of a quantile near 1, at a limit of about 1 - 3/n, and of an n-th power."""
         return jnp.asarray(10.0 * problem.n)
 
 

@@ -98,7 +98,7 @@ class TwoHeadsCopy(Claim[RepeatedToken]):
     population = RepeatedTokens()
     relation = AtLeast()
     control = Control(
-        "the previous-token head is perfect (w = 1), and 0.55",
+        "the previous-token head is perfect (w = 1), and the second number is at least 0.55",
         lambda bound, problem: jnp.stack([1 / (1 + problem.length * jnp.exp(-problem.sharpness)), 1.1 * bound[1]]),
     )
     controls = "the probability of copying the right continuation"

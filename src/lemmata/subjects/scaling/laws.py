@@ -313,7 +313,7 @@ class InferenceAwareAllocation(Claim[SeparableLaw]):
         return jnp.stack([jnp.exp(log), data(log)])
 
     def condition(self, problem: SeparableLaw) -> Array:
-        """The condition of a flat optimum whose cost has a logarithm near 50; D depends on N by a power."""
+        """The condition number of a flat optimum whose cost has a logarithm near 50; D depends on N by a power."""
         return 30 * _flat(problem)
 
 
