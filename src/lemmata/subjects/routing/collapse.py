@@ -175,7 +175,7 @@ def two_layers(net: TwoLayers, tokens: Float[Array, "n d"]) -> Float[Array, "n d
 
 
 def _logits_small(problem: TwoLayers) -> Hypothesis:
-    """Check that a typical first-layer logit, for tokens of signs, is below half of log n at the least n."""
+    """Check that a typical first-layer logit, for tokens of +-1, is below half of log n at the smallest n."""
     size = jnp.sqrt(jnp.mean(problem.product[0] ** 2) * problem.product.shape[-1])
     return Hypothesis("typical logit", size, "<", jnp.log(32.0) / 2, "otherwise few tokens have most of the weight")
 

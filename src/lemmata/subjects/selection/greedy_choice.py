@@ -176,7 +176,7 @@ class PosteriorKernel(Claim[CodedFeatures]):
         return _posterior(problem, 1.0)
 
     def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
-        """By the weights."""
+        """Compute the covariance from the posterior of the weights w."""
         z, known = problem.features, problem.features[: problem.labelled]
         return z @ jnp.linalg.solve(jnp.eye(z.shape[1]) + known.T @ known / problem.noise, z.T)
 

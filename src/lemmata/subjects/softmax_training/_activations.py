@@ -157,7 +157,7 @@ def largest_eigenvalue(
 def sufficient_width(
     times: Float[Array, " w"], widths: Sequence[float] | Sequence[int], horizon: Float[Array, ""]
 ) -> Float[Array, ""]:
-    """Return the smallest width from which on every width fits in time; twice the last width if the last does not.
+    """Return the smallest width from which on training is always in time, or twice the last width if there is none.
 
     Args:
         times: the time to fit at every width.

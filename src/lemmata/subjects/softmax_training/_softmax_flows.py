@@ -130,7 +130,7 @@ class Flows(Population[Flow]):
         ]
 
     def culprit(self, problem: Flow) -> str | None:
-        """Equal or zero rows."""
+        """Name equal or zero rows as the likely cause."""
         return kernel_cause(problem.start)
 
 

@@ -36,7 +36,7 @@ class Descents(Population[Descent]):
     """Small networks before, during and after training, with steps that do not move any unit by more than 0.01.
 
     Args:
-        steps: the number of coarse descent steps before.
+        steps: the number of coarse descent steps before the step of size eta.
     """
 
     steps: int = 6
@@ -169,7 +169,7 @@ class RunsWithinRadius(Population[Training]):
     along the eigenvector of the smallest eigenvalue of the limit of H.
 
     Args:
-        steps: the number of coarse descent steps before.
+        steps: the number of coarse descent steps before the tested step.
     """
 
     steps: int = 8
@@ -225,7 +225,7 @@ class PushedUnits(Population[Training]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Training:
-        """Draw inputs around one direction; units move by 0.0099, up or down the first input by their first sign.
+        """Draw inputs around one direction; units move by 0.0099 along the first input, by their first sign.
 
         Such a movement changes F most.
         """

@@ -141,7 +141,7 @@ class AbstractKernelRegression(Claim[Initialised]):
     of_data = False
 
     def condition(self, problem: Initialised) -> Array:
-        """The condition: sums over m units bring sqrt(m), and solving with H* brings lambda_max / lambda."""
+        """The condition number: sums over m units bring sqrt(m), and solving with H* brings lambda_max / lambda."""
         values = jnp.linalg.eigvalsh(problem.tangent)
         return problem.network.width**0.5 * values[-1] / values[0]
 

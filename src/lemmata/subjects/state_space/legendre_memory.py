@@ -176,7 +176,7 @@ class LegsDissipation(Claim[LegendreMemory]):
         return problem.probe @ legs(problem.states)[0] @ problem.probe
 
     def condition(self, problem: LegendreMemory) -> Array:
-        """The condition of sums of N² terms of both signs."""
+        """The condition number of sums of N² terms of both signs."""
         size = jnp.abs(problem.probe)
         terms = size @ jnp.abs(legs(problem.states)[0]) @ size
         return terms / (jnp.sum(size**2) / 2)

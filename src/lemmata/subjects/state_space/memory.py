@@ -144,7 +144,7 @@ class HarmonicBound(Claim[PowerLaw]):
         return jnp.asarray(_largest_error(problem))
 
     def condition(self, problem: PowerLaw) -> float:
-        """The condition: the error is a difference of numbers of size 1."""
+        """The condition number: the error is a difference of numbers of size 1."""
         return 100 / _harmonic(float(problem.power), float(problem.spacing))
 
 

@@ -81,7 +81,7 @@ class ExponentialLossOfBoosting(Claim[BoostedRun]):
         return jnp.asarray(np.exp(-problem.margins).mean(axis=1))
 
     def condition(self, problem: BoostedRun) -> Array:
-        """The condition of weights that are multiplied round after round."""
+        """The condition number of weights that are multiplied round after round."""
         return jnp.asarray(10.0 * problem.votes.size)
 
 

@@ -79,7 +79,7 @@ class PrincipalComponentsAreTheMaximum(Claim[FactorModel]):
         return jnp.asarray(log_density(problem.covariance, problem.covariance) - _isotropic(problem.covariance))
 
     def condition(self, problem: FactorModel) -> Array:
-        """The condition of a difference of likelihoods."""
+        """The condition number of a difference of likelihoods."""
         values = np.linalg.eigvalsh(problem.covariance)
         return jnp.asarray(
             len(values) * np.abs(np.log(values)).sum() * 10 / self.predict(problem) + values[-1] / values[0]

@@ -121,7 +121,7 @@ class BackwardSweepIsTheGradient(Claim[SmallNetwork]):
         return jnp.asarray(found)
 
     def condition(self, problem: SmallNetwork) -> Array:
-        """The condition of sums of products, layer by layer."""
+        """The condition number of sums of products, layer by layer."""
         sizes = [np.linalg.norm(w, 2) + 1 for w in problem.layers]
         scale = np.abs(swept_back(problem)).max()
         error = np.linalg.norm(problem.y) + np.linalg.norm(problem.x)

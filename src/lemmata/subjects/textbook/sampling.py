@@ -61,7 +61,7 @@ class MetropolisKeepsTarget(Claim[ProposedTarget]):
         return jnp.asarray(stationary(problem.proposal, np.minimum(1, ratios)))
 
     def condition(self, problem: ProposedTarget) -> Array:
-        """The condition: the null vector is as accurate as the rarest move allows."""
+        """The condition number: the null vector is as accurate as the rarest move allows."""
         least = min(problem.target.min(), problem.proposal.min())
         return jnp.asarray(len(problem.target) / least)
 

@@ -94,7 +94,7 @@ class EmStepGains(Claim[MixtureFit]):
         return jnp.asarray(_gain(problem))
 
     def condition(self, problem: MixtureFit) -> Array:
-        """The condition of a difference of log likelihoods."""
+        """The condition number of a difference of log likelihoods."""
         gain = max(abs(_gain(problem)), 1e-290)
         return jnp.asarray(abs(problem.log_likelihood(problem.means, problem.weights)) / gain)
 
@@ -147,7 +147,7 @@ class FactorisedPosteriorCost(Claim[FactorModel]):
         return jnp.asarray(density - fit + divergence)
 
     def condition(self, problem: FactorModel) -> Array:
-        """The condition of a difference of two numbers of the size of |x|²/s."""
+        """The condition number of a difference of two numbers of the size of |x|²/s."""
         size = (problem.rows[0] @ problem.rows[0] + np.sum(problem.loadings**2)) / problem.noise
         return jnp.asarray(
             10 * (size + len(problem.loadings)) / self.predict(problem) * np.linalg.cond(_precision(problem))
