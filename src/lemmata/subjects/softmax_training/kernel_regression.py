@@ -252,7 +252,7 @@ class FeatureMapAsPrinted(AbstractKernelRegression):
         return summed_features(problem, problem.x_test) @ summed_features(problem, problem.x).T
 
     def measure(self, problem: Initialised, key: Key[Array, ""]) -> Array:
-        """By Definition 3.6."""
+        """Return the kernel of Definition 3.6."""
         return problem.cross
 
 

@@ -237,7 +237,7 @@ class ExponentialChange(AbstractPart):
         return problem.radius * jnp.exp(problem.bound + problem.radius)
 
     def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
-        """The largest change."""
+        """The largest change of an exponential."""
         return jnp.abs(exponential_change(x, weight, change)).max()
 
     def trivial(self, problem: RandomUnits) -> Array:

@@ -264,7 +264,7 @@ class SymmetricInitialisation(Claim[MovedNetwork]):
         return jnp.ones((len(problem.x), len(problem.sign)))
 
     def measure(self, problem: MovedNetwork, key: Key[Array, ""]) -> Array:
-        """By equation (1)."""
+        """Compute 1 + F/m by equation (1)."""
         return 1 + naive_outputs(problem.weight, problem.sign, problem.x) / problem.weight.shape[1]
 
     def condition(self, problem: MovedNetwork) -> Array:

@@ -318,7 +318,7 @@ class WorstChangeBetweenOutputs(Claim[KernelPoints]):
     stated = Kind.OWN
     population = SpherePoints()
     relation = Limit(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.03)
-    control = Control("the limit is that within one output", lambda v, problem: _one_output(problem))
+    control = Control("the limit is that of an entry within one output", lambda v, problem: _one_output(problem))
     controls = _ENTRY
     unexplained = "inputs that differ"
     trials = 64
@@ -328,7 +328,7 @@ class WorstChangeBetweenOutputs(Claim[KernelPoints]):
         return _two_outputs(problem)
 
     def measure_at(self, problem: KernelPoints, key: Key[Array, ""], rung: float) -> Array:
-        """By automatic differentiation."""
+        """Return the slope of the entry, by automatic differentiation."""
         return slope_of_entry(problem, 2, int(rung), key)
 
 
@@ -358,5 +358,5 @@ class WorstChangeWithinOutput(Claim[KernelPoints]):
         return _one_output(problem)
 
     def measure_at(self, problem: KernelPoints, key: Key[Array, ""], rung: float) -> Array:
-        """By automatic differentiation."""
+        """Return the slope of the entry, by automatic differentiation."""
         return slope_of_entry(problem, 1, int(rung), key)

@@ -26,7 +26,7 @@ class AbstractConstellation(eqx.Module):
 
     @abc.abstractmethod
     def squared_distances(self, z: Float[Array, "... n p"]) -> Float[Array, "... n N"]:
-        """|z_i - t_j|²."""
+        """Return |z_i - t_j|²."""
 
     @abc.abstractmethod
     def combine(self, weights: Float[Array, "... n N"]) -> Float[Array, "... n p"]:
@@ -133,7 +133,7 @@ class Hyperoctahedron(AbstractConstellation):
 
     @property
     def points(self) -> Float[Array, "N p"]:  # pyright: ignore[reportIncompatibleVariableOverride]  # fills an AbstractVar
-        """The centre first."""
+        """The points of the constellation, with the centre first."""
         axes = np.eye(self.size)
         return jnp.asarray(np.concatenate([np.zeros((1, self.size)), axes, -axes]), float)
 
