@@ -32,9 +32,7 @@ def before_the_step(problem: Training) -> list[Hypothesis]:
     residual, most = jnp.linalg.norm(problem.residual), jnp.sqrt(1.0 * problem.size)
     return [
         short_step(problem),
-        Hypothesis(
-            "|F - Y| is at most sqrt(n k)", residual, "<=", most, "as in Lemmas D.3 and C.3; C_2 is cubic in |F - Y|"
-        ),
+        Hypothesis("|F - Y| is at most sqrt(n k)", residual, "<=", most, "Lemmas D.3 and C.3; C_2 is cubic in |F - Y|"),
     ]
 
 

@@ -260,7 +260,7 @@ def _conditions(x: np.ndarray, y: np.ndarray, repeated: int, given: float | None
             "no row duplicates another (number of duplicates)",
             float(copies),
             copies == 0,
-            "duplicates in a training set and the predicted rows look like learning",
+            "a duplicate of a training row among the predicted rows makes memorising look like learning",
         ),
         Condition(
             "the noise is given, or repeated inputs show it (degrees of freedom)",

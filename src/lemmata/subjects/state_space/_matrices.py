@@ -201,7 +201,7 @@ class DiagonalPlusLowRank(AbstractStateMatrix):
         return DiagonalMatrix(self.poles).times(states) - self.left @ (self.right.conj().T @ states)
 
     def resolvent(self, point: ArrayLike, right: Inexact[Array, "n k"]) -> Inexact[Array, "n k"]:
-        """By Woodbury's identity."""
+        """Return (z I - A)^-1 X by Woodbury's identity."""
         inverse = 1 / (jnp.asarray(point) - self.poles)
         scaled = lambda x: inverse[:, None] * x
         small = jnp.asarray(jnp.eye(self.left.shape[1]) + self.right.conj().T @ scaled(self.left))
@@ -219,11 +219,11 @@ class DiagonalPlusLowRank(AbstractStateMatrix):
         )
 
     def transpose(self) -> "DiagonalPlusLowRank":
-        """(P Q*)^T = conj(Q) conj(P)*."""
+        """Return A^T, from (P Q*)^T = conj(Q) conj(P)*."""
         return DiagonalPlusLowRank(self.poles, self.right.conj(), self.left.conj())
 
     def powers(self, right: Inexact[Array, "n k"], count: int) -> Inexact[Array, "count n k"]:
-        """Step by step."""
+        """Return X, A X, ..., A^(count - 1) X, computed step by step."""
         start = right.astype(jnp.result_type(right, self.poles, self.left, self.right))
         return jax.lax.scan(lambda state, _: (self.times(state), state), start, None, count)[1]
 

@@ -242,7 +242,7 @@ class LegsEigenvectors(Claim[LegendreMemory]):
     """
 
     title = "The eigenvectors of the LegS matrix lose 2.54 bits of precision per state"
-    source = Source("gu2022s4", "Section 3", note="exponential growth; the rate is a limit in numbers")
+    source = Source("gu2022s4", "Section 3", note="exponential growth; the limit of the rate is numerical")
     stated = Kind.OWN
     population = LegendreMemories()
     relation = Limit("N", (16.0, 24.0, 32.0, 48.0), margin=0.01, resolution=0.02)

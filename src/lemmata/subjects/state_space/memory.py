@@ -3,7 +3,7 @@
 This theory bounds how slowly the response of a state-space model falls with the lag, by its slowest pole. It also
 gives the number of poles that can follow a power law, which falls more slowly than any exponential. This number is the
 logarithm of the range times the logarithm of the accuracy. So power laws do not need many states (no curse of memory).
-The theory assumes poles that are chosen, not trained. It does not say whether gradient descent finds such poles, and
+The theory assumes poles that are chosen, not trained. It does not say whether gradient descent finds such poles, or
 what happens to rates that are trained near the border of stability.
 """
 
