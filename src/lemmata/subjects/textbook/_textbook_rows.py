@@ -162,7 +162,7 @@ class BoostedRun(eqx.Module):
 def best_stump(
     x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], weights: Float[np.ndarray, " n"]
 ) -> tuple[Float[np.ndarray, " n"], float]:
-    """The rule (as -1 and 1) of least weighted error that uses at most one threshold in one column; then its error.
+    """Return the rule (-1 or 1 for each row) of least weighted error with at most one threshold, and its error.
 
     >>> import numpy as np
     >>> x, y = np.array([[0.0], [1.0], [2.0]]), np.array([-1.0, 1.0, 1.0])

@@ -1,7 +1,7 @@
 """AdaBoost: classifiers that are slightly better than chance, weighted so that their training error vanishes.
 
-The theory bounds the training error after every round by the weighted errors of the rules. It says nothing about the
-error on new rows. It does not treat rows with wrong labels, whose weights grow in every round.
+The theory bounds the training error after every round by the weighted errors of the rules. It does not bound the error
+on new rows. It does not treat rows with wrong labels, whose weights grow in every round.
 """
 
 import jax.numpy as jnp
@@ -47,7 +47,7 @@ class BoostingLowersTrainingError(Claim[BoostedRun]):
         return jnp.asarray((problem.margins <= 0).mean(axis=1))
 
     def trivial(self, problem: BoostedRun) -> Array:
-        """All of them."""
+        """All rows."""
         return jnp.ones(len(problem.errors))
 
 
@@ -77,7 +77,7 @@ class ExponentialLossOfBoosting(Claim[BoostedRun]):
         return jnp.asarray(np.cumprod(2 * np.sqrt(problem.errors * (1 - problem.errors))))
 
     def measure(self, problem: BoostedRun, key: Key[Array, ""]) -> Array:
-        """Over the rows."""
+        """The mean over the rows, after each round."""
         return jnp.asarray(np.exp(-problem.margins).mean(axis=1))
 
     def condition(self, problem: BoostedRun) -> Array:
@@ -109,9 +109,9 @@ class SmallMarginsOfBoosting(Claim[BoostedRun]):
         return jnp.asarray(np.cumprod(2 * np.sqrt(e ** (1 - _MARGIN) * (1 - e) ** (1 + _MARGIN))))
 
     def measure(self, problem: BoostedRun, key: Key[Array, ""]) -> Array:
-        """Of all rounds."""
+        """The fraction of rows with a small margin, after each round."""
         return jnp.asarray((problem.margins <= _MARGIN * np.cumsum(problem.weights)[:, None]).mean(axis=1))
 
     def trivial(self, problem: BoostedRun) -> Array:
-        """All of them."""
+        """All rows."""
         return jnp.ones(len(problem.errors))

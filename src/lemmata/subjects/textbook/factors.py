@@ -106,7 +106,7 @@ class MultiplicativeStepsNeverLose(Claim[FactoredTable]):
         return jnp.asarray(np.sum((problem.table - problem.left @ problem.right) ** 2))
 
     def measure(self, problem: FactoredTable, key: Key[Array, ""]) -> Array:
-        """After the step."""
+        """The squared error after the step."""
         w, h = problem.left, problem.right
         return jnp.asarray(np.sum((problem.table - w @ (h * (w.T @ problem.table) / (w.T @ w @ h))) ** 2))
 

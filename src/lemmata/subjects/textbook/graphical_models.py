@@ -167,11 +167,11 @@ class BetheFromBelow(Claim[IsingModel]):
         return jnp.asarray(log_mean_weight(problem))
 
     def measure(self, problem: IsingModel, key: Key[Array, ""]) -> Array:
-        """From beliefs."""
+        """Bethe's approximation from the beliefs."""
         return jnp.asarray(bethe_log_mean_weight(problem))
 
     def trivial(self, problem: IsingModel) -> Array:
-        """The largest weight."""
+        """The logarithm of the largest weight of a state."""
         return jnp.asarray(np.triu(problem.couplings).sum() + np.abs(problem.fields).sum())
 
     def condition(self, problem: IsingModel) -> Array:

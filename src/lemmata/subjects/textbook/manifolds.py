@@ -70,7 +70,7 @@ class ScalingRecoversDistances(Claim[PointCloud]):
         return jnp.asarray(problem.distances)
 
     def measure(self, problem: PointCloud, key: Key[Array, ""]) -> Array:
-        """Of the embedding."""
+        """The distances between the embedded points."""
         return jnp.asarray(PointCloud(scaled_coordinates(problem.distances, problem.points.shape[1])).distances)
 
     def condition(self, problem: PointCloud) -> Array:

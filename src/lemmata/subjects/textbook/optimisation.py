@@ -163,7 +163,7 @@ class TraceBySingularValues(Claim[MatrixPair]):
         return jnp.asarray(next(values) @ next(values))
 
     def measure(self, problem: MatrixPair, key: Key[Array, ""]) -> Array:
-        """Entry by entry."""
+        """Compute the trace entry by entry."""
         return jnp.asarray(np.sum(problem.a * problem.b))
 
     def trivial(self, problem: MatrixPair) -> Array:

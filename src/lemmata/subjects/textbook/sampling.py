@@ -87,7 +87,7 @@ class RejectionAccepts(Claim[TwoLaws]):
         return jnp.asarray(1 / problem.ratio.max())
 
     def measure(self, problem: TwoLaws, key: Key[Array, ""]) -> Array:
-        """Of 400 proposals."""
+        """The share of 400 proposals that are accepted."""
         rng = generator_of(key)
         x = rng.choice(len(problem.q), _PROPOSALS, p=problem.q)
         accept = problem.ratio / problem.ratio.max()

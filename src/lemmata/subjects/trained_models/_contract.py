@@ -29,7 +29,7 @@ class Layer:
 
     @property
     def size(self) -> int:
-        """How many numbers."""
+        """The number of entries."""
         return int(np.prod(self.shape, dtype=int))
 
 
@@ -193,7 +193,7 @@ class AbstractModel(abc.ABC):
         )
 
     def matrix_factors(self, x: np.ndarray) -> dict[str, tuple[Float[np.ndarray, "n b"], Float[np.ndarray, "n C a"]]]:
-        """Return, by name of each matrix that multiplies rows, its inputs and the outputs' derivatives in its results.
+        """Return, for each matrix that multiplies rows, its inputs and the derivatives of the outputs in its results.
 
         The interface to a library reports these matrices as far as it can; `factors` checks whether they are right.
         """
@@ -212,7 +212,7 @@ class AbstractModel(abc.ABC):
         return batches(x, self.batch)
 
     def _own(self, array: np.ndarray) -> np.ndarray:
-        """Return fractions in the model's own precision; whole numbers (tokens) are not changed."""
+        """Return floating-point numbers in the model's own precision; whole numbers (tokens) are not changed."""
         array = np.asarray(array)
         return np.asarray(array, self.theta.dtype) if array.dtype.kind == "f" else array
 
@@ -328,5 +328,5 @@ def row_by_row(found: Any) -> Any:
 
 
 def batches(x: np.ndarray, rows: int = BATCH) -> Iterator[np.ndarray]:
-    """Rows in batches."""
+    """Return the rows in batches."""
     return (x[i : i + rows] for i in range(0, len(x), rows))
