@@ -46,7 +46,7 @@ def spline_at(problem: SplineValues, z: Float[Array, " p"]) -> Float[Array, " m"
 
 
 def gram_condition(problem: SplineValues) -> Float[Array, ""]:
-    """Of K."""
+    """Return the condition number of K."""
     least, largest = problem.extremes
     return largest / least
 
@@ -136,7 +136,7 @@ class HyperoctahedronInverse(Claim[SplineValues]):
         return Hyperoctahedron(problem.points.shape[1]).solve(problem.covariance, problem.values)
 
     def measure(self, problem: SplineValues, key: Key[Array, ""]) -> Array:
-        """By elimination."""
+        """Solve the linear system by elimination."""
         return jnp.linalg.solve(problem.gram, problem.values)
 
     def condition(self, problem: SplineValues) -> Array:
@@ -252,5 +252,5 @@ class CurvedDirections(Claim[ScatteredPoints]):
 
 
 def _thin_plate(squared: Array) -> Array:
-    """r² ln r."""
+    """Return r² ln r."""
     return 0.5 * squared * jnp.log(jnp.where(squared > 0, squared, 1.0))

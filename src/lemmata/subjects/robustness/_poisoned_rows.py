@@ -109,7 +109,7 @@ class Backdoor(eqx.Module):
 
     @property
     def gamma(self) -> float:
-        """d/n."""
+        """The ratio d/n."""
         return self.d / self.n
 
 

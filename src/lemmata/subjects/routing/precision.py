@@ -38,7 +38,7 @@ class RoundedLookup(eqx.Module):
 
     @property
     def lead(self) -> Float[Array, ""]:
-        """D."""
+        """The lead D."""
         return 1 - jnp.max(self.scores[1:])
 
 

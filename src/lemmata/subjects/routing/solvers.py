@@ -29,7 +29,7 @@ class InverseStart(eqx.Module):
 
     @property
     def matrix(self) -> Float[Array, "d d"]:
-        """S."""
+        """The matrix S."""
         return self.frame * self.eigenvalues @ self.frame.T
 
     @property

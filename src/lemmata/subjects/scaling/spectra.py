@@ -36,7 +36,7 @@ class PowerSpectrum(eqx.Module):
 
     @property
     def modes(self) -> Float[Array, "modes"]:
-        """1, 2, ..."""
+        """The numbers 1, 2, ... of the modes."""
         return jnp.arange(1.0, len(self.signs) + 1.0)
 
     @property

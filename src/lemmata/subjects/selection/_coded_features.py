@@ -27,7 +27,7 @@ class CodedFeatures(eqx.Module):
 
     @property
     def gram(self) -> Float[Array, "n n"]:
-        """Z Z'."""
+        """The Gram matrix Z Z'."""
         return self.features @ self.features.T
 
     @property

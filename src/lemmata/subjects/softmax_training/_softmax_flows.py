@@ -49,7 +49,7 @@ class Flow(eqx.Module):
 
     @property
     def targets(self) -> Float[Array, ""]:
-        """|Y|_F."""
+        """The norm |Y|_F."""
         return jnp.linalg.norm(self.start.y)
 
     @property

@@ -216,7 +216,7 @@ class DescentInFunctionSpace(AbstractKernelRegression):
         return jnp.concatenate(both, axis=1)[0]
 
     def measure(self, problem: Initialised, key: Key[Array, ""]) -> Array:
-        """20 updates."""
+        """Return the outputs after 20 updates."""
         gamma = gamma_descent(problem.tangent, stack(problem.y), _step(problem), _STEPS)
         return jnp.concatenate([problem.tangent @ gamma, problem.cross @ gamma])
 

@@ -23,7 +23,7 @@ _CONSTANT = "the constant C > 10 in B is taken as 10; nd, for equal dimensions o
 
 
 def loss(problem: Training) -> Array:
-    """|F - Y|²."""
+    """Return |F - Y|²."""
     return jnp.sum(problem.residual**2)
 
 

@@ -150,7 +150,7 @@ class WorstChangeAttained(Claim[PairedUnits]):
         return largest_changes(problem)
 
     def trivial(self, problem: PairedUnits) -> Array:
-        """No change."""
+        """The lower bound 0, no change."""
         return jnp.zeros(len(_ENTRIES))
 
 

@@ -38,7 +38,7 @@ class AbstractConstellation(eqx.Module):
 
     @property
     def dimension(self) -> int:
-        """P."""
+        """The dimension p."""
         return self.points.shape[1]
 
 
@@ -73,7 +73,7 @@ class Scattered(AbstractConstellation):
         return jnp.maximum(squares - 2 * z @ self.points.T, 0.0)
 
     def combine(self, weights: Float[Array, "... n N"]) -> Float[Array, "... n p"]:
-        """One product."""
+        """Return W t by one matrix product."""
         return weights @ self.points
 
     def solve(self, covariance: SplineCovariance, values: Float[Array, "... N m"]) -> Float[Array, "... N m"]:
@@ -139,7 +139,7 @@ class Hyperoctahedron(AbstractConstellation):
 
     @property
     def dimension(self) -> int:
-        """P."""
+        """The dimension p."""
         return self.size
 
     def squared_distances(self, z: Float[Array, "... n p"]) -> Float[Array, "... n N"]:

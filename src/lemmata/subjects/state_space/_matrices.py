@@ -21,15 +21,15 @@ class AbstractStateMatrix(eqx.Module):
     @property
     @abc.abstractmethod
     def size(self) -> int:
-        """N."""
+        """The number N of states."""
 
     @abc.abstractmethod
     def dense(self) -> Inexact[Array, "n n"]:
-        """All entries."""
+        """Return the matrix with all its entries."""
 
     @abc.abstractmethod
     def times(self, states: Inexact[Array, "n *k"]) -> Inexact[Array, "n *k"]:
-        """A h."""
+        """Return A h."""
 
     @abc.abstractmethod
     def resolvent(self, point: ArrayLike, right: Inexact[Array, "n k"]) -> Inexact[Array, "n k"]:
@@ -71,15 +71,15 @@ class DenseMatrix(AbstractStateMatrix):
 
     @property
     def size(self) -> int:
-        """N."""
+        """The number N of states."""
         return len(self.entries)
 
     def dense(self) -> Inexact[Array, "n n"]:
-        """All entries."""
+        """Return the matrix with all its entries."""
         return self.entries
 
     def times(self, states: Inexact[Array, "n *k"]) -> Inexact[Array, "n *k"]:
-        """A h."""
+        """Return A h."""
         return self.entries @ states
 
     def resolvent(self, point: ArrayLike, right: Inexact[Array, "n k"]) -> Inexact[Array, "n k"]:
@@ -91,7 +91,7 @@ class DenseMatrix(AbstractStateMatrix):
         return DenseMatrix(2 * point * self.resolvent(point, jnp.eye(self.size)) - jnp.eye(self.size))
 
     def transpose(self) -> "DenseMatrix":
-        """A^T."""
+        """Return A^T."""
         return DenseMatrix(self.entries.T)
 
     def powers(self, right: Inexact[Array, "n k"], count: int) -> Inexact[Array, "count n k"]:
@@ -123,15 +123,15 @@ class DiagonalMatrix(AbstractStateMatrix):
 
     @property
     def size(self) -> int:
-        """N."""
+        """The number N of states."""
         return len(self.poles)
 
     def dense(self) -> Inexact[Array, "n n"]:
-        """All entries."""
+        """Return the matrix with all its entries."""
         return jnp.diag(self.poles)
 
     def times(self, states: Inexact[Array, "n *k"]) -> Inexact[Array, "n *k"]:
-        """A h."""
+        """Return A h."""
         return self.poles.reshape(-1, *(1,) * (states.ndim - 1)) * states
 
     def resolvent(self, point: ArrayLike, right: Inexact[Array, "n k"]) -> Inexact[Array, "n k"]:
@@ -143,7 +143,7 @@ class DiagonalMatrix(AbstractStateMatrix):
         return DiagonalMatrix((point + self.poles) / (point - self.poles))
 
     def transpose(self) -> "DiagonalMatrix":
-        """Itself."""
+        """Return the matrix itself, because a diagonal matrix is symmetric."""
         return self
 
     def powers(self, right: Inexact[Array, "n k"], count: int) -> Inexact[Array, "count n k"]:
@@ -153,7 +153,7 @@ class DiagonalMatrix(AbstractStateMatrix):
         return _doubled(start, count, self.poles, step, lambda power: power * power) * right
 
     def eigenvalues(self) -> Complex[Array, " n"]:
-        """The diagonal."""
+        """Return the diagonal."""
         return jax.lax.complex(self.poles.real, jnp.imag(self.poles))
 
 
@@ -189,11 +189,11 @@ class DiagonalPlusLowRank(AbstractStateMatrix):
 
     @property
     def size(self) -> int:
-        """N."""
+        """The number N of states."""
         return len(self.poles)
 
     def dense(self) -> Inexact[Array, "n n"]:
-        """All entries."""
+        """Return the matrix with all its entries."""
         return jnp.diag(self.poles) - self.left @ self.right.conj().T
 
     def times(self, states: Inexact[Array, "n *k"]) -> Inexact[Array, "n *k"]:

@@ -37,7 +37,7 @@ class LegendreMemory(eqx.Module):
 
     @property
     def states(self) -> int:
-        """N."""
+        """The number N of states."""
         return len(self.probe)
 
     def u(self, time: Float[Array, " k"]) -> Float[Array, " k"]:

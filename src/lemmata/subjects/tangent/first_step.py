@@ -98,7 +98,7 @@ class SingleIndex(eqx.Module):
     n: int = eqx.field(static=True)
 
     def rows(self, generator: np.random.Generator, *shape: int) -> tuple[np.ndarray, np.ndarray]:
-        """Rows and targets."""
+        """Draw rows and targets."""
         x = generator.normal(size=(*shape, self.n, self.d))
         b = np.asarray(self.direction / jnp.linalg.norm(self.direction))
         return x, link(self.link, x @ b) + float(self.noise) * generator.normal(size=x.shape[:-1])

@@ -115,6 +115,6 @@ class MultiplicativeStepsNeverLose(Claim[FactoredTable]):
         return jnp.asarray(np.sum(problem.table**2) + np.sum((problem.left @ problem.right) ** 2))
 
     def condition(self, problem: FactoredTable) -> Array:
-        """A residual."""
+        """The condition number of the squared residual."""
         size = np.sum(problem.table**2)
         return jnp.asarray(size / np.sum((problem.table - problem.left @ problem.right) ** 2))

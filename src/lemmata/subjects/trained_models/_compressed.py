@@ -145,7 +145,7 @@ def _columns(found: tuple[Factor, ...], pairs: list[tuple[np.ndarray, np.ndarray
 
 
 def _pivoted(block: Float[np.ndarray, "b b"], most: int) -> tuple[Float[np.ndarray, "k k"], np.ndarray]:
-    """Return the Cholesky factor of a block, largest pivots first, and their indices, without small pivots."""
+    """Return the Cholesky factor of a block and the indices of its pivots, largest first and without small ones."""
     (pivoted,) = scipy.linalg.get_lapack_funcs(("pstrf",), (block,))
     factor, order, rank, _ = pivoted(block, lower=1)
     pivots = np.diagonal(factor)[:rank]

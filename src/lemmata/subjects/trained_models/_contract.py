@@ -149,9 +149,9 @@ class AbstractModel(abc.ABC):
     def gauss_newton(
         self, v: Inexact[np.ndarray, " P"], x: np.ndarray, loss: str | Loss, y: Float[np.ndarray, "n C"] | None = None
     ) -> Float[np.ndarray, " P"]:
-        """(sum_i J_i' Lambda_i J_i) v, where Lambda_i is the Hessian of the loss of row i in its outputs. The matrix
-        is never negative.
+        """Return (sum_i J_i' Lambda_i J_i) v, where Lambda_i is the Hessian of the loss of row i in its outputs.
 
+        The matrix is positive semidefinite if the losses are convex in the outputs.
         For documents, the outputs are here the logits of all tokens that count. If the Hessian depends on the targets,
         as that of a `Loss` may, pass them as `y`.
         """
