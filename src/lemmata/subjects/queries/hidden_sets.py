@@ -21,8 +21,8 @@ ABOUT = {"tool": "linear algebra", "architecture": "dense network", "object": "f
 
 
 class HiddenSets(eqx.Module):
-    """A distribution on the points lengths_i o z with all signs z, and a query: a sum of parity networks, with or
-    without noise.
+    """A distribution on the points lengths_i * z (entry by entry) for all signs z, and a query, which is a sum of
+    parity networks with or without noise.
 
     Args:
         lengths: positive lengths of the coordinates, one row for each point.

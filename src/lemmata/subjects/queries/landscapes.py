@@ -40,7 +40,7 @@ class StudentAndTeacher(eqx.Module):
         return rows @ rows.T
 
     def differences(self) -> Float[Array, " all"]:
-        """The output weights of the student, and then minus the output weights of the teacher."""
+        """The output weights of the student, followed by the negated output weights of the teacher."""
         return jnp.concatenate([self.output, -self.target])
 
 

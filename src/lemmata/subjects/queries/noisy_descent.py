@@ -113,7 +113,7 @@ class TrajectoriesOverlap(Claim[ErroneousSteps]):
         total=log_uniform(0.05, 1.0),
     )
     relation = AtMost()
-    control = Control("two thirds of either bound are enough", lambda bound, problem: bound / 1.5)
+    control = Control("two thirds of each bound are enough", lambda bound, problem: bound / 1.5)
     controls = "how well queries with errors simulate noisy descent"
     unexplained = "errors that cancel over the steps, for which the trajectories are closer together"
     trivial = (1.0, 1.0)

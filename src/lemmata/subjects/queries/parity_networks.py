@@ -120,7 +120,7 @@ class LowDegreesCancel(Claim[FlippedPoint]):
         return problem.each(lambda part, unit: self._terms(problem, part, unit).mean())
 
     def condition(self, problem: FlippedPoint) -> Array:
-        """The terms of the mean cancel in part, and so do the terms of the network in each of them."""
+        """The terms of the mean cancel in part, and so do the network's terms within each of them."""
 
         def one(part: slice, unit: Unit) -> Array:
             x = problem.x[part]

@@ -91,7 +91,7 @@ class SteinCountsKinks(Claim[Units]):
     population = _UNITS
     relation = Equal()
     control = Control(
-        "the expectation is zero, the mean of the second derivative where it exists", lambda value, problem: 0.0 * value
+        "the expectation is zero, as is the second derivative wherever it exists", lambda value, problem: 0.0 * value
     )
     controls = "correlations of piecewise linear functions with the second Hermite polynomial"
     unexplained = "how fast the correlations fall with the degree"

@@ -115,8 +115,8 @@ class CircleTargets(Population[LabelledModes]):
 
 
 class Bumps(eqx.Module):
-    """Targets +-h on m equal pieces of [0, 1], with signs by a seed. h is a bump of the order r, so s = 1 and beta = 2
-    r.
+    """Targets +-h on m equal pieces of [0, 1], with signs drawn from a seed. h is a bump of the order r, so s = 1 and
+    beta = 2 r.
     """
 
     seed: Float[np.ndarray, " two"]

@@ -160,7 +160,7 @@ class SelfSimilarSplines(Claim[ScatteredValues]):
         return _power_spline(problem, problem.moved(problem.x), problem.moved(problem.z), noise)
 
     def condition(self, problem: ScatteredValues) -> float:
-        """The condition number of the worse of both systems, times a factor for the rounding of shifted points."""
+        """The larger condition number of the two systems, times a factor for the rounding of shifted points."""
         shifted = 1 + np.linalg.norm(problem.shift) / problem.magnification
         return float(problem.conditioning(power(problem.x, problem.x, problem.exponent)) * shifted**2)
 

@@ -16,8 +16,8 @@ class Compared:
     """One class compared with the other classes.
 
     Args:
-        value: the logarithm of the largest eigenvalue of the class's covariance, whitened by the other classes and
-            divided by (1 + sqrt(d/n))².
+        value: the logarithm of a ratio: the largest eigenvalue of the class's covariance, whitened by the other
+            classes, over (1 + sqrt(d/n))².
         low, high: the smallest and the largest such value of the other classes.
         scores: the coordinates of the class's rows along the eigenvector.
         chance: the probability that a further draw from the distribution of the other values is at least as large as

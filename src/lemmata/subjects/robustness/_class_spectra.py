@@ -38,7 +38,8 @@ class ClassSpectrum:
             form a group of their own. If the bulk is isotropic, the spike is in units of `noise`. Otherwise it is in
             units of the variance within the other classes, by which rows are whitened. None if there is no reference.
         overlap: the squared cosine of the eigenvector with the direction of the shift that the spike predicts.
-        chance: how likely so large an eigenvalue is for a clean class, if the conditions hold; None if undecided.
+        chance: the probability that a clean class has so large an eigenvalue, if the conditions hold; None if
+            undecided.
         suspicious: the rows of the smaller of the two groups, as positions in the input; empty if not visible.
         conditions: the conditions for the reading.
         found: the result in words.
@@ -272,7 +273,7 @@ def _shared(reading: ClassSpectrum, many: int, classes: int) -> ClassSpectrum:
 
 
 def _isotropy(bulk: Bulk) -> Condition:
-    why = f"at most {bulk.allowed:.2g} of {len(bulk.values)} are out of place if every direction has one variance"
+    why = f"at most {bulk.allowed:.2g} of {len(bulk.values)} are out of place if all directions have one variance"
     if bulk.isotropic is None:
         why = f"at least {FEWEST} eigenvalues are needed to check whether their distribution is isotropic"
     return Condition("eigenvalues that do not fit isotropic rows", bulk.misplaced, bulk.isotropic, why)

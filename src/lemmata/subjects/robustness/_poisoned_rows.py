@@ -48,12 +48,12 @@ SHIFTED_ROWS = Drawn(
 
 
 class Parts(eqx.Module):
-    """Two parts of a class, with covariances of at most sigma² I and a squared distance of the means of 6 sigma²/eps.
+    """Two parts of a class: covariances are at most sigma² I, and the means' squared distance is 6 sigma²/eps.
 
     Args:
         eps: the fraction of the second part.
         sigma: the bound on the standard deviation in every direction.
-        atoms: whether each part is concentrated on two points along the direction of the distance. The second point has
+        atoms: whether each part is concentrated on two points along the line through the means. The second point has
             the fraction `stray` of the part. It lies beyond the middle, on the side of the other part.
         n, d: the number of rows and the dimension of a sample.
     """

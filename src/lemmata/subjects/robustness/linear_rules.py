@@ -200,7 +200,7 @@ class BestRobustLinearRule(Claim[AttackedClasses]):
         "the Bayes rule is the most robust one",
         lambda errors, problem: problem.errors(problem.mean / problem.spread**2),
     )
-    controls = "the least error under attack of linear rules, and what it costs without an attack"
+    controls = "the least error of linear rules under attack, and its cost without an attack"
     unexplained = "rules that are not linear; features that depend on each other"
     traced = False
 

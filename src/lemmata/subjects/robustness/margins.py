@@ -59,7 +59,7 @@ class SteepNetwork(eqx.Module):
 
 
 class SteepNetworks(Population[SteepNetwork]):
-    """Networks of which half have orthogonal rows in W and a b that keeps every unit active; else both are normal."""
+    """In half of the networks, W has orthogonal rows and b keeps all units active; in the others, both are normal."""
 
     free = ("weight", "bias", "readout")
 

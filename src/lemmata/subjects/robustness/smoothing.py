@@ -1,8 +1,8 @@
 """Randomised smoothing: the radius within which the most frequent answer under noise stays the same.
 
 This theory describes a classifier that answers the class which a rule gives most often under noise on its input. It
-assumes that only the probability of this class is known, and derives the radius from it. It does not explain what else
-is known about the rule, or what noise costs in accuracy.
+assumes that only the probability of this class is known, and derives the radius from it. It does not use other
+knowledge about the rule, and does not explain what noise costs in accuracy.
 """
 
 import jax
@@ -259,7 +259,7 @@ class SmoothedSlope(Claim[IntervalRule]):
     )
     population = IntervalRules()
     relation = AtMost()
-    control = Control("nine tenths of both constants are enough", lambda slopes, problem: 0.9 * slopes)
+    control = Control("nine tenths of each constant are enough", lambda slopes, problem: 0.9 * slopes)
     controls = "how much an average under noise can change"
     unexplained = "functions of several coordinates, and functions with values between 0 and 1"
     trivial = "f itself may jump"

@@ -38,8 +38,8 @@ def draws_of(n: int, d: int, count: int) -> Draws:
     """Draw sets of n - 1 random keys that are uniform on the sphere.
 
     For a random key, the share of the sphere that is nearer to the query than the key is uniform. The order statistics
-    of these shares are drawn by Rényi's formula. The order statistics of the nearest key are spread evenly over the
-    draws.
+    of these shares are drawn by Rényi's formula. For the nearest key, quantiles that are spread evenly over the draws
+    replace random shares.
 
     Args:
         n: the number of keys, including the right one.

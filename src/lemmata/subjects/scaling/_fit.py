@@ -25,7 +25,8 @@ class Fit:
         log_loss: the measured log losses.
         theta: the fitted parameters.
         clip: the size beyond which residuals count linearly.
-        scale: the squared unit of `excess`: the amount that noise alone adds to the objective for each parameter.
+        scale: the squared unit of `excess`, which is the amount that noise alone adds to the objective for each
+            parameter.
     """
 
     design: Design

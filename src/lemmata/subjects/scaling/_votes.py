@@ -23,7 +23,8 @@ class Votes(AbstractFinding):
 
     Args:
         exponent: the rate at which the error falls, error ~ exp(-exponent votes) / sqrt(votes).
-        sure: a number of votes that is enough whatever other wrong answers there are, by a sum over all of them.
+        sure: a number of votes that is enough whatever the other wrong answers are. It comes from a sum over all of
+            them.
     """
 
     exponent: float

@@ -58,7 +58,8 @@ def slopes(
         units: the width; the units beyond it are left out.
 
     Returns:
-        F, the s scaled so that H = sum_r (a_lr - c_il) s_ir (a_l'r - c_jl') s_jr <x_i, x_j>, and the c.
+        F, the factors s scaled so that H = sum_r (a_lr - c_il) s_ir (a_l'r - c_jl') s_jr <x_i, x_j>, and the numbers
+        c.
     """
     logits, used = x @ weight, jnp.arange(weight.shape[1]) < units
     if activation == "softmax":

@@ -163,7 +163,7 @@ class SoftmaxRuns(Population[Training]):
 
 
 class RunsWithinRadius(Population[Training]):
-    """Networks so wide, with targets so small, that D < R, so every unit stays where H keeps half of lambda.
+    """Networks so wide, and targets so small, that D < R. So every unit stays where H keeps half of lambda.
 
     D bounds the movement of the units, and R is the radius of Lemma E.2. Weights are so small that B = 1. Targets are
     along the eigenvector of the smallest eigenvalue of the limit of H.

@@ -56,7 +56,7 @@ class SlowTargets(Population[Training]):
     Args:
         outputs: the number k of outputs.
         random_targets: whether targets are uniform on the sphere instead.
-        posed_by_tables: whether a user's table gives such a problem, by its first 16 rows, with weights of unit
+        posed_by_tables: whether the first 16 rows of a user's table give such a problem, with weights of unit
             variance.
     """
 

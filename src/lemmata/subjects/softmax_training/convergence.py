@@ -6,7 +6,8 @@ It does not explain why a few units per target are enough, or why steps can be l
 that Omega hides is taken as 1, and the number of steps has the 2 of the proof.
 
 The sufficient width is measured by descent with steps of 1 / (2 m lambda_max(H)). Their time is the time of the flow
-dF/dt = -m H (F - Y), up to a part in 4 lambda_max / lambda. One step of the theory advances the flow by eta.
+dF/dt = -m H (F - Y), up to a relative difference of lambda / (4 lambda_max). One step of the theory advances the flow
+by eta.
 """
 
 import jax

@@ -27,7 +27,7 @@ class NeighbouringLaws(eqx.Module):
 
 
 class PrivateAlgorithms(Population[NeighbouringLaws]):
-    """Private algorithms: half randomised responses with the most informative loss, half exponential mechanisms.
+    """Private algorithms: half are randomised responses with the most informative loss, half exponential mechanisms.
 
     Args:
         low, high: the range of eps.

@@ -151,7 +151,7 @@ class AbstractModel(abc.ABC):
     ) -> Float[np.ndarray, " P"]:
         """Return (sum_i J_i' Lambda_i J_i) v, where Lambda_i is the Hessian of the loss of row i in its outputs.
 
-        The matrix is positive semidefinite if the losses are convex in the outputs.
+        The matrix is positive semidefinite, because the losses are convex in the outputs.
         For documents, the outputs are here the logits of all tokens that count. If the Hessian depends on the targets,
         as that of a `Loss` may, pass them as `y`.
         """

@@ -168,7 +168,7 @@ class _Near:
 
 
 class _Search:
-    """A search for rows that have one of the given rows nearer than a limit."""
+    """A search for rows that are nearer than a limit to one of the given rows."""
 
     def __init__(self, rows: Float[np.ndarray, "n d"], limit: float):
         self.rows, self.limit = rows, limit
