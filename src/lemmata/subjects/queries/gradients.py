@@ -88,7 +88,7 @@ class GradientsAreQueries(Claim[CubeNetwork]):
         "the gradient is twice as large, as for the loss without the factor 1/2", lambda value, problem: 2 * value
     )
     controls = "what a gradient shows about the target"
-    unexplained = "gradients on samples, which contain more than expectations"
+    unexplained = "gradients on samples, which contain more information than expectations"
 
     def predict(self, problem: CubeNetwork) -> Array:
         values, features = problem.features()

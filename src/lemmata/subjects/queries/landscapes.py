@@ -151,12 +151,12 @@ class SpuriousMinimaWithWidth(Claim[Start]):
     """
 
     title = "With more units, descent on the ReLU loss stops more often at spurious minima, unlike on a designed loss"
-    source = Source("emergence2026", "Figure 11.14", note="for a ReLU teacher, against a designed objective")
+    source = Source("emergence2026", "Figure 11.14", note="for a ReLU teacher, compared with a designed objective")
     population = Drawn(Start, numbers=normal(196))
     relation = Order("n", (4.0, 14.0), over="problems")
     control = Control("descent stops at spurious minima less often for larger n", lambda sign, problem: -sign)
     controls = "how often descent misses the teacher"
-    unexplained = "why the designed objective has no spurious minimum that the runs find"
+    unexplained = "why the runs find no spurious minimum of the designed objective"
     trials = 40
     traced = False
     predict = 1.0

@@ -132,7 +132,7 @@ class TrajectoriesOverlap(Claim[ErroneousSteps]):
         return jnp.full(2, jnp.trapezoid(apart, grid) / 2)
 
     def condition(self, problem: ErroneousSteps) -> Array:
-        """At the kink of the difference, the rule has an error of about the square of its spacing."""
+        """At the kink of the difference, the trapezoidal rule has an error of about the square of its spacing."""
         return jnp.asarray(1e-6 / 32 / jnp.finfo(float).eps)
 
 

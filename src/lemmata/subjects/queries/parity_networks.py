@@ -34,7 +34,7 @@ class FlippedPoint(eqx.Module):
     c: Float[Array, " monomials"]
 
     def each(self, function: Callable[[slice, Unit], Array]) -> Float[Array, " 2"]:
-        """Apply a function to r coordinates with the ReLU, and to r - 1 coordinates with the sigmoid."""
+        """Return a function's values for the ReLU on r coordinates and for the sigmoid on r - 1 coordinates."""
         return jnp.stack([function(slice(None), jax.nn.relu), function(slice(1, None), jax.nn.sigmoid)])
 
 

@@ -1,4 +1,4 @@
-"""Stein's identity: an expectation with a Hermite polynomial of a Gaussian is an expectation of a derivative.
+"""Stein's identity: the mean of a function times a Hermite polynomial of a Gaussian is the mean of a derivative.
 
 This theory replaces the derivatives of a function by correlations with Hermite polynomials. It assumes a Gaussian input
 and functions that grow slowly. It does not explain other inputs, for which the correction is not a polynomial.
@@ -72,7 +72,7 @@ class SteinForSmoothFunctions(Claim[Units]):
 
 
 def _mean(values: Float[Array, " n"], grid: Float[Array, " n"]) -> Float[Array, ""]:
-    """Return the normal mean by the trapezoidal rule, which is exact to rounding for smooth functions."""
+    """Return the mean under a normal distribution by the trapezoidal rule, exact to rounding for smooth functions."""
     return jnp.trapezoid(values * norm.pdf(grid), grid)
 
 

@@ -40,7 +40,7 @@ _MEAN_BUMPS = 600
 
 
 def stopping_time(n: float, s: float, beta: float = DECAY) -> float:
-    """Return the stopping time n^(beta/(s beta + 1)), in units for eigenvalues of K/n."""
+    """Return the stopping time n^(beta/(s beta + 1)) of the flow whose rates are the eigenvalues of K/n."""
     return n ** (beta / (s * beta + 1))
 
 

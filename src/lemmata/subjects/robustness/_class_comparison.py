@@ -56,8 +56,8 @@ def compared_classes(moved: Sequence[Float[np.ndarray, "_ d"]]) -> list[Compared
     and Wolf (2004). A class of rows x has the value log(top eigenvalue of S^(-1/2) cov(x)
     S^(-1/2)) - 2 log(1 + sqrt(d/n)). The last term removes the effect of n rows of noise in d dimensions. Suppose that
     the values of clean classes are independent draws of one normal distribution. Take a further draw minus their mean,
-    divided by their standard deviation and by sqrt(1 + 1/(C - 1)). It follows Student's distribution with C - 2 degrees
-    of freedom.
+    divided by their standard deviation and by sqrt(1 + 1/(C - 1)). With C classes, this number follows Student's
+    distribution with C - 2 degrees of freedom.
 
     Args:
         moved: the rows of at least four classes, each minus the mean of its class.

@@ -37,7 +37,7 @@ class ClassSpectrum:
         unseen: the spike below which nothing would be detected at this level. A larger spike is detected if its rows
             form a group of their own. If the bulk is isotropic, the spike is in units of `noise`. Otherwise it is in
             units of the variance within the other classes, by which rows are whitened. None if there is no reference.
-        overlap: the squared cosine of the eigenvector with the direction of the shift that the spike predicts.
+        overlap: the squared cosine between the eigenvector and the direction of the shift, as the spike predicts it.
         chance: the probability that a clean class has so large an eigenvalue, if the conditions hold; None if
             undecided.
         suspicious: the rows of the smaller of the two groups, as positions in the input; empty if not visible.

@@ -124,7 +124,7 @@ class OpenNetwork:
 
 
 def open_network(network: ReluNetwork, bounds: Bounds) -> OpenNetwork | None:
-    """Return the network on the ball of these bounds, or None if its matrices would be much larger than the network's.
+    """Return the network on the ball where these bounds hold, or None if its matrices would be much larger.
 
     Args:
         network: the network.

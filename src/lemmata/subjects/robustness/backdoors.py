@@ -112,7 +112,7 @@ class SpectralSignature(Claim[Parts]):
         return jnp.asarray(problem.eps)
 
     def measure(self, problem: Parts, key: Key[Array, ""]) -> Array:
-        """Return the larger of the two shares, at the threshold of a sample at which it is least."""
+        """Return the larger of the two shares, at the threshold for which it is smallest."""
         generator = np.random.default_rng(np.asarray(jax.random.bits(key, (2,), "uint32")))
         rows, sigma, q = generator.standard_normal((problem.n, problem.d)), float(problem.sigma), problem.stray
         if problem.atoms:

@@ -135,7 +135,7 @@ class SmoothedRadiusInThePlane(Claim[PlanarRule]):
         return jnp.where(problem.probability(problem.place) > 0.5, near, 0.0)
 
     def condition(self, problem: PlanarRule) -> Array:
-        """Bisection finds the probability 1/2 up to rounding; a quantile of p has the condition 1/(1 - p)."""
+        """Bisection finds the probability 1/2 up to rounding; a quantile of p has the condition number 1/(1 - p)."""
         p = problem.probability(problem.place)
         return 1000.0 / jnp.maximum(jnp.minimum(1 - p, jnp.abs(p - 0.5)), 1e-12)
 
@@ -285,7 +285,7 @@ class RadiusFromCounts(Claim[Drawn]):
     population = DrawnClasses()
     relation = AtMost(delta=0.1)
     control = Control(
-        "the radius exceeds its own value at the expected count with probability at most alpha, too",
+        "the radius exceeds its value at the expected count with probability at most alpha, too",
         lambda radius, problem: _typical(problem),
     )
     controls = "the certificate that a finite number of draws gives"
