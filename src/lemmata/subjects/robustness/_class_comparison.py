@@ -41,7 +41,7 @@ class Compared:
     free: int
 
     def unseen(self, chance: float) -> float:
-        """Return the least gain in variance of one direction, in whitened units, that could lower the chance to this.
+        """Return the least gain in variance of one direction, in whitened units, that could lower `chance` to this.
 
         If a covariance gains l in one direction, its largest eigenvalue grows by at most l (Weyl).
         """

@@ -99,7 +99,7 @@ class OpenNetwork:
         return self.maps[layer].shape[1] if layer < len(self.maps) else self.last.shape[1]
 
     def _backward(self, rows: np.ndarray, chords: list) -> np.ndarray:
-        """Return coefficients of [1, x], and the coefficient of each open unit before a line replaced the unit."""
+        """Return coefficients of [1, x], and the coefficient of each open unit before it is replaced by a line."""
         found = rows.copy()
         for matrix, (below, above, constant) in zip(self.maps[: len(chords)][::-1], chords[::-1], strict=True):
             start = matrix.shape[1]

@@ -72,7 +72,7 @@ def gap_of(n: int, weight: float) -> float:
 
 
 def needed(draws: Draws, n: int, weight: float, unit: float = 0.0) -> Float[np.ndarray, " m"]:
-    """Return, for each draw, the inverse temperature that gives the right key the weight; infinite if none does.
+    """Return, for each draw, the inverse temperature that gives the right key this weight; infinite if none does.
 
     Args:
         draws: the draws of the other keys.

@@ -176,7 +176,7 @@ class PositionFromTheMask(Claim[PlacedToken]):
     population = PlacedTokens()
     relation = Equal()
     control = Control(
-        "(a) without the mask 1/n, (b) each token of the vocabulary counts once",
+        "(a) the value is 1/n, as without the mask; (b) each token of the vocabulary counts once",
         lambda known, problem: jnp.stack([jnp.asarray(1 / len(problem.tokens)), _from_counts(problem, jnp.sign)]),
     )
     controls = "what a transformer knows about positions"

@@ -94,7 +94,7 @@ def _minimise(residuals, slopes, start: np.ndarray) -> np.ndarray:
 
 
 def _starts(design: Design, log_loss: np.ndarray) -> list[np.ndarray]:
-    """Return, for each set of exponents on a grid, the best floor and amplitudes in relative error.
+    """Return, for each set of exponents on a grid, the floor and amplitudes of least relative error.
 
     Only the best few of these starts are returned.
     """

@@ -159,9 +159,9 @@ def _enough(p1: float, p2: float, error: float) -> float:
 
     Consider an answer of probability q <= p2, and the event that it has at least one vote and at least as many votes
     as the right answer. The probability of this event is at most the mean number of votes for the answer, counted only
-    in this event. The mean is K q times the probability that K - 1 other votes leave it at most one vote behind, which
-    increases with q. The sum over answers replaces q by 1 - p1. The right answer gets no vote with probability (1 -
-    p1)^K.
+    in this event. The mean is K q times the probability that K - 1 other votes leave the answer at most one vote
+    behind. This probability increases with q. The sum over answers replaces q by 1 - p1. The right answer gets no vote
+    with probability (1 - p1)^K.
     """
 
     def bound(votes: int) -> float:

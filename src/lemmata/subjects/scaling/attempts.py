@@ -154,7 +154,7 @@ class BetaTail(Claim[Difficulties]):
         return -problem.a
 
     def measure(self, problem: Difficulties, key: Key[Array, ""]) -> Array:
-        """Average over weighted draws from Beta(a/4, b), because draws from Beta(a, b) are hardly ever so hard."""
+        """Average over weighted draws from Beta(a/4, b), because draws from Beta(a, b) rarely have so small a p."""
         drawn_as = problem.a / 4
         success = Difficulties(drawn_as, problem.b, problem.attempts).draw(key, 2 * _DRAWS)
         weights = success ** (problem.a - drawn_as) * jnp.exp(
