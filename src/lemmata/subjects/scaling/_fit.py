@@ -66,7 +66,7 @@ class Fit:
 
 
 def _raised(design: Design, log_loss: np.ndarray, theta: np.ndarray, share: float) -> np.ndarray:
-    """Return the parameters with a floor of at least a share of the least loss; a floor of 0 would have no slope."""
+    """Return the parameters with a floor of at least some share of the least loss; a floor of 0 has no slope."""
     theta = theta.copy()
     if design.floor:
         theta[0] = max(theta[0], log_loss.min() + np.log(share))

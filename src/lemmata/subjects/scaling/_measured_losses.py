@@ -117,9 +117,7 @@ def _enough(design: Design) -> None:
     """Raise DataError for sizes that cannot determine the parameters, whatever the losses are."""
     points, needed = len(design.sizes), design.parameters
     if points <= needed:
-        rule = (
-            f"at least {needed + 1} points for {needed} parameters, because one more point is needed to judge the fit"
-        )
+        rule = f"at least {needed + 1} points for {needed} parameters, because one more is needed to judge the fit"
         remedy = "measure more sizes, or fit without a floor" if design.floor else "measure more sizes"
         raise DataError("number of points", found=points, rule=rule, remedy=remedy)
     least = 2 + int(design.floor)

@@ -339,7 +339,7 @@ class InfiniteTime(AbstractKernelRegression):
 
     title = "Regression with the tangent kernel tends to K*_te H*^-1 vec(Y) at test points"
     source = Source("gu2024softmax", "proof of Theorem F.2, optimal solution")
-    control = Control("the time 4 / (m lambda) is as good as infinite", _stopped)
+    control = Control("the predictions at time 4 / (m lambda) are the limit", _stopped)
     controls = "predictions of regression with the tangent kernel after infinite time"
     unexplained = "how long the training takes: log(1/eps) / (m lambda)"
 

@@ -1,4 +1,4 @@
-"""The term of a descent step's change of the loss that makes progress.
+"""The term that makes progress in the change of the loss by a descent step.
 
 This theory is about C_1, the part of a step's change of the loss in which the numerator of the softmax moves. It
 bounds C_1 by the tangent kernel H at the current weights, and H by its smallest eigenvalue lambda at initialisation.

@@ -1,7 +1,7 @@
 """Privacy as stability in distribution: how far the losses of a private algorithm move, and how much noise is enough.
 
-This theory is about the distribution of the output of an algorithm, on every two data sets that differ in one row, for
-any rows. It does not say how well a private algorithm learns, or how private it is on typical data.
+This theory is about the distribution of the output of an algorithm, for every two data sets that differ in one row. It
+does not say how well a private algorithm learns, or how private it is on typical data.
 """
 
 import jax

@@ -193,7 +193,7 @@ class ResponseDecay(Claim[MixedModes]):
     """
 
     title = "The response of a recurrence falls at least as fast as its slowest pole"
-    source = Source("foundation2025", "Section 3.4, linear filters", note="how much of the past stability keeps")
+    source = Source("foundation2025", "Section 3.4, linear filters", note="how much of the past a stable system keeps")
     stated = Kind.OWN
     population = SlowModes()
     relation = AtMost()
