@@ -240,7 +240,7 @@ def _singular_values(jacobian: np.ndarray, possible: bool) -> tuple[float, float
 
 
 def _sampled(model: Outputs, first: np.ndarray, radius: float, seed: int) -> list[float]:
-    """Return the quotients at random points of the ball, half of them at 1/100 of the other distances."""
+    """Return the difference quotients at random points of the ball, half of them at 1/100 of the other distances."""
     generator, found = np.random.default_rng(seed), []
     for number in range(_SAMPLES):
         direction = generator.normal(size=model.start.shape)

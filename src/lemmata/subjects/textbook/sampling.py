@@ -79,7 +79,7 @@ class RejectionAccepts(Claim[TwoLaws]):
     relation = EqualInMean()
     control = Control("the accepted share is the square root of the stated one", lambda share, problem: jnp.sqrt(share))
     controls = "the number of draws per accepted sample"
-    unexplained = "that M grows exponentially with the dimension for products"
+    unexplained = "the growth of M with the dimension, which is exponential for products"
     traced = False
     trials = 96
 

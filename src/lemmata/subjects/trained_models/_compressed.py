@@ -58,7 +58,7 @@ class Compressed:
 def compress(
     found: tuple[Factor, ...], root: Float[np.ndarray, "n C C"], ridge: float, left: float = _LEFT, most: int = MOST
 ) -> Compressed:
-    """Return a span outside which the squared length of R J is at most 3 times the ridge, or one of 6000 rows.
+    """Return a span outside which the squared length of R J is at most 3 times the ridge, or a span of 6000 rows.
 
     Args:
         found: the Jacobian J as factors from `joined`.

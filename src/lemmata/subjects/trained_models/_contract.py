@@ -55,8 +55,8 @@ class AbstractModel(abc.ABC):
         tells: the meaning of outputs for classes. "probabilities" means that they are logits or probabilities. "scores"
             means that a larger score only means a likelier class. "classes" means 1 for one class and 0 for the others.
         link: "identity" for outputs as they are. "log" if the model gives probabilities, whose logarithms are then the
-            outputs. "one logit" or "one probability" if the model gives only that of the second of two classes, whose
-            logit f becomes the outputs -f/2 and f/2. "documents" for a language model.
+            outputs. "one logit" or "one probability" if the model gives only the logit or the probability of the
+            second of two classes. Its logit f becomes the outputs -f/2 and f/2. "documents" for a language model.
         batch: the number of rows that pass at once, see `rows_at_once`.
     """
 
