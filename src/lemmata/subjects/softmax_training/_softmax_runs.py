@@ -225,7 +225,7 @@ class PushedUnits(Population[Training]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Training:
-        """Draw inputs around one direction; units move by 0.0099 along the first input, by their first sign.
+        """Draw inputs around one direction; units move by 0.0099 along or against the first input, by their sign.
 
         Such a movement changes F most.
         """

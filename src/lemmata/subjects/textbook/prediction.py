@@ -201,7 +201,7 @@ class RowsRepresentTheMinimiser(Claim[SectionFit]):
         return jnp.asarray(np.sum((system @ np.linalg.lstsq(system, target)[0] - target) ** 2))
 
     def condition(self, problem: SectionFit) -> Array:
-        """The condition number of the system of all sections, times the size of the value's terms."""
+        """The condition number of the system of all sections, times the relative size of the value's terms."""
         size = np.sum(problem.targets**2) * (1 + len(problem.rows) / problem.ridge)
         return jnp.asarray(np.linalg.cond(_system(problem)) * size / self.predict(problem))
 
