@@ -38,7 +38,7 @@ class OverlapOfGaussians(Claim[ShiftedGaussians]):
     """
 
     title = "The total variation distance of two Gaussians with equal covariance depends only on the shift"
-    source = Source("emergence2026", "Figure 11.6", note="here with the value of the overlap")
+    source = Source("emergence2026", "Figure 11.6", note="here with the overlap in closed form")
     population = Drawn(
         ShiftedGaussians,
         positive("s", "the distributions need a density"),
@@ -49,7 +49,8 @@ class OverlapOfGaussians(Claim[ShiftedGaussians]):
     )
     relation = EqualInMean(resolution=0.02)
     control = Control(
-        "2 Phi(|a - b|/s) - 1", lambda value, problem: jnp.broadcast_to(2 * norm.cdf(problem.distance) - 1, value.shape)
+        "the total variation distance is 2 Phi(|a - b|/s) - 1",
+        lambda value, problem: jnp.broadcast_to(2 * norm.cdf(problem.distance) - 1, value.shape),
     )
     controls = "how often two noisy steps can be made to agree"
     unexplained = "noise that is not Gaussian"

@@ -193,7 +193,7 @@ class ParityNetworksVanish(Claim[FlippedPoint]):
     """
 
     title = "A parity network is zero for the ReLU with odd r and for the sigmoid with even r"
-    source = Source("emergence2026", "Figure 11.11", note="which r must be left out")
+    source = Source("emergence2026", "Figure 11.11", note="which sizes r must be left out")
     stated = Kind.OWN
     population = Drawn(
         FlippedPoint, r=Integer(4, 4, 8, "even size of the hidden set", step=2, corners=(4, 6)), x=normal("r"),

@@ -105,7 +105,7 @@ class TwoLengthScalesGainMost(Claim[RadiiHalf]):
     population = RadiiHalves()
     relation = AtMost(delta=0.1)
     control = Control(
-        "one and a half times the reduction of the odd-even kernel",
+        "two length scales achieve at least one and a half times the reduction of the odd-even kernel",
         lambda error, problem: error - (half_error(problem, "smooth") - half_error(problem, "odd-even")),
     )
     controls = "what lowers the error"

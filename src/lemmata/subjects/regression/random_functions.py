@@ -104,7 +104,9 @@ class GaussianMixture(Claim[ScatteredValues]):
     population = ScatteredSamples()
     relation = Equal()
     traced = False
-    control = Control("the power law s^-1.75, as for r^1.5", lambda value, problem: _rough_mixture(problem))
+    control = Control(
+        "the mixture has the power law s^-1.75, as for r^1.5", lambda value, problem: _rough_mixture(problem)
+    )
     controls = "the variance of sums that annihilate affine functions"
     unexplained = "the distribution of the functions themselves, in which affine functions have infinite variance"
     reading = "the power law of the spectrum, |w|^(-d-2), is read as a mixture of Gaussians"
@@ -243,7 +245,7 @@ class BestUnder(Claim[ScatteredValues]):
     population = ScatteredSamples()
     relation = AtMost()
     traced = False
-    control = Control("at most half of the error of the spline of r^e", lambda bound, problem: bound / 2)
+    control = Control("the error is at most half of the error of the spline of r^e", lambda bound, problem: bound / 2)
     controls = "the mean square error of the spline of r² ln r"
     unexplained = "errors under other distributions"
     trivial = "if the affine part may have any size, the error has no trivial bound"

@@ -72,7 +72,7 @@ class FlowSquaredError(Claim[LabelledModes]):
     population = IntervalTargets()
     relation = Rate("n", _SIZES)
     traced = False
-    control = Control("the square root of the rate", lambda exponent, problem: exponent / 2)
+    control = Control("the error falls like the square root of the rate", lambda exponent, problem: exponent / 2)
     controls = "the squared error at the points"
     unexplained = "constants"
     trials = 32

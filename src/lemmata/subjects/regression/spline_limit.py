@@ -129,7 +129,7 @@ class WeightedSmoothing(Claim[ScatteredValues]):
     population = ScatteredSamples()
     relation = Equal(block=1)
     traced = False
-    control = Control("the mean variance at every point", lambda value, problem: _smoothed(problem, shared=True))
+    control = Control("every point has the mean variance", lambda value, problem: _smoothed(problem, shared=True))
     controls = "the values of the spline at the points"
     unexplained = "the variances, if they are not known"
 

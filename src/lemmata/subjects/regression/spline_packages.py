@@ -79,7 +79,7 @@ class PackageByProducts(Claim[SplineValues]):
     population = SplinePackages()
     relation = Equal(block=-1)
     control = Control(
-        "the gradient with ln r² - 2b in place of ln r² - 2b + 1", lambda found, problem: _without_one(problem)
+        "the gradient has ln r² - 2b in place of ln r² - 2b + 1", lambda found, problem: _without_one(problem)
     )
     controls = "values and gradients of splines on one constellation"
     unexplained = "places so close to a point that the difference of squares rounds their distance away"
@@ -197,7 +197,9 @@ class IdentityPackageGain(Claim[IdentityStack]):
     source = Source(_KEY, "Abstract, derived kernel", note="for finite b")
     population = IdentityStacks(most=8)
     relation = Equal()
-    control = Control("b / (b - ln 2)", lambda found, problem: problem.slope / (problem.slope - math.log(2)))
+    control = Control(
+        "the factor is b / (b - ln 2)", lambda found, problem: problem.slope / (problem.slope - math.log(2))
+    )
     controls = "the derivative of a package at the centre"
     unexplained = "the derivative elsewhere"
 
@@ -223,7 +225,7 @@ class CurvedDirections(Claim[ScatteredPoints]):
     source = Source(_KEY, "Abstract, dimension")
     population = GenericPoints()
     relation = Equal()
-    control = Control("max(0, N - p)", lambda found, problem: found + 1)
+    control = Control("the number of dimensions is max(0, N - p)", lambda found, problem: found + 1)
     controls = "the number of dimensions of values in which a spline is curved"
     unexplained = "how much the spline bends if N is not much larger than p"
     reading = "the breakdown of assumptions in high dimension is read as follows: the posterior contains nothing but "

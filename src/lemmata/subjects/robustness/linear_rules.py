@@ -281,7 +281,7 @@ class FragileFeatures(Claim[FragileRule]):
     )
     relation = AtMost()
     control = Control("nine tenths of the bound are enough", lambda bound, problem: 0.9 * bound)
-    controls = "the robust accuracy of a rule, by its accuracy without an attack"
+    controls = "the robust accuracy of a rule as a function of its accuracy without an attack"
     unexplained = "how far training follows the weak features"
 
     def predict(self, problem: FragileRule) -> Array:

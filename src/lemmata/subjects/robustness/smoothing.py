@@ -329,7 +329,7 @@ class CeilingOfCounts(Claim[Drawn]):
     population = DrawnClasses()
     relation = Equal()
     control = Control(
-        "the limit follows from Hoeffding's inequality",
+        "the limit is the one that Hoeffding's inequality gives",
         lambda radius, problem: problem.sigma * norm.ppf(1 - jnp.sqrt(jnp.log(1 / _ALPHA) / (2 * problem.n))),
     )
     controls = "the largest certificate that draws can give"

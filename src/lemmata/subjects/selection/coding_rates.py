@@ -200,7 +200,7 @@ class EntropyIsNoise(Claim[CodedFeatures]):
     population = FeatureClouds()
     relation = AtMost()
     control = Control(
-        "at most the information with the mean entropy at every row",
+        "the information is at most that with the mean entropy at every row",
         lambda rate, problem: problem.rate(jnp.mean(problem.unsure)),
     )
     controls = "the information of labels whose noise rises with the entropy"

@@ -180,7 +180,7 @@ class FirstGradientIsRankOne(Claim[SingleIndex]):
         direction=normal("d"),
     )
     relation = Limit(along="d", rungs=_SIZES, margin=0.03, resolution=0.03)
-    control = Control("0.9 is the limit", lambda value, problem: 0.9 * value)
+    control = Control("the limit is 0.9", lambda value, problem: 0.9 * value)
     controls = "what a hidden layer learns in its first step"
     unexplained = "steps of a length that grows with the width, after which the layer is no longer random"
     traced = False

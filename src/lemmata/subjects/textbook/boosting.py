@@ -66,7 +66,7 @@ class ExponentialLossOfBoosting(Claim[BoostedRun]):
     population = BoostedRuns()
     relation = Equal()
     control = Control(
-        "the product of exp(-2 (1/2 - e)²)",
+        "the mean is the product of exp(-2 (1/2 - e)²)",
         lambda loss, problem: jnp.asarray(np.cumprod(np.exp(-2 * (0.5 - problem.errors) ** 2))),
     )
     controls = "the loss that AdaBoost minimises step by step"

@@ -191,7 +191,7 @@ class AveragedStepsForgetNoise(Claim[NoisyQuadratic]):
         start=normal("d"),
     )
     relation = Rate("t", (128.0, 512.0, 2048.0))
-    control = Control("the rate of the last iterate", lambda exponent, problem: exponent / 2)
+    control = Control("the average has the rate of the last iterate", lambda exponent, problem: exponent / 2)
     controls = "the objective at the average of noisy gradient steps"
     unexplained = "the first steps, in which the start still matters"
     traced = False

@@ -107,7 +107,9 @@ class ImportanceVariance(Claim[TwoLaws]):
     source = _SOURCE
     population = PairsOfLaws()
     relation = EqualInMean()
-    control = Control("the divergence with p and q exchanged", lambda value, problem: _exchanged(problem))
+    control = Control(
+        "the variance has the divergence with p and q exchanged", lambda value, problem: _exchanged(problem)
+    )
     controls = "the variance of a mean by importance weights"
     unexplained = "means of functions that are large together with the weights"
     traced = False

@@ -118,7 +118,7 @@ class FactorisedPosteriorCost(Claim[FactorModel]):
     source = Source(_KEY, "Abstract, variational methods", note="for normal laws")
     population = FactorModels()
     relation = Equal()
-    control = Control("the gap without the factor 1/2", lambda cost, problem: 2 * cost)
+    control = Control("the gap does not have the factor 1/2", lambda cost, problem: 2 * cost)
     controls = "the gap between the log likelihood and the evidence lower bound"
     unexplained = "posteriors that are not normal"
     traced = False
