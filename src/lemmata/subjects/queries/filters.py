@@ -1,4 +1,4 @@
-"""The directions on which a target depends, from the covariance of the inputs that a filter of the target selects.
+"""The directions on which a target depends, found from the covariance of inputs that a filter of the label selects.
 
 This theory finds the span of the hidden weights of a shallow network from the matrix E[psi(y)(xx' - I)], where psi is a
 filter of the label. It assumes Gaussian inputs, and labels without noise that depend only on the projection to the
@@ -138,9 +138,7 @@ class LargeLabelsGiveASignal(Claim[Ridges]):
     """
 
     title = "Large labels give a positive eigenvalue, with eigenvectors in the span"
-    source = Source(
-        "emergence2026", "Proposition 11.17", "Figure 11.17", note="with a positive probability of the event"
-    )
+    source = Source("emergence2026", "Proposition 11.17", "Figure 11.17", note="if the event has positive probability")
     population = Drawn(
         Ridges, d=Integer(6, 4, 12, "dimension of the inputs", corners=(5, 8)),
         m=Integer(1, 1, 2, "hidden units"), weights=normal("m", "d"), output=log_uniform(0.3, 3.0, "m"),
@@ -192,7 +190,7 @@ class FilterSeesWhatCorrelationCannot(Claim[CubicRidge]):
     stated = Kind.OWN
     population = Drawn(CubicRidge, d=Integer(8, 8, 16, "dimension of the inputs", corners=(8, 12)), way=normal("d"))
     relation = AtMost()
-    control = Control("a quarter of both bounds is enough", lambda bound, problem: bound / 4)
+    control = Control("a quarter of each bound is enough", lambda bound, problem: bound / 4)
     controls = "what a filter of the label can find beyond correlations"
     unexplained = "labels for which no filter has a second moment other than zero"
     trivial = (1.0, 1.0)

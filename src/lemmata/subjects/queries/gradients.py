@@ -88,7 +88,7 @@ class GradientsAreQueries(Claim[CubeNetwork]):
         "the gradient is twice as large, as for the loss without the factor 1/2", lambda value, problem: 2 * value
     )
     controls = "what a gradient shows about the target"
-    unexplained = "gradients on samples, which contain more than expectations"
+    unexplained = "gradients on samples, which contain more information than expectations"
 
     def predict(self, problem: CubeNetwork) -> Array:
         values, features = problem.features()
@@ -118,7 +118,7 @@ class InvisibleParities(Claim[CubeNetwork]):
     source = Source("emergence2026", "Figure 11.3", note="for gradients: the mean over all parities")
     population = _NETWORKS
     relation = Equal(block=-1)
-    control = Control("E[g²] / 2^(d - 1)", lambda value, problem: 2 * value)
+    control = Control("the mean is E[g²] / 2^(d - 1)", lambda value, problem: 2 * value)
     controls = "how much a gradient depends on which parity is the target"
     unexplained = "parities of few coordinates, for which the gradient of a suitable network is far from this mean"
 
@@ -179,7 +179,9 @@ class SparseParitiesAreSeen(Claim[SignUnit]):
         k=Integer(4, 2, 4, "even size of the hidden set", step=2),
     )
     relation = Equal(block=-1)
-    control = Control("without the factor 1/2 of the step function", lambda value, problem: 2 * value)
+    control = Control(
+        "the derivatives do not have the factor 1/2 of the step function", lambda value, problem: 2 * value
+    )
     controls = "how a gradient depends on a sparse parity"
     unexplained = "the steps after the first"
 

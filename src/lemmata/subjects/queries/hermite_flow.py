@@ -1,8 +1,9 @@
 """The time that gradient descent takes to find one direction, by the degree of the link's first Hermite polynomial.
 
 This theory is about a label f(<w, x>) with Gaussian x. A unit weight follows the gradient of the population loss on
-the sphere from a random start. The time until it finds w depends on the first degree of f and on the dimension. It
-does not explain networks of many units, filters of the label, or samples that are used again.
+the sphere from a random start. The time until it finds w depends on the degree of the first Hermite polynomial in f
+and on the dimension. It does not explain networks of many units, filters of the label, or samples that are used more
+than once.
 """
 
 import math
@@ -67,7 +68,7 @@ class GradientOfACorrelation(Claim[TwoWays]):
         return _slope(problem, power=1) * _tangent(problem)
 
     def measure(self, problem: TwoWays, key: Key[Array, ""]) -> Array:
-        """Differentiate automatically an expectation over the plane of both vectors, computed by quadrature."""
+        """Compute an expectation over the plane of both vectors by quadrature, and differentiate it."""
         nodes, weights = np.polynomial.hermite_e.hermegauss(12)
         weights = weights / weights.sum()
         w, v = problem.units

@@ -21,8 +21,8 @@ ABOUT = {"tool": "linear algebra", "architecture": "dense network", "object": "f
 
 
 class HiddenSets(eqx.Module):
-    """A distribution on the points lengths_i o z with all signs z, and a query: a sum of parity networks, with or
-    without noise.
+    """A distribution on the points lengths_i * z (entry by entry) for all signs z, and a query, which is a sum of
+    parity networks with or without noise.
 
     Args:
         lengths: positive lengths of the coordinates, one row for each point.
@@ -89,7 +89,7 @@ class ParityNetworksAreOrthogonal(Claim[HiddenSets]):
     population = QueriesOfSets()
     relation = Equal(block=-1)
     control = Control(
-        "the inner product of different sets is a hundredth of the squares",
+        "the inner product of the networks of different sets is a hundredth of their squared norms",
         lambda value, problem: value + 0.01 * jnp.diagonal(value).max() * (1 - jnp.eye(len(value))),
     )
     controls = "the inner product of two targets of the family"
@@ -127,7 +127,7 @@ class FewTargetsPerQuery(Claim[HiddenSets]):
     source = Source("emergence2026", "Figure 11.4", "Theorem 11.7", note="the count for one query")
     population = QueriesOfSets()
     relation = AtMost()
-    control = Control("1/(2 tau²) of them", lambda count, problem: count / 2)
+    control = Control("at most 1/(2 tau²) of the functions", lambda count, problem: count / 2)
     controls = "how many targets one query can distinguish from zero"
     unexplained = "how to choose the queries"
 
@@ -143,9 +143,9 @@ class FewTargetsPerQuery(Claim[HiddenSets]):
         return jnp.sum(jnp.abs(family @ query) / values.shape[1] >= self._tau(problem)).astype(float)
 
     def trivial(self, problem: HiddenSets) -> Array:
-        """All of them."""
+        """All functions of the family."""
         return jnp.asarray(float(len(problem.sets)))
 
     def _tau(self, problem: HiddenSets) -> Array:
-        """K^(-1/2), minus the possible rounding error of a correlation."""
+        """Return 1/sqrt(K) for a query that adds up K networks, minus the possible rounding error of a correlation."""
         return (1 - 1e-7) / jnp.sqrt(problem.planted)

@@ -40,7 +40,7 @@ class StudentAndTeacher(eqx.Module):
         return rows @ rows.T
 
     def differences(self) -> Float[Array, " all"]:
-        """The output weights of the student, and then minus the output weights of the teacher."""
+        """The output weights of the student, followed by the negated output weights of the teacher."""
         return jnp.concatenate([self.output, -self.target])
 
 
@@ -77,7 +77,7 @@ class LandscapeIsASumOfTensors(Claim[StudentAndTeacher]):
         output=normal("m"), target=normal("m"),
     )  # fmt: skip
     relation = Equal()
-    control = Control("without the terms of degree 4", lambda value, problem: value - _term(problem, 4))
+    control = Control("the sum is without the terms of degree 4", lambda value, problem: value - _term(problem, 4))
     controls = "what the loss of a network compares"
     unexplained = "which minima the loss has"
 
@@ -90,7 +90,7 @@ class LandscapeIsASumOfTensors(Claim[StudentAndTeacher]):
         return u @ jnp.where(jnp.eye(len(u), dtype=bool), weights.sum(), entries) @ u + rest
 
     def measure(self, problem: StudentAndTeacher, key: Key[Array, ""]) -> Array:
-        """In closed form."""
+        """Compute the loss in closed form."""
         return _closed(problem)
 
     def condition(self, problem: StudentAndTeacher) -> Array:
@@ -151,18 +151,18 @@ class SpuriousMinimaWithWidth(Claim[Start]):
     """
 
     title = "With more units, descent on the ReLU loss stops more often at spurious minima, unlike on a designed loss"
-    source = Source("emergence2026", "Figure 11.14", note="for a ReLU teacher, against a designed objective")
+    source = Source("emergence2026", "Figure 11.14", note="for a ReLU teacher, compared with a designed objective")
     population = Drawn(Start, numbers=normal(196))
     relation = Order("n", (4.0, 14.0), over="problems")
     control = Control("descent stops at spurious minima less often for larger n", lambda sign, problem: -sign)
     controls = "how often descent misses the teacher"
-    unexplained = "why the designed objective has no spurious minimum that the runs find"
+    unexplained = "why the runs find no spurious minimum of the designed objective"
     trials = 40
     traced = False
     predict = 1.0
 
     def measure_at(self, problem: Start, key: Key[Array, ""], n: float) -> Array:
-        """Return 1 if the run ends above 1e-3 and else 0, minus the same number for the designed objective."""
+        """Return 1 if descent on the ReLU loss ends above 1e-3 and else 0, minus this number for the designed loss."""
         size = int(n)
         start = np.asarray(problem.numbers)[: size**2] / np.sqrt(size)
         options = {"maxiter": 5000, "maxfun": 10000, "ftol": 0.0, "gtol": 1e-7}

@@ -38,7 +38,7 @@ class OverlapOfGaussians(Claim[ShiftedGaussians]):
     """
 
     title = "The total variation distance of two Gaussians with equal covariance depends only on the shift"
-    source = Source("emergence2026", "Figure 11.6", note="here with the value of the overlap")
+    source = Source("emergence2026", "Figure 11.6", note="here with the overlap in closed form")
     population = Drawn(
         ShiftedGaussians,
         positive("s", "the distributions need a density"),
@@ -49,7 +49,8 @@ class OverlapOfGaussians(Claim[ShiftedGaussians]):
     )
     relation = EqualInMean(resolution=0.02)
     control = Control(
-        "2 Phi(|a - b|/s) - 1", lambda value, problem: jnp.broadcast_to(2 * norm.cdf(problem.distance) - 1, value.shape)
+        "the total variation distance is 2 Phi(|a - b|/s) - 1",
+        lambda value, problem: jnp.broadcast_to(2 * norm.cdf(problem.distance) - 1, value.shape),
     )
     controls = "how often two noisy steps can be made to agree"
     unexplained = "noise that is not Gaussian"
@@ -73,9 +74,9 @@ class OverlapOfGaussians(Claim[ShiftedGaussians]):
 
 
 class ErroneousSteps(eqx.Module):
-    """Errors of the means of T steps in p coordinates, relative to their largest size, and tau, relative to the noise.
+    """Errors of the means of T steps in p coordinates, as multiples of tau, and tau as a multiple of the noise.
 
-    Half of the problems have all errors at the largest size.
+    In half of the problems, all errors have the size tau.
     """
 
     errors: Float[Array, "steps p"]
@@ -113,9 +114,9 @@ class TrajectoriesOverlap(Claim[ErroneousSteps]):
         total=log_uniform(0.05, 1.0),
     )
     relation = AtMost()
-    control = Control("two thirds of either bound are enough", lambda bound, problem: bound / 1.5)
+    control = Control("two thirds of each bound are enough", lambda bound, problem: bound / 1.5)
     controls = "how well queries with errors simulate noisy descent"
-    unexplained = "errors that cancel over the steps, for which the trajectories are nearer"
+    unexplained = "errors that cancel over the steps, for which the trajectories are closer together"
     trivial = (1.0, 1.0)
 
     def predict(self, problem: ErroneousSteps) -> Array:
@@ -132,7 +133,7 @@ class TrajectoriesOverlap(Claim[ErroneousSteps]):
         return jnp.full(2, jnp.trapezoid(apart, grid) / 2)
 
     def condition(self, problem: ErroneousSteps) -> Array:
-        """At the kink of the difference, the rule has an error of about the square of its spacing."""
+        """At the kink of the difference, the trapezoidal rule has an error of about the square of its spacing."""
         return jnp.asarray(1e-6 / 32 / jnp.finfo(float).eps)
 
 

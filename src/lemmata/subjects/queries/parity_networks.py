@@ -34,7 +34,7 @@ class FlippedPoint(eqx.Module):
     c: Float[Array, " monomials"]
 
     def each(self, function: Callable[[slice, Unit], Array]) -> Float[Array, " 2"]:
-        """Apply a function to r coordinates with the ReLU, and to r - 1 coordinates with the sigmoid."""
+        """Return a function's values for the ReLU on r coordinates and for the sigmoid on r - 1 coordinates."""
         return jnp.stack([function(slice(None), jax.nn.relu), function(slice(1, None), jax.nn.sigmoid)])
 
 
@@ -120,7 +120,7 @@ class LowDegreesCancel(Claim[FlippedPoint]):
         return problem.each(lambda part, unit: self._terms(problem, part, unit).mean())
 
     def condition(self, problem: FlippedPoint) -> Array:
-        """The terms of the mean cancel in part, and so do the terms of the network in each of them."""
+        """The terms of the mean cancel in part, and so do the network's terms within each of them."""
 
         def one(part: slice, unit: Unit) -> Array:
             x = problem.x[part]
@@ -193,7 +193,7 @@ class ParityNetworksVanish(Claim[FlippedPoint]):
     """
 
     title = "A parity network is zero for the ReLU with odd r and for the sigmoid with even r"
-    source = Source("emergence2026", "Figure 11.11", note="which r must be left out")
+    source = Source("emergence2026", "Figure 11.11", note="which sizes r must be left out")
     stated = Kind.OWN
     population = Drawn(
         FlippedPoint, r=Integer(4, 4, 8, "even size of the hidden set", step=2, corners=(4, 6)), x=normal("r"),
@@ -201,7 +201,7 @@ class ParityNetworksVanish(Claim[FlippedPoint]):
     )  # fmt: skip
     relation = Equal()
     control = Control(
-        "the sums differ by as much as for the other parity of r",
+        "the sums differ as much as they do for the other parity of r",
         lambda value, problem: (
             value + problem.each(lambda part, unit: jnp.abs(parity_network(problem.x[part], unit, problem.scale)))
         ),
@@ -216,7 +216,7 @@ class ParityNetworksVanish(Claim[FlippedPoint]):
         return self._sums(problem, -1.0)
 
     def _sums(self, problem: FlippedPoint, sign: float) -> Array:
-        """Sum the units with chi(w) = sign, for the ReLU with r - 1 and the sigmoid with r coordinates."""
+        """Sum the units with chi(w) = sign: ReLUs of r - 1 coordinates, and sigmoids of r coordinates."""
 
         def one(x: Array, unit: Unit) -> Array:
             w = cube(len(x))

@@ -1,4 +1,4 @@
-"""Stein's identity: an expectation with a Hermite polynomial of a Gaussian is an expectation of a derivative.
+"""Stein's identity: the mean of a function times a Hermite polynomial of a Gaussian is the mean of a derivative.
 
 This theory replaces the derivatives of a function by correlations with Hermite polynomials. It assumes a Gaussian input
 and functions that grow slowly. It does not explain other inputs, for which the correction is not a polynomial.
@@ -55,7 +55,7 @@ class SteinForSmoothFunctions(Claim[Units]):
     unexplained = "inputs that are not Gaussian"
 
     def predict(self, problem: Units) -> Array:
-        """Computed by automatic differentiation."""
+        """Compute the derivatives by automatic differentiation."""
         grid = jnp.linspace(-_END, _END, 2001)
         first = jax.grad(lambda x: problem.values(x, jnp.tanh))
         return jnp.stack([_mean(jax.vmap(first)(grid), grid), _mean(jax.vmap(jax.grad(first))(grid), grid)])
@@ -72,7 +72,7 @@ class SteinForSmoothFunctions(Claim[Units]):
 
 
 def _mean(values: Float[Array, " n"], grid: Float[Array, " n"]) -> Float[Array, ""]:
-    """Return the normal mean by the trapezoidal rule, which is exact to rounding for smooth functions."""
+    """Return the mean under a normal distribution by the trapezoidal rule, exact to rounding for smooth functions."""
     return jnp.trapezoid(values * norm.pdf(grid), grid)
 
 
@@ -91,7 +91,7 @@ class SteinCountsKinks(Claim[Units]):
     population = _UNITS
     relation = Equal()
     control = Control(
-        "the expectation is zero, the mean of the second derivative where it exists", lambda value, problem: 0.0 * value
+        "the expectation is zero, as is the second derivative wherever it exists", lambda value, problem: 0.0 * value
     )
     controls = "correlations of piecewise linear functions with the second Hermite polynomial"
     unexplained = "how fast the correlations fall with the degree"

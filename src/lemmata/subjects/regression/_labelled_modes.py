@@ -42,7 +42,7 @@ class LabelledModes(eqx.Module):
     depth: int = eqx.field(static=True, default=1)
 
     def at_size(self, n: int) -> Float[np.ndarray, " n"]:
-        """Return the target on the grid of n points of the interval; its largest size on 1024 points is 0.9."""
+        """Return the target on n points of the interval, scaled so that its largest size on 1024 points is 0.9."""
         return _MOST * self._series(n) / np.abs(self._series(_REFERENCE)).max()
 
     def _series(self, n: int) -> Float[np.ndarray, " n"]:
@@ -51,7 +51,7 @@ class LabelledModes(eqx.Module):
 
 
 def labels_of(f: Float[np.ndarray, "*shape n"], rng: np.random.Generator) -> Float[np.ndarray, "*shape n"]:
-    """Draw labels +-1, with probability (1 + f)/2 for +1."""
+    """Draw labels +-1 for a target f: the label is +1 with probability (1 + f)/2."""
     return np.where(rng.uniform(size=f.shape) < (1 + f) / 2, 1.0, -1.0)
 
 
@@ -76,13 +76,13 @@ class IntervalTargets(Population[LabelledModes]):
 
 
 class CosineLabels(eqx.Module):
-    """The target cos 2 pi x on the grid of n points of the interval; its s is 1/2 for min(x, x')."""
+    """The target cos 2 pi x on the grid of n points of the interval; its smoothness s is 1/2 for min(x, x')."""
 
     n: int = eqx.field(static=True)
 
     @property
     def target(self) -> Float[np.ndarray, " n"]:
-        """At the points."""
+        """The values of the target at the points."""
         return np.cos(2 * np.pi * np.arange(1, self.n + 1) / (self.n + 0.5))
 
 
@@ -115,8 +115,8 @@ class CircleTargets(Population[LabelledModes]):
 
 
 class Bumps(eqx.Module):
-    """Targets +-h on m equal pieces of [0, 1], with signs by a seed. h is a bump of the order r, so s = 1 and beta = 2
-    r.
+    """Targets +-h on m equal pieces of [0, 1], with signs drawn from a seed. h is a bump of the order r, so s = 1 and
+    beta = 2 r.
     """
 
     seed: Float[np.ndarray, " two"]

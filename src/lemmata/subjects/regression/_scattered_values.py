@@ -14,7 +14,7 @@ def squared_gaps(x: Float[np.ndarray, "n d"], z: Float[np.ndarray, "m d"]) -> Fl
 
 
 def logarithmic(x: Float[np.ndarray, "n d"], z: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
-    """r² ln r."""
+    """Return r² ln r for all pairs of points."""
     squares = squared_gaps(x, z)
     return squares * np.log(np.where(squares > 0, squares, 1.0)) / 2
 

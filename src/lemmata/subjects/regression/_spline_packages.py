@@ -38,7 +38,7 @@ class SplineValues(eqx.Module):
 
     @property
     def covariance(self) -> SplineCovariance:
-        """K."""
+        """The covariance k."""
         return SplineCovariance(self.slope, level_for(self.slope))
 
     @property
@@ -140,7 +140,7 @@ class IdentityStack(eqx.Module):
 
     @property
     def covariance(self) -> SplineCovariance:
-        """K."""
+        """The covariance k."""
         return SplineCovariance(self.slope, level_for(self.slope))
 
 

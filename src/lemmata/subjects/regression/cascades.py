@@ -127,7 +127,7 @@ class CascadeTangentKernel(Claim[CascadeRows]):
     stated = Kind.RULE
     population = NormalCascades()
     relation = Equal(block=-1)
-    control = Control("only the term of the last package", lambda found, problem: _last_part(problem))
+    control = Control("the kernel is only the term of the last package", lambda found, problem: _last_part(problem))
     controls = "how outputs depend on all values of a cascade"
     unexplained = "how the kernel changes in training"
     reading = "the matrix is that of the public code; that it is the tangent kernel is derived here"

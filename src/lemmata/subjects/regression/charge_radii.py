@@ -44,8 +44,8 @@ class OddEvenLowersTheError(Claim[RadiiHalf]):
     unexplained = "how much of this gain two length scales also achieve"
     reading = (
         f"{_READING}; kernel 0 is the Gaussian, kernel 1 the parity of Z alone, kernel 2 both parities. Kernel 1 was "
-        "added after two looks at the results. It has a smaller error than the Gaussian in all halvings, and both "
-        "parities have a smaller error than it in 27 to 29 of 30. So the claim is about means instead of single "
+        "added after two looks at the results. Kernel 1 has a smaller error than the Gaussian in all halvings, and "
+        "kernel 2 has a smaller error than kernel 1 in 27 to 29 of 30. So the claim is about means instead of single "
         "halvings"
     )
     stated = Kind.REMARK
@@ -105,7 +105,7 @@ class TwoLengthScalesGainMost(Claim[RadiiHalf]):
     population = RadiiHalves()
     relation = AtMost(delta=0.1)
     control = Control(
-        "one and a half times the reduction of the odd-even kernel",
+        "two length scales achieve at least one and a half times the reduction of the odd-even kernel",
         lambda error, problem: error - (half_error(problem, "smooth") - half_error(problem, "odd-even")),
     )
     controls = "what lowers the error"

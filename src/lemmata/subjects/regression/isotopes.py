@@ -31,7 +31,7 @@ _TABLE = (
     "chosen on this table"
 )
 _READING = f"{_TABLE}, and so were the hyper-parameters"
-_CHOICE = f"{_TABLE}, the hyper-parameters on its known nuclei (r and b of the formula on all nuclei)"
+_CHOICE = f"{_TABLE}; hyper-parameters were chosen on its known nuclei (r and b of the formula on all nuclei)"
 _CALCIUM, _SHELL = 20, 82
 
 
@@ -74,7 +74,7 @@ class CalciumStaggers(Claim[HiddenRadii]):
     source = Source(_KEY, "Abstract, staggering")
     population = HiddenShares()
     relation = AtMost(delta=0.1)
-    control = Control("a third of the errors", lambda error, problem: error / 3)
+    control = Control("the error is at most a third of the errors without parities", lambda error, problem: error / 3)
     controls = "the staggering at a hidden isotope"
     unexplained = "copper, of which the table has only two isotopes"
     reading = f"{_READING}; 'reproduced well' is read as: better than without odd-even effects"
@@ -195,7 +195,7 @@ class ExtrapolationGainsNearby(Claim[HiddenEnds]):
     source = Source(_KEY, "Abstract, extrapolation", note="for one and two isotopes")
     population = HiddenEndsOfChains()
     relation = AtMost(delta=0.2)
-    control = Control("half of the error", lambda error, problem: error / 2)
+    control = Control("the error is at most half of the error of the Gaussian", lambda error, problem: error / 2)
     controls = "the error beyond the last known isotopes"
     unexplained = "isotopes further out, for which a Gaussian with two length scales is better than both"
     reading = f"{_CHOICE}; two isotopes instead of four were chosen after looking at this table"

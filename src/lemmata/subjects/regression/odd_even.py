@@ -345,7 +345,7 @@ class ExpectedLeftOutError(Claim[StaggeredCurve]):
 def _refitted(
     matrix: Float[np.ndarray, "n n"], y: Float[np.ndarray, "n draws"], ridge: float
 ) -> Float[np.ndarray, "n draws"]:
-    """Return the errors of n fits, each without one nucleus, at this nucleus."""
+    """Return the error of each of n fits at the one nucleus that it leaves out."""
     missed = []
     for out in range(len(y)):
         rest = np.arange(len(y)) != out

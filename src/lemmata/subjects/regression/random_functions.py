@@ -104,7 +104,9 @@ class GaussianMixture(Claim[ScatteredValues]):
     population = ScatteredSamples()
     relation = Equal()
     traced = False
-    control = Control("the power law s^-1.75, as for r^1.5", lambda value, problem: _rough_mixture(problem))
+    control = Control(
+        "the mixture has the power law s^-1.75, as for r^1.5", lambda value, problem: _rough_mixture(problem)
+    )
     controls = "the variance of sums that annihilate affine functions"
     unexplained = "the distribution of the functions themselves, in which affine functions have infinite variance"
     reading = "the power law of the spectrum, |w|^(-d-2), is read as a mixture of Gaussians"
@@ -117,7 +119,7 @@ class GaussianMixture(Claim[ScatteredValues]):
         return np.asarray(w @ logarithmic(problem.x, problem.x) @ w)
 
     def condition(self, problem: ScatteredValues) -> float:
-        """Of the sum."""
+        """The condition number of the sum."""
         w, terms = _annihilating(problem), logarithmic(problem.x, problem.x)
         return float(len(w) * (np.abs(w) @ np.abs(terms) @ np.abs(w)) / (w @ terms @ w))
 
@@ -160,7 +162,7 @@ class SelfSimilarSplines(Claim[ScatteredValues]):
         return _power_spline(problem, problem.moved(problem.x), problem.moved(problem.z), noise)
 
     def condition(self, problem: ScatteredValues) -> float:
-        """The condition number of the worse of both systems, times a factor for the rounding of shifted points."""
+        """The larger condition number of the two systems, times a factor for the rounding of shifted points."""
         shifted = 1 + np.linalg.norm(problem.shift) / problem.magnification
         return float(problem.conditioning(power(problem.x, problem.x, problem.exponent)) * shifted**2)
 
@@ -243,7 +245,7 @@ class BestUnder(Claim[ScatteredValues]):
     population = ScatteredSamples()
     relation = AtMost()
     traced = False
-    control = Control("at most half of the error of the spline of r^e", lambda bound, problem: bound / 2)
+    control = Control("the error is at most half of the error of the spline of r^e", lambda bound, problem: bound / 2)
     controls = "the mean square error of the spline of r² ln r"
     unexplained = "errors under other distributions"
     trivial = "if the affine part may have any size, the error has no trivial bound"
@@ -256,7 +258,7 @@ class BestUnder(Claim[ScatteredValues]):
         return spline_at(problem, problem.noise, problem.z, part=1)
 
     def condition(self, problem: ScatteredValues) -> float:
-        """Of the system."""
+        """The condition number of the system."""
         return problem.conditioning(logarithmic(problem.x, problem.x))
 
 

@@ -60,7 +60,7 @@ class LineAtFiveThousand(Claim[CosineLabels]):
     traced = False
     control = Control("the estimate is larger by 1/beta, as if 1 were not subtracted", lambda s, problem: s + 1 / DECAY)
     controls = "the estimate of s"
-    unexplained = "fewer labels, whose noise adds a floor to the powers: at 2400 labels the mean is 0.32"
+    unexplained = "fewer labels, whose noise adds a floor to the powers: with 2400 labels, the mean estimate is 0.32"
     reading = "5000 points, 100 indices, min(x, x') and cos 2 pi x, as in the paper's simulation; beta = 2"
     trials = 32
     predict = 0.5

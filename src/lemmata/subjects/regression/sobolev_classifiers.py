@@ -1,11 +1,11 @@
 """Classification by the sign of a kernel's gradient flow on labels +-1, stopped at the right time.
 
 Let the kernel's eigenvalues fall like i^-beta, and let eta be the probability of the label +1. Let f = 2 eta - 1 have
-the interpolation smoothness s, which means coefficients with f_i² ~ i^-(s beta + 1). The flow stops at nu = n^(beta/(s
-beta + 1)), when it has learned n^(1/(s beta + 1)) modes. Its squared error falls like n^(-s beta/(s beta + 1)), and
-the excess of its 0-1 risk falls at least like the square root of this power. For single targets with a clear boundary,
-the excess falls faster. Over all targets of a Sobolev space, no classifier does better. This theory controls
-exponents. It does not give constants, or the stopping time if s is not known.
+the interpolation smoothness s, which means coefficients with f_i² ~ i^-(s beta + 1). The flow stops at the time nu =
+n^(beta/(s beta + 1)), when it has learned n^(1/(s beta + 1)) modes. Its squared error falls like n^(-s beta/(s beta +
+1)), and the excess of its 0-1 risk over the least possible risk falls at least like the square root of this power. For
+single targets with a clear boundary, the excess falls faster. Over all targets of a Sobolev space, no classifier does
+better. This theory controls exponents. It does not give constants, or the stopping time if s is not known.
 """
 
 import functools
@@ -40,7 +40,7 @@ _MEAN_BUMPS = 600
 
 
 def stopping_time(n: float, s: float, beta: float = DECAY) -> float:
-    """Return the stopping time n^(beta/(s beta + 1)), in units for eigenvalues of K/n."""
+    """Return the stopping time n^(beta/(s beta + 1)) of the flow whose rates are the eigenvalues of K/n."""
     return n ** (beta / (s * beta + 1))
 
 
@@ -51,7 +51,7 @@ def flow_fit(y: Float[np.ndarray, "draws n"], time: float) -> Float[np.ndarray, 
 
 
 def excess_risk(f: Float[np.ndarray, " n"], fit: Float[np.ndarray, "draws n"]) -> float:
-    """Return the 0-1 risk beyond the least: the mean of |2 eta - 1|, counted only where the sign is wrong."""
+    """Return the 0-1 risk minus the least risk: the mean of |2 eta - 1|, counted only where the sign is wrong."""
     return float(np.mean(np.abs(f) * (f * fit < 0)))
 
 
@@ -72,7 +72,7 @@ class FlowSquaredError(Claim[LabelledModes]):
     population = IntervalTargets()
     relation = Rate("n", _SIZES)
     traced = False
-    control = Control("the square root of the rate", lambda exponent, problem: exponent / 2)
+    control = Control("the error falls like the square root of the rate", lambda exponent, problem: exponent / 2)
     controls = "the squared error at the points"
     unexplained = "constants"
     trials = 32

@@ -2,7 +2,7 @@
 
 The terms -b r² and c act as a prior on the affine part of the function. This theory controls the Gaussian process with
 that covariance for large b and c, and the spline that is its limit. It does not treat balls in more than two
-dimensions. For these sets, the least level is larger than for the disc, and has no closed form here.
+dimensions. For these balls, the least level c is larger than for the disc, and has no closed form here.
 """
 
 import numpy as np
@@ -129,7 +129,7 @@ class WeightedSmoothing(Claim[ScatteredValues]):
     population = ScatteredSamples()
     relation = Equal(block=1)
     traced = False
-    control = Control("the mean variance at every point", lambda value, problem: _smoothed(problem, shared=True))
+    control = Control("every point has the mean variance", lambda value, problem: _smoothed(problem, shared=True))
     controls = "the values of the spline at the points"
     unexplained = "the variances, if they are not known"
 

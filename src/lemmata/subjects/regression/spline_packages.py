@@ -46,14 +46,14 @@ def spline_at(problem: SplineValues, z: Float[Array, " p"]) -> Float[Array, " m"
 
 
 def gram_condition(problem: SplineValues) -> Float[Array, ""]:
-    """Of K."""
+    """Return the condition number of K."""
     least, largest = problem.extremes
     return largest / least
 
 
 @functools.cache
 def counted_operations(p: int, n: int, m: int) -> float:
-    """Return the compiler's count of floating-point operations for values and gradients at n places of m splines."""
+    """Return the compiler's count of floating-point operations for m splines and their gradients at n places."""
 
     def both(z, values, cotangent):
         package = Package(Hyperoctahedron(p), SplineCovariance(), values)
@@ -79,7 +79,7 @@ class PackageByProducts(Claim[SplineValues]):
     population = SplinePackages()
     relation = Equal(block=-1)
     control = Control(
-        "the gradient with ln r² - 2b in place of ln r² - 2b + 1", lambda found, problem: _without_one(problem)
+        "the gradient has ln r² - 2b in place of ln r² - 2b + 1", lambda found, problem: _without_one(problem)
     )
     controls = "values and gradients of splines on one constellation"
     unexplained = "places so close to a point that the difference of squares rounds their distance away"
@@ -136,7 +136,7 @@ class HyperoctahedronInverse(Claim[SplineValues]):
         return Hyperoctahedron(problem.points.shape[1]).solve(problem.covariance, problem.values)
 
     def measure(self, problem: SplineValues, key: Key[Array, ""]) -> Array:
-        """By elimination."""
+        """Solve the linear system by elimination."""
         return jnp.linalg.solve(problem.gram, problem.values)
 
     def condition(self, problem: SplineValues) -> Array:
@@ -171,7 +171,7 @@ class ClosedInverseCost(Claim[SplineValues]):
     predict = 1.0
 
     def measure_at(self, problem: SplineValues, key: Key[Array, ""], p: float) -> Array:
-        """The compiler's count."""
+        """Return the compiler's count of operations."""
         return jnp.asarray(counted_operations(int(p), *problem.cotangent.shape))
 
 
@@ -197,7 +197,9 @@ class IdentityPackageGain(Claim[IdentityStack]):
     source = Source(_KEY, "Abstract, derived kernel", note="for finite b")
     population = IdentityStacks(most=8)
     relation = Equal()
-    control = Control("b / (b - ln 2)", lambda found, problem: problem.slope / (problem.slope - math.log(2)))
+    control = Control(
+        "the factor is b / (b - ln 2)", lambda found, problem: problem.slope / (problem.slope - math.log(2))
+    )
     controls = "the derivative of a package at the centre"
     unexplained = "the derivative elsewhere"
 
@@ -223,7 +225,7 @@ class CurvedDirections(Claim[ScatteredPoints]):
     source = Source(_KEY, "Abstract, dimension")
     population = GenericPoints()
     relation = Equal()
-    control = Control("max(0, N - p)", lambda found, problem: found + 1)
+    control = Control("the number of dimensions is max(0, N - p)", lambda found, problem: found + 1)
     controls = "the number of dimensions of values in which a spline is curved"
     unexplained = "how much the spline bends if N is not much larger than p"
     reading = "the breakdown of assumptions in high dimension is read as follows: the posterior contains nothing but "
@@ -252,5 +254,5 @@ class CurvedDirections(Claim[ScatteredPoints]):
 
 
 def _thin_plate(squared: Array) -> Array:
-    """r² ln r."""
+    """Return r² ln r."""
     return 0.5 * squared * jnp.log(jnp.where(squared > 0, squared, 1.0))

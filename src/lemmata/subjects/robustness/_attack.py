@@ -18,7 +18,7 @@ def attack(
     restarts: int = 2,
     seed: int = 0,
 ) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, "r d"]]:
-    """Return the smallest <row, outputs> that projected gradient descent finds on the ball, and the input there.
+    """Return the smallest <row, outputs> that projected gradient descent finds on the ball, and its input.
 
     Args:
         network: the network.

@@ -22,8 +22,8 @@ class Bulk:
         scores: the coordinates of the rows along the first eigenvector.
         gamma: the ratio r/n.
         noise: the variance of the noise in each direction, from the median eigenvalue.
-        misplaced: the largest number, over all points, of eigenvalues on the wrong side of a point, compared with the
-            Marchenko-Pastur distribution.
+        misplaced: the largest difference, over all points, between the number of eigenvalues below the point and the
+            number that the Marchenko-Pastur distribution predicts.
         allowed: the largest `misplaced` that counts as isotropic.
     """
 
@@ -63,7 +63,7 @@ class Bulk:
         return self._spike_of(self.values[0] / self.noise)
 
     def unseen(self, chance: float) -> float:
-        """Return the spike whose eigenvalue noise alone reaches with this chance; smaller spikes look like noise."""
+        """Return the spike whose eigenvalue noise alone exceeds with this chance; smaller spikes look like noise."""
         centre, scale = self._johnstone()
         normal = float(stats.gamma.isf(chance, _SHAPE, scale=_SCALE)) - _SHIFT
         return max(self._spike_of((centre + scale * normal) / len(self.scores)), float(np.sqrt(self.gamma)))

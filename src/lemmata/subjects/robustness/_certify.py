@@ -48,8 +48,8 @@ class Certificate:
         verdict: "attacked" if an input of another class was found. "robust" if the bounds exclude such an input,
             because every margin is above 0, or is 0 and the label wins the tie. Otherwise "unknown". The class of tied
             outputs is the first of them, and a single output of 0 is class 0.
-        radius: the argument, or an array in the shape of the input if each coordinate has its own radius.
-        norm, method: the arguments.
+        radius: the argument of `certify`, or an array in the shape of the input if each coordinate has its own radius.
+        norm, method: the arguments of `certify`.
         conditions: the conditions for the results.
         claims: names of the claims that state the bound.
     """

@@ -1,4 +1,4 @@
-"""Compare the largest eigenvalue of each class, after whitening by the other classes, with those of the others."""
+"""Whiten each class by the other classes, and compare its largest eigenvalue with the values of the other classes."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ class Compared:
     """One class compared with the other classes.
 
     Args:
-        value: the logarithm of the largest eigenvalue of the class's covariance, whitened by the other classes and
-            divided by (1 + sqrt(d/n))².
+        value: the logarithm of a ratio: the largest eigenvalue of the class's covariance, whitened by the other
+            classes, over (1 + sqrt(d/n))².
         low, high: the smallest and the largest such value of the other classes.
         scores: the coordinates of the class's rows along the eigenvector.
         chance: the probability that a further draw from the distribution of the other values is at least as large as
@@ -41,7 +41,7 @@ class Compared:
     free: int
 
     def unseen(self, chance: float) -> float:
-        """Return the least gain in variance of one direction, in whitened units, that could lower the chance to this.
+        """Return the least gain in variance of one direction, in whitened units, that could lower `chance` to this.
 
         If a covariance gains l in one direction, its largest eigenvalue grows by at most l (Weyl).
         """
@@ -56,8 +56,8 @@ def compared_classes(moved: Sequence[Float[np.ndarray, "_ d"]]) -> list[Compared
     and Wolf (2004). A class of rows x has the value log(top eigenvalue of S^(-1/2) cov(x)
     S^(-1/2)) - 2 log(1 + sqrt(d/n)). The last term removes the effect of n rows of noise in d dimensions. Suppose that
     the values of clean classes are independent draws of one normal distribution. Take a further draw minus their mean,
-    divided by their standard deviation and by sqrt(1 + 1/(C - 1)). It follows Student's distribution with C - 2 degrees
-    of freedom.
+    divided by their standard deviation and by sqrt(1 + 1/(C - 1)). With C classes, this number follows Student's
+    distribution with C - 2 degrees of freedom.
 
     Args:
         moved: the rows of at least four classes, each minus the mean of its class.

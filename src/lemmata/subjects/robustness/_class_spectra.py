@@ -37,8 +37,9 @@ class ClassSpectrum:
         unseen: the spike below which nothing would be detected at this level. A larger spike is detected if its rows
             form a group of their own. If the bulk is isotropic, the spike is in units of `noise`. Otherwise it is in
             units of the variance within the other classes, by which rows are whitened. None if there is no reference.
-        overlap: the squared cosine of the eigenvector with the direction of the shift that the spike predicts.
-        chance: how likely so large an eigenvalue is for a clean class, if the conditions hold; None if undecided.
+        overlap: the squared cosine between the eigenvector and the direction of the shift, as the spike predicts it.
+        chance: the probability that a clean class has so large an eigenvalue, if the conditions hold; None if
+            undecided.
         suspicious: the rows of the smaller of the two groups, as positions in the input; empty if not visible.
         conditions: the conditions for the reading.
         found: the result in words.
@@ -272,7 +273,7 @@ def _shared(reading: ClassSpectrum, many: int, classes: int) -> ClassSpectrum:
 
 
 def _isotropy(bulk: Bulk) -> Condition:
-    why = f"at most {bulk.allowed:.2g} of {len(bulk.values)} are out of place if every direction has one variance"
+    why = f"at most {bulk.allowed:.2g} of {len(bulk.values)} are out of place if all directions have one variance"
     if bulk.isotropic is None:
         why = f"at least {FEWEST} eigenvalues are needed to check whether their distribution is isotropic"
     return Condition("eigenvalues that do not fit isotropic rows", bulk.misplaced, bulk.isotropic, why)
@@ -327,7 +328,7 @@ def _words(
     if beside is None:
         return f"{start}: undecided; remedy: pass {CLASSES} classes or more, or features whitened by clean rows"
     ratio = f"top eigenvalue {np.exp(beside.value):.3g} after whitening by the other classes"
-    ends = f"{np.exp(beside.low):.3g} to {np.exp(beside.high):.3g} for those"
+    ends = f"{np.exp(beside.low):.3g} to {np.exp(beside.high):.3g} for the other classes"
     if visible is None:
         return (
             f"{start}: {ratio}, {ends}: undecided; the eigenvalues of the other classes do not have "

@@ -145,7 +145,8 @@ def _carried(value: Float[np.ndarray, "k u"], signed: bool) -> tuple[np.ndarray,
     The input is carried as its positive and negative parts.
 
     Args:
-        value: from the units of the layer before; of later layers units that are at least 0, or a difference of two.
+        value: the matrix that gives the value from the units of the layer before. In later layers, the value consists
+            of units that are at least 0, or of a difference of two such units.
         signed: whether the value is the input itself.
     """
     if signed:
@@ -155,7 +156,7 @@ def _carried(value: Float[np.ndarray, "k u"], signed: bool) -> tuple[np.ndarray,
 
 
 def _placed(kept: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
-    """Rewrite values of their own units as values of all units of the layer, side by side."""
+    """Rewrite values as functions of all units of the layer, whose blocks of units stand side by side."""
     width, start, found = sum(own.shape[1] for own in kept.values()), 0, {}
     for block, own in kept.items():
         found[block] = np.zeros((len(own), width))

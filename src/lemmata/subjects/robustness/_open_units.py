@@ -99,7 +99,7 @@ class OpenNetwork:
         return self.maps[layer].shape[1] if layer < len(self.maps) else self.last.shape[1]
 
     def _backward(self, rows: np.ndarray, chords: list) -> np.ndarray:
-        """Return coefficients of [1, x], and the coefficient of each open unit before a line replaced the unit."""
+        """Return coefficients of [1, x], and the coefficient of each open unit before it is replaced by a line."""
         found = rows.copy()
         for matrix, (below, above, constant) in zip(self.maps[: len(chords)][::-1], chords[::-1], strict=True):
             start = matrix.shape[1]
@@ -124,7 +124,7 @@ class OpenNetwork:
 
 
 def open_network(network: ReluNetwork, bounds: Bounds) -> OpenNetwork | None:
-    """Return the network on the ball of these bounds, or None if its matrices would be much larger than the network's.
+    """Return the network on the ball where these bounds hold, or None if its matrices would be much larger.
 
     Args:
         network: the network.

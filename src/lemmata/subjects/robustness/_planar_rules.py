@@ -71,7 +71,7 @@ class PlanarRules(Population[PlanarRule]):
 
     def hypotheses(self, problem: PlanarRule) -> list[Hypothesis]:
         """The noise is not too small for the Fourier series of the checkerboard."""
-        what = "the size of the rule over the noise"
+        what = "the size of the rule, divided by the noise"
         return [
             Hypothesis("the noise", problem.sigma, ">", 0.0, "without noise nothing is smoothed"),
             Hypothesis(

@@ -48,12 +48,12 @@ SHIFTED_ROWS = Drawn(
 
 
 class Parts(eqx.Module):
-    """Two parts of a class, with covariances of at most sigma² I and a squared distance of the means of 6 sigma²/eps.
+    """Two parts of a class: covariances are at most sigma² I, and the means' squared distance is 6 sigma²/eps.
 
     Args:
         eps: the fraction of the second part.
         sigma: the bound on the standard deviation in every direction.
-        atoms: whether each part is concentrated on two points along the direction of the distance. The second point has
+        atoms: whether each part is concentrated on two points along the line through the means. The second point has
             the fraction `stray` of the part. It lies beyond the middle, on the side of the other part.
         n, d: the number of rows and the dimension of a sample.
     """
@@ -66,12 +66,12 @@ class Parts(eqx.Module):
 
     @property
     def distance(self) -> Float[Array, ""]:
-        """Between the means."""
+        """The distance between the means."""
         return self.sigma * (6 / self.eps) ** 0.5
 
     @property
     def stray(self) -> float:
-        """The weight of the point that lies beyond the middle: at 5 % more it would lie there, at half the distance."""
+        """The weight of the point beyond the middle. With a weight 5 % larger, the point would lie in the middle."""
         return 0.95 * self.eps / (1.5 + self.eps)
 
 
@@ -109,12 +109,12 @@ class Backdoor(eqx.Module):
 
     @property
     def gamma(self) -> float:
-        """d/n."""
+        """The ratio d/n."""
         return self.d / self.n
 
 
 class Backdoors(Population[Backdoor]):
-    """Backdoors with spikes of `low` to `high` times the threshold sqrt(d/n), or with `hidden`, half below it.
+    """Backdoors with spikes of `low` to `high` times the threshold sqrt(d/n). If `hidden`, half are below it.
 
     Args:
         low, high: the ends of this range of multiples.

@@ -218,7 +218,7 @@ def _matrix(step: _Affine, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarr
 
 
 def _composed(steps: list[_Step], shape: tuple[int, ...] | None) -> ReluNetwork:
-    """Join consecutive affine maps into one. Add the identity before a first ReLU and after a last one."""
+    """Join consecutive affine maps into one. If the network begins or ends with a ReLU, add an identity there."""
     if shape is None:
         pairs = [step.pair for step in steps if step is not None][:1]
         if not pairs or pairs[0] is None:

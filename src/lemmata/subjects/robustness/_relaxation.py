@@ -67,7 +67,7 @@ def _through(weight: np.ndarray, bias: np.ndarray, low: np.ndarray, high: np.nda
 
 
 def pre_activation_bounds(network: ReluNetwork, ball: Ball) -> Bounds:
-    """Bound every hidden z, layer by layer, by the better of intervals and CROWN, from the bounds before it."""
+    """Bound every hidden z, by the better of intervals and CROWN, from the bounds of the layers before it."""
     weight, bias = network.weights[0], network.biases[0]
     found = [(ball.least(weight) + bias, -ball.least(-weight) + bias)]
     for position in range(1, len(network.weights) - 1):
@@ -151,9 +151,10 @@ def optimised(
 ) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, "r d"]]:
     """Return the best bound in `steps` steps of projected ascent in the slopes of each row, and its minimisers.
 
-    The ascent starts at CROWN's slopes. Every choice of slopes gives a valid bound, so stopping early only costs
-    tightness. The derivative of the bound by a slope is max(row, 0) z, where z is the pre-activation in the relaxation
-    at the minimiser. This holds because the chosen lines and the minimiser do not change in a neighbourhood.
+    The ascent starts at CROWN's slopes. Every choice of slopes gives a valid bound, so stopping early only makes the
+    bound less tight. The derivative of the bound by a slope is max(row, 0) z, where z is the pre-activation in the
+    relaxation at the minimiser. This holds because the chosen lines and the minimiser do not change in a
+    neighbourhood.
     """
     slopes = [np.tile(slope, (len(rows), 1)) for slope in adaptive_slopes(bounds)]
     best, where = np.full(len(rows), -np.inf), np.tile(ball.center, (len(rows), 1))

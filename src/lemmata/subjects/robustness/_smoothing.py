@@ -143,7 +143,7 @@ def smooth(
     p_lower = least_share(float(count), float(n - count), alpha)
     radius = smoothed_radius(p_lower, sigma) if p_lower > 0.5 else 0.0
     ceiling = max(0.0, sigma * float(stats.norm.ppf(alpha ** (1 / n))))
-    why = "the class was chosen on other draws; otherwise smooth abstains"
+    why = "otherwise smooth abstains; the class was chosen on other draws"
     conditions = (Condition("the lower limit of the probability is above 1/2", p_lower, p_lower > 0.5, why),)
     return SmoothCertificate(
         label=candidate if p_lower > 0.5 else None,

@@ -68,7 +68,7 @@ class _Run:
 
     def network(self, found: Any) -> ReluNetwork:
         if not isinstance(found, Signal):
-            raise refused(self.name, "outputs that do not depend on the input, or several")
+            raise refused(self.name, "an output that does not depend on the input, or several outputs")
         if found.offset.ndim != 2 or len(found.offset) != 1:
             shown = f"shape {tuple(found.offset.shape)} for one input"
             raise ShapeError(

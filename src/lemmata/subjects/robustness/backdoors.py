@@ -20,7 +20,7 @@ ABOUT = {"tool": "random matrices", "architecture": "any", "object": "spectrum"}
 
 
 def _top_eigenpair(problem: Backdoor, key: Key[Array, ""]) -> tuple[float, float]:
-    """The largest eigenvalue of the covariance, and the squared cosine of its vector with the shift."""
+    """The largest eigenvalue of the covariance, and the squared cosine of its eigenvector with the shift."""
     generator = np.random.default_rng(np.asarray(jax.random.bits(key, (2,), "uint32")))
     rows = generator.standard_normal((problem.n, problem.d))
     shifted = round(problem.fraction * problem.n)
@@ -112,7 +112,7 @@ class SpectralSignature(Claim[Parts]):
         return jnp.asarray(problem.eps)
 
     def measure(self, problem: Parts, key: Key[Array, ""]) -> Array:
-        """The best threshold for a sample: the larger of the two shares at each, and the least of those."""
+        """Return the larger of the two shares, at the threshold for which it is smallest."""
         generator = np.random.default_rng(np.asarray(jax.random.bits(key, (2,), "uint32")))
         rows, sigma, q = generator.standard_normal((problem.n, problem.d)), float(problem.sigma), problem.stray
         if problem.atoms:
@@ -153,7 +153,7 @@ class VotesThatSurvive(Claim[Votes]):
         return jnp.asarray(float(partition_certificate(np.asarray(problem.answers), problem.classes).rows))
 
     def measure(self, problem: Votes, key: Key[Array, ""]) -> Array:
-        """The fewest changed votes of all other votes that elect another class, minus 1."""
+        """Return the least number of changed votes that elects another class, over all possible votes, minus 1."""
         given = np.asarray(problem.answers)
         every = np.array(list(itertools.product(range(problem.classes), repeat=len(given))))
         counts = (every[:, :, None] == np.arange(problem.classes)).sum(axis=1)

@@ -63,7 +63,7 @@ def _first_order(problem: Contaminated) -> Array:
 
 
 def _shifted(problem: ShiftedRows, key: Key[Array, ""], n: int, d: int, length: float) -> tuple[np.ndarray, int]:
-    """Rows whose first ones are shifted by a vector of equal coordinates, and how many those are."""
+    """Return rows of which the first are shifted by a vector of equal coordinates, and the number of shifted rows."""
     generator = np.random.default_rng(np.asarray(jax.random.bits(key, (2,), "uint32")))
     rows, count = generator.standard_normal((n, d)), round(problem.eps * n)
     rows[:count] += length / d**0.5
@@ -76,7 +76,7 @@ class MediansAddUp(Claim[ShiftedRows]):
     """
 
     title = "The error of coordinatewise medians grows like the root of the dimension"
-    source = Source("diakonikolas2016", note="main result, the estimate that it improves on")
+    source = Source("diakonikolas2016", note="main result: the estimate on which the source improves")
     population = SHIFTED_ROWS
     relation = Rate("d", (8.0, 32.0, 128.0), margin=0.03, resolution=0.05)
     control = Control("the error does not depend on the dimension", lambda exponent, problem: exponent - 0.5)
@@ -92,9 +92,10 @@ class MediansAddUp(Claim[ShiftedRows]):
 
 
 def _filtered_mean(rows: Float[np.ndarray, "n d"], eps: float) -> Float[np.ndarray, " d"]:
-    """The mean of the rows that a spectral filter leaves. Their covariance is the identity except for a fraction eps.
+    """Return the mean of the rows that a spectral filter keeps; all but a fraction eps have the covariance I.
 
-    Rows far along the direction of largest variance go, by quarters of that fraction.
+    Each of up to eight rounds removes a quarter of that fraction: the rows farthest out along the direction of largest
+    variance.
     """
     kept, batch = rows, max(1, int(eps * len(rows) / 4))
     for _ in range(8):

@@ -94,7 +94,7 @@ class InfluenceErrsToSecondOrder(Claim[LogisticRows]):
     predict = -2.0
 
     def measure_at(self, problem: LogisticRows, key: Key[Array, ""], n: float) -> Array:
-        """Fits without each of a few rows, against the estimate."""
+        """Compare the fits without each of a few rows with their estimates."""
         generator = np.random.default_rng(np.asarray(jax.random.bits(key, (2,), "uint32")))
         truth, point, count = np.asarray(problem.truth), np.asarray(problem.point), int(n)
         rows = generator.standard_normal((count, len(truth)))

@@ -200,7 +200,7 @@ class BestRobustLinearRule(Claim[AttackedClasses]):
         "the Bayes rule is the most robust one",
         lambda errors, problem: problem.errors(problem.mean / problem.spread**2),
     )
-    controls = "the least error under attack of linear rules, and what it costs without an attack"
+    controls = "the least error of linear rules under attack, and its cost without an attack"
     unexplained = "rules that are not linear; features that depend on each other"
     traced = False
 
@@ -230,7 +230,7 @@ class BestRobustLinearRule(Claim[AttackedClasses]):
     def condition(self, problem: AttackedClasses) -> Array:
         """The search ends at the rounding error of slopes.
 
-        Then w has an error of about the root of eps, which hardly changes the least error.
+        Then w has an error of about the square root of the rounding error, which hardly changes the least error.
         """
         return jnp.array([1e5, 1e8])
 
@@ -249,7 +249,7 @@ class FragileRule(eqx.Module):
         return self.strength / jnp.sqrt(len(self.weights))
 
     def accuracy(self, means: Float[Array, " d"]) -> Float[Array, ""]:
-        """Return the accuracy if the weak features have these means, multiplied by the label."""
+        """Return the accuracy if the mean of each weak feature is the label times the given number."""
         score = self.weights @ means / jnp.linalg.norm(self.weights)
         right = ndtr(score + jnp.array([1.0, -1.0]) * self.pull)
         return right @ jnp.stack([self.keep, 1 - self.keep])
@@ -281,7 +281,7 @@ class FragileFeatures(Claim[FragileRule]):
     )
     relation = AtMost()
     control = Control("nine tenths of the bound are enough", lambda bound, problem: 0.9 * bound)
-    controls = "the robust accuracy of a rule, by its accuracy without an attack"
+    controls = "the robust accuracy of a rule as a function of its accuracy without an attack"
     unexplained = "how far training follows the weak features"
 
     def predict(self, problem: FragileRule) -> Array:

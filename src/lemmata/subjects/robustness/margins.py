@@ -59,7 +59,7 @@ class SteepNetwork(eqx.Module):
 
 
 class SteepNetworks(Population[SteepNetwork]):
-    """Networks of which half have orthogonal rows in W and a b that keeps every unit active; else both are normal."""
+    """In half of the networks, W has orthogonal rows and b keeps all units active; in the others, both are normal."""
 
     free = ("weight", "bias", "readout")
 
@@ -116,7 +116,7 @@ class LipschitzMarginRadius(Claim[Logits]):
         return others.min() / (jnp.sqrt(2.0) * jnp.linalg.norm(problem.weight, ord=2))
 
     def measure(self, problem: Logits, key: Key[Array, ""]) -> Array:
-        """The distance to each of the hyperplanes on which another class has the same logit."""
+        """Return the distance to the nearest hyperplane on which another class ties with the leading class."""
         logits = problem.weight @ problem.x
         first = logits.argmax()
         apart = jnp.linalg.norm(problem.weight[first] - problem.weight, axis=1)
@@ -124,7 +124,7 @@ class LipschitzMarginRadius(Claim[Logits]):
         return jnp.where(is_first, jnp.inf, (logits[first] - logits) / jnp.where(is_first, 1.0, apart)).min()
 
     def condition(self, problem: Logits) -> Array:
-        """Differences of logits."""
+        """Margins are differences of logits."""
         logits = jnp.sort(problem.weight @ problem.x)
         return 100 * (1 + jnp.abs(logits).max() / (logits[-1] - logits[-2]))
 

@@ -1,8 +1,8 @@
 """Randomised smoothing: the radius within which the most frequent answer under noise stays the same.
 
 This theory describes a classifier that answers the class which a rule gives most often under noise on its input. It
-assumes that only the probability of this class is known, and derives the radius from it. It does not explain what else
-is known about the rule, or what noise costs in accuracy.
+assumes that only the probability of this class is known, and derives the radius from it. It does not use other
+knowledge about the rule, and does not explain what noise costs in accuracy.
 """
 
 import jax
@@ -135,7 +135,7 @@ class SmoothedRadiusInThePlane(Claim[PlanarRule]):
         return jnp.where(problem.probability(problem.place) > 0.5, near, 0.0)
 
     def condition(self, problem: PlanarRule) -> Array:
-        """Bisection finds the probability 1/2 up to rounding; a quantile of p has the condition 1/(1 - p)."""
+        """Bisection finds the probability 1/2 up to rounding; a quantile of p has the condition number 1/(1 - p)."""
         p = problem.probability(problem.place)
         return 1000.0 / jnp.maximum(jnp.minimum(1 - p, jnp.abs(p - 0.5)), 1e-12)
 
@@ -259,7 +259,7 @@ class SmoothedSlope(Claim[IntervalRule]):
     )
     population = IntervalRules()
     relation = AtMost()
-    control = Control("nine tenths of both constants are enough", lambda slopes, problem: 0.9 * slopes)
+    control = Control("nine tenths of each constant are enough", lambda slopes, problem: 0.9 * slopes)
     controls = "how much an average under noise can change"
     unexplained = "functions of several coordinates, and functions with values between 0 and 1"
     trivial = "f itself may jump"
@@ -285,7 +285,7 @@ class RadiusFromCounts(Claim[Drawn]):
     population = DrawnClasses()
     relation = AtMost(delta=0.1)
     control = Control(
-        "the radius exceeds its own value at the expected count with probability at most alpha, too",
+        "the radius exceeds its value at the expected count with probability at most alpha, too",
         lambda radius, problem: _typical(problem),
     )
     controls = "the certificate that a finite number of draws gives"
@@ -329,7 +329,7 @@ class CeilingOfCounts(Claim[Drawn]):
     population = DrawnClasses()
     relation = Equal()
     control = Control(
-        "the limit follows from Hoeffding's inequality",
+        "the limit is the one that Hoeffding's inequality gives",
         lambda radius, problem: problem.sigma * norm.ppf(1 - jnp.sqrt(jnp.log(1 / _ALPHA) / (2 * problem.n))),
     )
     controls = "the largest certificate that draws can give"
@@ -346,7 +346,7 @@ class CeilingOfCounts(Claim[Drawn]):
         return jnp.asarray(float(problem.sigma) * -stats.norm.isf(limit))
 
     def condition(self, problem: Drawn) -> Array:
-        """The condition of a quantile near 1, at a limit of about 1 - 3/n, and of a power n."""
+        """The condition numbers of a quantile near 1, at a limit of about 1 - 3/n, and of an n-th power."""
         return jnp.asarray(10.0 * problem.n)
 
 

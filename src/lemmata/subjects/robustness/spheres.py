@@ -1,8 +1,9 @@
 """Errors on a high-dimensional sphere: the distance to the nearest error.
 
 This theory describes the mean distance from a random point of the sphere to a set of errors, using only the measure of
-the set. Caps are the farthest sets, and even caps are within a few times n^(-1/2). It assumes inputs that are uniform
-on the sphere. It does not explain data on a manifold, because a set of this measure may be far away there.
+the set. Caps are the farthest sets of a given measure, and even their mean distance is only a few times n^(-1/2). It
+assumes inputs that are uniform on the sphere. It does not explain data on a manifold, because a set of this measure
+may be far away there.
 """
 
 import functools

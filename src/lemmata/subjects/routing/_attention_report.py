@@ -224,7 +224,7 @@ def _bound(n: int, span: float) -> float:
 
 
 def _contraction(weights: np.ndarray) -> tuple[float, bool]:
-    """Return the largest total variation distance of two rows; for many rows, twice that from the mean row."""
+    """Return the largest total variation distance of two rows; for many rows, twice the largest from the mean row."""
     q, n = weights.shape
     if q * q * n / 2 > _WORK:
         return min(1.0, float(np.abs(weights - weights.mean(axis=0)).sum(axis=1).max())), False

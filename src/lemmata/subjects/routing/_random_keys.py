@@ -38,8 +38,8 @@ def draws_of(n: int, d: int, count: int) -> Draws:
     """Draw sets of n - 1 random keys that are uniform on the sphere.
 
     For a random key, the share of the sphere that is nearer to the query than the key is uniform. The order statistics
-    of these shares are drawn by Rényi's formula. The order statistics of the nearest key are spread evenly over the
-    draws.
+    of these shares are drawn by Rényi's formula. For the nearest key, quantiles that are spread evenly over the draws
+    replace random shares.
 
     Args:
         n: the number of keys, including the right one.
@@ -72,7 +72,7 @@ def gap_of(n: int, weight: float) -> float:
 
 
 def needed(draws: Draws, n: int, weight: float, unit: float = 0.0) -> Float[np.ndarray, " m"]:
-    """Return, for each draw, the inverse temperature that gives the right key the weight; infinite if none does.
+    """Return, for each draw, the inverse temperature that gives the right key this weight; infinite if none does.
 
     Args:
         draws: the draws of the other keys.

@@ -155,7 +155,8 @@ def which_algorithm(
         prompts: inputs (m, n, d), targets (m, n) and queries (m, d) of m prompts. If they have single or half
             precision, a function gets arrays of single precision, and otherwise of double precision.
         tasks: weight vectors (t, d) that the predictor may have memorised.
-        lengths: how many of the n examples are shown, one number or several; by default, up to 5 numbers up to n.
+        lengths: how many of the n examples are shown, one number or several; by default, at most 5 numbers that are at
+            most n.
         level: the confidence level of the intervals.
 
     Raises:
@@ -312,7 +313,7 @@ def _interval(values: Float[np.ndarray, "k a m"], level: float, signed: bool = F
 
 
 def _heaviest(apart: Float[np.ndarray, "a m"], size: float) -> float:
-    """Return the largest share of one prompt in a distance; distances at the level of rounding do not count."""
+    """Return the largest share that one prompt has in a distance; distances at the level of rounding do not count."""
     total = apart.sum(axis=1)
     counted = apart.mean(axis=1) > 1e-20 * size
     return float(np.max(apart.max(axis=1)[counted] / total[counted], initial=0.0))

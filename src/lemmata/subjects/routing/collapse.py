@@ -42,7 +42,7 @@ def mixed_difference(logits: Float[Array, "q n"]) -> Float[Array, ""]:
 
 
 class AllAttentionLogits(Population[AttentionLogits]):
-    """Logits, in half of the problems normal; in the others, two groups of queries prefer two groups of keys."""
+    """In half of the problems, logits are normal; in the others, two groups of queries prefer two groups of keys."""
 
     settings = Space(q=rows(6, 2, 64, corners=(3, 12)), n=dimension(8, 2, 64, corners=(4, 16)))
 
@@ -143,7 +143,7 @@ class RankCollapseIsCubic(Claim[TokensNearTheirMean]):
     relation = Rate("s", (0.0125, 0.025, 0.05, 0.1), margin=0.1, resolution=0.1)
     control = Control("like s^2.5", lambda exponent, problem: exponent - 0.5)
     controls = "the loss of rank with the depth"
-    unexplained = "the constant, and layers with a skip connection, which keep the order s"
+    unexplained = "the constant, and layers with a skip connection, for which the spread stays of the order s"
     trials = 64
     predict = 3.0
 
@@ -175,7 +175,7 @@ def two_layers(net: TwoLayers, tokens: Float[Array, "n d"]) -> Float[Array, "n d
 
 
 def _logits_small(problem: TwoLayers) -> Hypothesis:
-    """Check that a typical first-layer logit, for tokens of signs, is below half of log n at the least n."""
+    """Check that a typical first-layer logit, for tokens of +-1, is below half of log n at the smallest n."""
     size = jnp.sqrt(jnp.mean(problem.product[0] ** 2) * problem.product.shape[-1])
     return Hypothesis("typical logit", size, "<", jnp.log(32.0) / 2, "otherwise few tokens have most of the weight")
 
@@ -210,7 +210,7 @@ class OneTokenMattersLittle(Claim[TwoLayers]):
     relation = Rate("n", (32.0, 64.0, 128.0, 256.0), margin=0.1, resolution=0.1)
     control = Control("like n^-1/2", lambda exponent, problem: exponent + 0.5)
     controls = "how much one token can change what others read"
-    unexplained = "logits that grow with the length, which read single tokens"
+    unexplained = "logits that grow with the length, with which attention reads single tokens"
     trials = 24
     predict = -1.0
 

@@ -63,7 +63,7 @@ class OverlappingFamiliesStayMixed(Claim[ScaledTask]):
     stated = Kind.OWN
     population = Drawn(
         ScaledTask,
-        positive("noise", "without noise w is known exactly after d examples"),
+        positive("noise", "without noise, w is known exactly after d examples"),
         positive("tau"),
         w=normal("d"),
         tau=log_uniform(1.25, 1.55),
@@ -71,7 +71,9 @@ class OverlappingFamiliesStayMixed(Claim[ScaledTask]):
         d=dimension(5, 1, 10, corners=(3, 8)),
     )
     relation = Limit("n", (40.0, 160.0, 640.0), margin=0.05, resolution=0.1, relative=False)
-    control = Control("(d - 1) log tau", lambda odds, problem: odds - jnp.log(problem.tau))
+    control = Control(
+        "the limit has (d - 1) log tau in place of d log tau", lambda odds, problem: odds - jnp.log(problem.tau)
+    )
     controls = "which family of tasks a prompt shows"
     unexplained = "families whose priors do not overlap, so that d exact examples distinguish them"
     trials = 64
@@ -138,7 +140,9 @@ class NoiseIsResolved(Claim[NoisyTask]):
     stated = Kind.OWN
     population = NoisyTasks()
     relation = EqualInMean(margin=0.03, resolution=0.03)
-    control = Control("n times the divergence", lambda odds, problem: odds * problem.n / (problem.n - len(problem.w)))
+    control = Control(
+        "the log odds are n times the divergence", lambda odds, problem: odds * problem.n / (problem.n - len(problem.w))
+    )
     controls = "how many examples show the family of a task"
     unexplained = "families that differ in the function and in the noise"
     trials = 48

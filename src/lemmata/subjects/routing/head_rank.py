@@ -113,7 +113,7 @@ class WidthIsTheCentredRank(Claim[StochasticTable]):
     population = StochasticTables()
     relation = Equal()
     control = Control(
-        "the rank of the logarithm without a shift of rows",
+        "the least width is the rank of the logarithm without a shift of rows",
         lambda rank, problem: jnp.linalg.matrix_rank(jnp.log(problem.table), 1e-9).astype(float),
     )
     controls = "which attention matrices a narrow head can have"

@@ -98,7 +98,7 @@ class TwoHeadsCopy(Claim[RepeatedToken]):
     population = RepeatedTokens()
     relation = AtLeast()
     control = Control(
-        "the previous-token head is perfect (w = 1), and 0.55",
+        "the previous-token head is perfect (w = 1), and the second number is at least 0.55",
         lambda bound, problem: jnp.stack([1 / (1 + problem.length * jnp.exp(-problem.sharpness)), 1.1 * bound[1]]),
     )
     controls = "the probability of copying the right continuation"
@@ -176,7 +176,7 @@ class PositionFromTheMask(Claim[PlacedToken]):
     population = PlacedTokens()
     relation = Equal()
     control = Control(
-        "(a) without the mask 1/n, (b) each token of the vocabulary counts once",
+        "(a) the value is 1/n, as without the mask; (b) each token of the vocabulary counts once",
         lambda known, problem: jnp.stack([jnp.asarray(1 / len(problem.tokens)), _from_counts(problem, jnp.sign)]),
     )
     controls = "what a transformer knows about positions"

@@ -38,7 +38,7 @@ class RoundedLookup(eqx.Module):
 
     @property
     def lead(self) -> Float[Array, ""]:
-        """D."""
+        """The lead D."""
         return 1 - jnp.max(self.scores[1:])
 
 
@@ -57,7 +57,7 @@ _BITS = Integer(6, 3, 11, "significant bits", corners=(4, 8))
 
 
 class RoundedLookups(Population[RoundedLookup]):
-    """Lookups, in half of which beta is rounded down and the other logits up by almost u; else rounding is random."""
+    """In half of the lookups, beta is rounded down by almost u and the other logits up; in the others, at random."""
 
     settings = Space(n=rows(64, 2, 4096, corners=(16, 128)), bits=_BITS)
 

@@ -29,7 +29,7 @@ class InverseStart(eqx.Module):
 
     @property
     def matrix(self) -> Float[Array, "d d"]:
-        """S."""
+        """The matrix S."""
         return self.frame * self.eigenvalues @ self.frame.T
 
     @property
@@ -39,7 +39,7 @@ class InverseStart(eqx.Module):
 
 
 class InverseStarts(Population[InverseStart]):
-    """Random S and alpha; the norm of I - alpha S is at the least or, in half of them, the largest eigenvalue."""
+    """Random S and alpha; |1 - alpha s| peaks at the least eigenvalue s, or at the largest in half of the problems."""
 
     settings = Space(d=dimension(6, 2, 32, corners=(4, 12)))
 

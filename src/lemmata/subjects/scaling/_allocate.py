@@ -36,10 +36,10 @@ def allocate(p: object, budget: int, *, n: object = None, level: float | int = 0
 
     Attempt j on problem i only matters if the earlier attempts have failed, so it adds p_i (1 - p_i)^(j-1) to the
     expected number. The gains of each problem decrease. So, for every budget, it is best to take the largest gain
-    next. Pass estimated probabilities as counts: if n is given, p contains the successes among n attempts. The next
-    attempt then counts with the posterior mean of its gain under Jeffreys' prior, which falls with every failure. The
-    interval is for the number of solved problems, not for its mean. The number is below the interval with probability
-    at most (1 - level)/2, and above it with at most the same probability.
+    next. Pass estimated probabilities as counts: if n is given, p contains the successes among n attempts. The gain of
+    the next attempt is then its posterior mean under Jeffreys' prior. This mean falls with every failure. The interval
+    is for the number of solved problems, not for its mean. The number is below the interval with probability at most
+    (1 - level)/2, and above it with at most the same probability.
 
     Args:
         p: the probability of success of one attempt, one for each problem. With n, the number of successes instead.

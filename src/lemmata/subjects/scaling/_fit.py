@@ -25,7 +25,8 @@ class Fit:
         log_loss: the measured log losses.
         theta: the fitted parameters.
         clip: the size beyond which residuals count linearly.
-        scale: the squared unit of `excess`: the amount that noise alone adds to the objective for each parameter.
+        scale: the squared unit of `excess`, which is the amount that noise alone adds to the objective for each
+            parameter.
     """
 
     design: Design
@@ -65,7 +66,7 @@ class Fit:
 
 
 def _raised(design: Design, log_loss: np.ndarray, theta: np.ndarray, share: float) -> np.ndarray:
-    """Return the parameters with a floor of at least a share of the least loss; a floor of 0 would have no slope."""
+    """Return the parameters with a floor of at least some share of the least loss; a floor of 0 has no slope."""
     theta = theta.copy()
     if design.floor:
         theta[0] = max(theta[0], log_loss.min() + np.log(share))
@@ -93,7 +94,7 @@ def _minimise(residuals, slopes, start: np.ndarray) -> np.ndarray:
 
 
 def _starts(design: Design, log_loss: np.ndarray) -> list[np.ndarray]:
-    """Return, for each set of exponents on a grid, the best floor and amplitudes in relative error.
+    """Return, for each set of exponents on a grid, the floor and amplitudes of least relative error.
 
     Only the best few of these starts are returned.
     """

@@ -12,7 +12,7 @@ _STEEPEST = 3.0  # log of the largest exponent that is considered, 20
 
 @dataclasses.dataclass(frozen=True)
 class Design:
-    """The measured sizes, centred so that the amplitude of a term is its value where it is known best.
+    """The measured sizes, centred. So a term's amplitude is the term's value at the sizes where it is known best.
 
     Args:
         sizes: log n, and log d if d was varied; one row for each run.

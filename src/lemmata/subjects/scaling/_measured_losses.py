@@ -29,9 +29,9 @@ def fit_scaling_law(
     likelihood (`intervals`), and by leaving out one size after another (`leave_one_out`). Intervals of level 0.9 were
     tested on 1800 simulated curves that were not used for tuning. The curves had 6 to 14 sizes over 1.5 to 4 decades,
     with noise of 0.1 to 2 %. The noise was normal, or of Student's distribution with 3 degrees of freedom, or with one
-    outlier. The intervals contained the law at 10 and at 100 times the largest size in 92 to 93 %, and the floor and
-    alpha in 91 to 93 %. The intervals from leaving out contained them in 92 to 96 %. All of this holds if one law
-    holds at all sizes. `broken` is small if residuals show that it does not.
+    outlier. The intervals contained the law at 10 and at 100 times the largest size in 92 to 93 % of the curves, and
+    the floor and alpha in 91 to 93 %. The intervals from leaving out contained them in 92 to 96 %. All of this holds
+    if one law holds at all sizes. `broken` is small if residuals show that it does not.
 
     Args:
         n: the size of each run.
@@ -42,8 +42,8 @@ def fit_scaling_law(
         robust: whether to use Huber's loss at 1.345 robust standard deviations instead of least squares.
 
     Raises:
-        DataError: for numbers that are not positive and finite, too few points or different sizes for the number of
-            parameters, or n and d that vary together.
+        DataError: for numbers that are not positive and finite, too few points, or too few different sizes, for the
+            number of parameters, or n and d that vary together.
         ShapeError: for columns of different lengths.
         SettingError: for a level outside (0, 1).
 
@@ -117,7 +117,7 @@ def _enough(design: Design) -> None:
     """Raise DataError for sizes that cannot determine the parameters, whatever the losses are."""
     points, needed = len(design.sizes), design.parameters
     if points <= needed:
-        rule = f"at least {needed + 1} points for {needed} parameters, because at least one is needed to judge the fit"
+        rule = f"at least {needed + 1} points for {needed} parameters, because one more is needed to judge the fit"
         remedy = "measure more sizes, or fit without a floor" if design.floor else "measure more sizes"
         raise DataError("number of points", found=points, rule=rule, remedy=remedy)
     least = 2 + int(design.floor)

@@ -94,7 +94,7 @@ def optimum(design: Design, theta: np.ndarray, budget: float, cost: float, serve
     share = np.log(2 * served / cost)
 
     def place(gap: float) -> tuple[float, float]:
-        """Return log n and log d, from cost d = budget / n - 2 served; log n is e^gap below the budget's end."""
+        """Return log n and log d, from cost d = budget / n - 2 served; log n is e^gap below its largest value."""
         below = np.exp(gap)
         return every - share - below, share + below + (gap if gap < -_SMALL else np.log(-np.expm1(-below)))
 

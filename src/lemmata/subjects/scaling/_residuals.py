@@ -14,8 +14,8 @@ def runs_test(fit: Fit) -> tuple[int, float]:
     If the law does not hold at all sizes, residuals have long runs of equal signs. Under independent signs, the number
     of runs has a classical distribution. But the residuals of a fit are not independent, because they are orthogonal
     to the p derivatives of the law. If those derivatives form a Chebyshev system, the residuals change their sign at
-    least p times, for any noise. The probability is therefore counted among normal noise projected in the same way,
-    with a fixed seed.
+    least p times, for any noise. The probability is therefore estimated from draws of normal noise, projected in the
+    same way, with a fixed seed.
     """
     predicted, slopes = fit.design.log_loss(fit.theta, fit.design.sizes)
     if np.abs(fit.residuals).max() < _ROUNDING:

@@ -122,7 +122,7 @@ class ScalingLaw(AbstractFinding):
             raise SettingError("loss", found=f"{loss:g}", rule=rule)
 
         def crossing(curve) -> float:
-            """Return the n at which a falling curve reaches the loss; infinite beyond all sizes."""
+            """Return the n at which a falling curve reaches the loss; infinite if no size reaches it."""
             smallest = math.exp(self.fit.design.sizes[:, 0].min()) / _FAR
             if curve(math.log(smallest)) < loss:
                 raise SettingError("loss", found=f"{loss:g}", rule="a loss that is below the loss of very small sizes")

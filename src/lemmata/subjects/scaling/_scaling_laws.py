@@ -37,7 +37,7 @@ class SeparableLaws(Population[SeparableLaw]):
 
     settings = Space(
         exponent=Real(0.28, 0.1, 0.8, "the smaller of alpha and beta", corners=(0.2, 0.5)),
-        ratio=Real(1.3, 1.1, 2.5, "the larger exponent over the smaller one", corners=(1.2, 1.6)),
+        ratio=Real(1.3, 1.1, 2.5, "ratio of the larger exponent to the smaller one", corners=(1.2, 1.6)),
         decades=Real(21.0, 12.0, 26.0, "decimal logarithm of the budget in operations", corners=(18.0, 25.0)),
     )
 

@@ -23,7 +23,8 @@ class Votes(AbstractFinding):
 
     Args:
         exponent: the rate at which the error falls, error ~ exp(-exponent votes) / sqrt(votes).
-        sure: a number of votes that is enough whatever other wrong answers there are, by a sum over all of them.
+        sure: a number of votes that is enough whatever the other wrong answers are. It comes from a sum over all of
+            them.
     """
 
     exponent: float
@@ -133,8 +134,8 @@ def _smallest(p1: float, p2: float, error: float) -> float:
     """Return the least number of votes from which on the error stays at or below the allowed error.
 
     One more vote can increase the error, because the error falls along odd numbers and along even numbers separately.
-    So the search finds the first good odd number and the first good even number. All numbers are good from the one
-    before the larger of the two.
+    So the search finds the first good odd number and the first good even number. All numbers from the one before the
+    larger of these two are good.
     """
 
     def end(parity: int) -> int:
@@ -158,9 +159,9 @@ def _enough(p1: float, p2: float, error: float) -> float:
 
     Consider an answer of probability q <= p2, and the event that it has at least one vote and at least as many votes
     as the right answer. The probability of this event is at most the mean number of votes for the answer, counted only
-    in this event. The mean is K q times the probability that K - 1 other votes leave it at most one vote behind, which
-    increases with q. The sum over answers replaces q by 1 - p1. No vote for the right answer has probability (1 -
-    p1)^K.
+    in this event. The mean is K q times the probability that K - 1 other votes leave the answer at most one vote
+    behind. This probability increases with q. The sum over answers replaces q by 1 - p1. The right answer gets no vote
+    with probability (1 - p1)^K.
     """
 
     def bound(votes: int) -> float:

@@ -112,7 +112,7 @@ class BetaFailures(Claim[Difficulties]):
     population = BetaDifficulties()
     relation = EqualInMean(resolution=0.03)
     control = Control(
-        "(1 - p)^K at the mean p",
+        "the share is (1 - p)^K at the mean p",
         lambda value, problem: (problem.b / (problem.a + problem.b)) ** problem.attempts,
     )
     controls = "the share of problems that no attempt solves"
@@ -154,7 +154,7 @@ class BetaTail(Claim[Difficulties]):
         return -problem.a
 
     def measure(self, problem: Difficulties, key: Key[Array, ""]) -> Array:
-        """Average over weighted draws from Beta(a/4, b), because draws from Beta(a, b) are hardly ever so hard."""
+        """Average over weighted draws from Beta(a/4, b), because draws from Beta(a, b) rarely have so small a p."""
         drawn_as = problem.a / 4
         success = Difficulties(drawn_as, problem.b, problem.attempts).draw(key, 2 * _DRAWS)
         weights = success ** (problem.a - drawn_as) * jnp.exp(
@@ -193,7 +193,7 @@ class RareSuccessGainsMost(Claim[Multiplied]):
     population = MultipliedAttempts()
     relation = Equal()
     control = Control(
-        "p = 1/(m + 1), which is best for going from m to m + 1", lambda best, problem: _next(best, problem)
+        "the gain is largest at p = 1/(m + 1), as from m to m + 1 attempts", lambda best, problem: _next(best, problem)
     )
     controls = "the difficulty at which more attempts gain most"
     unexplained = "attempts that depend on each other"
@@ -237,7 +237,9 @@ class AdaptiveAttempts(Claim[SharedBudget]):
     source = Source("emergence2026", "Figure 17.18", note="for a known difficulty")
     population = SHARED_BUDGETS
     relation = Equal()
-    control = Control("attempts in proportion to 1/p", lambda solved, problem: jnp.asarray(_inverse(problem)))
+    control = Control(
+        "the best rule gives attempts in proportion to 1/p", lambda solved, problem: jnp.asarray(_inverse(problem))
+    )
     controls = "the expected number of problems that a budget of attempts solves"
     unexplained = "difficulties that must be estimated"
     traced = False  # the optimum is found by dynamic programming

@@ -30,7 +30,7 @@ class TorusFunction(eqx.Module):
         return jnp.concatenate([jnp.cos(angle), jnp.sin(angle)], axis=1) @ self.frame.T
 
     def value(self, points: Float[Array, "n 20"]) -> Float[Array, "n"]:
-        """The function."""
+        """Return the value of the function at points."""
         return jnp.sin(points @ self.direction)
 
 

@@ -1,8 +1,9 @@
 """Separable scaling laws: the best use of a budget, a fit without a floor, and how far a fit can be trusted.
 
-This theory controls the loss L(N, D) = E + A N^-alpha + B D^-beta of N parameters and D tokens. It covers its best
-allocation under a budget, and the extrapolation of a fit to noisy losses. It assumes that one such law holds over all
-sizes. It does not explain why losses follow power laws, or what happens at sizes where they stop following them.
+This theory controls the loss L(N, D) = E + A N^-alpha + B D^-beta of N parameters and D tokens. It covers the best
+allocation of N and D under a budget, and the extrapolation of a fit to noisy losses. It assumes that one such law
+holds over all sizes. It does not explain why losses follow power laws, or what happens at sizes where they stop
+following them.
 """
 
 import equinox as eqx
@@ -106,7 +107,7 @@ def _measured(problem: SeparableLaw, compute: Float[Array, ""]) -> Float[Array, 
 
 
 def _flat(problem: SeparableLaw) -> Float[Array, ""]:
-    """The error of log N is the root of rounding: a change h of log N costs alpha beta h²/2 of the excess loss."""
+    """The error of log N is the root of the rounding error, as a change h costs alpha beta h²/2 of the excess loss."""
     return 1 / jnp.sqrt(jnp.finfo(float).eps * problem.exponents.prod())
 
 
@@ -313,7 +314,7 @@ class InferenceAwareAllocation(Claim[SeparableLaw]):
         return jnp.stack([jnp.exp(log), data(log)])
 
     def condition(self, problem: SeparableLaw) -> Array:
-        """The condition of a flat optimum whose cost has a logarithm near 50; D depends on N by a power."""
+        """The condition number of a flat optimum whose cost has a logarithm near 50; D depends on N by a power."""
         return 30 * _flat(problem)
 
 

@@ -36,7 +36,7 @@ class PowerSpectrum(eqx.Module):
 
     @property
     def modes(self) -> Float[Array, "modes"]:
-        """1, 2, ..."""
+        """The numbers 1, 2, ... of the modes."""
         return jnp.arange(1.0, len(self.signs) + 1.0)
 
     @property
@@ -65,11 +65,11 @@ _KERNEL = Source("cui2021", note="main result, the regime without noise and with
 
 
 def _kernel_error(problem: PowerSpectrum, key: Key[Array, ""], n: int) -> Float[Array, ""]:
-    """Return the error of interpolating n values without noise, with independent normal features, exact over inputs.
+    """Return the error of interpolating n values without noise, for independent normal features.
 
-    Of many high modes, only sums matter: omitted modes add the sum of their eigenvalues to the diagonal of the kernel
-    matrix, and noise with their energy to the values. For few rows, the error is averaged over several tables, because
-    errors of small tables vary most.
+    The mean over new inputs is exact. Of many high modes, only sums matter: omitted modes add the sum of their
+    eigenvalues to the diagonal of the kernel matrix, and noise with their energy to the values. For few rows, the
+    error is averaged over several tables, because errors of small tables vary most.
     """
     values, end = problem.modes**-problem.decay, problem.modes[-1] + 0.5
     diagonal = end ** (1 - problem.decay) / (problem.decay - 1) * jnp.eye(n)

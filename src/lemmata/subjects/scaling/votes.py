@@ -127,7 +127,7 @@ class PluralityExponent(Claim[TwoAnswers]):
     population = VotedAnswers()
     relation = Limit("votes", (80.0, 160.0, 320.0, 640.0), margin=0.02, resolution=0.03)
     control = Control(
-        "Hoeffding's exponent (p1 - p2)²/2", lambda rate, problem: (problem.right - problem.rival) ** 2 / 2
+        "the exponent is Hoeffding's, (p1 - p2)²/2", lambda rate, problem: (problem.right - problem.rival) ** 2 / 2
     )
     controls = "how fast self-consistency converges"
     unexplained = "wrong answers that occur together, as when samples share a mistake"
@@ -165,7 +165,7 @@ class VotesForTheRival(Claim[TwoAnswers]):
     population = VotedAnswers(right_leads=False)
     relation = Limit("votes", (80.0, 160.0, 320.0, 640.0), margin=0.02, resolution=0.03)
     control = Control(
-        "Hoeffding's exponent (p2 - p1)²/2", lambda rate, problem: (problem.rival - problem.right) ** 2 / 2
+        "the exponent is Hoeffding's, (p2 - p1)²/2", lambda rate, problem: (problem.rival - problem.right) ** 2 / 2
     )
     controls = "the accuracy of self-consistency on problems that are mostly answered wrongly"
     unexplained = "small numbers of votes, with which the right answer may win more often at first"

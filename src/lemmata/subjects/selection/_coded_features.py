@@ -27,7 +27,7 @@ class CodedFeatures(eqx.Module):
 
     @property
     def gram(self) -> Float[Array, "n n"]:
-        """Z Z'."""
+        """The Gram matrix Z Z'."""
         return self.features @ self.features.T
 
     @property
@@ -43,7 +43,7 @@ class CodedFeatures(eqx.Module):
 
     @property
     def spread(self) -> Float[Array, ""]:
-        """The condition n (n + tr K / noise), for an error of n eps |I + K/noise| and an inverse of at most 1."""
+        """The condition number n (n + tr K / noise): an error of n eps |I + K/noise|, and an inverse of at most 1."""
         n = len(self.features)
         return n * (n + jnp.trace(self.gram) / self.noise)
 

@@ -15,8 +15,8 @@ def coding_rate(features: Float[Array, "n d"], eps: float | Float[Array, ""]) ->
 
     R is the mutual information of two vectors: a normal vector with the vectors' second moments Z'Z/n, and the same
     vector with normal noise of variance eps²/d in each coordinate. So R is at least the smallest number of nats that
-    describe such a vector with a squared error as large as the noise leaves. The two numbers are equal if all
-    eigenvalues of Z'Z are equal. By Sylvester's identity, R equals `kernel_coding_rate` of Z Z' with the dimension d.
+    describe such a vector with the squared error that the noise leaves. The two numbers are equal if all eigenvalues
+    of Z'Z are equal. By Sylvester's identity, R equals `kernel_coding_rate` of Z Z' with the dimension d.
 
     Args:
         features: the matrix Z.

@@ -81,7 +81,7 @@ def select(
     noise: float = NOISE,
     entropy_weight: float = 0.0,
 ) -> Int[np.ndarray, " count"]:
-    """Return the rows to label next, of those without labels, in the order in which the rule chooses them.
+    """Return the unlabelled rows to label next, in the order in which the rule chooses them.
 
     "coding rate": greedily maximise the log det of the posterior kernel given the labelled rows; noise and
     `entropy_weight` times each row's entropy are added to its diagonal (Luo et al., 2023). The entropy is not added to

@@ -68,7 +68,7 @@ class CodingRateOfKernel(Claim[CodedFeatures]):
         return kernel_coding_rate(problem.gram, problem.eps, dimension=float(problem.features.shape[1]))
 
     def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
-        """From singular values."""
+        """Compute the coding rate from singular values."""
         return 0.5 * jnp.sum(jnp.log1p(jnp.linalg.svd(problem.features, compute_uv=False) ** 2 / problem.noise))
 
     def condition(self, problem: CodedFeatures) -> Array:
@@ -200,7 +200,7 @@ class EntropyIsNoise(Claim[CodedFeatures]):
     population = FeatureClouds()
     relation = AtMost()
     control = Control(
-        "at most the information with the mean entropy at every row",
+        "the information is at most that with the mean entropy at every row",
         lambda rate, problem: problem.rate(jnp.mean(problem.unsure)),
     )
     controls = "the information of labels whose noise rises with the entropy"
@@ -216,7 +216,7 @@ class EntropyIsNoise(Claim[CodedFeatures]):
         return 0.5 * jnp.sum(jnp.log1p(jnp.linalg.svd(rows, compute_uv=False) ** 2))
 
     def trivial(self, problem: CodedFeatures) -> Array:
-        """log(1 + a) <= a."""
+        """Return a bound that follows from log(1 + a) <= a."""
         return jnp.trace(problem.gram) / problem.noise / 2
 
     def condition(self, problem: CodedFeatures) -> Array:

@@ -93,7 +93,7 @@ class GreedyIsNearBest(Claim[CodedFeatures]):
         return (1 - np.exp(-1)) * best_of_subsets(problem.gram, problem.noise, problem.count)
 
     def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
-        """By pivots."""
+        """Compute the coding rate of the greedy choice from its pivots."""
         return _reached(problem)
 
     def trivial(self, problem: CodedFeatures) -> Array:
@@ -176,7 +176,7 @@ class PosteriorKernel(Claim[CodedFeatures]):
         return _posterior(problem, 1.0)
 
     def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
-        """By the weights."""
+        """Compute the covariance from the posterior of the weights w."""
         z, known = problem.features, problem.features[: problem.labelled]
         return z @ jnp.linalg.solve(jnp.eye(z.shape[1]) + known.T @ known / problem.noise, z.T)
 
@@ -211,7 +211,7 @@ class LayersGiveTheTangentKernel(Claim[ProxyNetwork]):
         return _by_layers(problem)
 
     def measure(self, problem: ProxyNetwork, key: Key[Array, ""]) -> Array:
-        """Whole Jacobians."""
+        """Compute the kernel from the whole Jacobians."""
         found = jax.vmap(jax.jacrev(problem, argnums=(0, 1)), in_axes=(None, None, 0))(
             problem.weights, problem.biases, problem.x
         )

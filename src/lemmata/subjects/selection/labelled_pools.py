@@ -1,9 +1,9 @@
 """Labels for chosen rows of three bundled tables. The accuracy with coding rates is compared with that for random rows.
 
 Kernel ridge regression on the labelled rows predicts the classes of the other rows, and each round labels more rows.
-The area under the curve of accuracy, which is its mean over rounds, is compared on the same split. This theory does not
-control anything here. The information that rows give about a random function of the kernel and the gain of a model from
-their labels are different things. Only tables can show how far the two agree.
+The area under the curve of accuracy, which is its mean over rounds, is compared between rules on the same split. This
+theory does not control anything here. The information that rows give about a random function of the kernel and the
+gain of a model from their labels are different things. Only tables can show how far the two agree.
 """
 
 import functools

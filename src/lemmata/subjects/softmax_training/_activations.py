@@ -58,7 +58,8 @@ def slopes(
         units: the width; the units beyond it are left out.
 
     Returns:
-        F, the s scaled so that H = sum_r (a_lr - c_il) s_ir (a_l'r - c_jl') s_jr <x_i, x_j>, and the c.
+        F, the factors s scaled so that H = sum_r (a_lr - c_il) s_ir (a_l'r - c_jl') s_jr <x_i, x_j>, and the numbers
+        c.
     """
     logits, used = x @ weight, jnp.arange(weight.shape[1]) < units
     if activation == "softmax":
@@ -157,7 +158,7 @@ def largest_eigenvalue(
 def sufficient_width(
     times: Float[Array, " w"], widths: Sequence[float] | Sequence[int], horizon: Float[Array, ""]
 ) -> Float[Array, ""]:
-    """Return the smallest width from which on every width fits in time; twice the last width if the last does not.
+    """Return the smallest width from which on training is always in time, or twice the last width if there is none.
 
     Args:
         times: the time to fit at every width.

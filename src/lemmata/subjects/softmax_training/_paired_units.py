@@ -31,7 +31,7 @@ class PairedUnits(eqx.Module):
 
     @property
     def shares(self) -> Float[Array, "n m"]:
-        """S_ir."""
+        """The shares S_ir."""
         return jax.nn.softmax(self.x @ self.weight, axis=1)
 
     @property

@@ -49,7 +49,7 @@ class Flow(eqx.Module):
 
     @property
     def targets(self) -> Float[Array, ""]:
-        """|Y|_F."""
+        """The norm |Y|_F."""
         return jnp.linalg.norm(self.start.y)
 
     @property
@@ -130,7 +130,7 @@ class Flows(Population[Flow]):
         ]
 
     def culprit(self, problem: Flow) -> str | None:
-        """Equal or zero rows."""
+        """Name equal or zero rows as the likely cause."""
         return kernel_cause(problem.start)
 
 

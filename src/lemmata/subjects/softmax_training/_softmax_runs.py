@@ -36,7 +36,7 @@ class Descents(Population[Descent]):
     """Small networks before, during and after training, with steps that do not move any unit by more than 0.01.
 
     Args:
-        steps: the number of coarse descent steps before.
+        steps: the number of coarse descent steps before the step of size eta.
     """
 
     steps: int = 6
@@ -163,13 +163,13 @@ class SoftmaxRuns(Population[Training]):
 
 
 class RunsWithinRadius(Population[Training]):
-    """Networks so wide, with targets so small, that D < R, so every unit stays where H keeps half of lambda.
+    """Networks so wide, and targets so small, that D < R. So every unit stays where H keeps half of lambda.
 
     D bounds the movement of the units, and R is the radius of Lemma E.2. Weights are so small that B = 1. Targets are
     along the eigenvector of the smallest eigenvalue of the limit of H.
 
     Args:
-        steps: the number of coarse descent steps before.
+        steps: the number of coarse descent steps before the tested step.
     """
 
     steps: int = 8
@@ -225,7 +225,7 @@ class PushedUnits(Population[Training]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Training:
-        """Draw inputs around one direction; units move by 0.0099, up or down the first input by their first sign.
+        """Draw inputs around one direction; units move by 0.0099 along or against the first input, by their sign.
 
         Such a movement changes F most.
         """

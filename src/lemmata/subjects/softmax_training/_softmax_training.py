@@ -69,7 +69,7 @@ class Training(eqx.Module):
 
     @property
     def weight(self) -> Float[Array, "d m"]:
-        """W(tau)."""
+        """The weights W(tau)."""
         return self.start + self.moved
 
     @property
@@ -79,7 +79,7 @@ class Training(eqx.Module):
 
     @property
     def first_tangent(self) -> Float[Array, "r r"]:
-        """H* = H(0)."""
+        """The first tangent kernel H* = H(0)."""
         return _matrix(self.network, self.start, self.sign, self.x)
 
     @property
@@ -111,7 +111,7 @@ class Training(eqx.Module):
 
     @property
     def residual(self) -> Float[Array, "n k"]:
-        """F(tau) - Y."""
+        """The residual F(tau) - Y."""
         return self.outputs - self.y
 
     @property

@@ -54,9 +54,9 @@ class SlowTargets(Population[Training]):
     <= 1.
 
     Args:
-        outputs: k.
-        random_targets: targets uniform on the sphere instead.
-        posed_by_tables: whether a user's table gives such a problem, by its first 16 rows, with weights of unit
+        outputs: the number k of outputs.
+        random_targets: whether targets are uniform on the sphere instead.
+        posed_by_tables: whether the first 16 rows of a user's table give such a problem, with weights of unit
             variance.
     """
 
@@ -97,7 +97,7 @@ class SlowTargets(Population[Training]):
         ]
 
     def culprit(self, problem: Training) -> str | None:
-        """Rows that make lambda zero."""
+        """Name rows that make lambda zero."""
         return small_eigenvalue_cause(problem)
 
 
@@ -140,5 +140,5 @@ class ThreeActivations(Population[Training]):
         return found
 
     def culprit(self, problem: Training) -> str | None:
-        """Rows that make lambda zero."""
+        """Name rows that make lambda zero."""
         return small_eigenvalue_cause(problem)

@@ -102,7 +102,7 @@ class WidthSizes(eqx.Module):
 
     @property
     def bound(self) -> float:
-        """B."""
+        """The bound B on logits."""
         return logit_bound(self.count, 1, self.sigma, self.delta)
 
 

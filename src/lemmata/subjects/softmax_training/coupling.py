@@ -2,8 +2,8 @@
 
 This theory bounds the distance at every time of the gradient flow by how far the kernel moves. It assumes the
 symmetric initialisation and a positive definite kernel that moves by less than half of its smallest eigenvalue. It
-does not explain how far the kernel moves, or how far the kernel of infinite width is. All bounds hold on [0, T] with
-the largest movements on [0, T]. Trials that end at a last record test them in this form.
+does not explain how far the kernel moves, or how far away the kernel of infinite width is. All bounds hold on [0, T]
+with the largest movements on [0, T]. Trials that end at a last record test them in this form.
 """
 
 import jax

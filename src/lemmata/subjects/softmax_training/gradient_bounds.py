@@ -40,7 +40,7 @@ class GradientBound(Claim[Training]):
     control = Control(
         "the gradient is at most sqrt(n k) |F - Y|, without exp(3 B)",
         lambda bound, problem: bound / jnp.exp(3 * problem.bound),
-        loose="exp(3 B) bounds m times the largest share, which is smaller by 10^6, so no control is close to "
+        loose="exp(3 B) bounds m times the largest share, which is 10^6 times smaller, so no control is close to "
         "the bound",
     )
     controls = "the gradient of every unit"
@@ -80,7 +80,7 @@ class StepBound(Claim[Training]):
     control = Control(
         "eta |Delta w_r| <= eta |F - Y| / 10",
         lambda bound, problem: 10 * bound * problem.step * jnp.linalg.norm(problem.residual),
-        loose="eta is so small that steps are shorter by 10^37, so no control is close to the bound",
+        loose="eta is so small that steps are 10^37 times shorter, so no control is close to the bound",
     )
     controls = "the length of one step"
     unexplained = "the size of B, which makes steps far shorter than the bound"

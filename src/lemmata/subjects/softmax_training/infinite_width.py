@@ -164,7 +164,7 @@ class SmallestEigenvalueWidth(Claim[KernelPoints]):
         return [Hypothesis(name, values[0], ">", floor, "two rows are equal, or one is zero")]
 
     def measure(self, problem: KernelPoints, key: Key[Array, ""]) -> Array:
-        """With four outputs."""
+        """Return the distance between the smallest eigenvalues of H and its limit, for networks with four outputs."""
         size = 4 * len(problem.x)
         stacked = jnp.stack([h.reshape(size, size) for h in _ladder(problem, 4, key)])
         return jnp.abs(jnp.linalg.eigvalsh(stacked)[:, 0] - jnp.linalg.eigvalsh(problem.limit)[0])

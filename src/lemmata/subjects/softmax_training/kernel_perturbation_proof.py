@@ -122,7 +122,7 @@ class FiveTermsTelescope(Claim[MovedUnits]):
         return problem.sign.shape[1] ** 2 * (problem.x @ problem.x.T)[None, :, None, :] * total
 
     def condition(self, problem: MovedUnits) -> Array:
-        """The condition of subtracting two kernels with entries up to 4 (m max S |x|)², which are sums over m units.
+        """The condition number of subtracting two kernels with entries up to 4 (m max S |x|)², sums over m units.
 
         If all units move by the same vector, only rounding remains.
         """

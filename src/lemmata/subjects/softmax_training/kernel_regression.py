@@ -141,7 +141,7 @@ class AbstractKernelRegression(Claim[Initialised]):
     of_data = False
 
     def condition(self, problem: Initialised) -> Array:
-        """The condition: sums over m units bring sqrt(m), and solving with H* brings lambda_max / lambda."""
+        """The condition number: sums over m units bring sqrt(m), and solving with H* brings lambda_max / lambda."""
         values = jnp.linalg.eigvalsh(problem.tangent)
         return problem.network.width**0.5 * values[-1] / values[0]
 
@@ -216,7 +216,7 @@ class DescentInFunctionSpace(AbstractKernelRegression):
         return jnp.concatenate(both, axis=1)[0]
 
     def measure(self, problem: Initialised, key: Key[Array, ""]) -> Array:
-        """20 updates."""
+        """Return the outputs after 20 updates."""
         gamma = gamma_descent(problem.tangent, stack(problem.y), _step(problem), _STEPS)
         return jnp.concatenate([problem.tangent @ gamma, problem.cross @ gamma])
 
@@ -252,7 +252,7 @@ class FeatureMapAsPrinted(AbstractKernelRegression):
         return summed_features(problem, problem.x_test) @ summed_features(problem, problem.x).T
 
     def measure(self, problem: Initialised, key: Key[Array, ""]) -> Array:
-        """By Definition 3.6."""
+        """Return the kernel of Definition 3.6."""
         return problem.cross
 
 
@@ -339,7 +339,7 @@ class InfiniteTime(AbstractKernelRegression):
 
     title = "Regression with the tangent kernel tends to K*_te H*^-1 vec(Y) at test points"
     source = Source("gu2024softmax", "proof of Theorem F.2, optimal solution")
-    control = Control("the time 4 / (m lambda) is as good as infinite", _stopped)
+    control = Control("the predictions at time 4 / (m lambda) are the limit", _stopped)
     controls = "predictions of regression with the tangent kernel after infinite time"
     unexplained = "how long the training takes: log(1/eps) / (m lambda)"
 

@@ -2,9 +2,9 @@
 
 This theory bounds every logit <w_r, x_i> by B = max(C sigma sqrt(log(n k / delta)), 1), C = 10, and every moved logit
 by B + R. It assumes inputs in the unit ball, normal weights and R < 0.01. It does not explain the width. The largest
-of n m logits is near sigma sqrt(2 log(n m)), but B does not depend on m. With C = 10, logits reach B at no width that
-could be built. But for sigma = 1, B is 23 with 8 inputs and 3 outputs, so exp(B) is astronomical. The default sigma is
-therefore 0.05, for which B = 1.17.
+of n m logits is near sigma sqrt(2 log(n m)), but B does not depend on m. With C = 10, no network that can be built is
+wide enough for logits to reach B. But for sigma = 1, B is 23 with 8 inputs and 3 outputs, so exp(B) is astronomical.
+The default sigma is therefore 0.05, for which B = 1.17.
 
 The tests try random moves, and the moves for which each bound is tightest. The source's probability is 1 -
 delta/poly(n k), with a polynomial that it does not name. Each part is tested here at 1 - delta, which is weaker.
@@ -237,7 +237,7 @@ class ExponentialChange(AbstractPart):
         return problem.radius * jnp.exp(problem.bound + problem.radius)
 
     def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
-        """The largest change."""
+        """The largest change of an exponential."""
         return jnp.abs(exponential_change(x, weight, change)).max()
 
     def trivial(self, problem: RandomUnits) -> Array:

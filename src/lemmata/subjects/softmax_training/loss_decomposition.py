@@ -155,7 +155,7 @@ class AbstractNormaliserSlope(Claim[Descent]):
         return jax.jacfwd(normaliser)(0.0)
 
     def condition(self, problem: Descent) -> Array:
-        """The condition of <S, Delta W' x> and F, in which sums of m terms of size |Delta w| cancel."""
+        """The condition number of <S, Delta W' x> and F, in which sums of m terms of size |Delta w| cancel."""
         training = problem.training
         size = jnp.linalg.norm(training.gradient, axis=0).max() * training.width
         return 10 * jnp.maximum(size / jnp.abs(_normaliser_slope(training)).max(), 1.0)
@@ -256,7 +256,7 @@ class NormaliserSplit(Claim[Descent]):
         return m**2 * (same + (every - same))
 
     def condition(self, problem: Descent) -> Array:
-        """The condition of sums of m terms of size |Delta w|, which cancel."""
+        """The condition number of sums of m terms of size |Delta w|, which cancel."""
         training = problem.training
         size = jnp.linalg.norm(training.gradient, axis=0).max() * training.width
         return 10 * size / jnp.abs(self.predict(problem)).max()

@@ -1,4 +1,4 @@
-"""The term of a descent step's change of the loss that makes progress.
+"""The term that makes progress in the change of the loss by a descent step.
 
 This theory is about C_1, the part of a step's change of the loss in which the numerator of the softmax moves. It
 bounds C_1 by the tangent kernel H at the current weights, and H by its smallest eigenvalue lambda at initialisation.
@@ -50,7 +50,7 @@ class AbstractProgressIdentity(Claim[Descent]):
 
 
 def rounding(problem: Descent) -> Array:
-    """Return the condition of the slopes: sums over m units, with residuals of absolute error m eps."""
+    """Return the condition number of the slopes: sums over m units, with residuals of absolute error m eps."""
     training = problem.training
     return 10 * training.width * (1 + 1 / jnp.linalg.norm(training.residual))
 
@@ -243,7 +243,7 @@ class ProgressBySmallestEigenvalue(Claim[Training]):
             short_step(problem),
             Hypothesis("the smallest eigenvalue of H(tau)", smallest, ">=", problem.smallest / 2, "Claim E.5"),
             Hypothesis.violated(
-                "C_1 = -m eta v' H v", "Lemma E.1 defines C_1 otherwise; the conclusion may still hold"
+                "C_1 = -m eta v' H v", "Lemma E.1 defines C_1 differently; the conclusion may still hold"
             ),
         ]
 
@@ -292,5 +292,5 @@ class SmallestEigenvalueKept(Claim[Training]):
         return jnp.linalg.eigvalsh(rows @ rows.T / problem.width)[0]
 
     def condition(self, problem: Training) -> Array:
-        """The condition: eigenvalues have errors of n k eps times the largest eigenvalue."""
+        """The condition number: eigenvalues have errors of n k eps times the largest eigenvalue."""
         return problem.size * jnp.trace(problem.first_tangent) / problem.smallest

@@ -1,10 +1,10 @@
-"""The terms of a descent step's change of the loss that do not make progress.
+"""The terms that do not make progress in the change of the loss by a descent step.
 
 This theory bounds three terms that a step of descent on a softmax network adds to the loss. They are C_0 from the
 denominator of the softmax, C_2 from the curvature of the exponential, and C_3 from the squared change of the outputs.
 It assumes inputs and targets in the unit ball and the step eta of the theory. It does not explain the powers of n k
-exp(B), which the terms do not have. C_0 is far smaller than the concentration argument says: it falls as m^-2, not as
-m^(-1/2).
+exp(B) in the bounds, which the terms themselves do not have. C_0 is far smaller than the concentration argument says:
+it falls as m^-2, not as m^(-1/2).
 """
 
 import jax
@@ -23,7 +23,7 @@ _CONSTANT = "the constant C > 10 in B is taken as 10; nd, for equal dimensions o
 
 
 def loss(problem: Training) -> Array:
-    """|F - Y|²."""
+    """Return |F - Y|²."""
     return jnp.sum(problem.residual**2)
 
 
@@ -32,7 +32,7 @@ def before_the_step(problem: Training) -> list[Hypothesis]:
     residual, most = jnp.linalg.norm(problem.residual), jnp.sqrt(1.0 * problem.size)
     return [
         short_step(problem),
-        Hypothesis("|F - Y| is at most sqrt(n k)", residual, "<=", most, "Lemmas D.3 and C.3; C_2 is cubic in it"),
+        Hypothesis("|F - Y| is at most sqrt(n k)", residual, "<=", most, "Lemmas D.3 and C.3; C_2 is cubic in |F - Y|"),
     ]
 
 

@@ -136,7 +136,7 @@ class OutputGradient(Claim[MovedNetwork]):
         return jax.jacobian(lambda weight: naive_outputs(weight, problem.sign, problem.x))(problem.weight)
 
     def condition(self, problem: MovedNetwork) -> Array:
-        """The condition: a_lr - <a_l, S> cancels if one unit has a share near 1."""
+        """The condition number: a_lr - <a_l, S> cancels if one unit has a share near 1."""
         left = jnp.abs(problem.sign[None] - (problem.shares @ problem.sign.T)[:, :, None])
         return problem.rounding * jnp.broadcast_to(2 / left[:, :, None, :], self.predict(problem).shape)
 
@@ -174,7 +174,7 @@ class LossGradient(Claim[MovedNetwork]):
         return jax.grad(lambda weight: 0.5 * jnp.sum(residual(weight) ** 2))(problem.weight)
 
     def condition(self, problem: MovedNetwork) -> Array:
-        """Sums over points and outputs cancel: the terms' sizes, at most 2 m |F - y| S |x|, against the sum's."""
+        """Sums over points and outputs cancel: terms of sizes up to 2 m |F - y| S |x|, over the size of the sum."""
         residual = jnp.abs(problem.network.predict(problem.params, problem.x)) + jnp.abs(problem.y)
         terms = jnp.abs(problem.x).T @ (problem.shares * residual.sum(axis=1, keepdims=True))
         return problem.rounding * 2 * problem.weight.shape[1] * terms / jnp.abs(self.predict(problem))
@@ -239,7 +239,7 @@ class TangentKernelSemidefinite(Claim[MovedNetwork]):
         return jnp.sum(jax.grad(along)(problem.weight) ** 2) / problem.weight.shape[1]
 
     def condition(self, problem: MovedNetwork) -> Array:
-        """The condition: gradients have norm up to 2 m |S_i| |x_i|, and sums over points and outputs cancel."""
+        """The condition number: gradients have norm up to 2 m |S_i| |x_i|, and sums over points and outputs cancel."""
         lengths = jnp.linalg.norm(problem.shares, axis=1) * jnp.linalg.norm(problem.x, axis=1)
         longest = 4 * problem.weight.shape[1] * (lengths @ jnp.abs(problem.y).sum(axis=1)) ** 2
         return problem.rounding * longest / self.predict(problem)
@@ -264,7 +264,7 @@ class SymmetricInitialisation(Claim[MovedNetwork]):
         return jnp.ones((len(problem.x), len(problem.sign)))
 
     def measure(self, problem: MovedNetwork, key: Key[Array, ""]) -> Array:
-        """By equation (1)."""
+        """Compute 1 + F/m by equation (1)."""
         return 1 + naive_outputs(problem.weight, problem.sign, problem.x) / problem.weight.shape[1]
 
     def condition(self, problem: MovedNetwork) -> Array:

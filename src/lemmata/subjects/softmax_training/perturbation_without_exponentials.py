@@ -1,10 +1,10 @@
 """How far the softmax tangent kernel moves with its units, without exponentials of logits.
 
 This theory bounds the change of H of Definition 3.6 if every unit moves by at most R < 0.01. For an entry, the bound
-is sharp to first order in R. For the whole kernel it is, with probability 1 - delta, at most 17 R n k exp(sigma²).
-Lemma 5.1 has exp(10 B) instead, where B = max(10 sigma sqrt(log(n k / delta)), 1). The lemma's proof uses a bound on
-the largest of all logits, although only a mean over units is needed. The theory assumes units in pairs. It does not
-explain why the moves in training change H less than the worst moves.
+is sharp to first order in R. With probability 1 - delta, the change of the whole kernel is at most 17 R n k
+exp(sigma²). Lemma 5.1 has exp(10 B) instead, where B = max(10 sigma sqrt(log(n k / delta)), 1). The lemma's proof uses
+a bound on the largest of all logits, although only a mean over units is needed. The theory assumes units in pairs. It
+does not explain why the moves in training change H less than the worst moves.
 
 Proof. Logits move by delta_ir = <v_r, x_i>. So S_ir becomes S_ir exp(delta_ir)/Z_i with exp(-R) <= Z_i <= exp(R), and
 eps_i = <a_l, S_i> grows from 0 to at most 2 tanh(R/2) <= R. Let p_r = S_ir S_jr, let P be their sum, and let p' be p
@@ -150,7 +150,7 @@ class WorstChangeAttained(Claim[PairedUnits]):
         return largest_changes(problem)
 
     def trivial(self, problem: PairedUnits) -> Array:
-        """No change."""
+        """The lower bound 0, no change."""
         return jnp.zeros(len(_ENTRIES))
 
 
@@ -318,7 +318,7 @@ class WorstChangeBetweenOutputs(Claim[KernelPoints]):
     stated = Kind.OWN
     population = SpherePoints()
     relation = Limit(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.03)
-    control = Control("the limit is that within one output", lambda v, problem: _one_output(problem))
+    control = Control("the limit is that of an entry within one output", lambda v, problem: _one_output(problem))
     controls = _ENTRY
     unexplained = "inputs that differ"
     trials = 64
@@ -328,7 +328,7 @@ class WorstChangeBetweenOutputs(Claim[KernelPoints]):
         return _two_outputs(problem)
 
     def measure_at(self, problem: KernelPoints, key: Key[Array, ""], rung: float) -> Array:
-        """By automatic differentiation."""
+        """Return the slope of the entry, by automatic differentiation."""
         return slope_of_entry(problem, 2, int(rung), key)
 
 
@@ -358,5 +358,5 @@ class WorstChangeWithinOutput(Claim[KernelPoints]):
         return _one_output(problem)
 
     def measure_at(self, problem: KernelPoints, key: Key[Array, ""], rung: float) -> Array:
-        """By automatic differentiation."""
+        """Return the slope of the entry, by automatic differentiation."""
         return slope_of_entry(problem, 1, int(rung), key)

@@ -20,7 +20,7 @@ ABOUT = {"tool": "dynamical systems", "architecture": "dense network", "object":
 
 
 def _rounding(problem: Underway) -> Array:
-    """The condition: sums over m units bring sqrt(m), and terms of size 4 (m max S)² cancel in the kernel."""
+    """The condition number: sums over m units bring sqrt(m), and terms of size 4 (m max S)² cancel in the kernel."""
     shares = problem.start.network.shares(problem.start.params(problem.weight), problem.start.x)
     return problem.start.network.width**0.5 * (problem.start.network.width * shares.max()) ** 2
 

@@ -135,7 +135,7 @@ class SquaredDistance(Claim[Pair]):
         return jnp.sum((problem.u - problem.v) ** 2)
 
     def condition(self, problem: Pair) -> Array:
-        """The condition: n products are rounded, and terms cancel if u and v are close; |u - v| may be 0."""
+        """The condition number: n products are rounded, and terms cancel if u and v are close; |u - v| may be 0."""
         terms = problem.u @ problem.u + problem.v @ problem.v
         left = jnp.sum((problem.u - problem.v) ** 2)
         return len(problem.u) * terms / jnp.where(left > 0, left, terms + (terms == 0))
@@ -164,7 +164,7 @@ class SharesSumToOne(Claim[SoftmaxLayer]):
         return network.shares({"weight": problem.weight}, problem.x).sum(axis=1)
 
     def condition(self, problem: SoftmaxLayer) -> Array:
-        """The condition of a sum of m shares, each of them rounded."""
+        """The condition number of a sum of m shares, each of them rounded."""
         return jnp.asarray(problem.weight.shape[1], float)
 
 
@@ -250,7 +250,7 @@ class ExponentialSecondOrder(Claim[Argument]):
         return jnp.stack([theta, -theta])
 
     def condition(self, problem: Argument) -> Array:
-        """The condition: exp(x) - 1 and x are of size |x|, but their difference is of size x²/2."""
+        """The condition number: exp(x) - 1 and x are of size |x|, but their difference is of size x²/2."""
         return 2 / jnp.abs(problem.x)
 
     def trivial(self, problem: Argument) -> Array:

@@ -42,7 +42,7 @@ class DenominatorChange(AbstractPart):
         return problem.width * problem.radius * jnp.exp(problem.bound + problem.radius)
 
     def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
-        """The largest change."""
+        """The largest change of a denominator."""
         return jnp.abs(exponential_change(x, weight, change).sum(axis=1)).max()
 
     def trivial(self, problem: RandomUnits) -> Array:
@@ -164,7 +164,7 @@ class ShareChange(AbstractPart):
         return problem.radius / problem.width * jnp.exp(4 * problem.bound + 3 * problem.radius)
 
     def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
-        """The largest change."""
+        """The largest change of a share."""
         return jnp.abs(share_change(x, weight, change)).max()
 
 

@@ -116,7 +116,7 @@ class SphereCoefficients(Claim[SphereKernel]):
         return jnp.sum(weights * values * nodes * jnp.exp(problem.sigma**2 * nodes), axis=1)
 
     def condition(self, problem: SphereKernel) -> Array:
-        """The condition: terms of size E |t| exp(s t) cancel, and the nodes have errors of about d eps."""
+        """The condition number: terms of size E |t| exp(s t) cancel, and the nodes have errors of about d eps."""
         nodes, weights = quadrature(problem.d)
         terms = jnp.sum(weights * jnp.abs(nodes) * jnp.exp(problem.sigma**2 * nodes))
         return (1 + problem.d) * terms / coefficients(problem.sigma, problem.d)[:_SHOWN]
@@ -154,7 +154,7 @@ class PolygonEigenvalue(Claim[KernelPoints]):
         return jnp.linalg.eigvalsh(problem.limit)[0]
 
     def condition(self, problem: KernelPoints) -> Array:
-        """The condition: eigenvalues have errors of n eps times the largest eigenvalue."""
+        """The condition number: eigenvalues have errors of n eps times the largest eigenvalue."""
         values = jnp.linalg.eigvalsh(problem.limit)
         return len(problem.x) * jnp.abs(values[-1] / values[0])
 
@@ -204,7 +204,7 @@ class EigenvalueFromAbove(Claim[KernelPoints]):
         return jnp.trace(problem.limit) / len(problem.x)
 
     def condition(self, problem: KernelPoints) -> Array:
-        """The condition: eigenvalues have errors of n eps times the largest eigenvalue."""
+        """The condition number: eigenvalues have errors of n eps times the largest eigenvalue."""
         values = jnp.linalg.eigvalsh(problem.limit)
         return len(problem.x) * jnp.abs(values[-1] / values[0])
 

@@ -26,7 +26,7 @@ class AbstractConstellation(eqx.Module):
 
     @abc.abstractmethod
     def squared_distances(self, z: Float[Array, "... n p"]) -> Float[Array, "... n N"]:
-        """|z_i - t_j|²."""
+        """Return |z_i - t_j|²."""
 
     @abc.abstractmethod
     def combine(self, weights: Float[Array, "... n N"]) -> Float[Array, "... n p"]:
@@ -38,7 +38,7 @@ class AbstractConstellation(eqx.Module):
 
     @property
     def dimension(self) -> int:
-        """P."""
+        """The dimension p."""
         return self.points.shape[1]
 
 
@@ -73,7 +73,7 @@ class Scattered(AbstractConstellation):
         return jnp.maximum(squares - 2 * z @ self.points.T, 0.0)
 
     def combine(self, weights: Float[Array, "... n N"]) -> Float[Array, "... n p"]:
-        """One product."""
+        """Return W t by one matrix product."""
         return weights @ self.points
 
     def solve(self, covariance: SplineCovariance, values: Float[Array, "... N m"]) -> Float[Array, "... N m"]:
@@ -133,13 +133,13 @@ class Hyperoctahedron(AbstractConstellation):
 
     @property
     def points(self) -> Float[Array, "N p"]:  # pyright: ignore[reportIncompatibleVariableOverride]  # fills an AbstractVar
-        """The centre first."""
+        """The points of the constellation, with the centre first."""
         axes = np.eye(self.size)
         return jnp.asarray(np.concatenate([np.zeros((1, self.size)), axes, -axes]), float)
 
     @property
     def dimension(self) -> int:
-        """P."""
+        """The dimension p."""
         return self.size
 
     def squared_distances(self, z: Float[Array, "... n p"]) -> Float[Array, "... n N"]:

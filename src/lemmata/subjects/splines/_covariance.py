@@ -20,8 +20,8 @@ class SplineCovariance(eqx.Module):
     The terms -b r² and c stand for an unknown slope of size sqrt(2b) and an unknown level of size sqrt(c). As b and
     c/b² go to infinity, the mean of the process becomes the polyharmonic spline r² ln r with an affine drift. If b
     goes to infinity with b²/c = s, the mean becomes the spline of r² ln r - s |z|² |t|² instead. For example, b = 5
-    and c = 400 have s = 1/16. k is not a covariance at all distances: it is one on a bounded set if b and c are large
-    enough.
+    and c = 400 have s = 1/16. k is not a covariance on the whole space. It is a covariance on a bounded set if b and c
+    are large enough.
 
     Args:
         slope: the number b, above 0.

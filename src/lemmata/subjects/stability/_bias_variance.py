@@ -42,7 +42,7 @@ class BiasVariance:
         level: the confidence level of the intervals.
         draws: the number of pairs of fits.
         conditions: the conditions for the results.
-        claims: the claims that state them.
+        claims: the claims that state these results.
     """
 
     names: tuple[str, ...]
@@ -118,12 +118,12 @@ def bias_variance(
 
     The intervals treat draws as overlapping subsamples (Nadeau and Bengio's correction, widened). This is a rule of
     thumb, not a theorem. Intervals of level 0.9 were tested on three simulated distributions and fits that were not
-    used for tuning (70 to 140 rows). They contained the error in 90 to 95 %, the variance in 99 to 100 % and the rest
-    in 96 to 98 %.
+    used for tuning (70 to 140 rows). They contained the error in 90 to 95 % of cases, the variance in 99 to 100 % and
+    the rest in 96 to 98 %.
 
     Args:
-        fit: a function of (x, y) that returns an object with `.predict` or a callable. To compare several, pass a list,
-            or a mapping from their names (widths, depths, ridges) to them.
+        fit: a function of (x, y) that returns an object with `.predict` or a callable. To compare several such
+            functions, pass a list, or a mapping from names (such as widths, depths or ridges) to functions.
         x: inputs, (n, ...).
         y: numbers, (n,) or (n, outputs).
         draws: the number of pairs of fits for each method.
@@ -260,7 +260,7 @@ def _conditions(x: np.ndarray, y: np.ndarray, repeated: int, given: float | None
             "no row duplicates another (number of duplicates)",
             float(copies),
             copies == 0,
-            "duplicates in a training set and the predicted rows look like learning",
+            "a duplicate of a training row among the predicted rows makes memorising look like learning",
         ),
         Condition(
             "the noise is given, or repeated inputs show it (degrees of freedom)",

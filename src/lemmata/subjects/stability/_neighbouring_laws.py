@@ -27,7 +27,7 @@ class NeighbouringLaws(eqx.Module):
 
 
 class PrivateAlgorithms(Population[NeighbouringLaws]):
-    """Private algorithms: half randomised responses with the most informative loss, half exponential mechanisms.
+    """Private algorithms: half are randomised responses with the most informative loss, half exponential mechanisms.
 
     Args:
         low, high: the range of eps.
@@ -89,7 +89,7 @@ class Channel(eqx.Module):
 
 
 class PrivateChannels(Population[Channel]):
-    """Half output a set of values that is likelier to hold the row's own value; half are exponential mechanisms."""
+    """Half output a set that contains the row's own value more often than others; half are exponential mechanisms."""
 
     free = ("loss",)
 

@@ -20,7 +20,7 @@ class ReplaceOne:
         new: l(A(S), z') - l(A(S^(i)), z') for each i: the loss at the row z' that replaces z_i, before minus after.
         others: the mean of l(A(S^(i)), z_j) - l(A(S), z_j) over the training rows, with 0 for j = i.
         unseen: the mean of l(A(S^(i)), z) - l(A(S), z) over the rows z of the pool except z'.
-        spread: the sample variance of this difference over the same rows of the pool.
+        spread: the sample variance of the difference in `unseen`, over the same rows of the pool.
         largest: max_z |l(A(S^(i)), z) - l(A(S), z)| for each i, over the training rows and the pool.
         train: the losses of A(S) at the training rows.
         pool: the losses of A(S) at the rows of the pool.

@@ -133,10 +133,10 @@ class FiniteLaw(eqx.Module):
 
 
 class FiniteLaws(Population[FiniteLaw]):
-    """Sparse or dense distributions. Sparse: as many rows as weights, and each row involves only one weight. So a
-    weight whose row is not drawn is not learned.
+    """Sparse or dense distributions of rows.
 
-    Dense: 8 times as many random rows as weights, and targets with noise.
+    A sparse distribution has as many rows as weights, and each row involves only one weight. So a weight whose row is
+    not drawn is not learned. A dense distribution has 8 times as many random rows as weights, and targets with noise.
     """
 
     free = ("x", "y", "comparator")

@@ -43,7 +43,7 @@ class Stability:
         unseen: the number of rows that the fit has not seen, which replace training rows.
         level: the confidence level of the intervals.
         conditions: the conditions for the results.
-        claims: the claims that state them.
+        claims: the claims that state these results.
     """
 
     gap: float
@@ -103,8 +103,9 @@ def stability(
 
     The interval is a studentised bootstrap over the rows. Its variance is that of Efron and Stein: half of the summed
     squared changes of the estimate when a row is replaced. Intervals of level 0.9 were tried on eight simulated
-    distributions and fits that were not used for tuning (60 to 150 rows). They contained the gap in 92 to 98 %. A
-    plain bootstrap of the changes contains it in 60 to 90 %, because changes that share a sample are not independent.
+    distributions and fits that were not used for tuning (60 to 150 rows). They contained the gap in 92 to 98 % of
+    cases. A plain bootstrap of the changes contains it in 60 to 90 % of cases, because changes that share a sample are
+    not independent.
 
     Args:
         fit: a function of (x, y) whose value has `.predict` or is callable.

@@ -25,7 +25,7 @@ _DRAWS = 1500
 
 
 def loss_masses(problem: SampledSteps, steps: Array | float) -> tuple[Float[Array, " cells"], Float[Array, "2 cells"]]:
-    """A grid of losses, and the probabilities on it for the loss of all steps together, in both orders.
+    """Return a grid of losses, and the probabilities of the loss of all steps on it, for both orders of the data sets.
 
     One step releases N(0, s²) without a row and the mixture (1 - q) N(0, s²) + q N(1, s²) with it. The loss at x is
     log(1 - q + q e^((2x - 1)/(2 s²))) if x is from the mixture, and minus this value if x is from N(0, s²). Each loss
@@ -143,7 +143,7 @@ class DeltaOfLosses(Claim[SampledSteps]):
 
 
 def _some_eps(problem: SampledSteps) -> Array:
-    """Return an eps that losses exceed often."""
+    """Return an eps that privacy losses often exceed."""
     return central_ratio(problem, float(problem.steps)) / 2
 
 

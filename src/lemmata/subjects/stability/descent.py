@@ -26,7 +26,7 @@ class CoupledRuns(eqx.Module):
 
     @property
     def lipschitz(self) -> Float[Array, ""]:
-        """The Lipschitz constant, on the ball, of the loss with its penalty, or of the loss if the penalty is 0."""
+        """The Lipschitz constant of the loss, including its penalty on the ball if there is a penalty."""
         added = jnp.where(self.rows.decay > 0, self.rows.decay * self.radius, 0.0)
         return self.rows.lipschitz + added
 

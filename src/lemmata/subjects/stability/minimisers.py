@@ -2,7 +2,7 @@
 
 This theory is about the minimiser of a convex Lipschitz empirical risk with a quadratic penalty. It bounds how far the
 minimiser moves when one row is replaced, and the bias that the penalty costs. It assumes that the minimiser is found.
-It does not cover learners that stop early, and losses that are not convex.
+It does not cover learners that stop early, or losses that are not convex.
 """
 
 import jax
@@ -22,7 +22,7 @@ _AROUND = (1 / 3, 1.0, 3.0)  # penalties, in units of the one that the tradeoff 
 def penalised_minimiser(
     x: Float[Array, "n d"], y: Float[Array, " n"], zone: Float[Array, ""], decay: Float[Array, ""]
 ) -> Float[Array, " d"]:
-    """Return the w that minimises mean h(x_i'w - y_i) + decay |w|²/2, with h Huber's loss, to rounding error.
+    """Return, to rounding error, the w that minimises mean h(x_i'w - y_i) + decay |w|²/2; h is Huber's loss.
 
     The largest curvature is at most the largest absolute row sum of x'x / (n zone), plus the decay.
     """

@@ -1,7 +1,7 @@
 """Privacy as stability in distribution: how far the losses of a private algorithm move, and how much noise is enough.
 
-This theory is about the distribution of the output of an algorithm, on every two data sets that differ in one row, for
-any rows. It does not say how well a private algorithm learns, or how private it is on typical data.
+This theory is about the distribution of the output of an algorithm, for every two data sets that differ in one row. It
+does not say how well a private algorithm learns, or how private it is on typical data.
 """
 
 import jax
@@ -173,7 +173,7 @@ class PrivateGap(Claim[Channel]):
         return jnp.abs(jnp.sum((joint - apart) * problem.loss))
 
     def condition(self, problem: Channel) -> Array:
-        """The condition of sums over outputs of differences that are smaller than their terms."""
+        """The condition number of sums over outputs of differences that are smaller than their terms."""
         return jnp.sqrt(problem.answers.size) / problem.eps
 
 
@@ -204,7 +204,7 @@ class GaussianCurve(Claim[GaussianRelease]):
         return integrated_delta(problem.eps, problem.sensitivity / problem.sigma)
 
     def condition(self, problem: GaussianRelease) -> Array:
-        """The condition of exponents that are sums, and of the difference of the two terms."""
+        """The condition number of exponents that are sums, and of the difference of the two terms."""
         ratio = problem.sensitivity / problem.sigma
         exponents = 1 + problem.eps + (problem.eps / ratio + ratio / 2) ** 2
         return 2 * exponents * _exceeding(problem) / integrated_delta(problem.eps, ratio)

@@ -23,8 +23,8 @@ def discretise(system: ContinuousSystem, step: ArrayLike, method: str = "zero_or
     With z = D A, f_1(z) = (e^z - 1) / z and f_2(z) = (e^z - 1 - z) / z²:
 
     * "zero_order_hold", exact for inputs that are constant on [k D, (k + 1) D): A' = e^z, B' = D f_1(z) B;
-    * "first_order_hold", exact for inputs that are linear between samples: A' = e^z with states minus D f_2(z) B u_k,
-      so B' = D (f_1 - f_2 + e^z f_2)(z) B and D' = D + C D f_2(z) B;
+    * "first_order_hold", exact for inputs that are linear between samples: A' = e^z for the states minus D f_2(z) B
+      u_k, so B' = D (f_1 - f_2 + e^z f_2)(z) B and D' = D + C D f_2(z) B;
     * "bilinear", the trapezoidal rule: A' = (1 - z/2)^-1 (1 + z/2), B' = (1 - z/2)^-1 D B, C' = C (1 - z/2)^-1,
       D' = D + C B' / 2. It keeps the structure of A, including a low-rank part;
     * "euler": A' = 1 + z, B' = D B.

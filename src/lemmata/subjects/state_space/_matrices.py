@@ -25,15 +25,15 @@ class AbstractStateMatrix(eqx.Module):
     @property
     @abc.abstractmethod
     def size(self) -> int:
-        """N."""
+        """The number N of states."""
 
     @abc.abstractmethod
     def dense(self) -> Inexact[Array, "n n"]:
-        """All entries."""
+        """Return the matrix with all its entries."""
 
     @abc.abstractmethod
     def times(self, states: Inexact[Array, "n *k"]) -> Inexact[Array, "n *k"]:
-        """A h."""
+        """Return A h."""
 
     @abc.abstractmethod
     def resolvent(self, point: Point, right: Inexact[Array, "n k"]) -> Inexact[Array, "n k"]:
@@ -75,15 +75,15 @@ class DenseMatrix(AbstractStateMatrix):
 
     @property
     def size(self) -> int:
-        """N."""
+        """The number N of states."""
         return len(self.entries)
 
     def dense(self) -> Inexact[Array, "n n"]:
-        """All entries."""
+        """Return the matrix with all its entries."""
         return self.entries
 
     def times(self, states: Inexact[Array, "n *k"]) -> Inexact[Array, "n *k"]:
-        """A h."""
+        """Return A h."""
         return self.entries @ states
 
     def resolvent(self, point: Point, right: Inexact[Array, "n k"]) -> Inexact[Array, "n k"]:
@@ -96,7 +96,7 @@ class DenseMatrix(AbstractStateMatrix):
         return DenseMatrix(2 * point * self.resolvent(point, jnp.eye(self.size)) - jnp.eye(self.size))
 
     def transpose(self) -> "DenseMatrix":
-        """A^T."""
+        """Return A^T."""
         return DenseMatrix(self.entries.T)
 
     def powers(self, right: Inexact[Array, "n k"], count: int) -> Inexact[Array, "count n k"]:
@@ -128,15 +128,15 @@ class DiagonalMatrix(AbstractStateMatrix):
 
     @property
     def size(self) -> int:
-        """N."""
+        """The number N of states."""
         return len(self.poles)
 
     def dense(self) -> Inexact[Array, "n n"]:
-        """All entries."""
+        """Return the matrix with all its entries."""
         return jnp.diag(self.poles)
 
     def times(self, states: Inexact[Array, "n *k"]) -> Inexact[Array, "n *k"]:
-        """A h."""
+        """Return A h."""
         return self.poles.reshape(-1, *(1,) * (states.ndim - 1)) * states
 
     def resolvent(self, point: Point, right: Inexact[Array, "n k"]) -> Inexact[Array, "n k"]:
@@ -149,7 +149,7 @@ class DiagonalMatrix(AbstractStateMatrix):
         return DiagonalMatrix((point + self.poles) / (point - self.poles))
 
     def transpose(self) -> "DiagonalMatrix":
-        """Itself."""
+        """Return the matrix itself, because a diagonal matrix is symmetric."""
         return self
 
     def powers(self, right: Inexact[Array, "n k"], count: int) -> Inexact[Array, "count n k"]:
@@ -159,7 +159,7 @@ class DiagonalMatrix(AbstractStateMatrix):
         return _doubled(start, count, self.poles, step, lambda power: power * power) * right
 
     def eigenvalues(self) -> Complex[Array, " n"]:
-        """The diagonal."""
+        """Return the diagonal."""
         return jax.lax.complex(self.poles.real, jnp.imag(self.poles))
 
 
@@ -195,20 +195,20 @@ class DiagonalPlusLowRank(AbstractStateMatrix):
 
     @property
     def size(self) -> int:
-        """N."""
+        """The number N of states."""
         return len(self.poles)
 
     def dense(self) -> Inexact[Array, "n n"]:
-        """All entries."""
+        """Return the matrix with all its entries."""
         return jnp.diag(self.poles) - self.left @ self.right.conj().T
 
     def times(self, states: Inexact[Array, "n *k"]) -> Inexact[Array, "n *k"]:
         """Return l h - P (Q* h)."""
         return DiagonalMatrix(self.poles).times(states) - self.left @ (self.right.conj().T @ states)
 
-    def resolvent(self, point: Point, right: Inexact[Array, "n k"]) -> Inexact[Array, "n k"]:
-        """By Woodbury's identity."""
-        inverse = 1 / (one_point(point, self.poles) - self.poles)
+    def resolvent(self, point: ArrayLike, right: Inexact[Array, "n k"]) -> Inexact[Array, "n k"]:
+        """Return (z I - A)^-1 X by Woodbury's identity."""
+        inverse = 1 / (jnp.asarray(point) - self.poles)
         scaled = lambda x: inverse[:, None] * x
         small = jnp.asarray(jnp.eye(self.left.shape[1]) + self.right.conj().T @ scaled(self.left))
         return scaled(right) - scaled(self.left) @ solved(small, jnp.asarray(self.right.conj().T @ scaled(right)))
@@ -226,11 +226,11 @@ class DiagonalPlusLowRank(AbstractStateMatrix):
         )
 
     def transpose(self) -> "DiagonalPlusLowRank":
-        """(P Q*)^T = conj(Q) conj(P)*."""
+        """Return A^T, from (P Q*)^T = conj(Q) conj(P)*."""
         return DiagonalPlusLowRank(self.poles, self.right.conj(), self.left.conj())
 
     def powers(self, right: Inexact[Array, "n k"], count: int) -> Inexact[Array, "count n k"]:
-        """Step by step."""
+        """Return X, A X, ..., A^(count - 1) X, computed step by step."""
         start = right.astype(jnp.result_type(right, self.poles, self.left, self.right))
         return jax.lax.scan(lambda state, _: (self.times(state), state), start, None, count)[1]
 

@@ -56,7 +56,7 @@ class ThreeEvaluations(Claim[FilteredSequence]):
         return jnp.stack([scan(problem.system, problem.u)[:, 0], convolve(kernel, problem.u)[:, 0]])
 
     def condition(self, problem: FilteredSequence) -> float:
-        """The condition of T steps, each of which rounds."""
+        """The condition number of T steps, each of which rounds."""
         return float(len(problem.u))
 
 

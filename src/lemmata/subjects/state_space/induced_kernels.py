@@ -180,7 +180,7 @@ class AutocorrelationOfModes(Claim[PoleSum]):
         return _parts(jax.lax.map(shifted, jnp.arange(lags)))
 
     def condition(self, problem: PoleSum) -> Array:
-        """The condition of sums of oscillating terms that cancel."""
+        """The condition number of sums of oscillating terms that cancel."""
         return 1e3 / (1 - jnp.abs(problem.poles).max())
 
 
@@ -223,7 +223,7 @@ class LongSequenceKernel(Claim[PoleSum]):
         return jnp.stack([value.real, value.imag])
 
     def condition(self, problem: PoleSum) -> Array:
-        """The condition of inner products whose terms cancel."""
+        """The condition number of inner products whose terms cancel."""
         return 1e5 / (1 - jnp.abs(problem.poles).max())
 
 

@@ -37,7 +37,7 @@ class LegendreMemory(eqx.Module):
 
     @property
     def states(self) -> int:
-        """N."""
+        """The number N of states."""
         return len(self.probe)
 
     def u(self, time: Float[Array, " k"]) -> Float[Array, " k"]:
@@ -176,7 +176,7 @@ class LegsDissipation(Claim[LegendreMemory]):
         return problem.probe @ legs(problem.states)[0] @ problem.probe
 
     def condition(self, problem: LegendreMemory) -> Array:
-        """The condition of sums of N² terms of both signs."""
+        """The condition number of sums of N² terms of both signs."""
         size = jnp.abs(problem.probe)
         terms = size @ jnp.abs(legs(problem.states)[0]) @ size
         return terms / (jnp.sum(size**2) / 2)
@@ -242,7 +242,7 @@ class LegsEigenvectors(Claim[LegendreMemory]):
     """
 
     title = "The eigenvectors of the LegS matrix lose 2.54 bits of precision per state"
-    source = Source("gu2022s4", "Section 3", note="exponential growth; the rate is a limit in numbers")
+    source = Source("gu2022s4", "Section 3", note="exponential growth; the limit of the rate is numerical")
     stated = Kind.OWN
     population = LegendreMemories()
     relation = Limit("N", (16.0, 24.0, 32.0, 48.0), margin=0.01, resolution=0.02)

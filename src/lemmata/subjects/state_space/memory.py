@@ -3,7 +3,7 @@
 This theory bounds how slowly the response of a state-space model falls with the lag, by its slowest pole. It also
 gives the number of poles that can follow a power law, which falls more slowly than any exponential. This number is the
 logarithm of the range times the logarithm of the accuracy. So power laws do not need many states (no curse of memory).
-The theory assumes poles that are chosen, not trained. It does not say whether gradient descent finds such poles, and
+The theory assumes poles that are chosen, not trained. It does not say whether gradient descent finds such poles, or
 what happens to rates that are trained near the border of stability.
 """
 
@@ -144,7 +144,7 @@ class HarmonicBound(Claim[PowerLaw]):
         return jnp.asarray(_largest_error(problem))
 
     def condition(self, problem: PowerLaw) -> float:
-        """The condition: the error is a difference of numbers of size 1."""
+        """The condition number: the error is a difference of numbers of size 1."""
         return 100 / _harmonic(float(problem.power), float(problem.spacing))
 
 
@@ -193,7 +193,7 @@ class ResponseDecay(Claim[MixedModes]):
     """
 
     title = "The response of a recurrence falls at least as fast as its slowest pole"
-    source = Source("foundation2025", "Section 3.4, linear filters", note="how much of the past stability keeps")
+    source = Source("foundation2025", "Section 3.4, linear filters", note="how much of the past a stable system keeps")
     stated = Kind.OWN
     population = SlowModes()
     relation = AtMost()

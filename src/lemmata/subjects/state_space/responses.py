@@ -2,7 +2,7 @@
 
 This theory gives the output of dh/dt = A h + B u, y = C h + D u as three terms, for every input and every start. It
 assumes that the system is linear and does not change with time or input. It does not say which inputs a model
-receives, and what later layers do with its outputs.
+receives, or what later layers do with its outputs.
 """
 
 import jax

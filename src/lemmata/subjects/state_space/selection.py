@@ -73,7 +73,7 @@ class MarkedNoises(Population[MarkedNoise]):
 
 
 class HeldNoises(Population[MarkedNoise]):
-    """Marked noise with chances of a mark between 0.15 and 0.7, and a window long enough for the least one."""
+    """Marked noise with chances of a mark between 0.15 and 0.7, and a window long enough for the smallest chance."""
 
     settings = Space(
         least=Real(0.15, 0.1, 0.6, "smallest chance of a mark", corners=(0.2, 0.4)),
@@ -124,9 +124,9 @@ def _summed(marks: Float[Array, " t"], x: Float[Array, " t"], window: int) -> Fl
 
 
 def _left_at_steps(marks: Array, x: Array, y: Array, window: int) -> tuple[Array, Array]:
-    """Return the residual of y under least squares on the last marks and inputs, fitted to the first half, and y.
+    """Fit y to the last marks and inputs by least squares on the first half; return the residual of y, and y.
 
-    Every linear time-invariant model outputs a weighted sum of these marks and inputs, up to earlier ones.
+    Except for earlier marks and inputs, every linear time-invariant model outputs a weighted sum of these.
     """
     centred = marks - jnp.mean(marks)
     lagged = [row[window - lag : len(x) - lag] for row in (centred, x) for lag in range(window)]

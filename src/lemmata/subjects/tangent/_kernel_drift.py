@@ -148,7 +148,7 @@ def kernel_drift(
 
 
 def _content(model: Outputs, rows: np.ndarray, loss: np.ndarray, drift: np.ndarray) -> tuple[Condition, ...]:
-    """Return conditions for a drift that says something: training, the kernel and the alignment can change."""
+    """Return conditions for a meaningful drift: training, the kernel and the alignment can change."""
     misfit, left = model.misfit(), float(loss[-1] / loss[0]) if loss[0] > 0 else 1.0
     return (
         Condition("targets differ from the outputs at the start (relative difference)", misfit, misfit > 0,

@@ -29,7 +29,8 @@ class LazyCertificate:
 
     Args:
         least: the least singular value s of the Jacobian at the start.
-        lipschitz: the Lipschitz constant L of the Jacobian, either the given bound or the largest quotient found.
+        lipschitz: the Lipschitz constant L of the Jacobian, either the given bound or the largest difference quotient
+            found.
         residual: the norm |r_0| of the residual at the start.
         rho: L |r_0|/s². The theory applies if rho is at most 1/2.
         scale: the least alpha for which the model alpha (f - f_0) is certified on these targets.
@@ -37,7 +38,7 @@ class LazyCertificate:
             apply.
         moved: the distance by which training moved the parameters.
         left: |r_t|/|r_0| after training.
-        bound: on `left`; 1 if the theory does not apply.
+        bound: the bound on `left`; 1 if the theory does not apply.
         least_after: the least singular value of the Jacobian after training.
         steps: the number of steps of descent.
         course: numbers of steps (first column) and |r_t|/|r_0| after them (second column).
@@ -116,8 +117,9 @@ def lazy_certificate(
         params: the parameters at which training starts, an array or a tree of floating-point arrays.
         x: the rows of inputs.
         y: the targets, (n,).
-        lipschitz: a bound on L that you have proved. Otherwise, L is the largest quotient at 24 random points and on
-            the path (only on the path if s = 0). This can be too small, so the result is then not a certificate.
+        lipschitz: a bound on L that you have proved. Otherwise, L is the largest difference quotient at 24 random
+            points and on the path (only on the path if s = 0). This can be too small, so the result is then not a
+            certificate.
         steps: the number of steps of descent.
         seed: the seed of the random points.
 
@@ -238,7 +240,7 @@ def _singular_values(jacobian: np.ndarray, possible: bool) -> tuple[float, float
 
 
 def _sampled(model: Outputs, first: np.ndarray, radius: float, seed: int) -> list[float]:
-    """Return the quotients at random points of the ball, half of them at 1/100 of the other distances."""
+    """Return the difference quotients at random points of the ball, half of them at 1/100 of the other distances."""
     generator, found = np.random.default_rng(seed), []
     for number in range(_SAMPLES):
         direction = generator.normal(size=model.start.shape)

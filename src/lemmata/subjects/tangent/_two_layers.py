@@ -51,7 +51,7 @@ class Units:
         return ACTIVATIONS[self.activation](x @ self.weights.swapaxes(1, 2) / math.sqrt(x.shape[1]))
 
     def outputs(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "k n"]:
-        """The f(x_i)."""
+        """Return the outputs f(x_i)."""
         return np.einsum("knm,km->kn", self.hidden(x)[0], self.readout) / math.sqrt(self.readout.shape[1])
 
     def tangent_gram(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "k n n"]:

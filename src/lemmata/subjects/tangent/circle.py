@@ -107,7 +107,7 @@ class CircleSpectrum(Claim[Polygon]):
         return jnp.einsum("ki,pij,kj->pk", waves, both, waves) / jnp.sum(waves**2, axis=1)
 
     def condition(self, problem: Polygon) -> Array:
-        """The condition of sums over the points."""
+        """The condition number of sums over the points."""
         return jnp.asarray(float(problem.n))
 
 

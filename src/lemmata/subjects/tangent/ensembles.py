@@ -90,8 +90,8 @@ def trained_outputs(
         width: the width of the networks' hidden layer.
         members: the number of networks.
         key: the key that draws the networks.
-        antithetic: whether to add, for each network, a copy whose readout has the opposite sign; this gives 2 members
-            networks.
+        antithetic: whether to add, for each network, a copy whose readout has the opposite sign; this gives 2 *
+            members networks.
     """
     network = relu_network(depth=1, width=width)
     (params,) = drawn_parameters([network], problem.x.shape[1], key, members)

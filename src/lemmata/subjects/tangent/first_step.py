@@ -98,7 +98,7 @@ class SingleIndex(eqx.Module):
     n: int = eqx.field(static=True)
 
     def rows(self, generator: np.random.Generator, *shape: int) -> tuple[np.ndarray, np.ndarray]:
-        """Rows and targets."""
+        """Draw rows and targets."""
         x = generator.normal(size=(*shape, self.n, self.d))
         b = np.asarray(self.direction / jnp.linalg.norm(self.direction))
         return x, link(self.link, x @ b) + float(self.noise) * generator.normal(size=x.shape[:-1])
@@ -180,7 +180,7 @@ class FirstGradientIsRankOne(Claim[SingleIndex]):
         direction=normal("d"),
     )
     relation = Limit(along="d", rungs=_SIZES, margin=0.03, resolution=0.03)
-    control = Control("0.9 is the limit", lambda value, problem: 0.9 * value)
+    control = Control("the limit is 0.9", lambda value, problem: 0.9 * value)
     controls = "what a hidden layer learns in its first step"
     unexplained = "steps of a length that grows with the width, after which the layer is no longer random"
     traced = False

@@ -98,7 +98,7 @@ class CatapultRecursion(Claim[LinearUnits]):
         return jnp.stack([jnp.vdot(u, v) / jnp.sqrt(len(u)), kernel_of(u, v)])
 
     def condition(self, problem: LinearUnits) -> Array:
-        """The condition: products of numbers of both signs are summed, before and in the step."""
+        """The condition number: products of numbers of both signs are summed, before and in the step."""
         size = kernel_of(problem.u, problem.v) * jnp.sqrt(len(problem.u)) * (1 + problem.ratio) ** 2
         after = self.predict(problem)
         return (size + after[1]) / jnp.abs(after)

@@ -1,7 +1,7 @@
 """Finite width: for every kind of layer, the tangent kernel approaches its limit at the rate width^(-1/2).
 
 This theory is about the tangent kernel of a network at its initial draw. The kernel consists of averages over m units.
-For all layers, it approaches the kernel that `push` computes at the rate m^(-1/2). The theory assumes the NTK
+For all layers, it approaches the kernel that `push` computes, at the rate m^(-1/2). The theory assumes the NTK
 parameterisation and independent Gaussian weights. It does not give the constant, or explain how training changes the
 kernel (`tangent.lazy_training`, `tangent.parameterisations`).
 """

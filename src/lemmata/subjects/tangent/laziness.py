@@ -155,7 +155,7 @@ class LazyFlow(eqx.Module):
     time: Float[Array, ""]
 
     def outputs(self, weights: Float[Array, "m d"]) -> Float[Array, " n"]:
-        """The f(x_i)."""
+        """Return the outputs f(x_i)."""
         return jnp.tanh(self.x @ weights.T) @ self.signs / jnp.sqrt(len(self.signs))
 
 
@@ -249,7 +249,7 @@ class LazyBootstrap(Claim[LazyFlow]):
         return jnp.stack([residual, jnp.linalg.norm(late - problem.weights)])
 
     def condition(self, problem: LazyFlow) -> Array:
-        """The condition: outputs may be far above the residual; the integrator errs by less than 1e-7 of the path."""
+        """The condition number: outputs may far exceed the residual; the integrator errs by under 1e-7 of the path."""
         residual = jnp.linalg.norm(problem.away)
         return jnp.stack([1e7 + jnp.linalg.norm(problem.outputs(problem.weights)) / residual, jnp.asarray(1e7)])
 

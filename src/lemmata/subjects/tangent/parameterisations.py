@@ -3,8 +3,8 @@
 This theory is about how training changes a network of width m. In the NTK parameterisation a step moves hidden
 preactivations by m^(-1/2), and the kernel does not move (`tangent.lazy_training`). Under maximal update, which with
 one hidden layer is the mean-field parameterisation, both move by an amount that does not vanish as m grows. The theory
-assumes targets of a fixed size. It also assumes one learning rate for all layers, in the form of the parameterisations
-for which this is correct. It does not say in which direction the kernel moves.
+assumes targets of a fixed size. It also assumes one learning rate for all layers, and parameterisations in a form for
+which one rate is correct. It does not say in which direction the kernel moves.
 """
 
 import abc

@@ -111,7 +111,7 @@ class TwoLaws(eqx.Module):
 
     @property
     def ratio(self) -> Float[np.ndarray, " k"]:
-        """p/q."""
+        """The ratio p/q."""
         return self.p / self.q
 
 

@@ -46,7 +46,7 @@ def sent(
 def belief_propagation(
     couplings: Float[np.ndarray, "n n"], fields: Float[np.ndarray, " n"], rounds: int = 300
 ) -> Float[np.ndarray, "n n"]:
-    """Messages after rounds from 0. All are sent at once; rounds stop early if the messages do not change any more.
+    """Return the messages after rounds from 0. Each round sends all at once; rounds stop once no message changes.
 
     Args:
         couplings: the couplings J, symmetric, 0 if there is no edge.

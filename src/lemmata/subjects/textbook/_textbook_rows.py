@@ -1,4 +1,4 @@
-"""Small labelled tables: two clouds, linear targets, two-valued columns, separable rows, and a boosted run on one."""
+"""Small labelled tables: two clouds, linear targets, two-valued columns, separable rows, and runs of boosting."""
 
 import equinox as eqx
 import numpy as np
@@ -125,7 +125,7 @@ class NearlyOrthogonalRows(Population[LabelledTable]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledTable:
-        """Draw orthonormal rows in two more dimensions than rows, plus a random part of random size."""
+        """Draw orthonormal rows, in two more dimensions than there are rows, plus a random part of random size."""
         rng, n = generator_of(key), setting["n"]
         rows = np.linalg.qr(rng.standard_normal((n + 2, n)))[0].T
         rows = rows + setting["tilt"] * rng.uniform() * rng.standard_normal(rows.shape) / np.sqrt(n + 2)
@@ -162,7 +162,7 @@ class BoostedRun(eqx.Module):
 def best_stump(
     x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], weights: Float[np.ndarray, " n"]
 ) -> tuple[Float[np.ndarray, " n"], float]:
-    """The rule (as -1 and 1) of least weighted error that uses at most one threshold in one column; then its error.
+    """Return the rule (-1 or 1 for each row) of least weighted error with at most one threshold, and its error.
 
     >>> import numpy as np
     >>> x, y = np.array([[0.0], [1.0], [2.0]]), np.array([-1.0, 1.0, 1.0])

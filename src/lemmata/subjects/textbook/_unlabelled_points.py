@@ -39,7 +39,7 @@ class PointCloud(eqx.Module):
 
     @property
     def distances(self) -> Float[np.ndarray, "n n"]:
-        """Between all pairs."""
+        """The distances between all pairs of points."""
         return np.linalg.norm(self.points[:, None] - self.points, axis=2)
 
 

@@ -1,7 +1,7 @@
 """AdaBoost: classifiers that are slightly better than chance, weighted so that their training error vanishes.
 
-The theory bounds the training error after every round by the weighted errors of the rules. It says nothing about the
-error on new rows. It does not treat rows with wrong labels, whose weights grow in every round.
+The theory bounds the training error after every round by the weighted errors of the rules. It does not bound the error
+on new rows. It does not treat rows with wrong labels, whose weights grow in every round.
 """
 
 import jax.numpy as jnp
@@ -47,7 +47,7 @@ class BoostingLowersTrainingError(Claim[BoostedRun]):
         return jnp.asarray((problem.margins <= 0).mean(axis=1))
 
     def trivial(self, problem: BoostedRun) -> Array:
-        """All of them."""
+        """All rows."""
         return jnp.ones(len(problem.errors))
 
 
@@ -66,7 +66,7 @@ class ExponentialLossOfBoosting(Claim[BoostedRun]):
     population = BoostedRuns()
     relation = Equal()
     control = Control(
-        "the product of exp(-2 (1/2 - e)²)",
+        "the mean is the product of exp(-2 (1/2 - e)²)",
         lambda loss, problem: jnp.asarray(np.cumprod(np.exp(-2 * (0.5 - problem.errors) ** 2))),
     )
     controls = "the loss that AdaBoost minimises step by step"
@@ -77,11 +77,11 @@ class ExponentialLossOfBoosting(Claim[BoostedRun]):
         return jnp.asarray(np.cumprod(2 * np.sqrt(problem.errors * (1 - problem.errors))))
 
     def measure(self, problem: BoostedRun, key: Key[Array, ""]) -> Array:
-        """Over the rows."""
+        """The mean over the rows, after each round."""
         return jnp.asarray(np.exp(-problem.margins).mean(axis=1))
 
     def condition(self, problem: BoostedRun) -> Array:
-        """The condition of weights that are multiplied round after round."""
+        """The condition number of weights that are multiplied round after round."""
         return jnp.asarray(10.0 * problem.votes.size)
 
 
@@ -109,9 +109,9 @@ class SmallMarginsOfBoosting(Claim[BoostedRun]):
         return jnp.asarray(np.cumprod(2 * np.sqrt(e ** (1 - _MARGIN) * (1 - e) ** (1 + _MARGIN))))
 
     def measure(self, problem: BoostedRun, key: Key[Array, ""]) -> Array:
-        """Of all rounds."""
+        """The fraction of rows with a small margin, after each round."""
         return jnp.asarray((problem.margins <= _MARGIN * np.cumsum(problem.weights)[:, None]).mean(axis=1))
 
     def trivial(self, problem: BoostedRun) -> Array:
-        """All of them."""
+        """All rows."""
         return jnp.ones(len(problem.errors))

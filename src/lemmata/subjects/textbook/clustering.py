@@ -71,7 +71,7 @@ class StartByDistances(Claim[PointsInGroups]):
         return jnp.asarray(8 * (np.log(3) + 2) * least_error(problem.points))
 
     def measure(self, problem: PointsInGroups, key: Key[Array, ""]) -> Array:
-        """Over all draws."""
+        """The expected sum over all draws."""
         return jnp.asarray(expected_error_by_distances(problem.points))
 
     def trivial(self, problem: PointsInGroups) -> Array:

@@ -122,7 +122,7 @@ class BernsteinOfRareEvents(Claim[RareEvents]):
         return jnp.asarray(np.exp(-(t**2) / (2 * (n * p + t / 3) * (1 - p))))
 
     def measure(self, problem: RareEvents, key: Key[Array, ""]) -> Array:
-        """The binomial law."""
+        """The tail of the binomial distribution."""
         return jnp.asarray(binom.sf(np.round(problem.n * problem.p + problem.excess) - 1, problem.n, problem.p))
 
     def trivial(self, problem: RareEvents) -> Array:
@@ -151,7 +151,7 @@ class BoundedDifferences(Claim[CoinFunction]):
         return jnp.asarray(np.exp(-2 * problem.far**2 / np.sum(problem.turns.max(1) ** 2)))
 
     def measure(self, problem: CoinFunction, key: Key[Array, ""]) -> Array:
-        """Over all states."""
+        """The share of all states."""
         return jnp.asarray(np.mean(problem.values - problem.values.mean() >= problem.far))
 
 
@@ -175,7 +175,7 @@ class VarianceBySingleParts(Claim[CoinFunction]):
         return jnp.asarray(np.mean(problem.turns**2, axis=1).sum() / 4)
 
     def measure(self, problem: CoinFunction, key: Key[Array, ""]) -> Array:
-        """Over all states."""
+        """The variance over all states."""
         return jnp.asarray(problem.values.var())
 
     def trivial(self, problem: CoinFunction) -> Array:

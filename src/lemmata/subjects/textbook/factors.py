@@ -79,7 +79,7 @@ class PrincipalComponentsAreTheMaximum(Claim[FactorModel]):
         return jnp.asarray(log_density(problem.covariance, problem.covariance) - _isotropic(problem.covariance))
 
     def condition(self, problem: FactorModel) -> Array:
-        """The condition of a difference of likelihoods."""
+        """The condition number of a difference of likelihoods."""
         values = np.linalg.eigvalsh(problem.covariance)
         return jnp.asarray(
             len(values) * np.abs(np.log(values)).sum() * 10 / self.predict(problem) + values[-1] / values[0]
@@ -106,7 +106,7 @@ class MultiplicativeStepsNeverLose(Claim[FactoredTable]):
         return jnp.asarray(np.sum((problem.table - problem.left @ problem.right) ** 2))
 
     def measure(self, problem: FactoredTable, key: Key[Array, ""]) -> Array:
-        """After the step."""
+        """The squared error after the step."""
         w, h = problem.left, problem.right
         return jnp.asarray(np.sum((problem.table - w @ (h * (w.T @ problem.table) / (w.T @ w @ h))) ** 2))
 
@@ -115,6 +115,6 @@ class MultiplicativeStepsNeverLose(Claim[FactoredTable]):
         return jnp.asarray(np.sum(problem.table**2) + np.sum((problem.left @ problem.right) ** 2))
 
     def condition(self, problem: FactoredTable) -> Array:
-        """A residual."""
+        """The condition number of the squared residual."""
         size = np.sum(problem.table**2)
         return jnp.asarray(size / np.sum((problem.table - problem.left @ problem.right) ** 2))

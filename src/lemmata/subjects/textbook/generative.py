@@ -56,7 +56,7 @@ class DensityOfCouplings(Claim[CouplingFlow]):
         return jnp.asarray(_log_normal(problem.undo(problem.point)[0]) + np.linalg.slogdet(np.array(derivative))[1])
 
     def condition(self, problem: CouplingFlow) -> Array:
-        """The condition of a sum that may nearly cancel, and of a determinant."""
+        """The condition number of a sum that may nearly cancel, and of a determinant."""
         z, scales = problem.undo(problem.point)
         derivative = [np.imag(problem.undo(problem.point + 1j * _STEP * row)[0]) / _STEP for row in np.eye(len(z))]
         size = z @ z + len(z) + abs(scales) + np.linalg.cond(np.array(derivative)) * len(z)
@@ -97,5 +97,5 @@ class BestDiscriminator(Claim[TwoLaws]):
         return jnp.asarray(-np.sum(p * np.logaddexp(0, -logits)) - np.sum(q * np.logaddexp(0, logits)))
 
     def condition(self, problem: TwoLaws) -> Array:
-        """The condition of a sum of logarithms."""
+        """The condition number of a sum of logarithms."""
         return jnp.asarray(float(len(problem.p)) * 10)

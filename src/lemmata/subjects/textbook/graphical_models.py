@@ -102,7 +102,7 @@ class BeliefsOnTrees(Claim[IsingModel]):
         return jnp.asarray(marginals(problem))
 
     def condition(self, problem: IsingModel) -> Array:
-        """The condition of messages that are added one after the other along the tree."""
+        """The condition number of messages that are added one after the other along the tree."""
         return jnp.asarray(len(problem.fields) ** 2 * np.exp(2 * np.abs(problem.totals).max()))
 
 
@@ -141,7 +141,7 @@ class BeliefsOnLoopsCorrected(Claim[IsingModel]):
         return jnp.asarray(marginals(problem))
 
     def condition(self, problem: IsingModel) -> Array:
-        """The condition: messages converge at the rate of the ratio of the eigenvalues."""
+        """The condition number: messages converge at the rate of the ratio of the eigenvalues."""
         larger, smaller = loop_eigenvalues(problem)
         rest = len(problem.fields) ** 2 / (1 - abs(smaller / larger))
         return jnp.asarray(rest * np.exp(2 * np.abs(problem.totals).max()))
@@ -167,13 +167,13 @@ class BetheFromBelow(Claim[IsingModel]):
         return jnp.asarray(log_mean_weight(problem))
 
     def measure(self, problem: IsingModel, key: Key[Array, ""]) -> Array:
-        """From beliefs."""
+        """Bethe's approximation from the beliefs."""
         return jnp.asarray(bethe_log_mean_weight(problem))
 
     def trivial(self, problem: IsingModel) -> Array:
-        """The largest weight."""
+        """A bound on the logarithm of the largest weight of a state."""
         return jnp.asarray(np.triu(problem.couplings).sum() + np.abs(problem.fields).sum())
 
     def condition(self, problem: IsingModel) -> Array:
-        """The condition of sums with one term per pair, and of messages that have converged to 1e-13."""
+        """The condition number of sums with one term per pair, and of messages that have converged to 1e-13."""
         return jnp.asarray(100 * len(problem.fields) ** 2 / log_mean_weight(problem))

@@ -70,11 +70,11 @@ class ScalingRecoversDistances(Claim[PointCloud]):
         return jnp.asarray(problem.distances)
 
     def measure(self, problem: PointCloud, key: Key[Array, ""]) -> Array:
-        """Of the embedding."""
+        """The distances between the embedded points."""
         return jnp.asarray(PointCloud(scaled_coordinates(problem.distances, problem.points.shape[1])).distances)
 
     def condition(self, problem: PointCloud) -> Array:
-        """The condition of coordinates that are roots of eigenvalues."""
+        """The condition number of coordinates that are roots of eigenvalues."""
         values = np.linalg.svd(problem.points - problem.points.mean(0), compute_uv=False)
         return jnp.asarray(len(problem.points) * (values[0] / values[-1]) ** 2)
 

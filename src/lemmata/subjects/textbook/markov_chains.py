@@ -67,7 +67,7 @@ class MinorisationForgetsStart(Claim[FiniteChain]):
         return jnp.ones(problem.steps)
 
     def condition(self, problem: FiniteChain) -> Array:
-        """The condition of distances, which are small differences of probabilities."""
+        """The condition number of distances, which are small differences of probabilities."""
         return jnp.asarray(len(problem.law) / distances(problem))
 
 
@@ -100,7 +100,7 @@ class GapFromAbove(Claim[FiniteChain]):
         return jnp.ones(problem.steps)
 
     def condition(self, problem: FiniteChain) -> Array:
-        """The condition of distances, which are small differences of probabilities."""
+        """The condition number of distances, which are small differences of probabilities."""
         return jnp.asarray(len(problem.law) / distances(problem))
 
 
@@ -132,5 +132,5 @@ class GapFromBelow(Claim[FiniteChain]):
         return jnp.zeros(problem.steps)
 
     def condition(self, problem: FiniteChain) -> Array:
-        """The condition of distances, which are small differences of probabilities."""
+        """The condition number of distances, which are small differences of probabilities."""
         return jnp.asarray(len(problem.law) / distances(problem))

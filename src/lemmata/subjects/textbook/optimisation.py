@@ -163,7 +163,7 @@ class TraceBySingularValues(Claim[MatrixPair]):
         return jnp.asarray(next(values) @ next(values))
 
     def measure(self, problem: MatrixPair, key: Key[Array, ""]) -> Array:
-        """Entry by entry."""
+        """Compute the trace entry by entry."""
         return jnp.asarray(np.sum(problem.a * problem.b))
 
     def trivial(self, problem: MatrixPair) -> Array:
@@ -191,7 +191,7 @@ class AveragedStepsForgetNoise(Claim[NoisyQuadratic]):
         start=normal("d"),
     )
     relation = Rate("t", (128.0, 512.0, 2048.0))
-    control = Control("the rate of the last iterate", lambda exponent, problem: exponent / 2)
+    control = Control("the average has the rate of the last iterate", lambda exponent, problem: exponent / 2)
     controls = "the objective at the average of noisy gradient steps"
     unexplained = "the first steps, in which the start still matters"
     traced = False
@@ -242,7 +242,7 @@ class MultipliersComeNearer(Claim[SplitLasso]):
         return jnp.asarray(_distance(problem, problem.split, problem.multiplier) - _distance(problem, z, u))
 
     def condition(self, problem: SplitLasso) -> Array:
-        """The condition of a difference of distances to a solution, as accurate as its linear system allows."""
+        """The condition number of a difference of distances to a solution, as accurate as its linear system allows."""
         _, z, u = problem.step()
         before = _distance(problem, problem.split, problem.multiplier)
         gain = max(before - _distance(problem, z, u), 1e-290)

@@ -201,7 +201,7 @@ class RowsRepresentTheMinimiser(Claim[SectionFit]):
         return jnp.asarray(np.sum((system @ np.linalg.lstsq(system, target)[0] - target) ** 2))
 
     def condition(self, problem: SectionFit) -> Array:
-        """Of both systems."""
+        """The condition number of the system of all sections, times the relative size of the value's terms."""
         size = np.sum(problem.targets**2) * (1 + len(problem.rows) / problem.ridge)
         return jnp.asarray(np.linalg.cond(_system(problem)) * size / self.predict(problem))
 
@@ -246,6 +246,6 @@ class NoSectionsBeatEigenfunctions(Claim[Nodes]):
         return jnp.asarray(np.diff(ends) @ (left[0] + 4 * left[1] + left[2]) / 6)
 
     def condition(self, problem: Nodes) -> Array:
-        """The condition of a remainder of size 1/m, from a system whose inverse has entries of 1/(least distance)."""
+        """The condition number of a remainder of size 1/m from a system with inverse entries of 1/(least distance)."""
         m = len(problem.places)
         return jnp.asarray(m**2 / np.diff(np.concatenate([[0.0], problem.places])).min())

@@ -61,7 +61,7 @@ class MetropolisKeepsTarget(Claim[ProposedTarget]):
         return jnp.asarray(stationary(problem.proposal, np.minimum(1, ratios)))
 
     def condition(self, problem: ProposedTarget) -> Array:
-        """The condition: the null vector is as accurate as the rarest move allows."""
+        """The condition number: the null vector is as accurate as the rarest move allows."""
         least = min(problem.target.min(), problem.proposal.min())
         return jnp.asarray(len(problem.target) / least)
 
@@ -79,7 +79,7 @@ class RejectionAccepts(Claim[TwoLaws]):
     relation = EqualInMean()
     control = Control("the accepted share is the square root of the stated one", lambda share, problem: jnp.sqrt(share))
     controls = "the number of draws per accepted sample"
-    unexplained = "that M grows exponentially with the dimension for products"
+    unexplained = "the growth of M with the dimension, which is exponential for products"
     traced = False
     trials = 96
 
@@ -87,7 +87,7 @@ class RejectionAccepts(Claim[TwoLaws]):
         return jnp.asarray(1 / problem.ratio.max())
 
     def measure(self, problem: TwoLaws, key: Key[Array, ""]) -> Array:
-        """Of 400 proposals."""
+        """The share of 400 proposals that are accepted."""
         rng = generator_of(key)
         x = rng.choice(len(problem.q), _PROPOSALS, p=problem.q)
         accept = problem.ratio / problem.ratio.max()
@@ -107,7 +107,9 @@ class ImportanceVariance(Claim[TwoLaws]):
     source = _SOURCE
     population = PairsOfLaws()
     relation = EqualInMean()
-    control = Control("the divergence with p and q exchanged", lambda value, problem: _exchanged(problem))
+    control = Control(
+        "the variance has the divergence with p and q exchanged", lambda value, problem: _exchanged(problem)
+    )
     controls = "the variance of a mean by importance weights"
     unexplained = "means of functions that are large together with the weights"
     traced = False

@@ -62,7 +62,7 @@ class MeanFieldFromBelow(Claim[IsingModel]):
         return jnp.asarray(mean_field_value(problem, mean_field(problem)))
 
     def trivial(self, problem: IsingModel) -> Array:
-        """The largest weight."""
+        """A bound on the logarithm of the largest weight of a state."""
         return jnp.asarray(np.abs(np.triu(problem.couplings)).sum() + np.abs(problem.fields).sum())
 
 
@@ -94,7 +94,7 @@ class EmStepGains(Claim[MixtureFit]):
         return jnp.asarray(_gain(problem))
 
     def condition(self, problem: MixtureFit) -> Array:
-        """The condition of a difference of log likelihoods."""
+        """The condition number of a difference of log likelihoods."""
         gain = max(abs(_gain(problem)), 1e-290)
         return jnp.asarray(abs(problem.log_likelihood(problem.means, problem.weights)) / gain)
 
@@ -118,7 +118,7 @@ class FactorisedPosteriorCost(Claim[FactorModel]):
     source = Source(_KEY, "Abstract, variational methods", note="for normal laws")
     population = FactorModels()
     relation = Equal()
-    control = Control("the gap without the factor 1/2", lambda cost, problem: 2 * cost)
+    control = Control("the gap does not have the factor 1/2", lambda cost, problem: 2 * cost)
     controls = "the gap between the log likelihood and the evidence lower bound"
     unexplained = "posteriors that are not normal"
     traced = False
@@ -147,7 +147,7 @@ class FactorisedPosteriorCost(Claim[FactorModel]):
         return jnp.asarray(density - fit + divergence)
 
     def condition(self, problem: FactorModel) -> Array:
-        """The condition of a difference of two numbers of the size of |x|²/s."""
+        """The condition number of a difference of two numbers of the size of |x|²/s."""
         size = (problem.rows[0] @ problem.rows[0] + np.sum(problem.loadings**2)) / problem.noise
         return jnp.asarray(
             10 * (size + len(problem.loadings)) / self.predict(problem) * np.linalg.cond(_precision(problem))

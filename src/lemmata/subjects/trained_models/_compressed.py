@@ -1,12 +1,12 @@
 """The Gauss-Newton curvature of many outputs within the span of the most important rows, with the error of this
 restriction.
 
-Let J be the Jacobian and R the roots of the losses' curvatures. Blocks of rows of R J are chosen by what is largest on
-the diagonal of R J J' R outside the span of the earlier rows. This is a pivoted partial Cholesky factorisation by
-blocks. Only the chosen columns of the whole matrix are computed. With J_w = R J and the projection Q onto the span,
-J_w' J_w + ridge is replaced by H' = Q J_w' J_w Q + ridge. As quadratic forms, the two differ by at most l + l^1/2,
-relative to H'. Here l is the largest eigenvalue of the rest of R J J' R, divided by the ridge. In the results, the
-error of order l^1/2 mostly cancels, and an error of order l remains.
+Let J be the Jacobian and R the roots of the losses' curvatures. Rows of R J are chosen in blocks, by the largest
+entries on the diagonal of R J J' R outside the span of the earlier rows. This is a pivoted partial Cholesky
+factorisation by blocks. Only the chosen columns of the whole matrix are computed. With J_w = R J and the projection Q
+onto the span, J_w' J_w + ridge is replaced by H' = Q J_w' J_w Q + ridge. As quadratic forms, the two differ by at most
+l + l^1/2, relative to H'. Here l is the largest eigenvalue of the rest of R J J' R, divided by the ridge. In the
+results, the error of order l^1/2 mostly cancels, and an error of order l remains.
 """
 
 import dataclasses
@@ -58,7 +58,7 @@ class Compressed:
 def compress(
     found: tuple[Factor, ...], root: Float[np.ndarray, "n C C"], ridge: float, left: float = _LEFT, most: int = MOST
 ) -> Compressed:
-    """Return a span outside which the squared length of R J is at most 3 times the ridge, or one of 6000 rows.
+    """Return a span outside which the squared length of R J is at most 3 times the ridge, or a span of 6000 rows.
 
     Args:
         found: the Jacobian J as factors from `joined`.
@@ -145,7 +145,7 @@ def _columns(found: tuple[Factor, ...], pairs: list[tuple[np.ndarray, np.ndarray
 
 
 def _pivoted(block: Float[np.ndarray, "b b"], most: int) -> tuple[Float[np.ndarray, "k k"], np.ndarray]:
-    """Return the Cholesky factor of a block, largest pivots first, and their indices, without small pivots."""
+    """Return the Cholesky factor of a block and the indices of its pivots, largest first and without small ones."""
     (pivoted,) = scipy.linalg.get_lapack_funcs(("pstrf",), (block,))
     factor, order, rank, _ = pivoted(block, lower=1)
     pivots = np.diagonal(factor)[:rank]

@@ -29,7 +29,7 @@ class Layer:
 
     @property
     def size(self) -> int:
-        """How many numbers."""
+        """The number of entries."""
         return int(np.prod(self.shape, dtype=int))
 
 
@@ -55,8 +55,8 @@ class AbstractModel(abc.ABC):
         tells: the meaning of outputs for classes. "probabilities" means that they are logits or probabilities. "scores"
             means that a larger score only means a likelier class. "classes" means 1 for one class and 0 for the others.
         link: "identity" for outputs as they are. "log" if the model gives probabilities, whose logarithms are then the
-            outputs. "one logit" or "one probability" if the model gives only that of the second of two classes, whose
-            logit f becomes the outputs -f/2 and f/2. "documents" for a language model.
+            outputs. "one logit" or "one probability" if the model gives only the logit or the probability of the
+            second of two classes. Its logit f becomes the outputs -f/2 and f/2. "documents" for a language model.
         batch: the number of rows that pass at once, see `rows_at_once`.
     """
 
@@ -149,9 +149,9 @@ class AbstractModel(abc.ABC):
     def gauss_newton(
         self, v: Inexact[np.ndarray, " P"], x: np.ndarray, loss: str | Loss, y: Float[np.ndarray, "n C"] | None = None
     ) -> Float[np.ndarray, " P"]:
-        """(sum_i J_i' Lambda_i J_i) v, where Lambda_i is the Hessian of the loss of row i in its outputs. The matrix
-        is never negative.
+        """Return (sum_i J_i' Lambda_i J_i) v, where Lambda_i is the Hessian of the loss of row i in its outputs.
 
+        The matrix is positive semidefinite, because the losses are convex in the outputs.
         For documents, the outputs are here the logits of all tokens that count. If the Hessian depends on the targets,
         as that of a `Loss` may, pass them as `y`.
         """
@@ -193,7 +193,7 @@ class AbstractModel(abc.ABC):
         )
 
     def matrix_factors(self, x: np.ndarray) -> dict[str, tuple[Float[np.ndarray, "n b"], Float[np.ndarray, "n C a"]]]:
-        """Return, by name of each matrix that multiplies rows, its inputs and the outputs' derivatives in its results.
+        """Return, for each matrix that multiplies rows, its inputs and the derivatives of the outputs in its results.
 
         The interface to a library reports these matrices as far as it can; `factors` checks whether they are right.
         """
@@ -212,7 +212,7 @@ class AbstractModel(abc.ABC):
         return batches(x, self.batch)
 
     def _own(self, array: np.ndarray) -> np.ndarray:
-        """Return fractions in the model's own precision; whole numbers (tokens) are not changed."""
+        """Return floating-point numbers in the model's own precision; whole numbers (tokens) are not changed."""
         array = np.asarray(array)
         return np.asarray(array, self.theta.dtype) if array.dtype.kind == "f" else array
 
@@ -328,5 +328,5 @@ def row_by_row(found: Any) -> Any:
 
 
 def batches(x: np.ndarray, rows: int = BATCH) -> Iterator[np.ndarray]:
-    """Rows in batches."""
+    """Return the rows in batches."""
     return (x[i : i + rows] for i in range(0, len(x), rows))

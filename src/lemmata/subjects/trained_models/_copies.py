@@ -49,12 +49,12 @@ def find_copies(x: np.ndarray, held: np.ndarray | None = None) -> Copies:
     A row is a near duplicate if another row is closer than 1/100 of the median distance between nearest distinct
     training rows. The median is over all training rows, or over 512 evenly spaced ones if there are more. A row is
     also a near duplicate in another case: another row is closer than 1/10 of this distance, and so much closer than
-    the row's fifth neighbour that at most 1/100 of a row is expected by chance. Among rows that fill m dimensions
-    evenly, a share 4 r^m have a nearest neighbour at less than r times the distance of the fifth neighbour. Here m is
-    log 2 over the log of the median ratio of the second distance to the first (the two nearest neighbours of rows in m
-    dimensions). This finds duplicates with a little noise. Distances are Euclidean, over whole rows. Exact duplicates
-    are found by a hash. The distance of a missing cell (NaN) from a known cell is the column's spread. Two missing
-    cells are equal.
+    the row's fifth neighbour that at most 0.01 rows are expected to be so close by chance. Among rows that fill m
+    dimensions evenly, a share 4 r^m have a nearest neighbour at less than r times the distance of the fifth neighbour.
+    Here m is log 2 over the log of the median ratio of the second distance to the first (the two nearest neighbours of
+    rows in m dimensions). This finds duplicates with a little noise. Distances are Euclidean, over whole rows. Exact
+    duplicates are found by a hash. The distance of a missing cell (NaN) from a known cell is the column's spread. Two
+    missing cells are equal.
 
     The median costs 512 n d operations. The search in a tree of eight random projections of the rows costs n log n. A
     projection never lengthens a distance, so no duplicate is missed. Each pair that is near in the tree is compared in
@@ -168,7 +168,7 @@ class _Near:
 
 
 class _Search:
-    """A search for rows that have one of the given rows nearer than a limit."""
+    """A search for rows that are nearer than a limit to one of the given rows."""
 
     def __init__(self, rows: Float[np.ndarray, "n d"], limit: float):
         self.rows, self.limit = rows, limit

@@ -136,7 +136,7 @@ def known_rate(problem: Trained) -> list[Hypothesis]:
     Args:
         problem: the model with its rows.
     """
-    why = "--rate, or rate=; for descent on all rows, without momentum"
+    why = "pass --rate, or rate=, for descent on all rows without momentum"
     return [Hypothesis(FACTS["rate"].given, float(problem.rate is not None), ">=", 1.0, why)]
 
 
@@ -149,4 +149,4 @@ def without_decay(problem: Trained) -> list[Hypothesis]:
         problem: the model with its rows.
     """
     known = float(problem.decay == 0.0)
-    return [Hypothesis(FACTS["decay"].given, known, ">=", 1.0, "--decay 0, or decay=0")]
+    return [Hypothesis(FACTS["decay"].given, known, ">=", 1.0, "pass --decay 0, or decay=0")]

@@ -29,7 +29,7 @@ _PERCEPTRONS = {"MLPClassifier", "MLPRegressor"}
 
 @dataclasses.dataclass(frozen=True)
 class BlackBox(AbstractModel):
-    """A model of which only outputs are known; every other product raises SettingError.
+    """A model of which only outputs are known; products with its derivatives raise SettingError.
 
     Args:
         call: a function from rows to outputs (n, C) or (n,).
