@@ -38,8 +38,8 @@ def matern_function(nu: float, t: Float[Array, "*shape"]) -> Float[Array, "*shap
 
         -4^(-nu) Gamma(1 - nu) / Gamma(nu) t^(nu-1) M_(1-nu).
 
-    For nu <= 1 it is infinite at t = 0, and defined as 0 there. In the points, that is the gradient for nu > 1/2 and
-    the subgradient 0 at a kink for nu <= 1/2.
+    For nu <= 1 this derivative is infinite at t = 0, and is defined as 0 there. With respect to the points, 0 is then
+    the gradient for nu > 1/2, and a subgradient at the kink for nu <= 1/2.
 
     Args:
         nu: the order.
@@ -134,7 +134,7 @@ def _far(mu: float, whole: int, s: Array) -> Array:
 
 
 def _power(base: Array, exponent: float) -> Array:
-    """A positive base to an exponent in [-1, 1], to a few units of rounding if log(base) is of order 1."""
+    """A positive base to an exponent in [-1, 1], accurate to a few rounding errors if log(base) is of order 1."""
     return jnp.exp(exponent * jnp.log(base))  # on a processor, this takes a quarter of the time of the general power
 
 

@@ -48,7 +48,7 @@ def checked_prompt(x: Any, y: Any, queries: Any, columns: int, dtype: Any) -> tu
         dtype: the type.
 
     Raises:
-        ShapeError: a table of another shape.
+        ShapeError: if a table has the wrong shape.
         DataError: for fewer than 2 examples, a value that is not a finite number, or a row outside the unit ball; the
             message names it.
     """

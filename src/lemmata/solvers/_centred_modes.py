@@ -85,7 +85,7 @@ class CentredModes:
         targets: the targets (m, k) of the rows set aside, times the roots of their weights.
         aside: the numbers of these rows (m,).
         missed: the mean over these rows of w_i (K(x_i, x_i) - Q(x_i, x_i)), the part of the prior variances that the
-            centres miss.
+            centres miss; Q approximates K by the centres.
         jitter: the amount that was added to the diagonal of K(z, z).
     """
 

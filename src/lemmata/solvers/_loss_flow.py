@@ -61,8 +61,8 @@ def loss_flow(
     (Tsitouras 5/4) are used first. If more than 10^4 of them are needed, implicit steps (Kvaerno 5/4, with systems of
     all outputs) are used. The error of each step is kept below the tolerance; `error` reports the total error. At t =
     inf, the outputs have the least loss in f(0) + range K. Newton's method finds them, for a loss whose Hessian is
-    positive definite. As in `gradient_flow`, eigenvectors that cannot be distinguished from null count while t times
-    the rounding error is at most 1.
+    positive definite. As in `gradient_flow`, eigenvectors that cannot be distinguished from null vectors count while t
+    times the rounding error is at most 1.
 
     Args:
         K: the Gram matrix of the training points, equal for all outputs. Or K may be the Gram matrix of all pairs of

@@ -101,8 +101,8 @@ def subset_of_regressors(
     entries have a larger error anyway. In double precision, `tolerance` limits how far the fit moves. If the fit turns
     out to move further, or no Cholesky factor exists, the whitened rows are summed in a second pass.
 
-    Cost: n p kernel entries, 2 n p² operations (n p² whitened last), and p³/3 a ridge. Memory: five p x p squares of
-    float64 and one block, as `centres_plan` reports; no n x p matrix is formed.
+    Cost: n p kernel entries, 2 n p² operations (n p² if the sums are whitened last), and p³/3 operations for each
+    ridge. Memory: five p x p squares of float64 and one block, as `centres_plan` reports; no n x p matrix is formed.
 
     With an `executor`, each worker sums a run of blocks. The sums are added here in the order of the rows. So the
     answer does not depend on which worker computed which sum, and differs from the answer without executor only by

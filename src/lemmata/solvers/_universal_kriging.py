@@ -18,7 +18,9 @@ _MISSED = 1e-6  # the allowed error of a fit, as a share of the spread of the ta
 
 
 class Kriging(eqx.Module):
-    """A fit coefficients . k + trend . p, and what is needed to compute its variance at other points.
+    """A fit of kernel and drift, and what is needed to compute its variance at other points.
+
+    At a point with kernel values k and drift p, the fit is coefficients . k + trend . p.
 
     Args:
         coefficients: the coefficients alpha, one row for each point, with P^T alpha = 0.
@@ -249,7 +251,7 @@ class PolyharmonicSpline(eqx.Module):
 
 
 def _covariance(z: Array, x: Array, centre: Array, unit: Array) -> Array:
-    """r² ln(r / unit). On weights that annihilate the affine columns, it equals r² ln r without its cancellation."""
+    """r² ln(r / unit). Sums with weights that annihilate affine functions are those of r² ln r, without cancellation."""
     return unit**2 * squares_logarithm(squared_distances((z - centre) / unit, (x - centre) / unit))
 
 
@@ -269,10 +271,10 @@ def polyharmonic_spline(x: Any, y: Any, noise: Any = 0.0) -> PolyharmonicSpline:
 
     It is the limit of regression with `PolyharmonicCovariance(b, c)` as b and c / b² grow without bound. Without
     noise, it is the interpolant of least semi-norm (integral of |w|^(d+2) |F f(w)|²)^(1/2). Affine functions are
-    reproduced exactly, with any noise. Moving and turning the points does not change the spline. Magnification by s
-    together with s² times the noise does not change it either, because it is computed from centred points in units of
-    their extent. (`scipy.interpolate.RBFInterpolator` with `thin_plate_spline` and degree 1 is the counterpart in
-    SciPy; its smoothing is this noise.)
+    reproduced exactly, with any noise. Moving and turning the points does not change the spline. If all points are
+    multiplied by s and the noise by s², the spline does not change either, because it is computed from centred points
+    in units of their extent. (`scipy.interpolate.RBFInterpolator` with `thin_plate_spline` and degree 1 is the
+    counterpart in SciPy; its smoothing is this noise.)
 
     Args:
         x: more than d + 1 different points (n, d) that do not lie in a common hyperplane.

@@ -19,7 +19,7 @@ class SharedWork:
         name: a name for what is computed.
         tasks: the number of tasks that the scheduler hands out.
         entries: kernel entries that are evaluated.
-        operations: floating-point operations on them, by all workers together, without kernel entries.
+        operations: floating-point operations of all workers together, without those that evaluate kernel entries.
         written: bytes that are written to the folder.
         read: bytes that all machines and the caller read from the folder.
         kept: bytes that stay in the folder.

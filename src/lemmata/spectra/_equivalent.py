@@ -27,8 +27,8 @@ class EquivalentCurve(eqx.Module):
         mu: the effective regularisation. Training on the subset acts like a ridge mu on all N rows.
         learnability: the fraction of the target's power that is learned, sum_i L_i |<u_i, y>|² / |y|² with
             L_i = a_i / (a_i + mu).
-        overfitting: the factor error / (|(I - L) y|² / N) that fitting noise costs; at n = N, its cost in
-            cross-validation.
+        overfitting: the factor error / (|(I - L) y|² / N), which is the cost of fitting noise, with L = A (A + mu)^-1.
+            At n = N, it is the ratio of generalised cross-validation to the training error.
         drift: (n/N)² ln(leave-one-out / GCV). It shows how far rows of unequal leverage may move the logarithm of the
             measured error from the formula. It only uses single rows, so it does not detect duplicate rows.
         spread: the standard deviation over rows of the squared residual (A + mu)^-1 y, relative to its mean.

@@ -1,8 +1,8 @@
 """Watch a command that runs in another process with limited memory, and report a lack of memory.
 
-XLA and libraries in C++ and Rust end their process if they get no memory, or never come back. So this process reads
-the other process's standard error through a pipe and passes it on, without the last output of such a library. A
-process is ended if its address space is full and it has computed nothing for a minute.
+XLA and libraries in C++ and Rust end their process if they get no memory, or hang. So this process reads the other
+process's standard error through a pipe and passes it on, without the last output of such a library. A process is ended
+if its address space is full and it has computed nothing for a minute.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ _STILL = 60.0
 _FULL = 128 * 2**20
 """An address space with fewer free bytes than this counts as full: a thread or its heap may not fit."""
 _WAITS = ("--serve", "--dask")
-"""Options with which a command waits for others and computes nothing."""
+"""Options with which a command only waits for other processes, so it does not count as hanging."""
 _ROOM = "most commands need 2 to 3 GiB of address space, although libraries use only a small part of it"
 
 

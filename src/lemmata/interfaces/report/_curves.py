@@ -84,7 +84,7 @@ def frame(models: Sequence[ModelResult], unit: Unit, marks: Sequence[float]) -> 
 
 
 def drawn_models(record: StudyRecord) -> list[ModelResult]:
-    """The models with a curve; a model that predicts nothing has no curve beyond the data."""
+    """The models with a curve. The curve of a model that is no better than guessing ends at the available rows."""
     found, total = [], record.data.total
     for model in record.models:
         if record.answers.best is None or not model.learns:

@@ -149,7 +149,7 @@ def run_cells(
         x_new: held-out rows, with the same number of columns.
         labels_new: the classes of the held-out rows, each of which must occur in training.
         key: the random key of the weights.
-        radius: the radius of the attacks, in every input.
+        radius: the radius of the attacks, in every coordinate.
         beta: the share of attacked rows in the loss.
         steps: the number of Adam steps.
         rate: the learning rate of Adam.

@@ -180,7 +180,7 @@ class ConflictOfCopies(Claim[ContradictedLabels]):
         return jnp.mean(jnp.sum((problem.y - own) ** 2, axis=1))
 
     def measure(self, problem: ContradictedLabels, key: Key[Array, ""]) -> Array:
-        """From the fit."""
+        """Compute the conflict from the fit."""
         return jnp.mean(jnp.sum((problem.gram @ problem.coefficients - problem.y) ** 2, axis=1))
 
     def condition(self, problem: ContradictedLabels) -> Array:
@@ -256,7 +256,7 @@ class RiskOfProjection(Claim[ContradictedLabels]):
         return jnp.sqrt(jnp.mean(jnp.sum((_projected(problem) - problem.y) ** 2, axis=1)))
 
     def trivial(self, problem: ContradictedLabels) -> Array:
-        """The function 0, and then the largest possible error of a fit that shrinks."""
+        """Twice the error of the function 0, which also bounds the error of any fit that shrinks."""
         return 2 * jnp.sqrt(jnp.mean(jnp.sum(problem.y**2, axis=1)))
 
     def condition(self, problem: ContradictedLabels) -> Array:

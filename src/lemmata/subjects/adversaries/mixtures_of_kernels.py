@@ -76,7 +76,7 @@ class MixedRowsOfTwoClasses(Population[MixedRows]):
     Args:
         n: the number of training rows.
         new: the number of held-out rows.
-        apart: half of the distance between the clouds' centres, in standard deviations of an input.
+        apart: half of the distance between the clouds' centres, in standard deviations of a coordinate.
     """
 
     n: int = eqx.field(default=16, static=True)

@@ -1,11 +1,11 @@
 """Long adversarial training: what it forgets, what it overfits, and what stopping each row early preserves.
 
 If attacks by ascent move the rows, the flow of a wide network tends to the interpolant that training without attack
-finds, because such an attack fades with the residual. If residuals remain, as with more rows than inputs, some of
-the attack remains, too, and acts as a ridge. Training then loses robust accuracy, but less than without attack.
-This theory controls these limits and the path to them. It assumes attacks that follow the gradient. It leaves
-unexplained deep networks under attacks of a fixed length, which experiments use. Such attacks do not fade, and training
-under them costs nothing here.
+finds, because such an attack fades with the residual. If residuals remain, as with more rows than columns, some of the
+attack remains, too, and acts as a ridge. Training then loses robust accuracy, but less than without attack. This
+theory controls these limits and the path to them. It assumes attacks that follow the gradient. It leaves unexplained
+deep networks under attacks of a fixed length, which experiments use. Such attacks do not fade, and training under them
+costs nothing here.
 """
 
 from collections.abc import Callable
@@ -231,9 +231,9 @@ class LearnedTimesAreRobust(Claim[AttackedRows]):
     stated = Kind.REMARK
     reading = (
         "enhances robustness is read as: beyond plain training on all rows, including those of the validation, and "
-        "beyond early stopping, on a distribution made for it. A first version claimed that one common time lies "
-        "between the two. A first run did not show that, so it was dropped. Since a later run, the comparison is "
-        "with the better of the two"
+        "beyond early stopping, on a distribution made for it. A first version claimed, too, that early "
+        "stopping is more robust than plain training. A first run did not show this, so that statement was dropped. "
+        "Since a later run, Adv-NTK is compared with the better of the two"
     )
     population = SpuriousRows(n=60, d=40, new=150)
     relation = Order("method", (0.0, 1.0))

@@ -171,7 +171,7 @@ class GradientParameter(Claim[Periodic]):
         return parameter_by_functions(problem, 2)
 
     def measure(self, problem: Periodic, key: Key[Array, ""]) -> Array:
-        """Differentiation computes the gradients automatically. The value at 0 is computed from the amplitudes."""
+        """Compute the gradients by automatic differentiation, and the value at 0 from the amplitudes."""
         points, _ = lattice()
         spectra = []
         for function in problem.functions():

@@ -121,7 +121,7 @@ class PairCoverOfRichClasses(Claim[ClassesOfCosines]):
 
 
 def _columns(problem: ClassesOfCosines, largest: Float[Array, " n"]) -> Float[Array, ""]:
-    """Count the intervals of length 2 epsilon that cover [-h, h], over all cells.
+    """Count the intervals of length 2 epsilon that are needed to cover [-h, h], and add the counts of all cells.
 
     Here h is the largest value in a cell of length 2 epsilon.
 

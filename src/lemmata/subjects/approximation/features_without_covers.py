@@ -144,7 +144,9 @@ def deviation(features: int) -> float:
 
 
 def best_constant_of_class(problem: FeaturePool) -> Float[Array, ""]:
-    """The largest distance from the best constant over the class, 3 M = 1. It is E|phi_x - phi_x'|/2 at the worst pair.
+    """The largest distance of a function of the class from its best constant, if 3 M = 1.
+
+    It is E|phi_x - phi_x'|/2 at the worst pair of points x and x'.
 
     Args:
         problem: a pool of features.
@@ -394,5 +396,5 @@ class RiskWithoutCover(Claim[CosineExamples]):
         return jnp.mean((problem.function(problem.x) - problem.features(problem.x) @ rho) ** 2)
 
     def trivial(self, problem: CosineExamples) -> Array:
-        """The best constant."""
+        """Return the mean square error of the best constant."""
         return problem.function(problem.x).var()

@@ -130,7 +130,7 @@ class SkinnyNetworks(Claim[NarrowNetwork]):
         return jnp.asarray(_boundary(problem))
 
     def measure(self, problem: NarrowNetwork, key: Key[Array, ""]) -> Array:
-        """On a grid."""
+        """Return the range on a grid in the rectangle."""
         return jnp.asarray(_inside(problem))
 
     def condition(self, problem: NarrowNetwork) -> Array:

@@ -317,7 +317,7 @@ class LineByRamps(Claim[Line]):
         return best_constant(problem(problem.knots))
 
     def condition(self, problem: Line) -> Array:
-        """The distance is small compared with g, which cancels."""
+        """The distance is a small difference of values as large as g."""
         return 4 * problem.sharpness
 
 
