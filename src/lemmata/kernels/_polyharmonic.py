@@ -25,7 +25,8 @@ class PolyharmonicCovariance(AbstractKernel):
     and every slope has prior variance 2b. So, as b and c / b² grow, the regression tends to the polyharmonic
     (thin-plate) spline with affine drift (`lemmata.solvers.universal_kriging` is this limit).
 
-    The kernel is positive definite only on bounded sets. On the disc of radius R in the plane, it is so exactly if
+    The kernel is positive definite only on bounded sets. On the disc of radius R in the plane, it is positive definite
+    if and only if
 
         B >= 1  and  c >= R² (2 B² - 2 B + 1),    B = b - ln R,
 

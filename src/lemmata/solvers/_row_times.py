@@ -19,7 +19,7 @@ _APART = 1e-5
 def row_time_coefficients(
     K: Float[Array, "rows columns"], times: Float[Array, " t"], y: Float[Array, "n *k"]
 ) -> Float[Array, "n *k"]:
-    """The coefficients c of the flow df/dt = -K Xi' (f - y) from 0.
+    """The coefficients c of the flow df/dt = -K Xi' (f - y) from 0, with the diagonal matrix Xi' of the rows' weights.
 
     The flow uses row i for the time Xi_ii = times_i >= 0.
 

@@ -209,7 +209,7 @@ def _refuse_missed(y: Array, fitted: Array) -> None:
     raise NotPositiveDefiniteError(
         "generalised covariance",
         found=f"a matrix so near to singular that the solution misses the target of row {row} by {np.max(missed):.3g}",
-        rule=f"targets met to {np.max(allowed):.3g}",
+        rule=f"targets met within {np.max(allowed):.3g}",
         remedy="merge rows at the same point (or nearly so), or use noise above 0",
     )
 
@@ -251,7 +251,7 @@ class PolyharmonicSpline(eqx.Module):
 
 
 def _covariance(z: Array, x: Array, centre: Array, unit: Array) -> Array:
-    """r² ln(r / unit). Sums with weights that annihilate affine functions are those of r² ln r, without cancellation."""
+    """r² ln(r / unit). Sums with weights that annihilate affine functions are those of r² ln r, but do not cancel."""
     return unit**2 * squares_logarithm(squared_distances((z - centre) / unit, (x - centre) / unit))
 
 
@@ -323,6 +323,6 @@ def _refuse_repeated(x: Array, y: Array, noise: Array) -> None:
     raise NotPositiveDefiniteError(
         "generalised covariance",
         found=f"rows {other} and {row} at one point, with {how} targets and without noise",
-        rule="different points, so that it is positive definite on the complement of the drift",
+        rule="different points; otherwise the covariance is not positive definite on the complement of the drift",
         remedy="merge the rows, or use noise above 0",
     )

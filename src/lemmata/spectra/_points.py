@@ -70,7 +70,7 @@ class Point(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """What an interval is for.
+    """What an interval covers, and how often.
 
     Args:
         level: its nominal coverage.

@@ -41,7 +41,7 @@ _ROOM = "most commands need 2 to 3 GiB of address space, although libraries use 
 
 
 class Listener:
-    """Reads what the other process writes to standard error, and waits for its end.
+    """Reads what the other process writes to standard error, and waits until that process ends.
 
     Args:
         words: the words of the command line.
@@ -142,7 +142,7 @@ class _Watch:
         self.next = 0.0
 
     def hangs(self) -> bool:
-        """Whether they have stopped for too long. It may be called often, and looks at most once a second."""
+        """Whether the processes have stopped for too long. The method looks at most once a second."""
         now = time.monotonic()
         if now < self.next or not self.most:
             return False
@@ -175,7 +175,7 @@ def descendants(first: int) -> dict[int, int]:
 
 
 def killed_for_memory() -> int:
-    """How many processes the kernel has ended because memory ran out; 0 if the kernel does not say."""
+    """How many processes the kernel has ended because memory ran out; 0 if the kernel does not report it."""
     with contextlib.suppress(OSError, ValueError):
         for line in pathlib.Path("/proc/vmstat").read_text().splitlines():
             if line.startswith("oom_kill "):
@@ -201,5 +201,5 @@ def no_memory(found: str | None, sure: bool = True) -> MemoryPlanError:
         else "the command was ended, most likely because there is not enough memory",
         found=found,
         rule=rule,
-        remedy=(f"{remedy}, or reduce the need: fewer rows, fewer --jobs, or --quick if the command has this option"),
+        remedy=(f"{remedy}, or use less memory: fewer rows, fewer --jobs, or --quick if the command has this option"),
     )

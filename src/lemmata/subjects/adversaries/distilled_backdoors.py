@@ -2,7 +2,8 @@
 
 A poisoned set has n rows, clean rows and triggered rows, with the kernel matrix K and the labels Y. Its ridge
 regression has the coefficients alpha = (K + ridge I)^-1 Y. Support rows S can represent the part of this fit that lies
-in the span of k(s, .). They leave R alpha at the rows. Here R = K - K_S K_SS^-1 K_S' is the Schur complement. Then
+in the span of k(s, .). The rest of the fit is R alpha at the rows. Here R = K - K_S K_SS^-1 K_S' is the Schur
+complement. Then
 
     conflict = |K alpha - Y|² / n,   projection = |R alpha|² / n.
 
