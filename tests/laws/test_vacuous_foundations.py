@@ -76,10 +76,10 @@ VACUOUS = {
     "kinks": (lambda: bends([1.0, 0, 0], [0, 1.0, 0], 0 * OUTER), "changes between a and b (largest slope): fails (0)"),
     "kinks, few units": (lambda: bends([1.0, 0, 0], [0, 1.0, 0]), "most standard deviations): fails (2.24)"),
     "kinks, a ray": (lambda: bends([1.0, 0, 0], [2.0, 0, 0]), "most standard deviations): fails (0)"),
-    "intrinsic_dimension": (lambda: intrinsic_dimension(ROWS[:, :1]), "that the interval excludes: fails (0)"),
+    "intrinsic_dimension": (lambda: intrinsic_dimension(ROWS[:, :1]), "(how many it excludes): fails (0)"),
     "intrinsic_dimension, level": (
         lambda: intrinsic_dimension(ROWS[:20], level=0.9999999),
-        "that the interval excludes: fails (0)",
+        "(how many it excludes): fails (0)",
     ),
     "intrinsic_dimension, few": (lambda: intrinsic_dimension(SQUARE[0]), "is above the dimension: fails (4.32)"),
     "sparsify": (lambda: units(ROWS, 30), "some units are left out (share of the units that are not 0): fails (0)"),
