@@ -71,7 +71,7 @@ class PolyharmonicCovariance(AbstractKernel):
         return self._profile(squared_distances(x, y))
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """Exactly c."""
+        """The vector k(x_i, x_i), which is exactly c."""
         return jnp.broadcast_to(self.level.astype(x.dtype), (x.shape[0],))
 
     def _profile(self, squares: Float[Array, "*shape"]) -> Float[Array, "*shape"]:

@@ -51,7 +51,7 @@ class _Stationary(AbstractKernel):
         return self._profile(self._squares(squared_distances, x, y))
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """Exactly 1."""
+        """The vector K(x_i, x_i), which is exactly 1."""
         return jnp.ones(x.shape[0], x.dtype)
 
     def numpy_cross(self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"] | None:

@@ -89,7 +89,7 @@ class InContextTransformer(eqx.Module):
 
     @property
     def width(self) -> int:
-        """D."""
+        """The number D of rows of the residual stream."""
         return self.rows["prediction"].stop
 
     def momenta(self) -> Float[Array, " t"]:

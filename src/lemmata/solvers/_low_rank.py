@@ -192,7 +192,7 @@ class Preconditioner(eqx.Module):
         check_at_least("ridge", self.ridge, 0.0)
 
     def __call__(self, v: Float[Array, "n *k"]) -> Float[Array, "n *k"]:
-        """P^-1 v."""
+        """The product P^-1 v."""
         vectors, values = self.low_rank.eigenvectors, self.low_rank.eigenvalues
         level = self._level
         inside = vectors.T @ v.reshape(len(v), -1)

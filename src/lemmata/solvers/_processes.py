@@ -114,7 +114,7 @@ class ProcessOperator:
         return KernelOperator(self.kernel, self.x).columns(index)
 
     def diagonal(self) -> Float[Array, " n"]:
-        """The diagonal."""
+        """The diagonal of the Gram matrix."""
         return self.kernel.diagonal(self.x)
 
     def close(self) -> None:
@@ -128,7 +128,7 @@ class ProcessOperator:
         self._ends, self._processes = [], []
 
     def __enter__(self) -> "ProcessOperator":
-        """The operator."""
+        """The operator itself."""
         return self
 
     def __exit__(self, *_: object) -> None:

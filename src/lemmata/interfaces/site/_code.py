@@ -30,7 +30,7 @@ class Definition:
 
     @property
     def words(self) -> str:
-        """The docstring."""
+        """The docstring of the definition."""
         return ast.get_docstring(self.node) or ""
 
 

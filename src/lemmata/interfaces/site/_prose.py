@@ -125,5 +125,5 @@ def first_sentence(text: str) -> str:
 
 
 def code(text: str) -> Markup:
-    """A listing."""
+    """The HTML of a listing."""
     return Markup("<pre><code>{}</code></pre>").format(escape(text))

@@ -122,7 +122,7 @@ class FrozenAttackFlow(Claim[AttackedFlow]):
         return end.at[:n].add(problem.y)
 
     def condition(self, problem: AttackedFlow) -> Array:
-        """The condition grows with the number of steps, because each step rounds."""
+        """The condition number grows with the number of steps, because each step rounds its result."""
         return 2 + problem.speed * problem.time
 
 
@@ -190,7 +190,10 @@ class WideAdversarialTraining(Claim[AttackedNetwork]):
     predict = -1.0
 
     def measure_at(self, problem: AttackedNetwork, key: Key[Array, ""], rung: float) -> Array:
-        """The log ratio at this width. Plain training is computed by the recursion of its tangent kernel."""
+        """The logarithm of the distance in units of what attacks change, at this width.
+
+        Plain training is computed by the recursion of its tangent kernel.
+        """
 
         def squares(own: Array) -> Array:
             params = problem.drawn(own, int(rung))

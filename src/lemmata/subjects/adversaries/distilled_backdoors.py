@@ -154,7 +154,7 @@ class ConflictRate(Claim[ContradictedLabels]):
     predict = 2.0
 
     def measure_at(self, problem: ContradictedLabels, key: Key[Array, ""], rung: float) -> Array:
-        """The conflict at a ridge that is the share `rung` of the smallest eigenvalue."""
+        """The conflict at a ridge that is `rung` times the smallest eigenvalue of K."""
         smallest = jnp.linalg.eigvalsh(problem.gram)[0]
         return conflict_loss(problem.gram, problem.y, rung * smallest)
 

@@ -227,7 +227,7 @@ class MixedKernel(Claim[MixedRows]):
         return jnp.stack([own((x, attacked)), own((attacked, twice))])
 
     def condition(self, problem: MixedRows) -> Array:
-        """The condition grows with the width, because entries are sums over hidden units."""
+        """The condition number grows with the width, because entries are sums over hidden units."""
         return jnp.asarray(float(len(problem.params[1]))) ** 0.5
 
 
@@ -323,13 +323,13 @@ class MixedInterpolantGeneralises(Claim[MixedRows]):
         return jnp.stack([ramp(x), ramp(attacked)]) + 2 * norm * jnp.sqrt(traces) / n + tail
 
     def measure(self, problem: MixedRows, key: Key[Array, ""]) -> Array:
-        """On held-out rows."""
+        """The errors on held-out rows, clean and attacked."""
         weights, attacked = _interpolant(problem), problem.attacked(problem.x_new, problem.y_new)
         wrong = lambda z: jnp.mean(problem.y_new * (problem.features(z) @ weights) <= 0)
         return jnp.stack([wrong(problem.x_new), wrong(attacked)])
 
     def trivial(self, problem: MixedRows) -> Array:
-        """A coin."""
+        """The errors of a coin toss."""
         return jnp.full(2, 0.5)
 
 

@@ -90,11 +90,11 @@ class LongAttackDegenerates(Claim[AttackedFlow]):
         return jnp.sqrt(residual @ jnp.linalg.solve(problem.K, residual))
 
     def condition(self, problem: AttackedFlow) -> Array:
-        """The method's error is at most (speed t)^5 / 120 in each step, far below the slack of the bound."""
+        """The method's error in a step of length t is at most (speed t)^5 / 120, far below the slack of the bound."""
         return 1e3 + (problem.speed * problem.time) ** 5 / 512**4 / 120 / 7e-15
 
     def trivial(self, problem: AttackedFlow) -> Array:
-        """Training never raises this norm."""
+        """The norm at the start, which training never raises."""
         return _distance(problem)
 
 

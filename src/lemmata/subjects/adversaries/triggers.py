@@ -79,7 +79,7 @@ class CleanAccuracyKept(Claim[PoisonedDigits]):
         return jnp.asarray(problem.accuracy(clean.points, clean.labels))
 
     def measure(self, problem: PoisonedDigits, key: Key[Array, ""]) -> Array:
-        """After poisoning."""
+        """The accuracy on clean digits after poisoning."""
         found = problem.distilled(square_trigger(SHAPE, SHAPE[0], opacity=_OPACITY))
         return jnp.asarray(problem.accuracy(found.points, found.labels))
 

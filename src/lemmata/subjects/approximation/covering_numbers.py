@@ -87,7 +87,7 @@ class PairCover(Claim[FunctionsAtPoints]):
         return greedy_cover(close_pairs(problem.x, problem.values, problem.epsilon))
 
     def trivial(self, problem: FunctionsAtPoints) -> Array:
-        """All pairs."""
+        """The number of all pairs, which always cover themselves."""
         return jnp.asarray(float(len(problem.values)))
 
 

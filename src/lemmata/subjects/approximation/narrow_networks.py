@@ -45,7 +45,7 @@ class NarrowNetwork(eqx.Module):
     high: Float[np.ndarray, " 2"]
 
     def at(self, x: Float[np.ndarray, "n 2"]) -> Float[np.ndarray, " n"]:
-        """The values."""
+        """The values of the network at points x."""
         for layer in self.layers:
             x = x @ layer.weights.T + layer.biases
             x = np.where(x > 0, layer.above, layer.below) * x

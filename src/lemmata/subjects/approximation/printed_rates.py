@@ -50,12 +50,12 @@ class RateComparison(eqx.Module):
 
     @property
     def attention(self) -> Float[Array, ""]:
-        """(log(n)/n)^(2s/d), with the logarithm to the base `base`."""
+        """The rate (log(n)/n)^(2s/d) of attention, with the logarithm to the base `base`."""
         return (jnp.log(self.n) / jnp.log(self.base) / self.n) ** (2 * self.s / self.d)
 
     @property
     def recurrence(self) -> Float[Array, ""]:
-        """n^(-s/d)."""
+        """The rate n^(-s/d) of recurrences."""
         return self.n ** (-self.s / self.d)
 
 

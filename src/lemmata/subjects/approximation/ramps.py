@@ -105,7 +105,7 @@ class Line(eqx.Module):
         return jnp.linspace(-1.0, 1.0, len(self.slopes) + 1)
 
     def __call__(self, z: Float[Array, " m"]) -> Float[Array, " m"]:
-        """Values of g."""
+        """The values of g at the points z."""
         inside = jnp.clip(z[:, None] - self.knots[:-1], 0.0, 2 / len(self.slopes))
         return self.start + inside @ self.slopes
 
@@ -203,7 +203,7 @@ class StepDistance(Claim[Ramp]):
         return step_distance(problem.sharpness)
 
     def condition(self, problem: Ramp) -> Array:
-        """The ramp phi is computed from 1 - phi."""
+        """The distance of a ramp from 1 is a difference of numbers near 1, which loses digits."""
         return problem.sharpness
 
 
