@@ -28,8 +28,8 @@ class _Stationary(AbstractKernel):
     """A kernel of |x - y|² / lengthscale², with points and lengthscale divided by a power of two near the lengthscale.
 
     With a lengthscale for each column, the square is sum_k (x_k - y_k)² / lengthscale_k². Multiplication by a power of
-    two does not round, so the kernel is that of the given points. Squares neither overflow nor underflow if the ratio
-    |x - y|² / lengthscale² does not.
+    two does not round, so the result is exactly the kernel of the given points. Squares neither overflow nor underflow
+    if the ratio |x - y|² / lengthscale² does not.
     """
 
     lengthscale: eqx.AbstractVar[Float[Array, "*columns"]]

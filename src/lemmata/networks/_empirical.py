@@ -139,7 +139,7 @@ class EmpiricalKernel(eqx.Module):
         plan.require(points, remedy="use outputs='mean' or float32, or pass fewer points at a time")
         values = self.values(train)
         if jnp.shape(targets) != values.shape:
-            rule = f"shape {values.shape}, that of the outputs at train"
+            rule = f"shape {values.shape}, the shape of the outputs at train"
             raise ShapeError("targets", found=f"shape {jnp.shape(targets)}", rule=rule)
         descent = jnp.asarray(targets, values.dtype) - values
         motion = combined_gradient(self.f, self.params, descent, train, working_set=self.working_set)

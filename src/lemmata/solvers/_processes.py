@@ -27,7 +27,7 @@ class ProcessOperator:
     """The Gram matrix of a kernel on points. Several processes compute its products in blocks of rows.
 
     With `KernelOperator`, JAX shares one block among threads, but only for some operations. Here, each process
-    computes on one thread, and takes the next block when it has finished one. The product equals that of a
+    computes on one thread, and takes the next block when it has finished one. The product equals the product of a
     `KernelOperator` with the same block, to rounding. Kernel and points are sent once, and each vector once for each
     product. Use the operator in a `with` block; all processes end with the block. The processes also end if this
     process is killed or if a product is interrupted, which closes the operator.

@@ -176,7 +176,7 @@ class WideAdversarialTraining(Claim[AttackedNetwork]):
     source = Source("fu2024theoretical", "Abstract, linearisation", note="one hidden layer")
     stated = Kind.THEOREM
     reading = (
-        "well approximated is read as a distance that falls with the width at a fixed number of steps. It is in "
+        "'well approximated' is read as a distance that falls with the width at a fixed number of steps. It is in "
         "units of what attacks change, because the distance falls without attack, too. The order 1/m, which a "
         "pilot run suggested and a first version stated, takes minutes to test and is not claimed. The unit was "
         "added after one look at the results"

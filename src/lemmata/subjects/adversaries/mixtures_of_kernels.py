@@ -354,7 +354,7 @@ class EnergyFallsWithRows(Claim[SphereRows]):
     reading = (
         "the bound is informative in the limit of many rows. Three hidden layers were chosen after a run with one "
         "layer, for which the energy rises. The last size, 0, stands for kernels that are not mixed, at n = 128. "
-        "It was added after one look at the results, because their energy falls with n, too"
+        "This size was added after one look at the results, because the energy of these kernels falls with n, too"
     )
     population = LabelledSpheres()
     relation = Order("n", (32.0, 64.0, 128.0, 0.0))

@@ -116,8 +116,8 @@ class RobustOverfitting(Claim[AttackedRows]):
     source = Source("fu2024theoretical", "Abstract, robust overfitting")
     stated = Kind.REMARK
     reading = (
-        "long training can hurt: this is shown on a distribution made for it, with attacks that fade with the "
-        "residual. Case 0 is short training under attack, case 1 is long training under attack, and case 2 is long "
+        "the claim shows that long training can hurt, on a distribution made for it and with attacks that fade with "
+        "the residual. Case 0 is short training under attack, case 1 is long training under attack, and case 2 is long "
         "training without attack"
     )
     population = SpuriousRows()
@@ -230,8 +230,8 @@ class LearnedTimesAreRobust(Claim[AttackedRows]):
     source = Source("fu2024theoretical", "Abstract, Adv-NTK")
     stated = Kind.REMARK
     reading = (
-        "enhances robustness is read as: beyond plain training on all rows, including those of the validation, and "
-        "beyond early stopping, on a distribution made for it. A first version claimed, too, that early "
+        "'enhances robustness' is read as: more robust than early stopping, and than plain training on all rows, "
+        "including the validation rows, on a distribution made for it. A first version claimed, too, that early "
         "stopping is more robust than plain training. A first run did not show this, so that statement was dropped. "
         "Since a later run, Adv-NTK is compared with the better of the two"
     )

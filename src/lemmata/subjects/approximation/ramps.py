@@ -219,7 +219,7 @@ class WaveByRamps(Claim[Wave]):
     """
 
     title = "A cosine is within 1/(4 tau) of an integral of ramps of slope tau"
-    source = Source("li2025incontext", "(75a)", "(75b)", note="proof of Lemma 5, the first with 1/4 in place of 3")
+    source = Source("li2025incontext", "(75a)", "(75b)", note="proof of Lemma 5, (75a) with 1/4 in place of 3")
     population = Waves()
     relation = AtMost()
     control = Control(
