@@ -196,9 +196,9 @@ def moved_by_rounding(
 
     Sums of K_zn K_nz and K_zn y have errors of a few eps s_j s_l and eps s_j |y| with s_j = |K(z_j, x)|, which are
     assumed to be independent. Let G² = sum_j s_j² |L^-1 e_j|². Together the errors change the equation (W + ridge) b =
-    v by e = eps G (|s alpha| + |y|), and e moves the fit W^1/2 b by at most |e| / (2 sqrt(ridge)). The estimate takes
-    eight times eps. RBF and Matern kernels were tried with 300 and 1000 centres and ridges from 1e-4 to 1. The fit
-    moved by 0.1 to 3 times the value of the estimate with eps itself.
+    v for the whitened coefficients b by e = eps G (|s alpha| + |y|), and e moves the fit W^1/2 b by at most |e| / (2
+    sqrt(ridge)). The estimate takes eight times eps. RBF and Matern kernels were tried with 300 and 1000 centres and
+    ridges from 1e-4 to 1. The fit moved by 0.1 to 3 times the value of the estimate with eps itself.
 
     Args:
         factor: the factor L.

@@ -42,7 +42,8 @@ class CentredRidge(eqx.Module):
         jitter: the amount that was added to the diagonal of K(z, z) in the penalty.
         shift: the amount that was added to the ridge of the whitened system besides the requested ridge. It is 0 if the
             system has a factor.
-        residual: the relative residual |(W + ridge I) b - v| / |v| of the whitened system, without the shift.
+        residual: the relative residual |(W + ridge I) b - v| / |v| of the whitened system (see
+            `subset_of_regressors`), without the shift.
         condition: an estimate, from below, of the condition number of W + (ridge + shift) I by 30 steps of power
             iteration.
         error: the mean squared error |K_nz alpha - y|² / n on the training points, summed over outputs. It is computed

@@ -15,7 +15,7 @@ from ._products import Product, flattened
 
 
 class RitzValues(NamedTuple):
-    """Eigenvalues of the operator in a Krylov space, the largest first.
+    """Eigenvalues of the operator A in a Krylov space, the largest first.
 
     Args:
         values: the eigenvalues of the tridiagonal matrix.
