@@ -137,8 +137,6 @@ def half_space_width(features: int, dimension: int) -> float:
 def deviation(features: int) -> float:
     """Return (1/2) sqrt(log(1/delta) / (2n)) from McDiarmid's inequality for changes of 1/(2n).
 
-    It fails with probability at most delta.
-
     Args:
         features: the number n of features.
     """
@@ -323,10 +321,8 @@ class WholeClassRate(Claim[FeaturePool]):
 def penalty_of_noise(problem: CosineExamples) -> Float[Array, ""]:
     """Return lambda = 2 sigma sqrt(2 log(2 (n+1)/delta) / N), at least 2 |Phi^T z|_inf / N with probability 1 - delta.
 
-    Here N is the number of examples, Phi has their n + 1 features, and z is the noise of standard deviation sigma.
-
     Args:
-        problem: the examples.
+        problem: the N examples, with the matrix Phi of n + 1 features and the noise z of standard deviation sigma.
     """
     columns = len(problem.features.thresholds) + 1
     return 2 * problem.sigma * math.sqrt(2 * math.log(2 * columns / _DELTA) / len(problem.x))
@@ -335,10 +331,8 @@ def penalty_of_noise(problem: CosineExamples) -> Float[Array, ""]:
 def lasso_and_gap(problem: CosineExamples) -> tuple[Float[Array, " p"], Float[Array, ""]]:
     """Return an iterate rho of accelerated proximal gradient descent, and its duality gap, which is >= l(rho) - min l.
 
-    The objective l is `lasso_objective` with the penalty from `penalty_of_noise`.
-
     Args:
-        problem: the examples.
+        problem: the examples. Their objective l is `lasso_objective` with the penalty from `penalty_of_noise`.
     """
     prompt, y = problem.features(problem.x), problem.function(problem.x) + problem.noise
     penalty = penalty_of_noise(problem)
