@@ -8,9 +8,9 @@ only M of positive order,
 
     M_(a+1)(s) = M_a(s) + s² / (4 a (a - 1)) M_(a-1)(s),
 
-in which all terms are positive, so nothing cancels and nothing overflows. From nu = 32 on, the uniform expansion of
-Debye has a fixed cost (DLMF 10.41.4). The order is a Python number, so everything that depends only on it is computed
-once, by NumPy and SciPy.
+in which all terms are positive, so nothing cancels and nothing overflows. From nu = 32 on, Debye's uniform expansion
+is used (DLMF 10.41.4), whose cost does not depend on nu. The order is a Python number, so everything that depends only
+on it is computed once, by NumPy and SciPy.
 """
 
 import functools

@@ -60,9 +60,9 @@ def train(
 ) -> Trajectory:
     """Train by gradient descent on L = 1/2 sum_ia (F_a(x_i) - y_ia)², with all points in every step.
 
-    As the learning rate goes to 0 at fixed time = learning_rate * steps, this is gradient flow. Its outputs satisfy
-    df/dt = -Theta (f - y) with the tangent kernel Theta at the current parameters. The computation runs in the type of
-    `params` and `x`.
+    As the learning rate goes to 0 at fixed time = learning_rate * steps, training tends to gradient flow. Its outputs
+    satisfy df/dt = -Theta (f - y) with the tangent kernel Theta at the current parameters. The computation runs in the
+    type of `params` and `x`.
 
     Args:
         network: a function f(params, x) of one point, or an object with such a method `apply`. If it also has a method

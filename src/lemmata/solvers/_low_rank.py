@@ -42,9 +42,9 @@ def randomly_pivoted_cholesky(
 
     Row i becomes the next pivot with probability proportional to entry i of the diagonal of K - F F^T, where F F^T is
     the approximation so far (Chen, Epperly, Tropp and Webber, 2023). Pivots are proposed in blocks from the diagonal
-    at the start of the block and accepted by rejection (Epperly, Tropp and Webber, 2024). The distribution is the same
-    as with one pivot at a time, and the columns are computed by matrix products. Only the diagonal and the columns of
-    proposed pivots are computed. The method ends early if the missing part is only rounding.
+    at the start of the block and accepted by rejection sampling (Epperly, Tropp and Webber, 2024). The distribution is
+    the same as with one pivot at a time, and the columns are computed by matrix products. Only the diagonal and the
+    columns of proposed pivots are computed. The method ends early if the missing part is only rounding.
 
     Args:
         matrix: K, or an operator such as `KernelOperator(kernel, x)`.

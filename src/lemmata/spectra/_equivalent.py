@@ -61,10 +61,10 @@ def deterministic_equivalent(
 
     At n = N, this is generalised cross-validation. For N >> n, it is `omniscient_curve`. With ridge = 0, the limit
     ridge -> 0 is computed. The limit diverges at n = rank(A); for larger n, mu = 0. The formula treats the subset as
-    free from the eigenvectors. Rows of large leverage violate this assumption. With heavy tails, outlying or repeated
-    rows, or inputs of few dimensions, and a small ridge, the formula is too low by factors of 2 to 100. For this
-    reason, there is no interval. `learning_curve` checks and corrects this formula by direct solves, and gives an
-    interval.
+    freely independent of the eigenvectors. Rows of large leverage violate this assumption. With heavy tails, outlying
+    or repeated rows, or inputs of few dimensions, and a small ridge, the formula is too low by factors of 2 to 100.
+    For this reason, there is no interval. `learning_curve` checks and corrects this formula by direct solves, and
+    gives an interval.
 
     The function costs one pass over the eigenvectors for each size, and can be compiled and differentiated.
 

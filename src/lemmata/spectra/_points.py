@@ -31,9 +31,9 @@ class LearningCurve(eqx.Module):
             without solves.
         solves: the number of direct solves at each size. It is 0 if the correction is interpolated, or if nothing was
             solved.
-        correction: ln(error / the deterministic equivalent). It shows how far the rows violate the assumption of the
-            equivalent that the eigenbasis is free from them. Above ln 2 in absolute value, do not trust other
-            consequences of the equivalent (extrapolation, mu, learnability).
+        correction: ln(error / the deterministic equivalent). It shows how far the rows violate an assumption of the
+            equivalent: that the eigenbasis is freely independent of the rows. Above ln 2 in absolute value, do not
+            trust other consequences of the equivalent (extrapolation, mu, learnability).
         lower: the lower end of the interval. It is NaN if nothing was solved, because then the error has no bound.
         upper: the upper end of the interval.
         equivalent: the deterministic equivalent, without the correction.
