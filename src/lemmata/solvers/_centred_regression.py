@@ -33,7 +33,7 @@ def centred_regression(
         centres: the number p of rows that serve as centres, drawn without replacement.
         key: randomness of the centres.
         ridge: the ridge, at least 0 (not divided by n).
-        working_set: bytes for everything besides points and targets; None is the squares and 256 MiB.
+        working_set: bytes for everything besides points and targets; None means the squares plus 256 MiB.
 
     Raises:
         SettingError: for a number of centres outside 1..n, a negative ridge, or a working set that is not a whole

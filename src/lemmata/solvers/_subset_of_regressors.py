@@ -118,7 +118,7 @@ def subset_of_regressors(
         ridge: the ridge, at least 0 (not divided by n), or several ridges. All are solved from the same accumulated
             matrices.
         block: rows of K_nz that are computed at once. None derives their number from the working set.
-        working_set: bytes for everything besides points and targets; None is the squares and 256 MiB.
+        working_set: bytes for everything besides points and targets; None means the squares plus 256 MiB.
         tolerance: how far rounding of the sums may move the fit on x, as a share of |y|. 0 whitens every block of
             float64. 1e-4 halves the time, and changes a squared error that is 1 % of the squared targets by less than
             1 in 400.

@@ -14,7 +14,7 @@ from ._code import is_relative
 from ._drawing import drawn
 
 STEPS = "smallest mean step"
-"""For an order, only the measurement is drawn, because the prediction is a sign."""
+"""The title of a panel about an order. Only the measurement is drawn, because the prediction is a sign."""
 _FAR = 5.0  # a control that is more spans away from the rest is an arrow at the edge
 
 

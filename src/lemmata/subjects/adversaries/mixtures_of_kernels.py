@@ -349,7 +349,7 @@ class EnergyFallsWithRows(Claim[SphereRows]):
     """
 
     title = "The energy of labels under mixed kernels falls as rows are added"
-    source = Source(*_SOURCE, note="the bound along rows")
+    source = Source(*_SOURCE, note="the bound as rows are added")
     stated = Kind.REMARK
     reading = (
         "the bound is informative in the limit of many rows. Three hidden layers were chosen after a run with one "
@@ -359,7 +359,7 @@ class EnergyFallsWithRows(Claim[SphereRows]):
     population = LabelledSpheres()
     relation = Order("n", (32.0, 64.0, 128.0, 0.0))
     control = Control("the energy rises as rows are added", lambda sign, problem: -sign)
-    controls = "the bound on clean and robust error along the number of rows"
+    controls = "the bound on clean and robust error as rows are added"
     unexplained = (
         "labels whose energy grows because they lie outside the space of the kernel, as here for one hidden layer "
         "without biases"

@@ -123,7 +123,7 @@ class RobustOverfitting(Claim[AttackedRows]):
     population = SpuriousRows()
     relation = Order("training", (0.0, 1.0, 2.0))
     control = Control("robust accuracy rises in this order", lambda sign, problem: -sign)
-    controls = "robust accuracy along training under attack"
+    controls = "robust accuracy during training under attack"
     unexplained = "distributions on which the interpolant is robust, such as digits"
     trials = 32
     predict = -1.0
@@ -145,7 +145,7 @@ class AscentEndsAtRidge(Claim[AttackedRows]):
     """
 
     title = "Long training under attacks by ascent ends at ridge regression"
-    source = Source("fu2024theoretical", "Abstract, robust overfitting", note="why it loses less: derived here")
+    source = Source("fu2024theoretical", "Abstract, robust overfitting", note="why training under attack loses less robust accuracy; derived here")
     stated = Kind.OWN
     population = SpuriousRows(new=1)
     relation = Limit("time", (4.0, 40.0, 400.0), margin=0.02, resolution=0.02, relative=False)
@@ -176,7 +176,7 @@ class SignedAttacksLoseNothing(Claim[AttackedRows]):
     population = SpuriousRows()
     relation = EqualInMean(margin=0.005, resolution=0.005, relative=False)
     control = Control("three percentage points are lost", lambda value, problem: value - 0.03)
-    controls = "robust accuracy along training under attacks that do not fade"
+    controls = "robust accuracy during training under attacks that do not fade"
     unexplained = "deep networks on images, for which such training is reported to overfit"
     trials = 32
 
