@@ -26,7 +26,9 @@ from ._in_context_checks import checked_prompt
 
 
 def linearised(x: Float[Array, "*s"], temperature: Float[Array, ""], stable: bool) -> Float[Array, "*s"]:
-    """4 tau (sigma(x/tau) - 1/2), which is x up to x³/(12 tau²). Logistic attention computes products in this way.
+    """4 tau (sigma(x/tau) - 1/2), with the logistic function sigma. This is x up to x³/(12 tau²).
+
+    Logistic attention computes products in this way.
 
     Args:
         x: any array.

@@ -11,7 +11,7 @@ from lemmata.errors import DataError, SettingError, ShapeError
 
 
 def check_number(name: str, value: Any, cast: Callable[[Any], Array], *, positive: bool) -> None:
-    """Refuse a setting that is not a finite number of the right sign, before or after it is stored in a type.
+    """Refuse a setting that is not a finite number of the right sign, before or after its conversion to a type.
 
     Args:
         name: the name of the setting.

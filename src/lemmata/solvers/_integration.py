@@ -30,8 +30,8 @@ def integrate(
     """Return B at every time, the number of steps, and whether all times were reached. Outputs are f(0) - left B.
 
     The equation is dB/dt = gather gradient(f), or with damping d²B/dt² + damping dB/dt = gather gradient(f). It starts
-    at B = 0, and dB/dt = 0 with damping. Steps end at the times, since values interpolated between steps would be less
-    exact.
+    at B = 0 and, with damping, at dB/dt = 0. Steps end at the times, since values interpolated between steps would be
+    less exact.
 
     Args:
         left: the left factor of the Gram matrix left gather.

@@ -99,8 +99,8 @@ def universal_kriging(K: Any, drift: Any, y: Any, noise: Any = 0.0) -> Kriging:
 
         (K + diag(noise)) alpha + P beta = y,    P^T alpha = 0,
 
-    by a Cholesky factor on the complement of the columns of P (Wahba 1990, chapter 2). This is the limit of Gaussian
-    process regression as the prior variance of the coefficients beta grows without bound.
+    and are computed by a Cholesky factor on the complement of the columns of P (Wahba 1990, chapter 2). This is the
+    limit of Gaussian process regression as the prior variance of the coefficients beta grows without bound.
 
     The columns of the drift may have any scale. Leave out of K a constant that the drift removes: in K = 1 + 1e-16 r,
     for example, r is lost to rounding.

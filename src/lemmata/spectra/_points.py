@@ -156,7 +156,7 @@ def assemble(
 
     Args:
         equivalent: the formula at all sizes.
-        nearest: the formula where the points were taken, which is at whole numbers.
+        nearest: the formula at the measured sizes, which are whole numbers.
         chosen: the sizes that have a point, in ascending order.
         points: the points of these sizes.
         allowance: the additional half-width of an interpolated correction, in the logarithm of the error.

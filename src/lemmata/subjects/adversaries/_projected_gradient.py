@@ -1,4 +1,4 @@
-"""Projected gradient ascent on any function of the inputs, as an adversary does it to the rows of a batch."""
+"""Projected gradient ascent on any function of the inputs, as an adversary applies it to the rows of a batch."""
 
 import math
 from collections.abc import Callable

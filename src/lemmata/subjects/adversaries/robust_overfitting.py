@@ -145,7 +145,9 @@ class AscentEndsAtRidge(Claim[AttackedRows]):
     """
 
     title = "Long training under attacks by ascent ends at ridge regression"
-    source = Source("fu2024theoretical", "Abstract, robust overfitting", note="why training under attack loses less robust accuracy; derived here")
+    source = Source(
+        "fu2024theoretical", "Abstract, robust overfitting", note="why attacks make it lose less; derived here"
+    )
     stated = Kind.OWN
     population = SpuriousRows(new=1)
     relation = Limit("time", (4.0, 40.0, 400.0), margin=0.02, resolution=0.02, relative=False)

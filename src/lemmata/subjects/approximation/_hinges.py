@@ -37,7 +37,7 @@ class Hinges:
         tolerances, counts: other tolerances, and the numbers of hinges that they need.
         x, y: the points, in order.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     units: int

@@ -37,7 +37,7 @@ class IntrinsicDimension:
         columns: the number of columns.
         level: the confidence level of the interval.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     dimension: float

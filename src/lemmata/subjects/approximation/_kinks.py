@@ -36,7 +36,7 @@ class Kinks:
         spread: the standard deviation of the first number of `expected`.
         a, b: the ends of the segment.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     places: Float[np.ndarray, " k"]
