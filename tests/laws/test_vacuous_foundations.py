@@ -74,8 +74,8 @@ VACUOUS = {
     "hinges": (lambda: hinges(LINE, np.sin(9 * LINE), 2.0), "twice the tolerance (their range divided by it): fails"),
     "hinges, noise": (lambda: hinges(LINE, NOISE[:101], 0.01), "points for each piece: fails"),
     "kinks": (lambda: bends([1.0, 0, 0], [0, 1.0, 0], 0 * OUTER), "changes between a and b (largest slope): fails (0)"),
-    "kinks, few units": (lambda: bends([1.0, 0, 0], [0, 1.0, 0]), "most standard deviations): fails (2.24)"),
-    "kinks, a ray": (lambda: bends([1.0, 0, 0], [2.0, 0, 0]), "most standard deviations): fails (0)"),
+    "kinks, few units": (lambda: bends([1.0, 0, 0], [0, 1.0, 0]), "difference in standard deviations): fails (2.24)"),
+    "kinks, a ray": (lambda: bends([1.0, 0, 0], [2.0, 0, 0]), "(largest difference in standard deviations): fails (0)"),
     "intrinsic_dimension": (lambda: intrinsic_dimension(ROWS[:, :1]), "(how many it excludes): fails (0)"),
     "intrinsic_dimension, level": (
         lambda: intrinsic_dimension(ROWS[:20], level=0.9999999),

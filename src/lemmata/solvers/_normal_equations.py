@@ -118,9 +118,9 @@ def summed_rows(
 ) -> tuple[Float[np.ndarray, "p p"], Float[np.ndarray, "p k"]]:
     """`summed_blocks` by BLAS and LAPACK, in place. The next block is computed while one is added.
 
-    Only the lower triangle of the square has meaning, and little more is computed. It is computed in strips of columns,
-    by NumPy's matrix product. (BLAS has a function for half of the square. But SciPy's function holds the lock of the
-    interpreter, so no thread could compute the next block.)
+    Only the lower triangle of the square has meaning, and little else is computed. It is computed in strips of
+    columns, by NumPy's matrix product. (BLAS has a function for half of the square. But SciPy's function holds the
+    lock of the interpreter, so no thread could compute the next block.)
 
     Args:
         kernel: the function K(., z).

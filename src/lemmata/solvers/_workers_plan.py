@@ -91,7 +91,7 @@ def workers_plan(
         block: the number b of rows of a tile on disk.
         rows: rows of a block that is computed on the fly, for products and centres.
         tasks: the largest number of tasks in a product, and of runs of rows in the direct solution.
-        itemsize: bytes of a number; sums on centres always have 8.
+        itemsize: bytes of a number; a number of the sums on centres always has 8 bytes.
 
     Raises:
         SettingError: if a number is not a whole number above 0, or there are more centres than points.

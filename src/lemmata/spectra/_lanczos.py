@@ -235,5 +235,7 @@ def _check(numbers: np.ndarray, asymmetry: float, eps: float) -> None:
 def _conditions(asymmetry: float) -> tuple[Condition, ...]:
     return (
         Condition("products are symmetric", asymmetry, True, "|u'Av - v'Au| for the unit vectors of the iteration"),
-        Condition("the start is uniform on the sphere", None, True, "drawn from the seed; the bound averages over it"),
+        Condition(
+            "the start is uniform on the sphere", None, True, "the seed draws the start; the bound averages over starts"
+        ),
     )

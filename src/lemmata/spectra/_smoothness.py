@@ -62,7 +62,7 @@ def smoothness(
         E p_i = A i^-(s beta + 1) + floor
 
     where the floor is the mean power over the second half of the indices, minus the mean of A i^-(s beta + 1) there. So
-    a power law without noise is fitted exactly. On such targets, the mean of the estimate is right within 0.1. On
+    a power law without noise is fitted exactly. On such targets, the estimate is right on average to within 0.1. On
     other targets, the estimate is biased. For example, let labels have the mean cos 2 pi x and take the kernel min(x,
     x'), for which s = 1/2. The estimate is 0.67 at 5000 rows and 0.72 at 2400, and 0.57 at 5000 without noise. In
     these three cases, a plain line over 100 indices gives 0.46, 0.32 and 0.51. The sum of power law and floor is

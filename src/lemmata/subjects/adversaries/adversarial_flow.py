@@ -105,7 +105,7 @@ class FrozenAttackFlow(Claim[AttackedFlow]):
         "the rows count with the square roots of their weights",
         lambda values, problem: _closed(problem, problem.first**0.5),
     )
-    controls = "the outputs of a wide network through adversarial training"
+    controls = "the outputs of a wide network during adversarial training"
     unexplained = "weights that change in time at different rates"
 
     def predict(self, problem: AttackedFlow) -> Array:
@@ -184,7 +184,7 @@ class WideAdversarialTraining(Claim[AttackedNetwork]):
     population = AttackedNetworks()
     relation = Order("width", (32.0, 128.0, 512.0))
     control = Control("the distance rises with the width", lambda sign, problem: -sign)
-    controls = "the distance between a network and its linearisation through adversarial training"
+    controls = "the distance between a network and its linearisation during adversarial training"
     unexplained = "the rate at which the distance falls; attacks that are not smooth, and training that never ends"
     trials = 32
     predict = -1.0

@@ -211,7 +211,7 @@ def _content(slope: float, expected: float, spread: float, width: int) -> tuple[
     return (
         Condition("an output changes between a and b (largest slope)", slope, slope > 0,
                   "otherwise the outputs have no kinks, even if units bend"),
-        Condition("the number of crossings can differ from random weights (largest difference in standard deviations)",
+        Condition("crossings can differ in number from random weights (largest difference in standard deviations)",
                   most, most > _APART,
                   "otherwise the comparison cannot fail: the layer has too few units, or a, b and 0 are on one line"),
     )  # fmt: skip
