@@ -87,7 +87,8 @@ class EmpiricalKernel(eqx.Module):
         """Return (Theta v)_ia = sum_jb Theta(x_i, y_j)_ab v_jb without forming Theta, for any number of points.
 
         Args:
-            x: the points at which the product is returned. v: the vector, in the shape of the outputs at y.
+            x: the points at which the product is returned.
+            v: the vector, in the shape of the outputs at y.
             y: the points to which the rows of v belong; x itself by default.
         """
         found = tangent_product(self.f, self.params, v, x, y, working_set=self.working_set)

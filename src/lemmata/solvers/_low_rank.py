@@ -133,9 +133,9 @@ def nystrom_approximation(
 ) -> LowRank:
     """The randomised Nyström approximation (K W)(W^T K W)^+ (K W)^T from products with a random orthonormal W.
 
-    The columns of W span random Gaussian columns. A shift of eps |K W| protects the factorisation from rounding, and
-    is subtracted again (Frangella, Tropp and Udell, 2023). Its expected error is comparable with the error of the best
-    approximation of a somewhat smaller rank.
+    The columns of W are an orthonormal basis of random Gaussian columns. A shift of eps |K W| protects the
+    factorisation from rounding, and is subtracted again (Frangella, Tropp and Udell, 2023). Its expected error is
+    comparable with the error of the best approximation of a somewhat smaller rank.
 
     Args:
         matrix: K, or an operator such as `KernelOperator(kernel, x)`.

@@ -87,7 +87,7 @@ class LabelledFeatures(Population[ContradictedLabels]):
     ).where("there are at most as many support rows as rows", lambda s: s["support"] <= s["n"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ContradictedLabels:
-        """Draw ridges from 1/1000 to 1, where the mean of the kernel's diagonal is about 1."""
+        """Draw ridges from 1/1000 to 1; the mean of the kernel's diagonal is about 1."""
         keys = jax.random.split(key, 4)
         n, m = setting["n"], setting["support"]
         p = n + m
