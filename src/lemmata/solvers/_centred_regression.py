@@ -23,8 +23,8 @@ def centred_regression(
 ) -> CentredRidge:
     """Least squares over the span of K(., z) for random rows z of x, solved directly by `subset_of_regressors`.
 
-    The solution costs n p kernel entries and n p² operations for p centres, or twice this without a ridge, and memory
-    for five p x p squares of float64. More centres lower the error. The same key always gives the same centres.
+    For p centres, the solution costs n p kernel entries, n p² operations (2 n p² without a ridge), and memory for five
+    p x p squares of float64. More centres lower the error. The same key always gives the same centres.
 
     Args:
         kernel: the kernel K.

@@ -219,8 +219,8 @@ class PolyharmonicSpline(eqx.Module):
 
     Args:
         points: the points x_i.
-        kriging: the coefficients, with coordinates (z - centre) / unit of the affine part. Its covariance is r² ln(r /
-            unit), which differs from r² ln r by a term that the affine part absorbs.
+        kriging: the coefficients; the affine part uses the coordinates (z - centre) / unit. Its covariance is r² ln(r
+            / unit), which differs from r² ln r by a term that the affine part absorbs.
         centre: the mean of the points.
         unit: the largest distance of a point from the centre.
     """
@@ -251,7 +251,7 @@ class PolyharmonicSpline(eqx.Module):
 
 
 def _covariance(z: Array, x: Array, centre: Array, unit: Array) -> Array:
-    """r² ln(r / unit). Sums with weights that annihilate affine functions are those of r² ln r, but do not cancel."""
+    """r² ln(r / unit). Sums with weights that annihilate affine functions are those of r² ln r, but lose no digits."""
     return unit**2 * squares_logarithm(squared_distances((z - centre) / unit, (x - centre) / unit))
 
 

@@ -79,7 +79,8 @@ def smoothness(
 
     Args:
         spectrum: the eigensystem of the Gram matrix K (that of K/n gives the same result).
-        y: values or labels +-1, one in each row. If constants are not in the kernel's space, subtract the mean before.
+        y: values or labels +-1, one in each row. If constants are not in the kernel's space, subtract the mean from y
+            first.
         decay: the exponent beta, if it is known. None fits beta to the eigenvalues. The standard error takes it as
             known.
         truncation: the last index of the fit; None is n/2.

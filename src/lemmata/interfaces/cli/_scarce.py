@@ -1,6 +1,6 @@
 """Watch a command that runs in another process with limited memory, and report a lack of memory.
 
-XLA and libraries in C++ and Rust end their process if they get no memory, or hang. So this process reads the other
+If they get no memory, XLA and libraries in C++ and Rust end their process or hang. So this process reads the other
 process's standard error through a pipe and passes it on, without the last output of such a library. A process is ended
 if its address space is full and it has computed nothing for a minute.
 """

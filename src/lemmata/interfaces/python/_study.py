@@ -76,8 +76,8 @@ class Study(Finished[StudyRecord]):
     def best(self, name: str | None = None) -> Any:
         """The recommended model, fitted to all rows that have a target, as a pipeline of scikit-learn.
 
-        The pipeline takes a data frame with your original columns. It predicts the target in its own units, or its
-        class.
+        The pipeline takes a data frame with your original columns. It predicts the target in the target's own units,
+        or the class.
 
         Args:
             name: another model of the study; None for the recommended one.

@@ -146,8 +146,8 @@ class ChangingAttack(Claim[AttackedFlow]):
     source = Source("fu2024theoretical", "Abstract, closed form", note="for attacks that change")
     stated = Kind.OWN
     reading = (
-        "the times were shortened after a first run: at the first choice, 1/4 to 1 over the speed, terms of third "
-        "order matter, and the second order cannot be confirmed within the margin"
+        "the times were shortened after a first run. The first times were 1/4 to 1, divided by the speed; there, terms "
+        "of third order matter, and the second order cannot be confirmed within the margin"
     )
     population = AttackedFlows("changing")
     relation = Rate("time", _SHORT, margin=0.1, resolution=0.1)

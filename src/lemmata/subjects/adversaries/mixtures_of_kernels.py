@@ -3,8 +3,8 @@
 Training on (1 - beta) loss(f(x)) + beta loss(f(A x)) uses the features (1 - beta) phi(x) + beta phi(A x). This
 theory controls the kernels of these features and the smallest interpolant of the labels in them. It also controls the
 errors on clean and attacked rows by the norm of the interpolant. It assumes wide networks whose features do not change,
-and an attack that is a fixed map. It leaves unexplained architectures that learn features, which a search among trained
-networks compares.
+and an attack that is a fixed map. It does not explain architectures that learn features; a search among trained
+networks compares such architectures.
 """
 
 import equinox as eqx

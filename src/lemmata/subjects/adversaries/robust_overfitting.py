@@ -196,11 +196,11 @@ def _robust_accuracy(problem: AttackedRows, w: Float[Array, " d"]) -> Array:
 
 
 def ascent_ridge(problem: AttackedRows, strength: float) -> Float[Array, " d"]:
-    """Ridge regression whose ridge equals the kappa that attacks leave at its own residuals; found by bisection.
+    """Ridge regression whose ridge is kappa = |X w - y|² (exp(s |w|²) - 1)/|w|² at its own weights w, by bisection.
 
     Args:
         problem: the rows.
-        strength: the strength of the attacks.
+        strength: the strength s of the attacks.
     """
     values, vectors = jnp.linalg.eigh(problem.x.T @ problem.x)
     target = vectors.T @ (problem.x.T @ problem.y)

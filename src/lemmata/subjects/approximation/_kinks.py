@@ -199,7 +199,7 @@ def _conditions(crossings: tuple[int, ...], expected: float, spread: float, unse
     return (
         Condition("the first layer has as many crossings as at random weights (difference in standard deviations)",
                   distance,
-                  distance <= _APART, "otherwise training, or scales that differ between inputs, moved the kinks"),
+                  distance <= _APART, "otherwise training, or scales that differ between coordinates, moved the kinks"),
         Condition("crossings that change no output", float(unseen), None,
                   "later layers do not pass these crossings on"),
     )  # fmt: skip
