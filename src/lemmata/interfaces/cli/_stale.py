@@ -1,4 +1,4 @@
-"""`lemmata judge --stale`: the verdicts whose code has changed, and the cost of testing these claims again."""
+"""`lemmata judge --stale`: claims whose code has changed since their verdict, and the cost of testing them again."""
 
 import re
 from collections.abc import Iterable
