@@ -22,7 +22,7 @@ LedgerPath = Annotated[
         help="File of the trials. Default: a file in the platform's data directory.",
     ),
 ]
-"""The folder in which the command started. Trials are stored there even if the user's own code changes the folder."""
+"""The path of the ledger. It is made absolute at once, because the user's own code may change the current folder."""
 
 MOST_TRIALS = 10**7
 """The largest value of --budget: three hours at a thousand trials a second, a speed that few claims reach."""

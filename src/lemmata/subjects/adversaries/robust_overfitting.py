@@ -146,7 +146,7 @@ class AscentEndsAtRidge(Claim[AttackedRows]):
 
     title = "Long training under attacks by ascent ends at ridge regression"
     source = Source(
-        "fu2024theoretical", "Abstract, robust overfitting", note="why attacks make it lose less; derived here"
+        "fu2024theoretical", "Abstract, robust overfitting", note="why attacked training loses less; derived here"
     )
     stated = Kind.OWN
     population = SpuriousRows(new=1)
