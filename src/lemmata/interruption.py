@@ -109,7 +109,7 @@ def _arrived(number: int, frame: FrameType | None) -> None:
 
 
 def _raised_again(unraisable: Any) -> None:
-    """Raise a request again that Python dropped, a moment later, when the garbage has been collected."""
+    """Raise again, a moment later, a request that Python dropped while it collected garbage."""
     if not (_request.pending and issubclass(unraisable.exc_type, KeyboardInterrupt)):
         _raised_again.otherwise(unraisable)  # pyright: ignore[reportFunctionMemberAccess]
     elif hasattr(signal, "setitimer"):

@@ -43,7 +43,7 @@ def gram_on_disk(
     With an `executor`, its workers compute the tiles and write each into its own chunks. If a worker dies, its tile
     has no marker, and another worker or the next call computes the tile. All workers read the points from the folder
     under the same path. So they must run on one machine, or share the storage. If the processors are of one kind and
-    use equally many threads, the matrix equals that of a call without executor, bit for bit.
+    use equally many threads, the matrix equals the matrix of a call without executor, bit for bit.
 
     Args:
         kernel: the kernel K.

@@ -8,9 +8,9 @@ only M of positive order,
 
     M_(a+1)(s) = M_a(s) + s² / (4 a (a - 1)) M_(a-1)(s),
 
-in which all terms are positive, so nothing cancels and nothing overflows. From nu = 32 on, the uniform expansion of
-Debye has a fixed cost (DLMF 10.41.4). The order is a Python number, so everything that depends only on it is computed
-once, by NumPy and SciPy.
+in which all terms are positive, so nothing cancels and nothing overflows. From nu = 32 on, Debye's uniform expansion
+is used (DLMF 10.41.4), whose cost does not depend on nu. The order is a Python number, so everything that depends only
+on it is computed once, by NumPy and SciPy.
 """
 
 import functools
@@ -38,8 +38,8 @@ def matern_function(nu: float, t: Float[Array, "*shape"]) -> Float[Array, "*shap
 
         -4^(-nu) Gamma(1 - nu) / Gamma(nu) t^(nu-1) M_(1-nu).
 
-    For nu <= 1 it is infinite at t = 0, and defined as 0 there. In the points, that is the gradient for nu > 1/2 and
-    the subgradient 0 at a kink for nu <= 1/2.
+    For nu <= 1 this derivative is infinite at t = 0, and is defined as 0 there. With respect to the points, 0 is then
+    the gradient for nu > 1/2, and a subgradient at the kink for nu <= 1/2.
 
     Args:
         nu: the order.
@@ -134,7 +134,7 @@ def _far(mu: float, whole: int, s: Array) -> Array:
 
 
 def _power(base: Array, exponent: float) -> Array:
-    """A positive base to an exponent in [-1, 1], to a few units of rounding if log(base) is of order 1."""
+    """A positive base to an exponent in [-1, 1], accurate to a few rounding errors if log(base) is of order 1."""
     return jnp.exp(exponent * jnp.log(base))  # on a processor, this takes a quarter of the time of the general power
 
 

@@ -194,9 +194,10 @@ def _tile_bytes(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -
 
 
 def _held(tile: Callable[..., Any], kernel: AbstractKernel, *points: jax.ShapeDtypeStruct) -> int:
-    """Bytes of the arguments and of the compiled function's memory, without the result. The answer is kept.
+    """Bytes of the arguments and of the compiled function's memory, without the result. The answer is cached.
 
-    A compilation takes seconds and some 100 MiB, and `gram` makes again a plan that the caller may have made.
+    Without the cache, `gram` would repeat the compilation (seconds and some 100 MiB) of a plan that the caller has
+    made.
     """
     leaves, structure = jax.tree.flatten(kernel)
     told = tuple((leaf.shape, leaf.dtype) if eqx.is_array(leaf) else leaf for leaf in leaves)

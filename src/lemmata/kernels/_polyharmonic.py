@@ -21,17 +21,18 @@ class PolyharmonicCovariance(AbstractKernel):
 
         r² = |x|² + |y|² - 2 <x, y>,
 
-    the other two terms give an affine function, if c is much larger than b²: its level has prior variance c, and every
-    slope has prior variance 2b. So, as b and c / b² grow, the regression tends to the polyharmonic (thin-plate) spline
-    with affine drift (`lemmata.solvers.universal_kriging` is this limit).
+    the other two terms describe a random affine function if c is much larger than b². Its level has prior variance c,
+    and every slope has prior variance 2b. So, as b and c / b² grow, the regression tends to the polyharmonic
+    (thin-plate) spline with affine drift (`lemmata.solvers.universal_kriging` is this limit).
 
-    The kernel is positive definite only on bounded sets. On the disc of radius R in the plane, it is so exactly if
+    The kernel is positive definite only on bounded sets. On the disc of radius R in the plane, it is positive definite
+    if and only if
 
         B >= 1  and  c >= R² (2 B² - 2 B + 1),    B = b - ln R,
 
     and both conditions are also necessary for balls of more dimensions (`lemmata show
-    regression.spline_limit.positive_on_discs`). With b = 5 and c = 400, the radius is 4.7. Magnification by s turns it
-    into s² times the kernel with b - ln s and c / s².
+    regression.spline_limit.positive_on_discs`). With b = 5 and c = 400, the radius is 4.7. If all points are
+    multiplied by s, the kernel becomes s² times the kernel with b - ln s and c / s².
 
     The derivative at x = y is 0. The second derivative there is infinite, and `jax.hessian` gives the finite part -2b.
 
@@ -70,7 +71,7 @@ class PolyharmonicCovariance(AbstractKernel):
         return self._profile(squared_distances(x, y))
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """Exactly c."""
+        """The vector k(x_i, x_i), which is exactly c."""
         return jnp.broadcast_to(self.level.astype(x.dtype), (x.shape[0],))
 
     def _profile(self, squares: Float[Array, "*shape"]) -> Float[Array, "*shape"]:

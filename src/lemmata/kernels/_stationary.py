@@ -28,8 +28,8 @@ class _Stationary(AbstractKernel):
     """A kernel of |x - y|² / lengthscale², with points and lengthscale divided by a power of two near the lengthscale.
 
     With a lengthscale for each column, the square is sum_k (x_k - y_k)² / lengthscale_k². Multiplication by a power of
-    two does not round, so the kernel is that of the given points. Squares neither overflow nor underflow if the ratio
-    |x - y|² / lengthscale² does not.
+    two does not round, so the result is exactly the kernel of the given points. Squares neither overflow nor underflow
+    if the ratio |x - y|² / lengthscale² does not.
     """
 
     lengthscale: eqx.AbstractVar[Float[Array, "*columns"]]
@@ -51,7 +51,7 @@ class _Stationary(AbstractKernel):
         return self._profile(self._squares(squared_distances, x, y))
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """Exactly 1."""
+        """The vector K(x_i, x_i), which is exactly 1."""
         return jnp.ones(x.shape[0], x.dtype)
 
     def numpy_cross(self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"] | None:
@@ -154,10 +154,12 @@ class Matern(_Stationary):
         K(x, y) = 2^(1 - nu) / Γ(nu) s^nu K_nu(s),
 
     which is exp(-r), (1 + √3 r) exp(-√3 r) and (1 + √5 r + 5r²/3) exp(-√5 r) for nu = 1/2, 3/2 and 5/2. Other
-    half-integers have closed forms, too. Every other nu is computed to rounding at a few times their cost.
+    half-integers have closed forms, too. For every other nu, the kernel is accurate to rounding and costs a few times
+    as much as a closed form.
 
-    Derivatives exist by the points and by the lengthscale. At x = y, the derivative by the points is 0. For nu <= 1/2,
-    the kernel has a kink or a cusp at x = y, and 0 is a subgradient. nu is part of the structure and has no derivative.
+    Derivatives exist with respect to the points and the lengthscale. At x = y, the derivative with respect to the
+    points is 0. For nu <= 1/2, the kernel has a kink or a cusp at x = y, and 0 is a subgradient. nu is part of the
+    structure and has no derivative.
 
     >>> import jax.numpy as jnp
     >>> from lemmata.kernels import Matern, gram

@@ -95,7 +95,7 @@ def checked_symmetric(
 
     An inner product of d numbers has an error of at most d eps relative to the norms. The kernel may be the root of an
     inner product, for example a distance or an angle that is zero up to rounding. So K(x, y) and K(y, x) may differ by
-    2 sqrt(d eps) of the largest entry.
+    2 sqrt(d eps) times the largest entry.
 
     Args:
         x: points, of d numbers each.

@@ -87,9 +87,9 @@ class EmpiricalKernel(eqx.Module):
         """Return (Theta v)_ia = sum_jb Theta(x_i, y_j)_ab v_jb without forming Theta, for any number of points.
 
         Args:
-            x: points of the result.
+            x: the points at which the product is returned.
             v: the vector, in the shape of the outputs at y.
-            y: points of the vector; x itself by default.
+            y: the points to which the rows of v belong; x itself by default.
         """
         found = tangent_product(self.f, self.params, v, x, y, working_set=self.working_set)
         return self._finite("product with the tangent kernel", found, x, x if y is None else y)
@@ -139,7 +139,7 @@ class EmpiricalKernel(eqx.Module):
         plan.require(points, remedy="use outputs='mean' or float32, or pass fewer points at a time")
         values = self.values(train)
         if jnp.shape(targets) != values.shape:
-            rule = f"shape {values.shape}, that of the outputs at train"
+            rule = f"shape {values.shape}, the shape of the outputs at train"
             raise ShapeError("targets", found=f"shape {jnp.shape(targets)}", rule=rule)
         descent = jnp.asarray(targets, values.dtype) - values
         motion = combined_gradient(self.f, self.params, descent, train, working_set=self.working_set)

@@ -1,12 +1,13 @@
 """The transformer that runs the Lasso inside its forward pass, computed without the entries that stay zero.
 
-This theory is about a transformer whose weights are written down, not trained. With D = d + 2n + 7 rows, its layers
-compute n features of every token (Attn0, FF0). Then they repeat a step of proximal gradient (Attn1, FF1) and a
-prediction (Attn2, FF2). The theory does not say whether training would find such weights.
+This theory is about a transformer whose weights are written down, not trained. Its residual stream has D = d + 2n + 7
+rows. The first layer computes n features of every token (Attn0, FF0). Then a proximal gradient step (Attn1, FF1) and a
+prediction (Attn2, FF2) alternate. The theory does not say whether training would find such weights.
 
-These are the rows of the residual stream, in order: x and a one (d+1), y, w (1 for examples, 0 for the query), phi
-(n+1), rho (n+1), lambda, the prediction. The accelerated transformer has n+1 more rows after rho. Its rho is the point
-at which the next gradient is computed, and the new rows contain the last iterate.
+These are the rows of the residual stream, in order: x and a one (d+1), y, w (1 for examples, 0 for the query), the
+features phi (n+1), the coefficients rho (n+1), the penalty lambda, the prediction. The accelerated transformer has n+1
+more rows after rho. Its rho is the point at which the next gradient is computed, and the new rows contain the last
+iterate.
 """
 
 from typing import Any
@@ -25,7 +26,9 @@ from ._in_context_checks import checked_prompt
 
 
 def linearised(x: Float[Array, "*s"], temperature: Float[Array, ""], stable: bool) -> Float[Array, "*s"]:
-    """4 tau (sigma(x/tau) - 1/2), which is x up to x³/(12 tau²). Logistic attention computes products in this way.
+    """4 tau (sigma(x/tau) - 1/2), with the logistic function sigma. This is x up to x³/(12 tau²).
+
+    Logistic attention computes products in this way.
 
     Args:
         x: any array.
@@ -88,7 +91,7 @@ class InContextTransformer(eqx.Module):
 
     @property
     def width(self) -> int:
-        """D."""
+        """The number D of rows of the residual stream."""
         return self.rows["prediction"].stop
 
     def momenta(self) -> Float[Array, " t"]:
@@ -152,10 +155,10 @@ class InContextTransformer(eqx.Module):
             x: inputs of the examples (N, d), in the unit ball.
             y: their targets (N,).
             queries: the inputs (m, d) at which to predict, in the unit ball.
-            stable: logistic functions without cancellation.
+            stable: whether to compute logistic functions without cancellation.
 
         Raises:
-            ShapeError: a table of another shape.
+            ShapeError: if a table has the wrong shape.
             DataError: for fewer than 2 examples, a value that is not a finite number, or a row outside the unit ball;
                 the message names it.
         """
@@ -179,7 +182,7 @@ def forward_steps(
         prompt: features of the examples.
         y: their targets.
         asked: features of the queries.
-        stable: logistic functions without cancellation.
+        stable: whether to compute logistic functions without cancellation.
         record: whether to return every step, and not only the last.
     """
     examples = len(y)

@@ -11,7 +11,7 @@ from lemmata.errors import DataError, SettingError, ShapeError
 
 
 def check_number(name: str, value: Any, cast: Callable[[Any], Array], *, positive: bool) -> None:
-    """Refuse a setting that is not a finite number of the right sign, before or after it is stored in a type.
+    """Refuse a setting that is not a finite number of the right sign, before or after its conversion to a type.
 
     Args:
         name: the name of the setting.
@@ -48,7 +48,7 @@ def checked_prompt(x: Any, y: Any, queries: Any, columns: int, dtype: Any) -> tu
         dtype: the type.
 
     Raises:
-        ShapeError: a table of another shape.
+        ShapeError: if a table has the wrong shape.
         DataError: for fewer than 2 examples, a value that is not a finite number, or a row outside the unit ball; the
             message names it.
     """

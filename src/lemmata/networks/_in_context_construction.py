@@ -39,8 +39,8 @@ def construct_transformer(
         examples: the number N of examples.
         key: randomness of the features.
         penalty: the Lasso penalty lambda.
-        temperature: the temperature tau; None is 10^4 in float64, near the best value for the form that cancels, and
-            (6 eps)^(-1/3) in types with fewer digits.
+        temperature: the temperature tau; None means 10^4 in float64, which is near the best value if logistic
+            functions lose digits by cancellation, and (6 eps)^(-1/3) in types with fewer digits.
         sharpness: the sharpness tau of the features, 1/sqrt(epsilon) in the source.
         step: the step size eta. None is 1/(2(n + 1)), the largest step at which the source's proof holds. The source
             writes 1/(2n).

@@ -44,7 +44,7 @@ def _zeros(model: InContextTransformer) -> np.ndarray:
 
 
 def _feature_map(model: InContextTransformer) -> tuple[Array, Array]:
-    """FF0: it writes the features as differences of two ramps, the constant and lambda (equations 107 and 116)."""
+    """FF0: it writes each feature as a difference of two ramps, the constant, and lambda (equations 107 and 116)."""
     rows, inner, outer = model.rows, _zeros(model), _zeros(model)
     features, one = model.features, model.rows["one"].start
     p = len(features.thresholds) + 1
@@ -60,7 +60,7 @@ def _feature_map(model: InContextTransformer) -> tuple[Array, Array]:
 
 
 def _gradient_heads(model: InContextTransformer) -> tuple[Head, ...]:
-    """Attn1: targets, minus predictions, plus the query's own prediction, minus sigma(0) (equation 118)."""
+    """Attn1: its heads add targets, subtract predictions, add the query's own prediction, subtract sigma(0) (118)."""
     rows, p = model.rows, len(model.features.thresholds) + 1
     scaled, one = float(model.step / model.temperature), rows["one"].start
     value = _zeros(model)

@@ -155,8 +155,8 @@ def infinite_width(estimates: Sequence[KernelEstimate], widths: Sequence[int]) -
         K_inf = <K> - c <1/m>,  c = <(1/m - <1/m>) K> / <(1/m - <1/m>)²>,
         Var K_inf = 1 / sum w + <1/m>² / (sum w <(1/m - <1/m>)²>).
 
-    The remaining error is of order 1/m², where m is among the smallest widths. The standard error does not include
-    this error. Means at different widths must come from independent draws (different keys).
+    The remaining error is of order 1/m² for the smallest widths m. The standard error does not include this error.
+    Means at different widths must come from independent draws (different keys).
 
     Args:
         estimates: one estimate for each width.

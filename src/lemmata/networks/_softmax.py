@@ -24,8 +24,8 @@ class SoftmaxNetwork(eqx.Module):
     -a_{2r-1}. Therefore F is 0 at every x (Gu et al., 2024, equation 1 and Definition 3.7).
 
     The tangent kernel over W is m H, where H is the matrix of their Definition 3.6. As m goes to infinity, H tends to
-    <x, x'> exp(sigma² <x, x'>) times the identity over outputs. Time in gradient descent is therefore m times faster
-    than for H.
+    <x, x'> exp(sigma² <x, x'>) times the identity over outputs. Gradient descent is therefore m times faster than it
+    would be with the kernel H.
 
     Args:
         width: the number m of hidden units, which must be even.

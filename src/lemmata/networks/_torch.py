@@ -30,8 +30,8 @@ class TorchEmpiricalKernel(eqx.Module):
 
     Args:
         module: a `torch.nn.Module` with floating-point parameters in single or double precision.
-        working_set: bytes of gradients and products that may be in memory at once, besides the result. Those of two
-            points are always taken.
+        working_set: bytes of gradients and products that may be in memory at once, besides the result. At least the
+            memory for two points is used.
 
     Raises:
         SettingError: if PyTorch is not installed, or if the argument is not a module or has no parameters that need

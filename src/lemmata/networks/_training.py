@@ -60,12 +60,12 @@ def train(
 ) -> Trajectory:
     """Train by gradient descent on L = 1/2 sum_ia (F_a(x_i) - y_ia)², with all points in every step.
 
-    As the learning rate goes to 0 at fixed time = learning_rate * steps, this is gradient flow. Its outputs satisfy
-    df/dt = -Theta (f - y) with the tangent kernel Theta at the current parameters. The computation runs in the type of
-    `params` and `x`.
+    As the learning rate goes to 0 at fixed time = learning_rate * steps, training tends to gradient flow. Its outputs
+    satisfy df/dt = -Theta (f - y) with the tangent kernel Theta at the current parameters. The computation runs in the
+    type of `params` and `x`.
 
     Args:
-        network: a function f(params, x) of one point, or anything with such an `apply`. If it also has a method
+        network: a function f(params, x) of one point, or an object with such a method `apply`. If it also has a method
             `step(params, x, y, rate)`, a descent step in closed form, this method replaces automatic differentiation.
         params: the parameters at the start.
         x: training points.
@@ -79,8 +79,8 @@ def train(
     Raises:
         ShapeError: if x and y have different numbers of rows, or the outputs and y different numbers of columns.
         SettingError: if `record_at` does not hold increasing step counts in [0, steps].
-        SolverError: if the outputs became infinite or undefined. Under a transformation, no error can be raised
-            (`jax.vmap` over parameters trains many networks at once).
+        SolverError: if the outputs became infinite or undefined. Inside a transformation of JAX, such as `jax.vmap`
+            over the parameters of many networks, this error cannot be raised.
 
     Example:
         >>> import jax, jax.numpy as jnp

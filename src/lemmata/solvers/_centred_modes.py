@@ -85,7 +85,7 @@ class CentredModes:
         targets: the targets (m, k) of the rows set aside, times the roots of their weights.
         aside: the numbers of these rows (m,).
         missed: the mean over these rows of w_i (K(x_i, x_i) - Q(x_i, x_i)), the part of the prior variances that the
-            centres miss.
+            centres miss; Q approximates K by the centres.
         jitter: the amount that was added to the diagonal of K(z, z).
     """
 
@@ -124,8 +124,8 @@ def centred_modes(
     Let L L^T = K_zz + jitter I, W = sum_i w_i L^-1 K(z, x_i) K(x_i, z) L^-T = U diag(a) U^T, and G = L^-T U. Then the
     function of ridge r is K(x, z) G diag(1 / (a + r)) G^T K_zx w y. This is `subset_of_regressors` for every ridge at
     once, and for every time of the gradient flow. The predictor with only the first centres comes from the leading
-    block of W. NumPy computes the sums in place. The sums are whitened last, which costs half as much. Rounding then
-    moves the fit by at most 1e-5 of the targets, according to an estimate on the rows set aside
+    block of W. NumPy computes the sums in place. The sums are whitened (multiplied by L^-1) last, which costs half as
+    much. Rounding then moves the fit by at most 1e-5 of the targets, according to an estimate on the rows set aside
     (`subset_of_regressors`, `tolerance`).
 
     Args:

@@ -23,8 +23,8 @@ def centred_regression(
 ) -> CentredRidge:
     """Least squares over the span of K(., z) for random rows z of x, solved directly by `subset_of_regressors`.
 
-    The solution costs n p kernel entries and n p² operations for p centres, or twice this without a ridge, and memory
-    for five p x p squares of float64. More centres lower the error. The same key always gives the same centres.
+    For p centres, the solution costs n p kernel entries, n p² operations (2 n p² without a ridge), and memory for five
+    p x p squares of float64. More centres lower the error. The same key always gives the same centres.
 
     Args:
         kernel: the kernel K.
@@ -33,7 +33,7 @@ def centred_regression(
         centres: the number p of rows that serve as centres, drawn without replacement.
         key: randomness of the centres.
         ridge: the ridge, at least 0 (not divided by n).
-        working_set: bytes for everything besides points and targets; None is the squares and 256 MiB.
+        working_set: bytes for everything besides points and targets; None means the squares plus 256 MiB.
 
     Raises:
         SettingError: for a number of centres outside 1..n, a negative ridge, or a working set that is not a whole

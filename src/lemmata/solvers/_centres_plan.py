@@ -107,7 +107,7 @@ def centres_plan(
         outputs: the number of columns of the targets.
         ridges: the number of ridges.
         block: rows of K(x, z) that are computed at once. None derives their number from the working set.
-        working_set: bytes for everything besides points and targets; None is the squares and 256 MiB.
+        working_set: bytes for everything besides points and targets; None means the squares plus 256 MiB.
 
     Raises:
         SettingError: if both block and working set are given, or one of them is not a whole number above 0.

@@ -27,7 +27,7 @@ def cross_entropy_flow(
 ) -> LossPath:
     """Logits of the gradient flow df/dt = -K (softmax(f) - Y) on summed cross-entropy, where Y are one-hot labels.
 
-    It trains the linearisation of a network with tangent kernel K, equal for all outputs, on -sum_i log
+    The flow trains the linearisation of a network with tangent kernel K, equal for all outputs, on -sum_i log
     softmax(f_i)_{label i}. This is `loss_flow` with this loss; see there for the method. Along the flow, the loss
     falls at the rate tr (S - Y)^T K (S - Y) with S = softmax(f).
 

@@ -106,7 +106,7 @@ class ExecutorOperator:
         return KernelOperator(self.kernel, self.x).columns(index)
 
     def diagonal(self) -> Float[Array, " n"]:
-        """The diagonal."""
+        """The diagonal of the Gram matrix."""
         return self.kernel.diagonal(self.x)
 
     def close(self) -> None:
@@ -115,7 +115,7 @@ class ExecutorOperator:
         self._stack.close()
 
     def __enter__(self) -> "ExecutorOperator":
-        """The operator."""
+        """The operator itself."""
         return self
 
     def __exit__(self, *_: object) -> None:

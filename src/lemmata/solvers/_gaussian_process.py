@@ -19,8 +19,8 @@ class Posterior(eqx.Module):
 
     Args:
         mean: the posterior mean at the other points.
-        covariance: the covariance of the noise-free function at these points, equal for all columns of y. If only
-            prior variances were given, only the diagonal.
+        covariance: the covariance of the noise-free function at these points, equal for all columns of y. It is only
+            the diagonal if only prior variances were given.
     """
 
     mean: Float[Array, "t *k"]

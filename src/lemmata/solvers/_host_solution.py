@@ -60,7 +60,7 @@ def own_gram(rows: KernelRows, kernel: AbstractKernel, z: Float[np.ndarray, "p *
 
 
 class HostSolution(NamedTuple):
-    """The solution b of (W + (ridge + shift) I) b = v for the whitened square W, and results computed from b.
+    """The solution b of (W + (ridge + shift) I) b = v for the whitened sums W and v, and results computed from b.
 
     Attributes:
         alpha: the coefficients L^-T b.

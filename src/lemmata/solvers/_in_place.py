@@ -108,7 +108,7 @@ class SystemInPlace:
         return dpotrs(self._matrix.T, y, lower=0)[0]
 
     def product(self, v: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n k"]:
-        """A v."""
+        """The product A v."""
         # The lower triangle of the transpose is the upper triangle of the matrix, where A is kept.
         found = dsymm(1.0, self._matrix.T, v, lower=1)
         return found + (self._diagonal - np.diagonal(self._matrix))[:, None] * v

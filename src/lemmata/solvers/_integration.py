@@ -27,11 +27,11 @@ def integrate(
     *,
     stiff: bool,
 ) -> tuple[Float[Array, "s m c"], Int[Array, ""], Bool[Array, ""]]:
-    """Return B at every time, where f = f(0) - left B, the number of steps, and whether all times were reached.
+    """Return B at every time, the number of steps, and whether all times were reached. Outputs are f(0) - left B.
 
     The equation is dB/dt = gather gradient(f), or with damping d²B/dt² + damping dB/dt = gather gradient(f). It starts
-    at B = 0, and dB/dt = 0 with damping. Steps end at the times, since values interpolated between steps would be less
-    exact.
+    at B = 0 and, with damping, at dB/dt = 0. Steps end at the times, since values interpolated between steps would be
+    less exact.
 
     Args:
         left: the left factor of the Gram matrix left gather.

@@ -55,14 +55,15 @@ def loss_flow(
     The flow trains the linearisation of a network with tangent kernel K. At other points, df_*/dt = -K_cross grad_f
     loss. With `damping`, it is the flow with momentum f'' + damping f' = -K grad_f loss, f'(0) = 0. The heavy ball
     with learning rate h² and momentum 1 - damping h follows this flow to first order in h. If a loss is a mean of n
-    terms, its gradient is 1/n of the gradient of the sum. It gives the same outputs at n times the time.
+    terms, its gradient is 1/n of the gradient of the sum. So the mean gives the same outputs as the sum, at n times
+    the time.
 
-    The equation is integrated along the eigenvectors of K, each in units of the outputs that it moves. Explicit steps
-    (Tsitouras 5/4) are used first. If more than 10^4 of them are needed, implicit steps (Kvaerno 5/4, with systems of
-    all outputs) are used. The error of each step is kept below the tolerance; `error` reports the total error. At t =
-    inf, the outputs have the least loss in f(0) + range K. Newton's method finds them, for a loss whose Hessian is
-    positive definite. As in `gradient_flow`, eigenvectors that cannot be distinguished from null count while t times
-    the rounding error is at most 1.
+    The equation is integrated in coordinates along the eigenvectors of K. Each coordinate is in units of the largest
+    output that it moves. Explicit steps (Tsitouras 5/4) are used first. If more than 10^4 of them are needed, implicit
+    steps (Kvaerno 5/4, with systems of all outputs) are used. The error of each step is kept below the tolerance;
+    `error` reports the total error. At t = inf, the outputs have the least loss in f(0) + range K. Newton's method
+    finds them, for a loss whose Hessian is positive definite. As in `gradient_flow`, eigenvectors that cannot be
+    distinguished from null vectors count while t times the rounding error is at most 1.
 
     Args:
         K: the Gram matrix of the training points, equal for all outputs. Or K may be the Gram matrix of all pairs of

@@ -32,7 +32,7 @@ class OutputLoss(eqx.Module):
         return self.loss(f.reshape(self.shape), y)
 
     def __call__(self, f: Float[Array, "n c"], y: Any) -> Float[Array, "n c"]:
-        """Its gradient."""
+        """The gradient of the loss."""
         return jax.grad(self.value)(f, y)
 
 

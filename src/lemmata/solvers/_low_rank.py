@@ -42,9 +42,9 @@ def randomly_pivoted_cholesky(
 
     Row i becomes the next pivot with probability proportional to entry i of the diagonal of K - F F^T, where F F^T is
     the approximation so far (Chen, Epperly, Tropp and Webber, 2023). Pivots are proposed in blocks from the diagonal
-    at the start of the block and accepted by rejection (Epperly, Tropp and Webber, 2024). The distribution is the same
-    as with one pivot at a time, and the columns are computed by matrix products. Only the diagonal and the columns of
-    proposed pivots are computed. The method ends early if the missing part is only rounding.
+    at the start of the block and accepted by rejection sampling (Epperly, Tropp and Webber, 2024). The distribution is
+    the same as with one pivot at a time, and the columns are computed by matrix products. Only the diagonal and the
+    columns of proposed pivots are computed. The method ends early if the missing part is only rounding.
 
     Args:
         matrix: K, or an operator such as `KernelOperator(kernel, x)`.
@@ -133,9 +133,9 @@ def nystrom_approximation(
 ) -> LowRank:
     """The randomised Nyström approximation (K W)(W^T K W)^+ (K W)^T from products with a random orthonormal W.
 
-    The columns of W span random Gaussian columns. A shift of eps |K W| protects the factorisation from rounding, and
-    is subtracted again (Frangella, Tropp and Udell, 2023). Its expected error is that of the best approximation of a
-    somewhat smaller rank.
+    The columns of W are an orthonormal basis of random Gaussian columns. A shift of eps |K W| protects the
+    factorisation from rounding, and is subtracted again (Frangella, Tropp and Udell, 2023). Its expected error is
+    comparable with the error of the best approximation of a somewhat smaller rank.
 
     Args:
         matrix: K, or an operator such as `KernelOperator(kernel, x)`.
@@ -192,7 +192,7 @@ class Preconditioner(eqx.Module):
         check_at_least("ridge", self.ridge, 0.0)
 
     def __call__(self, v: Float[Array, "n *k"]) -> Float[Array, "n *k"]:
-        """P^-1 v."""
+        """The product P^-1 v."""
         vectors, values = self.low_rank.eigenvectors, self.low_rank.eigenvalues
         level = self._level
         inside = vectors.T @ v.reshape(len(v), -1)

@@ -110,8 +110,8 @@ def _root_filter(
 
         phi = rate [(1 - d) (1 - (1 - d)^s) / d - (1 - D) (1 - (1 - D)^s) / D] / (D - d).
 
-    With log1p, a small d keeps all digits, which the power of the recursion loses. The difference cancels if s is
-    below 1/|D| or if the roots are close.
+    With log1p, a small d keeps all digits, which the power of the recursion loses. The difference in the bracket loses
+    digits by cancellation if s is below 1/|D| or if the roots are close.
     """
     c = rate * values
     middle = 0.5 * (1 - momentum + (1 + momentum if nesterov else 1) * c)
@@ -138,8 +138,8 @@ def momentum_flow(
     """Predictions of the flow with momentum f'' + damping f' = -K (f - y), from f(0) = f'(0) = 0.
 
     Along each eigenvector with eigenvalue a, this is a damped oscillator, over-damped if damping² > 4 a. The heavy
-    ball with learning rate h² and momentum 1 - damping h follows the flow to first order in h. For a large damping,
-    the flow is gradient flow at the time t / damping. time = inf gives the minimum-norm interpolant.
+    ball with learning rate h² and momentum 1 - damping h follows the flow to first order in h. As the damping grows,
+    the flow tends to gradient flow at the time t / damping. time = inf gives the minimum-norm interpolant.
 
     Args:
         spectrum: the eigensystem of the training Gram matrix K.

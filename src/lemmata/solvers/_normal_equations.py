@@ -58,7 +58,7 @@ def normal_equations(
 ) -> tuple[Any, Any]:
     """Sum W = sum_i f_i f_i^T and v = sum_i f_i y_i with f_i = L^-1 K(z, x_i) over blocks of rows, in float64.
 
-    If the sums are whitened last, they cost half as much, but |L^-1|² multiplies their rounding (see
+    If the sums are whitened last, they cost half as much, but |L^-1|² multiplies their rounding errors (see
     `moved_by_rounding`).
 
     Args:
@@ -118,9 +118,9 @@ def summed_rows(
 ) -> tuple[Float[np.ndarray, "p p"], Float[np.ndarray, "p k"]]:
     """`summed_blocks` by BLAS and LAPACK, in place. The next block is computed while one is added.
 
-    Only the lower triangle of the square has meaning, and little more is computed. It is computed in strips of columns,
-    by NumPy's matrix product. (BLAS has a function for half of the square. But SciPy's function holds the lock of the
-    interpreter, so no thread could compute the next block.)
+    Only the lower triangle of the square has meaning, and little else is computed. It is computed in strips of
+    columns, by NumPy's matrix product. (BLAS has a function for half of the square. But SciPy's function holds the
+    lock of the interpreter, so no thread could compute the next block.)
 
     Args:
         kernel: the function K(., z).
@@ -195,10 +195,10 @@ def moved_by_rounding(
     """How far rounding of sums that were whitened last may move the fit on the training points, as a share of |y|.
 
     Sums of K_zn K_nz and K_zn y have errors of a few eps s_j s_l and eps s_j |y| with s_j = |K(z_j, x)|, which are
-    assumed to be independent. Let G² = sum_j s_j² |L^-1 e_j|². The errors amount to e = eps G (|s alpha| + |y|) in (W +
-    ridge) b = v, and e moves the fit W^1/2 b by at most |e| / (2 sqrt(ridge)). The estimate allows for eight eps. RBF
-    and Matern kernels were tried with 300 and 1000 centres and ridges from 1e-4 to 1. The fit moved by 0.1 to 3 times
-    the estimate with one eps.
+    assumed to be independent. Let G² = sum_j s_j² |L^-1 e_j|². Together the errors change the equation (W + ridge) b =
+    v for the whitened coefficients b by e = eps G (|s alpha| + |y|), and e moves the fit W^1/2 b by at most |e| / (2
+    sqrt(ridge)). The estimate takes eight times eps. RBF and Matern kernels were tried with 300 and 1000 centres and
+    ridges from 1e-4 to 1. The fit moved by 0.1 to 3 times the value of the estimate with eps itself.
 
     Args:
         factor: the factor L.
@@ -218,7 +218,7 @@ def moved_by_rounding(
 
 @eqx.filter_jit
 def kernel_block(kernel: AbstractKernel, x: Array, z: Array) -> Float[Array, "rows p"]:
-    """K(x, z), followed by a few meaningless rows (fewer than tiles), because the loop needs tiles of equal size."""
+    """K(x, z), followed by fewer than `tiles` meaningless rows, because the loop needs tiles of equal size."""
     tiles = -(-len(x) // TILE)
     padded = jnp.pad(x, [(0, -len(x) % tiles), *((0, 0) for _ in x.shape[1:])], mode="edge")
     parts = padded.reshape(tiles, -1, *x.shape[1:])

@@ -48,7 +48,7 @@ class MatrixOperator(eqx.Module):
         return self.matrix[:, index]
 
     def diagonal(self) -> Float[Array, " n"]:
-        """The diagonal."""
+        """The diagonal of the matrix."""
         return jnp.diagonal(self.matrix)
 
 
@@ -94,7 +94,7 @@ class KernelOperator(eqx.Module):
         return _cross(self.kernel, self.x, self.x[index])
 
     def diagonal(self) -> Float[Array, " n"]:
-        """The diagonal."""
+        """The diagonal of the matrix."""
         return self.kernel.diagonal(self.x)
 
 

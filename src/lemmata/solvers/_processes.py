@@ -27,7 +27,7 @@ class ProcessOperator:
     """The Gram matrix of a kernel on points. Several processes compute its products in blocks of rows.
 
     With `KernelOperator`, JAX shares one block among threads, but only for some operations. Here, each process
-    computes on one thread, and takes the next block when it has finished one. The product equals that of a
+    computes on one thread, and takes the next block when it has finished one. The product equals the product of a
     `KernelOperator` with the same block, to rounding. Kernel and points are sent once, and each vector once for each
     product. Use the operator in a `with` block; all processes end with the block. The processes also end if this
     process is killed or if a product is interrupted, which closes the operator.
@@ -114,7 +114,7 @@ class ProcessOperator:
         return KernelOperator(self.kernel, self.x).columns(index)
 
     def diagonal(self) -> Float[Array, " n"]:
-        """The diagonal."""
+        """The diagonal of the Gram matrix."""
         return self.kernel.diagonal(self.x)
 
     def close(self) -> None:
@@ -128,7 +128,7 @@ class ProcessOperator:
         self._ends, self._processes = [], []
 
     def __enter__(self) -> "ProcessOperator":
-        """The operator."""
+        """The operator itself."""
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -110,8 +110,9 @@ def _solve(K, y, ridge, jitter):
 def require_positive_semidefinite(K: Float[Array, "n columns"], name: str = "the Gram matrix") -> None:
     """Refuse a matrix that is not symmetric, or has an eigenvalue that is negative by more than rounding.
 
-    K + f I has a Cholesky factor if no eigenvalue is below -f, f = 16 n eps |K| with |K| the Frobenius norm. If it has
-    no Cholesky factor, the eigenvalues are computed and checked. For a traced matrix, only shape and type are checked.
+    Let f = 16 n eps |K| with the Frobenius norm |K|. If no eigenvalue is below -f, K + f I has a Cholesky factor. If
+    it has no Cholesky factor, the eigenvalues are computed and checked. For a traced matrix, only shape and type are
+    checked.
 
     Args:
         K: a Gram matrix.

@@ -19,12 +19,12 @@ _APART = 1e-5
 def row_time_coefficients(
     K: Float[Array, "rows columns"], times: Float[Array, " t"], y: Float[Array, "n *k"]
 ) -> Float[Array, "n *k"]:
-    """The coefficients c of the flow df/dt = -K Xi' (f - y) from 0.
+    """The coefficients c of the flow df/dt = -K Xi' (f - y) from 0, with the diagonal matrix Xi' of the rows' weights.
 
     The flow uses row i for the time Xi_ii = times_i >= 0.
 
-    Let Xi be the diagonal matrix of the times. If the rows of a flow have constant weights, each time is time times
-    weight. Then
+    Let Xi be the diagonal matrix of the times. If the rows of a flow have constant weights, the time of a row is the
+    time of the flow times the row's weight. Then
 
         f = K c = (I - exp(-K Xi)) y,    elsewhere f(x) = K(x, X) c,    c = D phi(D K D) D y,
 

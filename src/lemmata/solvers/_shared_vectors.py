@@ -32,7 +32,7 @@ def scratch(folder: str | pathlib.Path | None) -> Iterator[pathlib.Path]:
     """A new folder inside the folder that workers can read; it is removed at the end.
 
     Args:
-        folder: the folder that workers can read. None makes a folder on this machine.
+        folder: the folder that workers can read. None means a new folder on this machine.
 
     Raises:
         DataError: if the folder cannot be made.

@@ -42,7 +42,8 @@ class CentredRidge(eqx.Module):
         jitter: the amount that was added to the diagonal of K(z, z) in the penalty.
         shift: the amount that was added to the ridge of the whitened system besides the requested ridge. It is 0 if the
             system has a factor.
-        residual: the relative residual |(W + ridge I) b - v| / |v| of the whitened system, without the shift.
+        residual: the relative residual |(W + ridge I) b - v| / |v| of the whitened system (see
+            `subset_of_regressors`), without the shift.
         condition: an estimate, from below, of the condition number of W + (ridge + shift) I by 30 steps of power
             iteration.
         error: the mean squared error |K_nz alpha - y|² / n on the training points, summed over outputs. It is computed
@@ -101,8 +102,8 @@ def subset_of_regressors(
     entries have a larger error anyway. In double precision, `tolerance` limits how far the fit moves. If the fit turns
     out to move further, or no Cholesky factor exists, the whitened rows are summed in a second pass.
 
-    Cost: n p kernel entries, 2 n p² operations (n p² whitened last), and p³/3 a ridge. Memory: five p x p squares of
-    float64 and one block, as `centres_plan` reports; no n x p matrix is formed.
+    Cost: n p kernel entries, 2 n p² operations (n p² if the sums are whitened last), and p³/3 operations for each
+    ridge. Memory: five p x p squares of float64 and one block, as `centres_plan` reports; no n x p matrix is formed.
 
     With an `executor`, each worker sums a run of blocks. The sums are added here in the order of the rows. So the
     answer does not depend on which worker computed which sum, and differs from the answer without executor only by
@@ -117,7 +118,7 @@ def subset_of_regressors(
         ridge: the ridge, at least 0 (not divided by n), or several ridges. All are solved from the same accumulated
             matrices.
         block: rows of K_nz that are computed at once. None derives their number from the working set.
-        working_set: bytes for everything besides points and targets; None is the squares and 256 MiB.
+        working_set: bytes for everything besides points and targets; None means the squares plus 256 MiB.
         tolerance: how far rounding of the sums may move the fit on x, as a share of |y|. 0 whitens every block of
             float64. 1e-4 halves the time, and changes a squared error that is 1 % of the squared targets by less than
             1 in 400.

@@ -18,7 +18,9 @@ _MISSED = 1e-6  # the allowed error of a fit, as a share of the spread of the ta
 
 
 class Kriging(eqx.Module):
-    """A fit coefficients . k + trend . p, and what is needed to compute its variance at other points.
+    """A fit of kernel and drift, and what is needed to compute its variance at other points.
+
+    At a point with kernel values k and drift p, the fit is coefficients . k + trend . p.
 
     Args:
         coefficients: the coefficients alpha, one row for each point, with P^T alpha = 0.
@@ -97,8 +99,8 @@ def universal_kriging(K: Any, drift: Any, y: Any, noise: Any = 0.0) -> Kriging:
 
         (K + diag(noise)) alpha + P beta = y,    P^T alpha = 0,
 
-    by a Cholesky factor on the complement of the columns of P (Wahba 1990, chapter 2). This is the limit of Gaussian
-    process regression as the prior variance of the coefficients beta grows without bound.
+    and are computed by a Cholesky factor on the complement of the columns of P (Wahba 1990, chapter 2). This is the
+    limit of Gaussian process regression as the prior variance of the coefficients beta grows without bound.
 
     The columns of the drift may have any scale. Leave out of K a constant that the drift removes: in K = 1 + 1e-16 r,
     for example, r is lost to rounding.
@@ -207,7 +209,7 @@ def _refuse_missed(y: Array, fitted: Array) -> None:
     raise NotPositiveDefiniteError(
         "generalised covariance",
         found=f"a matrix so near to singular that the solution misses the target of row {row} by {np.max(missed):.3g}",
-        rule=f"targets met to {np.max(allowed):.3g}",
+        rule=f"targets met within {np.max(allowed):.3g}",
         remedy="merge rows at the same point (or nearly so), or use noise above 0",
     )
 
@@ -217,8 +219,8 @@ class PolyharmonicSpline(eqx.Module):
 
     Args:
         points: the points x_i.
-        kriging: the coefficients, with coordinates (z - centre) / unit of the affine part. Its covariance is r² ln(r /
-            unit), which differs from r² ln r by a term that the affine part absorbs.
+        kriging: the coefficients; the affine part uses the coordinates (z - centre) / unit. Its covariance is r² ln(r
+            / unit), which differs from r² ln r by a term that the affine part absorbs.
         centre: the mean of the points.
         unit: the largest distance of a point from the centre.
     """
@@ -249,7 +251,7 @@ class PolyharmonicSpline(eqx.Module):
 
 
 def _covariance(z: Array, x: Array, centre: Array, unit: Array) -> Array:
-    """r² ln(r / unit). On weights that annihilate the affine columns, it equals r² ln r without its cancellation."""
+    """r² ln(r / unit). Sums with weights that annihilate affine functions are those of r² ln r, but lose no digits."""
     return unit**2 * squares_logarithm(squared_distances((z - centre) / unit, (x - centre) / unit))
 
 
@@ -269,10 +271,10 @@ def polyharmonic_spline(x: Any, y: Any, noise: Any = 0.0) -> PolyharmonicSpline:
 
     It is the limit of regression with `PolyharmonicCovariance(b, c)` as b and c / b² grow without bound. Without
     noise, it is the interpolant of least semi-norm (integral of |w|^(d+2) |F f(w)|²)^(1/2). Affine functions are
-    reproduced exactly, with any noise. Moving and turning the points does not change the spline. Magnification by s
-    together with s² times the noise does not change it either, because it is computed from centred points in units of
-    their extent. (`scipy.interpolate.RBFInterpolator` with `thin_plate_spline` and degree 1 is the counterpart in
-    SciPy; its smoothing is this noise.)
+    reproduced exactly, with any noise. Moving and turning the points does not change the spline. If all points are
+    multiplied by s and the noise by s², the spline does not change either, because it is computed from centred points
+    in units of their extent. (`scipy.interpolate.RBFInterpolator` with `thin_plate_spline` and degree 1 is the
+    counterpart in SciPy; its smoothing is this noise.)
 
     Args:
         x: more than d + 1 different points (n, d) that do not lie in a common hyperplane.
@@ -321,6 +323,6 @@ def _refuse_repeated(x: Array, y: Array, noise: Array) -> None:
     raise NotPositiveDefiniteError(
         "generalised covariance",
         found=f"rows {other} and {row} at one point, with {how} targets and without noise",
-        rule="different points, so that it is positive definite on the complement of the drift",
+        rule="different points; otherwise the covariance is not positive definite on the complement of the drift",
         remedy="merge the rows, or use noise above 0",
     )

@@ -19,7 +19,7 @@ class SharedWork:
         name: a name for what is computed.
         tasks: the number of tasks that the scheduler hands out.
         entries: kernel entries that are evaluated.
-        operations: floating-point operations on them, by all workers together, without kernel entries.
+        operations: floating-point operations of all workers together, without those that evaluate kernel entries.
         written: bytes that are written to the folder.
         read: bytes that all machines and the caller read from the folder.
         kept: bytes that stay in the folder.
@@ -91,7 +91,7 @@ def workers_plan(
         block: the number b of rows of a tile on disk.
         rows: rows of a block that is computed on the fly, for products and centres.
         tasks: the largest number of tasks in a product, and of runs of rows in the direct solution.
-        itemsize: bytes of a number; sums on centres always have 8.
+        itemsize: bytes of a number; a number of the sums on centres always has 8 bytes.
 
     Raises:
         SettingError: if a number is not a whole number above 0, or there are more centres than points.

@@ -27,8 +27,8 @@ class EquivalentCurve(eqx.Module):
         mu: the effective regularisation. Training on the subset acts like a ridge mu on all N rows.
         learnability: the fraction of the target's power that is learned, sum_i L_i |<u_i, y>|² / |y|² with
             L_i = a_i / (a_i + mu).
-        overfitting: the factor error / (|(I - L) y|² / N) that fitting noise costs; at n = N, its cost in
-            cross-validation.
+        overfitting: the factor error / (|(I - L) y|² / N), which is the cost of fitting noise, with L = A (A + mu)^-1.
+            At n = N, it is the ratio of generalised cross-validation to the training error.
         drift: (n/N)² ln(leave-one-out / GCV). It shows how far rows of unequal leverage may move the logarithm of the
             measured error from the formula. It only uses single rows, so it does not detect duplicate rows.
         spread: the standard deviation over rows of the squared residual (A + mu)^-1 y, relative to its mean.
@@ -61,10 +61,10 @@ def deterministic_equivalent(
 
     At n = N, this is generalised cross-validation. For N >> n, it is `omniscient_curve`. With ridge = 0, the limit
     ridge -> 0 is computed. The limit diverges at n = rank(A); for larger n, mu = 0. The formula treats the subset as
-    free from the eigenvectors. Rows of large leverage violate this assumption. With heavy tails, outlying or repeated
-    rows, or inputs of few dimensions, and a small ridge, the formula is too low by factors of 2 to 100. For this
-    reason, there is no interval. `learning_curve` checks and corrects this formula by direct solves, and gives an
-    interval.
+    freely independent of the eigenvectors. Rows of large leverage violate this assumption. With heavy tails, outlying
+    or repeated rows, or inputs of few dimensions, and a small ridge, the formula is too low by factors of 2 to 100.
+    For this reason, there is no interval. `learning_curve` checks and corrects this formula by direct solves, and
+    gives an interval.
 
     The function costs one pass over the eigenvectors for each size, and can be compiled and differentiated.
 

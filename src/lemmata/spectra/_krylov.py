@@ -15,7 +15,7 @@ from ._products import Product, flattened
 
 
 class RitzValues(NamedTuple):
-    """Eigenvalues of the operator in a Krylov space, the largest first.
+    """Eigenvalues of the operator A in a Krylov space, the largest first.
 
     Args:
         values: the eigenvalues of the tridiagonal matrix.
@@ -96,8 +96,8 @@ def with_basis(product: Product, like: PyTree, key: Key[Array, ""], steps: int) 
     """Run Arnoldi with full orthogonalisation, from a uniformly random direction.
 
     Returns:
-        The basis, whose first axis is that of its vectors. The Hessenberg matrix, which is tridiagonal up to rounding
-        if the operator is symmetric. The length of the vector that points out of the space.
+        The basis, with one vector for each entry of its first axis; the Hessenberg matrix, which is tridiagonal up to
+        rounding if the operator is symmetric; and the length of the vector that points out of the space.
     """
     unravel = ravel_pytree(like)[1]
     run = decomp.hessenberg(steps, reortho="full", custom_vjp=False)

@@ -95,7 +95,7 @@ def largest_eigenvalues(
     where the bound at each end of the spectrum may fail with half of the probability `failure`. One eigenvalue needs
     three vectors in memory. Several eigenvalues, or eigenvectors, need a stored orthogonal basis of k vectors. An
     eigenvalue that is repeated counts once. If there are no more dimensions than products, the matrix is formed, and
-    all is exact up to rounding. The precision is that of `like`.
+    all is exact up to rounding. The computation has the precision of `like`.
 
     Args:
         product: the function v -> A v, linear and symmetric, in JAX. Compiled code is reused for equal functions, and
@@ -235,5 +235,7 @@ def _check(numbers: np.ndarray, asymmetry: float, eps: float) -> None:
 def _conditions(asymmetry: float) -> tuple[Condition, ...]:
     return (
         Condition("products are symmetric", asymmetry, True, "|u'Av - v'Au| for the unit vectors of the iteration"),
-        Condition("the start is uniform on the sphere", None, True, "drawn from the seed; the bound averages over it"),
+        Condition(
+            "the start is uniform on the sphere", None, True, "the seed draws the start; the bound averages over starts"
+        ),
     )

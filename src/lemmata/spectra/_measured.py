@@ -51,8 +51,8 @@ def measured_curve(
     it is for the mean over all splits. Errors are skewed, so a mean over few of them is more often too low than too
     high. Upwards, w is multiplied by 1 + g v (1 + 2 t²) / (6 t), where g >= 0 is the skewness over splits, as in
     Johnson's modified t. With B >= 30, the part 1/r comes from means of r of the solved splits, drawn at random.
-    Balanced splits vary less than the formula allows. The w of an interpolated size is the largest of the two
-    neighbours' w and half the change of the correction between them.
+    Means over balanced splits vary less than this formula allows. The w of an interpolated size is the largest of the
+    two neighbours' w and half the change of the correction between them.
 
     Args:
         spectrum: the eigensystem of the Gram matrix A of all N rows.

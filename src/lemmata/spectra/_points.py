@@ -31,9 +31,9 @@ class LearningCurve(eqx.Module):
             without solves.
         solves: the number of direct solves at each size. It is 0 if the correction is interpolated, or if nothing was
             solved.
-        correction: ln(error / the deterministic equivalent). It shows how far the rows violate the assumption of the
-            equivalent that the eigenbasis is free from them. Above ln 2 in absolute value, do not trust other
-            consequences of the equivalent (extrapolation, mu, learnability).
+        correction: ln(error / the deterministic equivalent). It shows how far the rows violate an assumption of the
+            equivalent: that the eigenbasis is freely independent of the rows. Above ln 2 in absolute value, do not
+            trust other consequences of the equivalent (extrapolation, mu, learnability).
         lower: the lower end of the interval. It is NaN if nothing was solved, because then the error has no bound.
         upper: the upper end of the interval.
         equivalent: the deterministic equivalent, without the correction.
@@ -70,7 +70,7 @@ class Point(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """What an interval is for.
+    """What an interval covers, and how often.
 
     Args:
         level: its nominal coverage.
@@ -156,7 +156,7 @@ def assemble(
 
     Args:
         equivalent: the formula at all sizes.
-        nearest: the formula where the points were taken, which is at whole numbers.
+        nearest: the formula at the measured sizes, which are whole numbers.
         chosen: the sizes that have a point, in ascending order.
         points: the points of these sizes.
         allowance: the additional half-width of an interpolated correction, in the logarithm of the error.

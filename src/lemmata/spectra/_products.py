@@ -17,8 +17,8 @@ Product = Callable[[PyTree], PyTree]
 def hessian_product(loss: Callable[[PyTree], Float[Array, ""]], params: PyTree) -> Product:
     """Return the exact product v -> H v with the Hessian H of a loss at given parameters, without forming H.
 
-    The gradient is linearised once. So each product costs about as much as two gradients, and the results of the
-    layers are stored. The product is compiled once for each function `loss`, for all parameters, so pass the same
+    The gradient is linearised once, which stores the results of the layers. After that, each product costs about as
+    much as two gradients. The product is compiled once for each function `loss`, for all parameters, so pass the same
     function again.
 
     Args:

@@ -22,8 +22,8 @@ def sharpness(
     Gradient descent with a step size above 2/sharpness is unstable if the loss is quadratic. The number of products
     follows from the tolerance and grows with the logarithm of the number of parameters. For a million parameters, it
     is 65 for a tolerance of 1 % and 23 for 10 %. After that many products, the value is usually far more exact; see
-    `residuals`. The memory is that of a gradient plus a few copies of the parameters. For several eigenvalues,
-    eigenvectors, or the Gauss-Newton matrix, see `largest_eigenvalues` with `hessian_product` and
+    `residuals`. The function needs the memory of a gradient plus a few copies of the parameters. For several
+    eigenvalues, eigenvectors, or the Gauss-Newton matrix, see `largest_eigenvalues` with `hessian_product` and
     `gauss_newton_product`. For the trace, see `trace_estimate`.
 
     Sharpness depends on the parameters and not only on the function. If layers are rescaled so that the function stays

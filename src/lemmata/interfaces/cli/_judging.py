@@ -22,10 +22,10 @@ LedgerPath = Annotated[
         help="File of the trials. Default: a file in the platform's data directory.",
     ),
 ]
-"""The current folder at the start, in which a command stores trials even if the user's own code changes the folder."""
+"""The path of the ledger. It is made absolute at once, because the user's own code may change the current folder."""
 
 MOST_TRIALS = 10**7
-"""The largest number of trials. It takes three hours at a thousand trials a second, which few claims reach."""
+"""The largest value of --budget: three hours at a thousand trials a second, a speed that few claims reach."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,8 @@ def check_limits(**limits: float | None) -> None:
     """Refuse a time limit that is infinite or leaves no time.
 
     Args:
-        limits: minutes or seconds for each option, whose name is written with underscores; None if there is no limit.
+        limits: the minutes or seconds that were given for each option; None if there is no limit. Names of options are
+            written with underscores.
 
     Raises:
         SettingError: if a limit is not a finite number above 0.
@@ -123,7 +124,7 @@ class Kept:
             self.run.unrecorded = self.unrecorded or str(error)
 
     def told(self) -> bool:
-        """Print on stderr why something was not recorded, and return whether that happened."""
+        """If something was not recorded, print the reason on stderr and return True."""
         from ._console import err
 
         if self.unrecorded:
@@ -132,7 +133,7 @@ class Kept:
 
 
 def named_claims(names: list[str] | None) -> list[Any]:
-    """Find the claims for some names, each once; raise SettingError if two claims share a name."""
+    """Return the claims with the given names, each claim once; raise SettingError if two claims share a name."""
     from lemmata.engine.claims import check_foreign, find
 
     found: dict[str, Any] = {}

@@ -40,7 +40,7 @@ def ledger(
     The command writes nothing into the ledger, so that it also reads one on a disk that is read-only.
 
     Exit code: 0 on success; 1 if a replayed trial gives other numbers or the file is damaged; 2 after a usage error, or
-    if the ledger has nothing of what is asked for; 3 if two runs have no claim in common.
+    if the ledger holds nothing that matches; 3 if two runs have no claim in common.
     """
     given = words or []
     counts = {"list": (0, 1), "compare": (2, 2), "replay": (2, 2), "export": (1, 1), "check": (0, 0)}

@@ -133,14 +133,14 @@ def _list_unrun(as_json: bool) -> None:
 
 
 def _accused(row: dict[str, Any]) -> int:
-    """The group of a refuted claim, by what it shows to be false, as an index into `_ACCUSED`."""
+    """The group of a refuted claim, by the kind of statement that it shows to be false: an index into `_ACCUSED`."""
     if row["passage"]:
         return 0
     return {"folklore": 1, "own result": 2}.get(row["kind"], 3)
 
 
 def _tightness(row: dict[str, Any]) -> str:
-    """The tightness that a search found: the largest ratio of measured value to bound. A loose bound is marked so."""
+    """The tightness that a search found (the largest ratio of measured value to bound), or `loose` with this ratio."""
     search = row["search"]
     if search is None or search["refuted"] or search["ratio"] is None:
         return ""

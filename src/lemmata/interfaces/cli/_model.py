@@ -47,8 +47,8 @@ def _model(
 
     The command prints the answer and writes DIR/model/index.html, DIR/model/rows.csv (a line for each row of data) and
     DIR/model.json. Exit code: 0 on success; 1 if a condition of --require does not hold; 2 if the input is refused; 3
-    if no check was run, because the output for a row depends on other rows or the classes are in another order; 130
-    after Ctrl-C, when the finished parts are written.
+    if no check was run, because the output for a row depends on other rows, or the classes are not in the order of the
+    outputs; 130 after Ctrl-C, when the finished parts are written.
     """
     from ._console import err
 

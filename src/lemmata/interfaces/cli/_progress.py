@@ -35,7 +35,7 @@ class StageProgress:
         self._task = None
 
     def __enter__(self) -> "StageProgress":
-        """Start showing."""
+        """Start to show the progress."""
         if self._bars:
             self._bars.start()
         return self

@@ -288,7 +288,7 @@ def _check_needs(others: dict[str, Any]) -> None:
     if given:
         raise SettingError(
             f"--needs with {', '.join(given)}",
-            rule="--needs searches with the default options in one process, and prints sentences",
+            rule="--needs searches with the default options in one process, and prints sentences instead of JSON",
             remedy="use --needs alone, or leave --needs out",
         )
 

@@ -1,8 +1,8 @@
 """Watch a command that runs in another process with limited memory, and report a lack of memory.
 
-XLA and libraries in C++ and Rust end their process if they get no memory, or never come back. So this process reads
-the other process's standard error through a pipe and passes it on, without the last output of such a library. A
-process is ended if its address space is full and it has computed nothing for a minute.
+If they get no memory, XLA and libraries in C++ and Rust end their process or hang. So this process reads the other
+process's standard error through a pipe and passes it on, without the last output of such a library. A process is ended
+if its address space is full and it has computed nothing for a minute.
 """
 
 import contextlib
@@ -36,12 +36,12 @@ _STILL = 60.0
 _FULL = 128 * 2**20
 """An address space with fewer free bytes than this counts as full: a thread or its heap may not fit."""
 _WAITS = ("--serve", "--dask")
-"""Options with which a command waits for others and computes nothing."""
+"""Options with which a command only waits for other processes, so it does not count as hanging."""
 _ROOM = "most commands need 2 to 3 GiB of address space, although libraries use only a small part of it"
 
 
 class Listener:
-    """Reads what the other process writes to standard error, and waits for its end.
+    """Reads what the other process writes to standard error, and waits until that process ends.
 
     Args:
         words: the words of the command line.
@@ -142,7 +142,7 @@ class _Watch:
         self.next = 0.0
 
     def hangs(self) -> bool:
-        """Whether they have stopped for too long. It may be called often, and looks at most once a second."""
+        """Whether the processes have stopped for too long. The method looks at most once a second."""
         now = time.monotonic()
         if now < self.next or not self.most:
             return False
@@ -175,7 +175,7 @@ def descendants(first: int) -> dict[int, int]:
 
 
 def killed_for_memory() -> int:
-    """How many processes the kernel has ended because memory ran out; 0 if the kernel does not say."""
+    """How many processes the kernel has ended because memory ran out; 0 if the kernel does not report it."""
     with contextlib.suppress(OSError, ValueError):
         for line in pathlib.Path("/proc/vmstat").read_text().splitlines():
             if line.startswith("oom_kill "):
@@ -201,5 +201,5 @@ def no_memory(found: str | None, sure: bool = True) -> MemoryPlanError:
         else "the command was ended, most likely because there is not enough memory",
         found=found,
         rule=rule,
-        remedy=(f"{remedy}, or reduce the need: fewer rows, fewer --jobs, or --quick if the command has this option"),
+        remedy=(f"{remedy}, or use less memory: fewer rows, fewer --jobs, or --quick if the command has this option"),
     )

@@ -98,7 +98,7 @@ def _show_verdict(verdict: dict[str, Any] | None, older: str) -> None:
 
 
 def _show_beside(heading: str, told: Callable[[dict[str, Any]], str], found: dict[str, Any] | None) -> None:
-    """Print the record that is stored with a verdict as a sentence under a heading. Without a record, print nothing."""
+    """Print, under a heading, the record that is stored with a verdict. Without a record, print nothing."""
     from ._console import out
 
     if found is not None:

@@ -1,4 +1,4 @@
-"""`lemmata judge --stale`: the verdicts whose code has changed, and the cost of testing these claims again."""
+"""`lemmata judge --stale`: claims whose code has changed since their verdict, and the cost of testing them again."""
 
 import re
 from collections.abc import Iterable
@@ -10,9 +10,9 @@ from lemmata.errors import SettingError
 def stale_claims(claims: Iterable[Any], part: str = "") -> list[Any]:
     """Select the claims that are to be judged again.
 
-    These are all claims whose own code changed, and one part of the claims whose shared code changed. Parts have about
-    the same cost: claims are dealt to them in turn, the cheapest first. So N runs, each with another part, judge all
-    claims.
+    These are all claims whose own code changed, and one of N parts of the claims whose shared code changed. Claims are
+    dealt to the parts in turn, the cheapest first, so all parts cost about the same. N runs, each with another part,
+    judge all claims.
 
     Args:
         claims: the claims to choose from; their order is kept.

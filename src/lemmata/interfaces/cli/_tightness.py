@@ -10,7 +10,7 @@ _KEPT = 25  # claims whose compiled functions are kept at a time; most share sma
 
 
 def wanted() -> list[Claim]:
-    """Bounds, and printed statements that are false; claims whose last verdict took less time come first."""
+    """Return the bounds and the false printed statements; claims whose last verdict took less time come first."""
     from lemmata.engine.catalogue import costs
     from lemmata.engine.claims import Status, registry
     from lemmata.engine.refutations import has_tightness
@@ -21,7 +21,7 @@ def wanted() -> list[Claim]:
 
 
 def is_recorded(claim: Claim) -> bool:
-    """Whether the catalogue has a search of the claim's current code that moved only fields that are still free."""
+    """Whether the catalogue has a search of the claim's current code, and all fields that it varied are still free."""
     from lemmata.engine.catalogue import searches
     from lemmata.engine.claims import fingerprint_of
 

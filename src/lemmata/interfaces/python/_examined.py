@@ -52,7 +52,8 @@ class ModelStudy(Finished[ExaminationRecord]):
 
         The columns are:
         `input`: the name of the input.
-        `gradient`: the mean size of the gradient times the input's standard deviation; missing without derivatives.
+        `gradient`: the mean size of the gradient times the input's standard deviation; missing if the model has no
+            derivatives.
         `loss_growth`, `lower`, `upper`: how much the mean loss grows if the input's values are permuted among the
         rows, with the 95 % interval for new rows.
         `null`: if an input carries no information, 95 % of loss growths lie between -null and +null.

@@ -76,8 +76,8 @@ class Study(Finished[StudyRecord]):
     def best(self, name: str | None = None) -> Any:
         """The recommended model, fitted to all rows that have a target, as a pipeline of scikit-learn.
 
-        The pipeline takes a data frame with your original columns. It predicts the target in its own units, or its
-        class.
+        The pipeline takes a data frame with your original columns. It predicts the target in the target's own units,
+        or the class.
 
         Args:
             name: another model of the study; None for the recommended one.
@@ -185,10 +185,10 @@ def study(table: object, target: str | None = None, executor: Executor | None = 
         target: the column to predict.
         executor: an executor of `concurrent.futures` that measures the learning curves; None means this process.
         options: the fields of `lemmata.options.StudyOptions`, such as error="accuracy 0.95", cost=2.0, group="person",
-            models="linear,rbf,forest" or models=["linear", "rbf", "forest"]. Every number is given in `metric`. It is a
-            name ("f1", "mae", or any of `sklearn.metrics.get_scorer_names()` that applies), your own function
-            score(y_true, y_pred), or a scorer object of scikit-learn. The score of perfect predictions decides whether
-            larger is better.
+            models="linear,rbf,forest" or models=["linear", "rbf", "forest"]. Every number is given in the metric
+            `metric`: a name ("f1", "mae", or any of `sklearn.metrics.get_scorer_names()` that applies), your own
+            function score(y_true, y_pred), or a scorer object of scikit-learn. The score of perfect predictions
+            decides whether larger is better.
 
     Raises:
         DataError: the table cannot be used.

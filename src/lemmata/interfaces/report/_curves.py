@@ -40,16 +40,16 @@ class Frame:
         return max(height(value, self.unit), self.heights[0] / 10)
 
     def x(self) -> alt.X:
-        """Training rows."""
+        """The horizontal axis: the number of training rows."""
         axis = alt.Axis(title="training rows", values=ticks(*self.sizes), format=",d", labelOverlap="greedy")
         return alt.X("n:Q", scale=alt.Scale(type="log", domain=list(self.sizes), nice=False), axis=axis)
 
     def scale(self) -> alt.Scale:
-        """Of heights."""
+        """The scale of the heights."""
         return alt.Scale(type="log", domain=list(self.heights), nice=False, reverse=self.unit.rises)
 
     def y(self, field: str = "height", axis: bool = True) -> alt.Y:
-        """The metric."""
+        """The vertical axis: the metric."""
         best, sign = best_of(self.unit), "-" if self.unit.rises else "+"
         shown = f"{best:g} {sign} datum.value" if best else "-datum.value" if self.unit.rises else "datum.value"
         label = f"format(100 * ({shown}), '.4~r') + ' %'" if self.unit.percent else f"format({shown}, ',.4~r')"
@@ -84,7 +84,7 @@ def frame(models: Sequence[ModelResult], unit: Unit, marks: Sequence[float]) -> 
 
 
 def drawn_models(record: StudyRecord) -> list[ModelResult]:
-    """The models with a curve; a model that predicts nothing has no curve beyond the data."""
+    """The models with a curve. The curve of a model that is no better than guessing ends at the available rows."""
     found, total = [], record.data.total
     for model in record.models:
         if record.answers.best is None or not model.learns:

@@ -22,7 +22,7 @@ _THIN, _WIDE = Markup('<mspace width="0.17em"></mspace>'), Markup('<mspace width
 
 @functools.lru_cache(maxsize=2**15)
 def formula(text: str, display: bool = False) -> Markup | None:
-    """A formula as MathML; None if the text is not one, or can be read in two ways.
+    """A formula as MathML; None if the text is not a formula, or can be read in two ways.
 
     Args:
         text: a formula in the notation of the statements.

@@ -77,7 +77,7 @@ def model_page(record: ExaminationRecord, beside: bool = False) -> str:
 
 
 def _sets(record: ExaminationRecord) -> str:
-    """State in words how large the sets of classes, or the intervals, for a new row are.
+    """State in words how many classes a set for a new row has, or how wide the interval for a new row is.
 
     Empty if there are too few rows.
     """

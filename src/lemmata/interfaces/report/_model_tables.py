@@ -30,9 +30,11 @@ _SIZES = {  # the meaning of a column of numbers
             "directions in which the matrix is large"
         ),
         "values beyond": (
-            "how many singular values are larger than nearly all largest singular values of random matrices"
+            "how many singular values lie above the 95 % range of a random matrix's largest singular value"
         ),
-        "share of the tangent kernel": "the part of the model's first-order response to training that comes from it",
+        "share of the tangent kernel": (
+            "the part of the model's first-order response to training that comes from this matrix"
+        ),
     },
     "output": {
         "RMSE": "the root of the mean squared error on held-out rows, in the target's unit, with its 95 % interval",

@@ -90,8 +90,8 @@ def told_rows(needed: Interval, total: int, endless: str = "no upper limit") -> 
 
     Args:
         needed: the number of rows; its ends may be infinite.
-        total: the number of rows of the table. Numbers of rows above 8 times this total are not shown, and upper ends
-            above 1,000 times are not shown either.
+        total: the number of rows of the table. A number of rows above 8 times this total is not shown, nor is an upper
+            end above 1,000 times this total.
         endless: the words for the upper end of an interval that has none.
     """
     if not needed.value <= HORIZON * total:

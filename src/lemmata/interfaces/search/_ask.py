@@ -1,6 +1,6 @@
-"""Search a shelf: first the items with all words, best first.
+"""Search a shelf: return the items that have all words, the best first.
 
-Otherwise it gives the nearest items and the number of results for each word.
+If no item has all words, return the nearest items, and the number of items that have each word.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ class Found:
         near: positions of items that have some of the parts, the best first.
         counts: how many items have each part.
         mistyped: words that occur nowhere, and the nearest words that replaced them.
-        scores: the score of each of these positions.
+        scores: for each position in `hits` and `near`, the score of the item there.
     """
 
     words: tuple[str, ...]

@@ -94,7 +94,7 @@ def starts() -> dict[str, int]:
 
 
 def phrases(stems: list[str]) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-    """Find the phrases among stems: the start, the end and the numbers of each.
+    """Yield the phrases among stems, each with its start, its end, and the numbers of its lists of synonyms.
 
     At each position the longest phrase is taken, and phrases do not overlap.
     """

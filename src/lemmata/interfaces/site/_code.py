@@ -30,7 +30,7 @@ class Definition:
 
     @property
     def words(self) -> str:
-        """The docstring."""
+        """The docstring of the definition."""
         return ast.get_docstring(self.node) or ""
 
 
@@ -241,7 +241,7 @@ def imports(path: pathlib.Path) -> frozenset[str]:
 
 
 def _statements(body: list[Any]) -> Iterator[ast.AST]:
-    """All statements, nested ones too. Expressions contain none and are most of a tree, so they are skipped."""
+    """All statements, nested ones too. Expressions, most of a tree, contain no statements and are skipped."""
     for node in body:
         yield node
         for name in ("body", "orelse", "finalbody", "handlers", "cases"):

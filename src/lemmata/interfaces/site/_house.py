@@ -100,7 +100,7 @@ def _is_room(path: Any) -> bool:
 def levels(below: dict[str, frozenset[str]]) -> dict[str, int]:
     """The layer of every subpackage.
 
-    It is 0 if the subpackage imports none, and otherwise one above its highest import.
+    It is 0 if the subpackage imports no other, and otherwise one above the highest layer that it imports from.
     """
     found: dict[str, int] = {}
 

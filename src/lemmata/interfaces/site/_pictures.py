@@ -14,7 +14,7 @@ from ._code import is_relative
 from ._drawing import drawn
 
 STEPS = "smallest mean step"
-"""For an order, only the measurement is drawn, because the prediction is a sign."""
+"""The title of a panel about an order. Only the measurement is drawn, because the prediction is a sign."""
 _FAR = 5.0  # a control that is more spans away from the rest is an arrow at the edge
 
 
@@ -89,7 +89,10 @@ def panels(entry: dict[str, Any]) -> list[Panel]:
 
 
 def _ratio(verdict: dict[str, Any], upper: bool) -> Panel | None:
-    """Quantiles of predicted / measured. The control of a bound lies on the false side, away by its factor."""
+    """Quantiles of predicted / measured.
+
+    The control of a bound lies on the side where the bound is violated, away from the claim by its factor.
+    """
     slack, control = verdict.get("slack"), verdict["control"]
     if not slack or any(value is None or value <= 0 for value in slack):
         return None

@@ -102,7 +102,7 @@ def _flushed(lines: list[str], link: Link) -> Markup:
 
 
 def _section(title: str, text: str, link: Link) -> Markup:
-    """Arguments and similar sections: a name with its description, or words; an example is not changed."""
+    """The HTML of a section of arguments, errors or the like: names with descriptions, words, or an example."""
     if title.startswith("Example"):
         return Markup("<p><b>{}</b></p>{}").format(title, docstring(text, link))
     items = re.split(r"\n(?=\S)", text.strip("\n"))
@@ -125,5 +125,5 @@ def first_sentence(text: str) -> str:
 
 
 def code(text: str) -> Markup:
-    """A listing."""
+    """The HTML of a listing."""
     return Markup("<pre><code>{}</code></pre>").format(escape(text))

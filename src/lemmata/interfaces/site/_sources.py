@@ -17,7 +17,7 @@ from ._prose import sentence
 from ._works import title_of, work
 
 SURVEY = "foundation2025"
-"""The key of the survey whose open problems the classification numbers."""
+"""The key of the survey whose open problems are numbered in the classification."""
 MOST = 300
 """The largest number of statements on one page; further statements of a source follow on further pages."""
 

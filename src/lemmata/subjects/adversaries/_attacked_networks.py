@@ -16,7 +16,7 @@ Params = tuple[Float[Array, "m d"], Float[Array, " m"]]
 
 
 def output(params: Params, x: Float[Array, " d"]) -> Float[Array, ""]:
-    """Return f(x) = a' erf(W x / sqrt(d)) / sqrt(m) for d inputs and m hidden units.
+    """Return f(x) = a' erf(W x / sqrt(d)) / sqrt(m) for d coordinates of x and m hidden units.
 
     Args:
         params: the weights W and a.

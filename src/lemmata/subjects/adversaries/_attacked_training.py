@@ -12,7 +12,7 @@ STEPS_A_UNIT = 10  # of descent under attacks by ascent, in 1 / (largest eigenva
 
 
 def signed_training(problem: AttackedRows, steps: int) -> Float[Array, " d"]:
-    """Weights w of w'x after descent from 0 on rows moved by the worst shift, x + radius sign(w) sign(w'x - y).
+    """The weights w of w'x after descent from 0. Each step moves rows to the worst x + radius sign(w) sign(w'x - y).
 
     Args:
         problem: the rows.
@@ -29,7 +29,7 @@ def signed_training(problem: AttackedRows, steps: int) -> Float[Array, " d"]:
 
 
 def ascent_training(problem: AttackedRows, strength: float, time: float) -> Float[Array, " d"]:
-    """Weights w of w'x after descent from 0 on rows that move, in each step, by ascent on their squared residual.
+    """The weights w of w'x after descent from 0. In each step, rows move by ascent on their squared residual.
 
     The attack dx/ds = w (w'x - y) continues until s = strength. It ends at x + w (w'x - y) g(|w|²), with g(z) =
     (exp(strength z) - 1)/z, and multiplies the residual by exp(strength |w|²).

@@ -136,11 +136,11 @@ def run_cells(
 ) -> CellTable:
     """Score each cell before training, train it on clean and attacked rows, and attack it.
 
-    The loss is (1 - beta) times the cross entropy plus beta times the cross entropy at rows that `projected_gradient`
-    (signed) has moved, in each of `steps` full-batch steps of Adam. Accuracies are on held-out rows, attacked in ten
-    steps. Scores are computed from `mixed_kernels` of the first `scored` rows. They use the first output of the
-    network at initialisation; attacks follow the gradient of the same network's loss. Labels are centred indicators.
-    All cells share one draw of weights, of which smaller cells use a part.
+    Training takes `steps` full-batch steps of Adam. The loss is (1 - beta) times the cross entropy plus beta times the
+    cross entropy at rows that `projected_gradient` (signed) has moved in the same step. Accuracies are on held-out
+    rows, attacked in ten steps. Scores are computed from `mixed_kernels` of the first `scored` rows. They use the
+    first output of the network at initialisation; attacks follow the gradient of the same network's loss. Labels are
+    centred indicators. All cells share one draw of weights, of which smaller cells use a part.
 
     Args:
         cells: the cells of the space.
@@ -149,7 +149,7 @@ def run_cells(
         x_new: held-out rows, with the same number of columns.
         labels_new: the classes of the held-out rows, each of which must occur in training.
         key: the random key of the weights.
-        radius: the radius of the attacks, in every input.
+        radius: the radius of the attacks, in every coordinate.
         beta: the share of attacked rows in the loss.
         steps: the number of Adam steps.
         rate: the learning rate of Adam.

@@ -43,9 +43,9 @@ def mixed_kernels(
         clean_mixed  = (1 - beta)² K  + beta (1 - beta) (C  + C^T)  + beta² K',
         robust_mixed = (1 - beta)² K' + beta (1 - beta) (C' + C'^T) + beta² K''.
 
-    Each is the Gram matrix of (1 - beta) phi(x) + beta phi(Ax), and so positive semidefinite: the tangent kernel of (1
-    - beta) f(x) + beta f(Ax). With beta = 0 they are K and K', with beta = 1 K' and K''. `twice` is A applied to
-    attacked rows, not an attack of twice the radius.
+    Each is the Gram matrix of the features (1 - beta) phi(x) + beta phi(Ax), at the rows or the attacked rows, and so
+    positive semidefinite. It is the tangent kernel of (1 - beta) f(x) + beta f(Ax). With beta = 0 they are K and K',
+    with beta = 1 K' and K''. `twice` is A applied to attacked rows, not an attack of twice the radius.
 
     Args:
         kernel: a kernel, or a function that gives the Gram matrix of rows (`EmpiricalKernel(f, params).gram`).

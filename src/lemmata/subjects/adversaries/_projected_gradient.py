@@ -1,4 +1,4 @@
-"""Projected gradient ascent on any function of the inputs, as an adversary does it to the rows of a batch."""
+"""Projected gradient ascent on any function of the inputs, as an adversary applies it to the rows of a batch."""
 
 import math
 from collections.abc import Callable
@@ -53,7 +53,7 @@ def projected_gradient(
         norm: "linf" or "l2".
         step: the length of a step; by default 2.5 radius / steps, so that the ball can be crossed.
         start: a key for a random start in the ball. Without a key, the start is x.
-        box: the smallest and largest value of an input. Without a box, every value is allowed.
+        box: the smallest and largest value of a coordinate. Without a box, every value is allowed.
         published: whether to repeat the attack of the public code.
 
     Raises:

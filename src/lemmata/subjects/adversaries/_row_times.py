@@ -82,7 +82,7 @@ def learn_row_times(
         learning_rate: the root mean square change of the logarithms of times in a step.
         attack_steps: the number of steps of each attack.
         norm: the norm of the attack, "linf" or "l2".
-        box: the smallest and largest value of an input.
+        box: the smallest and largest value of a coordinate.
 
     Raises:
         ShapeError: if targets do not fit rows, or validation rows do not fit training rows.

@@ -105,7 +105,7 @@ class FrozenAttackFlow(Claim[AttackedFlow]):
         "the rows count with the square roots of their weights",
         lambda values, problem: _closed(problem, problem.first**0.5),
     )
-    controls = "the outputs of a wide network through adversarial training"
+    controls = "the outputs of a wide network during adversarial training"
     unexplained = "weights that change in time at different rates"
 
     def predict(self, problem: AttackedFlow) -> Array:
@@ -122,7 +122,7 @@ class FrozenAttackFlow(Claim[AttackedFlow]):
         return end.at[:n].add(problem.y)
 
     def condition(self, problem: AttackedFlow) -> Array:
-        """The condition grows with the number of steps, because each step rounds."""
+        """The condition number grows with the number of steps, because each step rounds its result."""
         return 2 + problem.speed * problem.time
 
 
@@ -146,8 +146,8 @@ class ChangingAttack(Claim[AttackedFlow]):
     source = Source("fu2024theoretical", "Abstract, closed form", note="for attacks that change")
     stated = Kind.OWN
     reading = (
-        "the times were shortened after a first run: at the first choice, 1/4 to 1 over the speed, terms of third "
-        "order matter, and the second order cannot be confirmed within the margin"
+        "the times were shortened after a first run. The first times were 1/4 to 1, divided by the speed; there, terms "
+        "of third order matter, and the second order cannot be confirmed within the margin"
     )
     population = AttackedFlows("changing")
     relation = Rate("time", _SHORT, margin=0.1, resolution=0.1)
@@ -176,7 +176,7 @@ class WideAdversarialTraining(Claim[AttackedNetwork]):
     source = Source("fu2024theoretical", "Abstract, linearisation", note="one hidden layer")
     stated = Kind.THEOREM
     reading = (
-        "well approximated is read as a distance that falls with the width at a fixed number of steps. It is in "
+        "'well approximated' is read as a distance that falls with the width at a fixed number of steps. It is in "
         "units of what attacks change, because the distance falls without attack, too. The order 1/m, which a "
         "pilot run suggested and a first version stated, takes minutes to test and is not claimed. The unit was "
         "added after one look at the results"
@@ -184,13 +184,16 @@ class WideAdversarialTraining(Claim[AttackedNetwork]):
     population = AttackedNetworks()
     relation = Order("width", (32.0, 128.0, 512.0))
     control = Control("the distance rises with the width", lambda sign, problem: -sign)
-    controls = "the distance between a network and its linearisation through adversarial training"
+    controls = "the distance between a network and its linearisation during adversarial training"
     unexplained = "the rate at which the distance falls; attacks that are not smooth, and training that never ends"
     trials = 32
     predict = -1.0
 
     def measure_at(self, problem: AttackedNetwork, key: Key[Array, ""], rung: float) -> Array:
-        """The log ratio at this width. Plain training is computed by the recursion of its tangent kernel."""
+        """The logarithm of the distance in units of what attacks change, at this width.
+
+        Plain training is computed by the recursion of its tangent kernel.
+        """
 
         def squares(own: Array) -> Array:
             params = problem.drawn(own, int(rung))

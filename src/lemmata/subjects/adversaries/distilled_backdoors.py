@@ -2,7 +2,8 @@
 
 A poisoned set has n rows, clean rows and triggered rows, with the kernel matrix K and the labels Y. Its ridge
 regression has the coefficients alpha = (K + ridge I)^-1 Y. Support rows S can represent the part of this fit that lies
-in the span of k(s, .). They leave R alpha at the rows. Here R = K - K_S K_SS^-1 K_S' is the Schur complement. Then
+in the span of k(s, .). The rest of the fit is R alpha at the rows. Here R = K - K_S K_SS^-1 K_S' is the Schur
+complement. Then
 
     conflict = |K alpha - Y|² / n,   projection = |R alpha|² / n.
 
@@ -86,7 +87,7 @@ class LabelledFeatures(Population[ContradictedLabels]):
     ).where("there are at most as many support rows as rows", lambda s: s["support"] <= s["n"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ContradictedLabels:
-        """Draw ridges from 1/1000 to 1, where the mean of the kernel's diagonal is about 1."""
+        """Draw ridges from 1/1000 to 1; the mean of the kernel's diagonal is about 1."""
         keys = jax.random.split(key, 4)
         n, m = setting["n"], setting["support"]
         p = n + m
@@ -153,7 +154,7 @@ class ConflictRate(Claim[ContradictedLabels]):
     predict = 2.0
 
     def measure_at(self, problem: ContradictedLabels, key: Key[Array, ""], rung: float) -> Array:
-        """The conflict at a ridge that is the share `rung` of the smallest eigenvalue."""
+        """The conflict at a ridge that is `rung` times the smallest eigenvalue of K."""
         smallest = jnp.linalg.eigvalsh(problem.gram)[0]
         return conflict_loss(problem.gram, problem.y, rung * smallest)
 
@@ -180,7 +181,7 @@ class ConflictOfCopies(Claim[ContradictedLabels]):
         return jnp.mean(jnp.sum((problem.y - own) ** 2, axis=1))
 
     def measure(self, problem: ContradictedLabels, key: Key[Array, ""]) -> Array:
-        """From the fit."""
+        """Compute the conflict from the fit."""
         return jnp.mean(jnp.sum((problem.gram @ problem.coefficients - problem.y) ** 2, axis=1))
 
     def condition(self, problem: ContradictedLabels) -> Array:
@@ -256,7 +257,7 @@ class RiskOfProjection(Claim[ContradictedLabels]):
         return jnp.sqrt(jnp.mean(jnp.sum((_projected(problem) - problem.y) ** 2, axis=1)))
 
     def trivial(self, problem: ContradictedLabels) -> Array:
-        """The function 0, and then the largest possible error of a fit that shrinks."""
+        """Twice the error of the function 0, which also bounds the error of any fit that shrinks."""
         return 2 * jnp.sqrt(jnp.mean(jnp.sum(problem.y**2, axis=1)))
 
     def condition(self, problem: ContradictedLabels) -> Array:

@@ -3,8 +3,8 @@
 Training on (1 - beta) loss(f(x)) + beta loss(f(A x)) uses the features (1 - beta) phi(x) + beta phi(A x). This
 theory controls the kernels of these features and the smallest interpolant of the labels in them. It also controls the
 errors on clean and attacked rows by the norm of the interpolant. It assumes wide networks whose features do not change,
-and an attack that is a fixed map. It leaves unexplained architectures that learn features, which a search among trained
-networks compares.
+and an attack that is a fixed map. It does not explain architectures that learn features; a search among trained
+networks compares such architectures.
 """
 
 import equinox as eqx
@@ -76,7 +76,7 @@ class MixedRowsOfTwoClasses(Population[MixedRows]):
     Args:
         n: the number of training rows.
         new: the number of held-out rows.
-        apart: half of the distance between the clouds' centres, in standard deviations of an input.
+        apart: half of the distance between the clouds' centres, in standard deviations of a coordinate.
     """
 
     n: int = eqx.field(default=16, static=True)
@@ -227,7 +227,7 @@ class MixedKernel(Claim[MixedRows]):
         return jnp.stack([own((x, attacked)), own((attacked, twice))])
 
     def condition(self, problem: MixedRows) -> Array:
-        """The condition grows with the width, because entries are sums over hidden units."""
+        """The condition number grows with the width, because entries are sums over hidden units."""
         return jnp.asarray(float(len(problem.params[1]))) ** 0.5
 
 
@@ -323,13 +323,13 @@ class MixedInterpolantGeneralises(Claim[MixedRows]):
         return jnp.stack([ramp(x), ramp(attacked)]) + 2 * norm * jnp.sqrt(traces) / n + tail
 
     def measure(self, problem: MixedRows, key: Key[Array, ""]) -> Array:
-        """On held-out rows."""
+        """The errors on held-out rows, clean and attacked."""
         weights, attacked = _interpolant(problem), problem.attacked(problem.x_new, problem.y_new)
         wrong = lambda z: jnp.mean(problem.y_new * (problem.features(z) @ weights) <= 0)
         return jnp.stack([wrong(problem.x_new), wrong(attacked)])
 
     def trivial(self, problem: MixedRows) -> Array:
-        """A coin."""
+        """The errors of a coin toss."""
         return jnp.full(2, 0.5)
 
 
@@ -349,17 +349,17 @@ class EnergyFallsWithRows(Claim[SphereRows]):
     """
 
     title = "The energy of labels under mixed kernels falls as rows are added"
-    source = Source(*_SOURCE, note="the bound along rows")
+    source = Source(*_SOURCE, note="the bound as rows are added")
     stated = Kind.REMARK
     reading = (
         "the bound is informative in the limit of many rows. Three hidden layers were chosen after a run with one "
         "layer, for which the energy rises. The last size, 0, stands for kernels that are not mixed, at n = 128. "
-        "It was added after one look at the results, because their energy falls with n, too"
+        "This size was added after one look at the results, because the energy of these kernels falls with n, too"
     )
     population = LabelledSpheres()
     relation = Order("n", (32.0, 64.0, 128.0, 0.0))
     control = Control("the energy rises as rows are added", lambda sign, problem: -sign)
-    controls = "the bound on clean and robust error along the number of rows"
+    controls = "the bound on clean and robust error as rows are added"
     unexplained = (
         "labels whose energy grows because they lie outside the space of the kernel, as here for one hidden layer "
         "without biases"

@@ -1,11 +1,11 @@
 """Long adversarial training: what it forgets, what it overfits, and what stopping each row early preserves.
 
 If attacks by ascent move the rows, the flow of a wide network tends to the interpolant that training without attack
-finds, because such an attack fades with the residual. If residuals remain, as with more rows than inputs, some of
-the attack remains, too, and acts as a ridge. Training then loses robust accuracy, but less than without attack.
-This theory controls these limits and the path to them. It assumes attacks that follow the gradient. It leaves
-unexplained deep networks under attacks of a fixed length, which experiments use. Such attacks do not fade, and training
-under them costs nothing here.
+finds, because such an attack fades with the residual. If residuals remain, as with more rows than columns, some of the
+attack remains, too, and acts as a ridge. Training then loses robust accuracy, but less than without attack. This
+theory controls these limits and the path to them. It assumes attacks that follow the gradient. It leaves unexplained
+deep networks under attacks of a fixed length, which experiments use. Such attacks do not fade, and training under them
+costs nothing here.
 """
 
 from collections.abc import Callable
@@ -90,11 +90,11 @@ class LongAttackDegenerates(Claim[AttackedFlow]):
         return jnp.sqrt(residual @ jnp.linalg.solve(problem.K, residual))
 
     def condition(self, problem: AttackedFlow) -> Array:
-        """The method's error is at most (speed t)^5 / 120 in each step, far below the slack of the bound."""
+        """The method's error in a step of length t is at most (speed t)^5 / 120, far below the slack of the bound."""
         return 1e3 + (problem.speed * problem.time) ** 5 / 512**4 / 120 / 7e-15
 
     def trivial(self, problem: AttackedFlow) -> Array:
-        """Training never raises this norm."""
+        """The norm at the start, which training never raises."""
         return _distance(problem)
 
 
@@ -116,14 +116,14 @@ class RobustOverfitting(Claim[AttackedRows]):
     source = Source("fu2024theoretical", "Abstract, robust overfitting")
     stated = Kind.REMARK
     reading = (
-        "long training can hurt: this is shown on a distribution made for it, with attacks that fade with the "
-        "residual. Case 0 is short training under attack, case 1 is long training under attack, and case 2 is long "
+        "the claim shows that long training can hurt, on a distribution made for it and with attacks that fade with "
+        "the residual. Case 0 is short training under attack, case 1 is long training under attack, and case 2 is long "
         "training without attack"
     )
     population = SpuriousRows()
     relation = Order("training", (0.0, 1.0, 2.0))
     control = Control("robust accuracy rises in this order", lambda sign, problem: -sign)
-    controls = "robust accuracy along training under attack"
+    controls = "robust accuracy during training under attack"
     unexplained = "distributions on which the interpolant is robust, such as digits"
     trials = 32
     predict = -1.0
@@ -145,7 +145,9 @@ class AscentEndsAtRidge(Claim[AttackedRows]):
     """
 
     title = "Long training under attacks by ascent ends at ridge regression"
-    source = Source("fu2024theoretical", "Abstract, robust overfitting", note="why it loses less: derived here")
+    source = Source(
+        "fu2024theoretical", "Abstract, robust overfitting", note="why attacked training loses less; derived here"
+    )
     stated = Kind.OWN
     population = SpuriousRows(new=1)
     relation = Limit("time", (4.0, 40.0, 400.0), margin=0.02, resolution=0.02, relative=False)
@@ -176,7 +178,7 @@ class SignedAttacksLoseNothing(Claim[AttackedRows]):
     population = SpuriousRows()
     relation = EqualInMean(margin=0.005, resolution=0.005, relative=False)
     control = Control("three percentage points are lost", lambda value, problem: value - 0.03)
-    controls = "robust accuracy along training under attacks that do not fade"
+    controls = "robust accuracy during training under attacks that do not fade"
     unexplained = "deep networks on images, for which such training is reported to overfit"
     trials = 32
 
@@ -194,11 +196,11 @@ def _robust_accuracy(problem: AttackedRows, w: Float[Array, " d"]) -> Array:
 
 
 def ascent_ridge(problem: AttackedRows, strength: float) -> Float[Array, " d"]:
-    """Ridge regression whose ridge equals the kappa that attacks leave at its own residuals; found by bisection.
+    """Ridge regression whose ridge is kappa = |X w - y|² (exp(s |w|²) - 1)/|w|² at its own weights w, by bisection.
 
     Args:
         problem: the rows.
-        strength: the strength of the attacks.
+        strength: the strength s of the attacks.
     """
     values, vectors = jnp.linalg.eigh(problem.x.T @ problem.x)
     target = vectors.T @ (problem.x.T @ problem.y)
@@ -230,10 +232,10 @@ class LearnedTimesAreRobust(Claim[AttackedRows]):
     source = Source("fu2024theoretical", "Abstract, Adv-NTK")
     stated = Kind.REMARK
     reading = (
-        "enhances robustness is read as: beyond plain training on all rows, including those of the validation, and "
-        "beyond early stopping, on a distribution made for it. A first version claimed that one common time lies "
-        "between the two. A first run did not show that, so it was dropped. Since a later run, the comparison is "
-        "with the better of the two"
+        "'enhances robustness' is read as: more robust than early stopping, and than plain training on all rows, "
+        "including the validation rows, on a distribution made for it. A first version claimed, too, that early "
+        "stopping is more robust than plain training. A first run did not show this, so that statement was dropped. "
+        "Since a later run, Adv-NTK is compared with the better of the two"
     )
     population = SpuriousRows(n=60, d=40, new=150)
     relation = Order("method", (0.0, 1.0))

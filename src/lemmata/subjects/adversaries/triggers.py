@@ -79,7 +79,7 @@ class CleanAccuracyKept(Claim[PoisonedDigits]):
         return jnp.asarray(problem.accuracy(clean.points, clean.labels))
 
     def measure(self, problem: PoisonedDigits, key: Key[Array, ""]) -> Array:
-        """After poisoning."""
+        """The accuracy on clean digits after poisoning."""
         found = problem.distilled(square_trigger(SHAPE, SHAPE[0], opacity=_OPACITY))
         return jnp.asarray(problem.accuracy(found.points, found.labels))
 
@@ -184,10 +184,11 @@ class OptimisedTriggerLowersLoss(Claim[PoisonedDigits]):
     reading = (
         "the second of the two methods, as in the public code, with a bound on the norm and a weight of the "
         "conflict. At the weight 1, which was tested first, the conflict is 1/15,000 of the sum and has no effect. "
-        "Case 1 is the loss after the joint steps, which is the unit. Case 0 is the projection after steps on the "
-        "projection alone, and case 2 is the smaller of the two parts after steps on the other part. A first null "
-        "hypothesis, the sum for the better of two single parts, was undecided after 12 splits, because the steps end "
-        "before the sum is as small. A second null hypothesis had no case 0"
+        "Case 1 is the loss after the joint steps, and the unit of the other cases. Case 0 is the projection after "
+        "steps on the projection alone, and case 2 is the smaller of the two parts after steps on the other part. In a "
+        "first version, the null hypothesis was that the sum is as small after steps on the better single part. It was "
+        "undecided after 12 splits, because the joint steps end before their sum is as small. A second version had no "
+        "case 0"
     )
     traced = False
     trials = 16

@@ -18,7 +18,7 @@ class CosineRamps(eqx.Module):
     Args:
         functions: the class of the function.
         function: the function f.
-        sharpness: tau.
+        sharpness: the slope tau of the ramps.
         x: points of the unit ball.
     """
 
@@ -66,7 +66,7 @@ class CosineRamps(eqx.Module):
         return masses * jnp.abs(self.function.ratio(omega)) @ jax.vmap(weight)(jnp.linalg.norm(omega, axis=1), theta)
 
     def increments(self) -> Float[Array, " m"]:
-        """f(x) - f(0)."""
+        """The differences f(x) - f(0)."""
         return self.function(self.x) - self.function(jnp.zeros_like(self.x[:1]))
 
 

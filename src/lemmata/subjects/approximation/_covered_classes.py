@@ -25,7 +25,7 @@ class AmplitudeLadder(eqx.Module):
 
     Args:
         frequency: the frequency k.
-        sharpness: tau.
+        sharpness: the slope tau of the ramps.
         x: points of [-1, 1].
         epsilon: the precision of the cover.
     """

@@ -22,7 +22,7 @@ class FeaturePool(eqx.Module):
         thresholds: the numbers t between -2 and 1.
         sharpness: the slope tau of the ramps.
         chosen: indices of the drawn features; a feature may be drawn several times.
-        copies: further draws of the same size. Each entry is an index of the pool, or minus the index minus one for the
+        copies: further draws of the same size. Each entry is an index i of the pool, or -1 - i if the feature has the
             sign -1.
     """
 

@@ -37,7 +37,7 @@ class Hinges:
         tolerances, counts: other tolerances, and the numbers of hinges that they need.
         x, y: the points, in order.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     units: int
@@ -159,7 +159,7 @@ def hinges(x: Any, y: Any, tolerance: float | int) -> Hinges:
 
 
 def _error(network: Hinges, x: np.ndarray, y: np.ndarray) -> float:
-    """Return the largest error at the points of the sum of units, whose rounding errors may be large."""
+    """Return the largest error of the sum of units at the points. The sum may have large rounding errors."""
     with np.errstate(over="ignore", invalid="ignore"):
         error = float(np.abs(network(x) - y).max())
     if not error <= network.tolerance * (1 + 1e-6):

@@ -37,7 +37,7 @@ class IntrinsicDimension:
         columns: the number of columns.
         level: the confidence level of the interval.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     dimension: float
@@ -205,7 +205,8 @@ def _conditions(
 
 
 def _excluded(low: float, high: float, columns: int) -> Condition:
-    """Return the condition that the interval excludes a dimension that the number of columns allows."""
+    """Return the condition that the interval excludes a dimension between 1 and the number of columns."""
     count = sum(not low <= dimension <= high for dimension in range(1, columns + 1))
-    return Condition("dimensions from 1 to the number of columns that the interval excludes", float(count), count > 0,
+    return Condition("the interval excludes a dimension from 1 to the number of columns (how many it excludes)",
+                     float(count), count > 0,
                      "otherwise every dimension is possible; one column always has dimension 1")  # fmt: skip

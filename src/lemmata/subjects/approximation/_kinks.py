@@ -36,7 +36,7 @@ class Kinks:
         spread: the standard deviation of the first number of `expected`.
         a, b: the ends of the segment.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     places: Float[np.ndarray, " k"]
@@ -199,19 +199,19 @@ def _conditions(crossings: tuple[int, ...], expected: float, spread: float, unse
     return (
         Condition("the first layer has as many crossings as at random weights (difference in standard deviations)",
                   distance,
-                  distance <= _APART, "otherwise training, or scales that differ between inputs, moved the kinks"),
+                  distance <= _APART, "otherwise training, or scales that differ between coordinates, moved the kinks"),
         Condition("crossings that change no output", float(unseen), None,
                   "later layers do not pass these crossings on"),
     )  # fmt: skip
 
 
 def _content(slope: float, expected: float, spread: float, width: int) -> tuple[Condition, ...]:
-    """Return the conditions that the kinks and the comparison with random weights could have differed."""
+    """Return the conditions without which the kinks, or the comparison with random weights, say nothing."""
     most = max(expected, width - expected) / spread if spread > 0 else 0.0
     return (
         Condition("an output changes between a and b (largest slope)", slope, slope > 0,
                   "otherwise the outputs have no kinks, even if units bend"),
-        Condition("the number of crossings can differ from random weights (largest difference in standard deviations)",
+        Condition("crossings can differ in number from random weights (largest difference in standard deviations)",
                   most, most > _APART,
                   "otherwise the comparison cannot fail: the layer has too few units, or a, b and 0 are on one line"),
     )  # fmt: skip

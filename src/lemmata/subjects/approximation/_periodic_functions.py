@@ -70,11 +70,11 @@ class Combined(eqx.Module):
     shift: Float[Array, ""]
 
     def offsets(self) -> Float[Array, " k"]:
-        """|f_i(0)|."""
+        """The values |f_i(0)|."""
         return jnp.abs(jnp.sum(self.parts.amplitudes * jnp.cos(self.parts.phases), axis=1))
 
     def moments(self) -> Float[Array, " k"]:
-        """sum_j |A_ij| |k_j|."""
+        """The first moment sum_j |A_ij| |k_j| of each function."""
         return jnp.abs(self.parts.amplitudes) @ jnp.linalg.norm(self.parts.atoms, axis=1)
 
 

@@ -171,7 +171,7 @@ class GradientParameter(Claim[Periodic]):
         return parameter_by_functions(problem, 2)
 
     def measure(self, problem: Periodic, key: Key[Array, ""]) -> Array:
-        """Differentiation computes the gradients automatically. The value at 0 is computed from the amplitudes."""
+        """Compute the gradients by automatic differentiation, and the value at 0 from the amplitudes."""
         points, _ = lattice()
         spectra = []
         for function in problem.functions():
@@ -206,7 +206,7 @@ class GaussianParameter(Claim[Bump]):
         return problem.functions.moment()
 
     def measure(self, problem: Bump, key: Key[Array, ""]) -> Array:
-        """Return the mean over 512 stratified frequencies whose lengths are log-uniform."""
+        """Estimate the moment by the mean over 512 stratified frequencies whose lengths are log-uniform."""
         d, scale = problem.functions.dimension, problem.functions.scale
         normal = jax.random.normal(key, (512, d + 1))
         transform = lambda omega: jnp.prod(jax.scipy.stats.norm.pdf(omega, scale=scale), axis=1)

@@ -87,7 +87,7 @@ class PairCover(Claim[FunctionsAtPoints]):
         return greedy_cover(close_pairs(problem.x, problem.values, problem.epsilon))
 
     def trivial(self, problem: FunctionsAtPoints) -> Array:
-        """All pairs."""
+        """The number of all pairs, which always cover themselves."""
         return jnp.asarray(float(len(problem.values)))
 
 
@@ -121,7 +121,7 @@ class PairCoverOfRichClasses(Claim[ClassesOfCosines]):
 
 
 def _columns(problem: ClassesOfCosines, largest: Float[Array, " n"]) -> Float[Array, ""]:
-    """Count the intervals of length 2 epsilon that cover [-h, h], over all cells.
+    """Count the intervals of length 2 epsilon that are needed to cover [-h, h], and add the counts of all cells.
 
     Here h is the largest value in a cell of length 2 epsilon.
 

@@ -144,7 +144,9 @@ def deviation(features: int) -> float:
 
 
 def best_constant_of_class(problem: FeaturePool) -> Float[Array, ""]:
-    """The largest distance from the best constant over the class, 3 M = 1. It is E|phi_x - phi_x'|/2 at the worst pair.
+    """The largest distance of a function of the class from its best constant, if 3 M = 1.
+
+    It is E|phi_x - phi_x'|/2 at the worst pair of points x and x'.
 
     Args:
         problem: a pool of features.
@@ -320,7 +322,7 @@ def penalty_of_noise(problem: CosineExamples) -> Float[Array, ""]:
     """Return lambda = 2 sigma sqrt(2 log(2 (n+1)/delta) / N), at least 2 |Phi^T z|_inf / N with probability 1 - delta.
 
     Args:
-        problem: the examples.
+        problem: the N examples, with the matrix Phi of n + 1 features and the noise z of standard deviation sigma.
     """
     columns = len(problem.features.thresholds) + 1
     return 2 * problem.sigma * math.sqrt(2 * math.log(2 * columns / _DELTA) / len(problem.x))
@@ -330,7 +332,7 @@ def lasso_and_gap(problem: CosineExamples) -> tuple[Float[Array, " p"], Float[Ar
     """Return an iterate rho of accelerated proximal gradient descent, and its duality gap, which is >= l(rho) - min l.
 
     Args:
-        problem: the examples.
+        problem: the examples. Their objective l is `lasso_objective` with the penalty from `penalty_of_noise`.
     """
     prompt, y = problem.features(problem.x), problem.function(problem.x) + problem.noise
     penalty = penalty_of_noise(problem)
@@ -394,5 +396,5 @@ class RiskWithoutCover(Claim[CosineExamples]):
         return jnp.mean((problem.function(problem.x) - problem.features(problem.x) @ rho) ** 2)
 
     def trivial(self, problem: CosineExamples) -> Array:
-        """The best constant."""
+        """Return the mean square error of the best constant."""
         return problem.function(problem.x).var()

@@ -1,5 +1,5 @@
-"""Linear recurrences as approximators. Impulse responses in H^s are reached at the rate n^(-2s), but some functions of
-the inputs are never reached.
+"""Linear recurrences approximate impulse responses in H^s at the rate n^(-2s), but cannot approximate some functions of
+their inputs.
 
 This theory describes the squared error with which n states of a linear recurrence reproduce a periodic impulse
 response. It also says how well a linear readout of the states represents functions of the inputs. It assumes linear

@@ -235,7 +235,7 @@ class KinksOnASegment(Claim[SegmentOfInputs]):
 
 
 def _share(problem: SegmentOfInputs, counted: float) -> Array:
-    """Return the probability of a kink, where h² is multiplied by `counted`."""
+    """Return the probability of a kink, with `counted` times the squared distance h² of the line from the origin."""
     way = problem.b - problem.a
     length = jnp.linalg.norm(way)
     first = problem.a @ way / length

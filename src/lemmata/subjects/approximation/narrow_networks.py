@@ -45,7 +45,7 @@ class NarrowNetwork(eqx.Module):
     high: Float[np.ndarray, " 2"]
 
     def at(self, x: Float[np.ndarray, "n 2"]) -> Float[np.ndarray, " n"]:
-        """The values."""
+        """The values of the network at points x."""
         for layer in self.layers:
             x = x @ layer.weights.T + layer.biases
             x = np.where(x > 0, layer.above, layer.below) * x
@@ -130,7 +130,7 @@ class SkinnyNetworks(Claim[NarrowNetwork]):
         return jnp.asarray(_boundary(problem))
 
     def measure(self, problem: NarrowNetwork, key: Key[Array, ""]) -> Array:
-        """On a grid."""
+        """Return the range on a grid in the rectangle."""
         return jnp.asarray(_inside(problem))
 
     def condition(self, problem: NarrowNetwork) -> Array:

@@ -134,6 +134,6 @@ class MonomialUnits(Claim[ProductToCompute]):
         return jnp.sum(np.prod(signs, axis=1) * powers) / (2 ** (d - 1) * math.factorial(d))
 
     def condition(self, problem: ProductToCompute) -> Array:
-        """The powers cancel."""
+        """The terms of the sum are much larger than the product, so they nearly cancel."""
         d, x = len(problem.x), problem.scale * problem.x
         return d * jnp.sum(jnp.abs(x)) ** d / (math.factorial(d) * jnp.abs(jnp.prod(x)))

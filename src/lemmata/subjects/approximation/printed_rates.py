@@ -50,12 +50,12 @@ class RateComparison(eqx.Module):
 
     @property
     def attention(self) -> Float[Array, ""]:
-        """(log(n)/n)^(2s/d), with the logarithm to the base `base`."""
+        """The rate (log(n)/n)^(2s/d) of attention, with the logarithm to the base `base`."""
         return (jnp.log(self.n) / jnp.log(self.base) / self.n) ** (2 * self.s / self.d)
 
     @property
     def recurrence(self) -> Float[Array, ""]:
-        """n^(-s/d)."""
+        """The rate n^(-s/d) of recurrences."""
         return self.n ** (-self.s / self.d)
 
 
@@ -198,7 +198,7 @@ class PrintedDominanceAboveTwoDimensions(Claim[RateComparison]):
         11015,
         "64e9f7db4ae1422a",
         says="At a fixed number n of parameters state-space models have the strictly better rate where d exceeds 2.",
-        right_if="the number of operations and not n were fixed, then for every d; or (10) had the exponent s/d",
+        right_if="the number of operations, not n, were fixed (then for every d), or (10) had the exponent s/d",
         formula="(12): n^(-s/d), (10): ((log n)/n)^(2s/d)",
     )
     readings = (

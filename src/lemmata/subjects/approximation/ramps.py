@@ -105,7 +105,7 @@ class Line(eqx.Module):
         return jnp.linspace(-1.0, 1.0, len(self.slopes) + 1)
 
     def __call__(self, z: Float[Array, " m"]) -> Float[Array, " m"]:
-        """Values of g."""
+        """The values of g at the points z."""
         inside = jnp.clip(z[:, None] - self.knots[:-1], 0.0, 2 / len(self.slopes))
         return self.start + inside @ self.slopes
 
@@ -203,7 +203,7 @@ class StepDistance(Claim[Ramp]):
         return step_distance(problem.sharpness)
 
     def condition(self, problem: Ramp) -> Array:
-        """The ramp phi is computed from 1 - phi."""
+        """The distance of a ramp from 1 is a difference of numbers near 1, which loses digits."""
         return problem.sharpness
 
 
@@ -219,7 +219,7 @@ class WaveByRamps(Claim[Wave]):
     """
 
     title = "A cosine is within 1/(4 tau) of an integral of ramps of slope tau"
-    source = Source("li2025incontext", "(75a)", "(75b)", note="proof of Lemma 5, the first with 1/4 in place of 3")
+    source = Source("li2025incontext", "(75a)", "(75b)", note="proof of Lemma 5, (75a) with 1/4 in place of 3")
     population = Waves()
     relation = AtMost()
     control = Control(
@@ -317,7 +317,7 @@ class LineByRamps(Claim[Line]):
         return best_constant(problem(problem.knots))
 
     def condition(self, problem: Line) -> Array:
-        """The distance is small compared with g, which cancels."""
+        """The distance is a small difference of values as large as g."""
         return 4 * problem.sharpness
 
 

@@ -73,7 +73,7 @@ class KernelSectionsWorstError(Claim[KernelSections]):
         return problem.ball.width(len(problem.centres))
 
     def measure(self, problem: KernelSections, key: Key[Array, ""]) -> Array:
-        """The top eigenvalue of W^(1/2) (I - P) W^(1/2), where W = diag(1 + j²)^(-s) and P projects on the sections."""
+        """The top eigenvalue of W^(1/2) (I - P) W^(1/2), W = diag(1 + j²)^(-s). P projects onto the sections' span."""
         basis, _ = jnp.linalg.qr(problem.sections)
         count = len(problem.amplitudes)
         frequencies = jnp.concatenate([jnp.arange(count), jnp.arange(1, count + 1)])

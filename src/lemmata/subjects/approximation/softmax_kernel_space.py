@@ -225,9 +225,11 @@ class ApproximationAsPrinted(Claim[Approximation]):
         formula="(1/T) int_0^T E |F_H(t, x(t)) - F*(t, x(t))|² dt <= d A²(R_H)",
     )
     readings = (
-        Reading("d is the number of coordinates of the data, 1: A² falls as R^-2", "refuted"),
-        Reading("d is the number of inputs, t and x, 2: A² falls as R^-1", "refuted"),
-        Reading("d is the number of inputs, 2, and A stands for its own square: A falls as R^(-1/2)", "refuted"),
+        Reading("d is the number of coordinates of the data, which is 1: A² falls as R^-2", "refuted"),
+        Reading("d is the number of inputs t and x, which is 2: A² falls as R^-1", "refuted"),
+        Reading(
+            "d is the number of inputs, which is 2, and A stands for its own square: A falls as R^(-1/2)", "refuted"
+        ),
     )
     expected = Status.REFUTED
     traced = False
