@@ -2,15 +2,15 @@
 
 A query q of unit length scores a block of B keys by the scalar product with their mean. Irrelevant keys are uniform on
 the unit sphere in d dimensions, so their products with q have the variance 1/d. A relevant key is such a key plus a
-multiple of q, so it does not have unit length. Let D be the total excess of the products of the relevant keys in a
-block. The score of a relevant block exceeds the score of another block by D/B on average. The standard deviation of
-this difference is sqrt(2 / (d B)), which gives the signal-to-noise ratio
+multiple of q, so it does not have unit length. Let D be the sum of what these multiples add to the products of q with
+the keys of a block. The score of a relevant block exceeds the score of another block by D/B on average. The standard
+deviation of this difference is sqrt(2 / (d B)), which gives the signal-to-noise ratio
 
     SNR = D sqrt(d / (2 B)).
 
 This theory describes to which blocks a query attends. It does not say what a trained model does with these blocks, or
-how training places relevant keys. It does not say how far the keys of a model are from random keys either. If keys are
-correlated, it gives the effect of the correlation.
+how training places relevant keys. It also does not say how much the keys of a model differ from random keys. If keys
+are correlated, it gives the effect of the correlation.
 """
 
 import jax
@@ -177,7 +177,9 @@ class AsManyBlocksFindWeakKeysLess(Claim[HiddenRun]):
     population = _WEAK
     relation = Order("block", _HALVINGS[:3])
     control = Control(
-        "it rises with each halving", lambda sign, problem: -sign, loose="a sign has no slightly changed control"
+        "it rises with each halving",
+        lambda sign, problem: -sign,
+        loose="the claim predicts a sign, which cannot be changed slightly",
     )
     controls = "whether the block with the relevant key is attended"
     unexplained = "the ratio at which the effect reverses, which is near 0.8 if 2 of 8 blocks of 64 keys are attended"
@@ -186,8 +188,8 @@ class AsManyBlocksFindWeakKeysLess(Claim[HiddenRun]):
     predict = -1.0
 
     def measure(self, problem: HiddenRun, key: Key[Array, ""]) -> Array:
-        """Compare all block sizes on the same contexts. The number of blocks is the same for all sizes: with this
-        number, blocks of 64 attend to the given number of keys.
+        """Compare all block sizes on the same contexts, with the same number of attended blocks. At block size 64,
+        these blocks hold the given number of keys.
         """
         products, relevant = problem.contexts(key, 100)
         count = problem.attended // 64

@@ -1,5 +1,5 @@
-"""Norms of functions from their expansions. With the kernel of attention, one function has every norm. With a
-semidefinite kernel, a function has one norm.
+"""Norms of functions from their expansions. With the kernel of attention, expansions of one function give every
+positive norm. With a semidefinite kernel, they all give the same norm.
 
 Let f = sum_i a_i kappa(., x_i) be a function with a finite expansion. This theory describes the expression sum_ij a_i
 a_j kappa(x_i, x_j) over all such expansions of one function. Its minimum is sometimes called the norm of f. The theory

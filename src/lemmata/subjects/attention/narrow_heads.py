@@ -3,7 +3,7 @@
 This theory describes the least error of sums of sections kappa(z, .) = exp(<W_q z, W_k .> / sqrt(d)) of the kernel of
 a head, as functions of the token x of the key. The sections depend only on W_k x. So they cannot follow the variation
 of a function along directions that W_k maps to 0. Heads as wide as their tokens have dense sections. The theory does
-not explain how many sections are needed, and what several heads with different keys can do.
+not explain how many sections are needed, or what several heads with different keys can do.
 """
 
 import equinox as eqx

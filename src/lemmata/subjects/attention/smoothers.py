@@ -48,7 +48,7 @@ class TokenValues(Population[HeadWithValues]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HeadWithValues:
-        """Draw an inverse temperature; its logarithm is uniform between 0 and that of the largest allowed one."""
+        """Draw an inverse temperature whose logarithm is uniform between 0 and the logarithm of the largest one."""
         length, d = setting["tokens"], setting["d"]
         temperature, normal = jax.random.split(key)
         queries, keys, values = draws(normal, (length, d), (length, d), (length, d))

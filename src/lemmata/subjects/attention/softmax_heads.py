@@ -203,7 +203,7 @@ class SvmTrick(Claim[AttentionHead]):
         return jax.vmap(lambda v: jax.vmap(lambda x: entry(x, v))(problem.tokens.T))(problem.value)
 
     def measure(self, problem: AttentionHead, key: Key[Array, ""]) -> Array:
-        """Attention by matrices."""
+        """Compute attention by products of matrices."""
         return problem.outputs
 
     def condition(self, problem: AttentionHead) -> Array:

@@ -73,7 +73,7 @@ class BooleanSpectrum:
         level: the confidence level of the intervals; 1 if everything is exact.
         table: all 2^d coefficients, in the order of `lemmata.functions.degrees`; None for a sampled f.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     names: tuple[str, ...]
@@ -122,7 +122,7 @@ class BooleanSpectrum:
         raise DataError(
             f"coefficient of {', '.join(inputs) or 'no input'}",
             rule=f"one of the {len(self.sets)} sets that the search lists",
-            remedy=f"lower the threshold or raise largest; its absolute value is at most {self.rest:.3g}",
+            remedy=f"lower the threshold or raise largest; this coefficient is at most {self.rest:.3g} in absolute value",
         )
 
     def noise(self, eta: float | int) -> float:
@@ -153,7 +153,7 @@ class BooleanSpectrum:
 
         Raises:
             SettingError: for an error that is not positive.
-            DataError: if the coefficients found leave more weight than the error.
+            DataError: if the coefficients that were not found have more weight than the error.
         """
         error, d = positive("error", error), len(self.names)
         plans = []

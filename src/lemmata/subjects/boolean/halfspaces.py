@@ -148,7 +148,7 @@ class HalfspacePairs(Population[HalfspacePair]):
                 gap,
                 "<=",
                 1e-10,
-                "the coordinates along other normals are not independent",
+                "otherwise the coordinates along the normals are not independent",
             )
         ]
 

@@ -154,7 +154,7 @@ class NoiseKernelError(Claim[SampledFunction]):
     control = Control("the bias is (1 - Stab_rho)²", lambda error, problem: error + _other_bias(problem))
     controls = "the error of a kernel estimate of a Boolean function"
     unexplained = "kernel ridge regression, which inverts the kernel matrix"
-    trivial = "without the claim, an estimate may have any error"
+    trivial = "without the claim, the error of an estimate is not bounded"
     trials = 192
 
     def predict(self, problem: SampledFunction) -> Array:

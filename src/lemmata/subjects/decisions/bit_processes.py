@@ -54,7 +54,7 @@ class ParityBestValues(Claim[BitDecision]):
         return jnp.asarray(np.where(problem.wrong % 2, 0.0, problem.horizon - problem.wrong / 2))
 
     def measure(self, problem: BitDecision, key: Key[Array, ""]) -> Array:
-        """By dynamic programming."""
+        """Compute the best values by dynamic programming."""
         return jnp.asarray(optimal_values(problem.parity, problem.horizon)[0])
 
 
@@ -82,7 +82,7 @@ class MajorityBestValues(Claim[BitDecision]):
         return jnp.asarray(problem.horizon - problem.bits - problem.wrong, float)
 
     def measure(self, problem: BitDecision, key: Key[Array, ""]) -> Array:
-        """By dynamic programming."""
+        """Compute the best values by dynamic programming."""
         return jnp.asarray(optimal_values(problem.majority, problem.horizon)[0][: 2**problem.bits])
 
 
@@ -143,7 +143,7 @@ class FormulaOfMajority(Claim[BitDecision]):
 
 
 def _more(problem: BitDecision) -> int:
-    """Return a number of bits whose binomial coefficient differs from the coefficient of half of the bits."""
+    """Return one bit more than half of the bits, rounded up."""
     return (problem.bits + 1) // 2 + 1
 
 
@@ -166,11 +166,11 @@ class InfluenceAtMostWidth(Claim[Formula]):
         return problem.width
 
     def measure(self, problem: Formula, key: Key[Array, ""]) -> Array:
-        """Over all states."""
+        """Average over all states."""
         return jnp.asarray(total_influence(problem.truth))
 
     def trivial(self, problem: Formula) -> Array:
-        """All bits."""
+        """Return the number of bits."""
         return jnp.asarray(float(len(problem.truth).bit_length() - 1))
 
 
@@ -215,7 +215,7 @@ class EasyValuesOfHardModels(Claim[ScrambledDecision]):
     population = ScrambledDecisions()
     relation = Equal()
     control = Control("all degrees are higher by one", lambda degrees, problem: degrees + 1)
-    controls = "the degrees of the best values and of the following bits"
+    controls = "the degrees of the best values and of the bits of the next state"
     unexplained = "which of the two orders a process in practice has"
     traced = False
 

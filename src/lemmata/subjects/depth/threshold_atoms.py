@@ -54,7 +54,7 @@ class Wave(eqx.Module):
         return up_to(self.frequency * z + self.phase) - up_to(start)
 
     def turns(self) -> Array:
-        """Return -B, the points where h' is 0 and B, in order, with repetitions of B."""
+        """Return -B, the zeros of h', and B, in order; B is repeated to fill the array."""
         first = jnp.ceil((self.phase - self.frequency * self.bound) / jnp.pi)
         at = ((first + jnp.arange(_HALF_WAVES)) * jnp.pi - self.phase) / self.frequency
         ends = jnp.stack([-self.bound, self.bound])
@@ -168,5 +168,5 @@ class FewThresholds(Claim[Wave]):
         return jnp.maximum(beside.max(), inside.max())
 
     def condition(self, problem: Wave) -> Array:
-        """Phases are rounded, and near a flat peak, places are known only to the root of the rounding error."""
+        """Phases are rounded. Near a flat peak, places are known only to the square root of the rounding error."""
         return 8 * jnp.pi * (problem.periods + 2) * problem.atoms

@@ -25,7 +25,7 @@ class ShiftedNormal(eqx.Module):
     n: int = eqx.field(static=True)
 
     def fitted(self, key: Key[Array, ""], n: int, repeats: int) -> Float[Array, " r"]:
-        """Return `repeats` estimates of the shift, each of which is the mean of n draws, the best estimate."""
+        """Return `repeats` estimates of the shift, each of which is the mean of n draws (the best estimate)."""
         return self.shift + self.sigma * jax.random.normal(key, (repeats, n)).mean(axis=1)
 
     def quantiles(self, shift: Float[Array, ""], count: int) -> Float[Array, " q"]:

@@ -101,7 +101,7 @@ class EqualWidthMixtures(Population[EqualWidths]):
     def sample(self, setting: dict, key: Key[Array, ""]) -> EqualWidths:
         """Draw means in [-1, 1], the outer two at least 0.6 apart, and variances from 0.1 to 0.3.
 
-        L = 1, or for half of the problems from 0.6 to 1.
+        The kernel's lengthscale is 1, and half of the interval's length is from 0.6 to 1.
         """
         mean_key, weight_key, rest_key = jax.random.split(key, 3)
         k = setting["components"]

@@ -82,7 +82,7 @@ class PromptsLinearise(Claim[FewShotTask]):
     unexplained = "the size of the error, which depends on these models"
     reading = (
         "Size 0 is the prompt and size 1 the fresh head, and both are trained to the same loss. A first version "
-        "compared errors at that loss, where outputs with the prompt have moved less, and counted tasks on which "
+        "compared errors at that loss, where outputs with the prompt have moved less, and included tasks on which "
         "they need not move. A second version compared means over 48 tasks at equal movement, which also supported "
         "the claim"
     )
@@ -314,8 +314,8 @@ def _kernels(way: Way) -> tuple[Array, Array]:
 
 
 def _by_descent(way: Way, kernel: Array, cross: Array) -> Array:
-    """Return outputs on unseen texts after logistic descent with a kernel. It starts at the model's outputs and has
-    the steps of its fine-tuning.
+    """Return outputs on unseen texts after logistic descent with a kernel. Descent starts at the model's outputs, and
+    its rate and its end follow the rules of fine-tuning.
     """
     start, start_at = (way.outputs(way.params, texts) for texts in (way.texts, way.unseen))
     rate = 4 * len(way.y) / jnp.linalg.eigvalsh(kernel)[-1]  # as `Way.rate`

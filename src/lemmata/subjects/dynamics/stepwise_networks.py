@@ -2,7 +2,7 @@
 
 With a small readout a wide network hardly moves its features while its embedding is learned. So the modes of its kernel
 determine when each dimension is learned. This theory is about that limit. It assumes gradient flow on |C - I|², where C
-is the cross-correlation of embeddings. It does not explain deep networks with normalisation, other losses and batches,
+is the cross-correlation of embeddings. It does not explain deep networks with normalisation, other losses or batches,
 for which steps are observed but not derived.
 """
 
@@ -46,8 +46,8 @@ def _foreseen(
 def _course(
     network: Serial, key: Key[Array, ""], problem: ViewPairs
 ) -> tuple[StepwisePrediction, Float[np.ndarray, " t"], Float[np.ndarray, "t d"]]:
-    """Return the steps that the kernel at infinite width predicts, times, and the descending eigenvalues of C at these
-    times.
+    """Return the steps that the kernel at infinite width predicts, the times of training, and the descending
+    eigenvalues of C at these times.
     """
     x, views = problem.views(jax.random.fold_in(key, 1))
     params, _ = small_network(network, key, x.shape[1], _SCALE)
@@ -99,7 +99,7 @@ class SmallNetworksStep(Claim[ViewPairs]):
 
     title = "A small network learns one dimension of its embedding at a time"
     source = Source(_PAPER, "Abstract, deep networks", note="two hidden layers, without normalisation")
-    reading = "Barlow Twins' loss without normalisation replaces ResNets with three losses"
+    reading = "the paper trains ResNets with three losses; here, a small network has one of them, without normalisation"
     stated = Kind.REMARK
     population = NoisyViews(16, 3, 2, 0.3, 0.1, near=True)
     relation = Witness(probability=0.9, resolution=0.15)

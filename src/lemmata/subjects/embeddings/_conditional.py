@@ -10,7 +10,7 @@ operator are
 
 The moments C are about 0 in U and about the mean in R. Suppose that kernels are linear, that the mean of Z given Y = y
 is linear in y, and that its covariance is the same for all y. In the limit of many pairs and a ridge that goes to 0,
-these are U y and R.
+the mean of Z given Y = y is U y, and the covariance is R.
 """
 
 import equinox as eqx
@@ -191,7 +191,8 @@ def conditional_discrepancy(
 
     References:
         yang2024cod, abstract. If the labels of source and target have different distributions, equal conditional
-        distributions have a discrepancy above 0. The reason is that the ridge shrinks each operator by its own labels.
+        distributions have a discrepancy above 0. The reason is that the ridge shrinks each operator by an amount that
+        depends on its own labels.
 
     Example:
         >>> import jax

@@ -34,7 +34,7 @@ class TransitionOrder:
     """Widths of a transition at several sizes, and the exponent with which they fall.
 
     Args:
-        sizes: ascending.
+        sizes: the sizes of the system, ascending.
         widths: the widths of the transition at each size, in the unit of the control parameter.
         places: the control parameter at which half of the rise is reached, for each size.
         exponent: the slope of log width against log size.

@@ -102,7 +102,7 @@ class CriticalDiversity(Claim[Dimension]):
     """
 
     title = "With as many tasks as dimensions, the error on new tasks falls like alpha^(-1/2)/2"
-    source = Source("lu2025", "main result", note="its layer and tasks, in the limit of long contexts after large d")
+    source = Source("lu2025", "main result", note="for its layer and tasks, for large d and then long contexts")
     stated = Kind.OWN
     population = Drawn(Dimension, d=Integer(400, 320, 480, "dimension", corners=(360, 440)))
     relation = Limit("alpha", (30.0, 250.0, 2000.0), margin=0.08, resolution=0.05)

@@ -71,7 +71,11 @@ class Chains(Population[Chain]):
     def hypotheses(self, problem: Chain) -> list[Hypothesis]:
         return [
             Hypothesis(
-                "the smallest transition probability", jnp.min(problem.rows), ">", 0.0, "so the chain forgets its start"
+                "the smallest transition probability",
+                jnp.min(problem.rows),
+                ">",
+                0.0,
+                "the chain forgets its start",
             )
         ]
 
@@ -92,7 +96,7 @@ class PlateauHeights(Claim[Chain]):
     population = Chains()
     relation = EqualInMean(margin=0.02, resolution=0.02)
     control = Control(
-        "the frequencies do not help, and the last symbol has the loss H(pi)",
+        "the frequencies do not lower the loss log S, and the last symbol only lowers it to H(pi)",
         lambda found, problem: jnp.stack([jnp.log(float(len(problem.rows))), found[0]]),
     )
     controls = "the losses at which in-context learning stays for a while"
@@ -143,7 +147,7 @@ class MeanRowEntropy(Claim[Alphabet]):
     """
 
     title = "The expected entropy of a random row"
-    source = Source("edelman2024", "main result", note="their chains; the mean is derived here")
+    source = Source("edelman2024", "main result", note="for their chains; the mean is derived here")
     stated = Kind.OWN
     population = Alphabets()
     relation = EqualInMean(margin=0.01, resolution=0.01)

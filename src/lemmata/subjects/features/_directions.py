@@ -89,8 +89,8 @@ def read_directions(decoder: Any, layout: Any, name: Any) -> Directions:
 
 
 def _found(decoder: Any, name: str) -> tuple[str, Any, int | None]:
-    """Return the name of the array, the array, and the dimension of the directions, or None if no bias of the decoder
-    determines it.
+    """Return the name of the array, the array, and the dimension of the directions, which is None if no bias of the
+    decoder determines it.
     """
     if isinstance(decoder, str | os.PathLike):
         return _of_file(Path(decoder), name)

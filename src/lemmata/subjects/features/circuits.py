@@ -145,8 +145,8 @@ class Circuit(eqx.Module):
 
 
 class Circuits(Population[Circuit]):
-    """Circuits. In a quarter of the problems each site is enough, in a quarter all are needed, and else sets are
-    random.
+    """Circuits. In a quarter of the problems each site is enough, in a quarter all are needed, and in the other half
+    the sets are random.
     """
 
     settings = Space(r=Integer(5, 2, 7, "sites", corners=(3, 6)), w=Integer(4, 1, 64, "width of a site"))

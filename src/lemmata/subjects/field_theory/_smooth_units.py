@@ -29,7 +29,7 @@ def _half_rule() -> tuple[np.ndarray, np.ndarray]:
 
 
 class FollowedUnit(NamedTuple):
-    """The kernel, V, and chi_perpendicular of each layer at infinite width, starting with layer 1."""
+    """The kernel, the vertex V and chi_perpendicular of each layer at infinite width, starting with layer 1."""
 
     kernels: np.ndarray
     vertices: np.ndarray

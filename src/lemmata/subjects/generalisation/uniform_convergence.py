@@ -49,7 +49,7 @@ class ThresholdDeviation(Claim[PowerDraws]):
         return jnp.sqrt(jnp.log(2 / _DELTA) / (2 * problem.rows))
 
     def measure(self, problem: PowerDraws, key: Key[Array, ""]) -> Array:
-        """Compare at and just below each row, where the difference is largest."""
+        """Compare both distribution functions at and just below each row, where they differ most."""
         rows = jnp.sort(jax.random.uniform(key, (problem.rows,)) ** (1 / problem.power))
         steps = jnp.arange(problem.rows + 1) / problem.rows
         level = rows**problem.power
