@@ -122,7 +122,7 @@ class BooleanSpectrum:
         raise DataError(
             f"coefficient of {', '.join(inputs) or 'no input'}",
             rule=f"one of the {len(self.sets)} sets that the search lists",
-            remedy=f"lower the threshold or raise largest; this coefficient is at most {self.rest:.3g} in absolute value",
+            remedy=f"lower the threshold or raise largest; its absolute value is at most {self.rest:.3g}",
         )
 
     def noise(self, eta: float | int) -> float:
