@@ -180,7 +180,7 @@ def _seen(rates: np.ndarray, limits: np.ndarray, columns: int) -> Condition:
     possible = 1 - (1 - rates) ** columns
     excluded = int(((limits[:, 0] > 0) | (limits[:, 1] < possible)).sum())
     return Condition(
-        "rates at which the interval excludes some value (answers change only if inputs change)", float(excluded),
+        "rates at which the interval excludes a possible value (answers only change if inputs do)", float(excluded),
         excluded > 0, "otherwise the rates are too small for these draws",
     )  # fmt: skip
 

@@ -201,7 +201,7 @@ def _content(rows: np.ndarray, target: np.ndarray, error: float, count: int, ali
     spread = math.sqrt(((target - target.mean(axis=0)) ** 2).sum(axis=1).mean())
     ratio = error / spread if spread > 0 else math.inf
     return (
-        Condition("number of different rows, divided by the number of units", different / count, different >= 5 * count,
+        Condition("different rows for each unit", different / count, different >= 5 * count,
                   "with few rows, the new weights overfit"),
         Condition("the error is below that of the best constant (their ratio)", ratio, ratio < 1,
                   "otherwise the chosen units do not follow the network from row to row"),
