@@ -105,7 +105,8 @@ def tails(problem: KinkedFunction) -> Float[Array, " q"]:
 
 
 def distance_of_ball(problem: KinkedFunction, log_radius: Float[Array, ""]) -> Float[Array, ""]:
-    """Return min |f - g| over |g|_H² <= R, where g_q = kappa_q f_q / (kappa_q + rho), with rho by bisection.
+    """Return min |f - g| over |g|_H² <= R. The minimiser has g_q = kappa_q f_q / (kappa_q + rho), and bisection finds
+    rho.
 
     Args:
         problem: a function and the kernel's eigenvalues.

@@ -1,8 +1,8 @@
 """One draw of features serves all functions of a class and all points, by a union bound over a cover.
 
 This theory describes how far the functions of a class are, at most, from combinations of n features. The coefficients
-of a combination are those of a function in a cover of the class. It assumes a cover of the class in the supremum norm.
-It does not explain how few features suffice if each function has its own coefficients (see
+of a combination are those of a function in a cover of the class. The theory assumes a cover of the class in the
+supremum norm. It does not explain how few features suffice if each function has its own coefficients (see
 `approximation.features_without_covers`).
 """
 

@@ -177,7 +177,7 @@ class AsManyBlocksFindWeakKeysLess(Claim[HiddenRun]):
     population = _WEAK
     relation = Order("block", _HALVINGS[:3])
     control = Control(
-        "it rises with each halving",
+        "the block is attended more often with each halving",
         lambda sign, problem: -sign,
         loose="the claim predicts a sign, which cannot be changed slightly",
     )
@@ -205,7 +205,7 @@ class SmallerBlocksAtEqualCost(Claim[HiddenRun]):
     source = Source(_KEY, "Abstract, block size", note="for one relevant key, at a fixed number of attended keys")
     population = _STRONG
     relation = Order("block", _HALVINGS)
-    control = Control("it falls with each halving", lambda sign, problem: -sign)
+    control = Control("the block is attended less often with each halving", lambda sign, problem: -sign)
     controls = "whether the block with the relevant key is attended"
     unexplained = "relevant keys that are adjacent"
     traced = False
@@ -229,7 +229,7 @@ class BlocksSmallerThanRuns(Claim[HiddenRun]):
     source = Source(_KEY, "Abstract, block size", note="if relevant keys are clustered")
     population = HiddenRuns(run=8, at=8, ratio=1.2)
     relation = Order("block", (8.0, 4.0, 2.0))
-    control = Control("it rises with each halving", lambda sign, problem: -sign)
+    control = Control("the attended share rises with each halving", lambda sign, problem: -sign)
     controls = "the share of relevant keys that are attended"
     unexplained = "how long runs are in texts, and runs that cross the borders of blocks"
     traced = False

@@ -59,8 +59,8 @@ class UnseenShifts(Population[KeyEquivalents]):
 
 
 class Expansions(eqx.Module):
-    """A function on points x, one in each row. Two lists of coefficients of sections of one semidefinite kernel both
-    give this function.
+    """A function on points x, one in each row. Two lists of coefficients for a semidefinite kernel's sections at these
+    points both give this function.
     """
 
     x: Float[Array, "n p"]

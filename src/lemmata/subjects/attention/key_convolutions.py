@@ -1,11 +1,11 @@
 """Convolutions of keys before a block router, and their effect on signal and noise.
 
 A causal convolution of keys is linear and the same at all positions, and so is the mean of a block. The score of a
-block of convolved keys is therefore a weighted score of the original keys. The weights extend over the ends of the
+block of convolved keys is therefore a weighted score of the original keys. The weights extend beyond the ends of the
 block. Signal and noise have the same weights. This theory describes a router with given filters. It does not treat
 filters that are trained together with queries and keys, or the effect of an activation on keys of large norm. It also
 does not say what attention to single keys gains if a key contains information on earlier keys. Associative recall
-shows that this can replace a whole layer.
+shows that such keys can replace a whole layer.
 """
 
 import equinox as eqx
@@ -153,7 +153,7 @@ class MeansOfKeysHitLess(Claim[HiddenRun]):
     population = HiddenRuns(at=8, ratio=1.0)
     relation = Order("convolved", (0.0, 1.0))
     control = Control(
-        "it is attended more often",
+        "the block is attended more often",
         lambda sign, problem: -sign,
         loose="the claim predicts a sign, which cannot be changed slightly",
     )

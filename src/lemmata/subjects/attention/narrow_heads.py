@@ -76,7 +76,7 @@ class FunctionsOfUnseenDirections(Population[UnseenDirection]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> UnseenDirection:
-        """Draw a head of the width of its tokens or one less, and a phase between -1/2 and 1/2."""
+        """Draw a head as wide as its tokens, or narrower by one, and a phase between -1/2 and 1/2."""
         p, pairs = setting["p"], setting["pairs"]
         d = p if self.full else p - 1
         phase, normal = jax.random.split(key)

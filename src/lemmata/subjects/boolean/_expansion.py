@@ -145,8 +145,8 @@ class BooleanSpectrum:
 
         The coefficients of the N products of degree at most k are estimated on m rows, which gives an estimate g of f.
         Then E |g - f|² is the weight above degree k plus the sum over these products of (E f² - f^(S)²)/m. If f has
-        the values -1 and 1, the sign of g is wrong with at most this probability. For a sampled f, missing weight
-        counts as weight above every degree.
+        the values -1 and 1, the sign of g is wrong with at most this probability. For a sampled f, weight that was not
+        found counts as weight above every degree.
 
         Args:
             error: the expected squared error.

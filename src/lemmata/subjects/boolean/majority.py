@@ -173,7 +173,7 @@ class MajorityWeights(Claim[Majority]):
         return 2 / jnp.pi * jnp.exp(log_binomial(2 * half, half) - log_k - 2 * half * jnp.log(2.0))
 
     def measure_at(self, problem: Majority, key: Key[Array, ""], rung: float) -> Array:
-        """Compute in exact integers, from the number of minus signs inside and outside a set of k coordinates."""
+        """Compute the weight in exact integers, from the numbers of minus signs inside and outside k coordinates."""
         weights = [float(_weight_of_majority(int(rung), k)) for k in _DEGREES]
         return jnp.asarray(weights)[jnp.searchsorted(jnp.asarray(_DEGREES), problem.degree)]
 

@@ -94,7 +94,7 @@ class PilingUp(Claim[NoisyLabels]):
         return jnp.sum(jnp.where(flips.sum(axis=1) % 2 == 1, chances, 0.0))
 
     def condition(self, problem: NoisyLabels) -> Array:
-        """Rounding errors come from products of k factors, and from subtracting a product near 1/2 from 1/2."""
+        """Rounding errors come from products of k factors and, at small rates, from subtracting the product from 1."""
         return len(problem.rates) + 1 / jnp.sum(problem.rates)
 
 

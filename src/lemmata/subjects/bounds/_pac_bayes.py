@@ -102,15 +102,16 @@ def pac_bayes_bound(
 ) -> PacBayesBound:
     """Bound the error of a classifier from its training rows alone, by PAC-Bayes.
 
-    The model is fitted to a random half of the rows: the prior is normal around these weights. It is fitted to all
-    rows, and the posterior is normal around a point on the line between the two. Let m be the number of rows that the
-    prior has not seen, R_S their error under the posterior, and J the number of noise sizes that share delta. Then
+    The model is fitted to a random half of the rows, and the prior is normal around the fitted weights. The model is
+    also fitted to all rows, and the posterior is normal around a point on the line between both fits. Let m be the
+    number of rows that the prior has not seen, R_S their error under the posterior, and J the number of noise sizes
+    that share delta. Then
 
         kl(R_S || error) <= (KL(posterior || prior) + ln(E J / delta)) / m,
 
-    where E = E exp(m kl(k/m || p)) for a binomial k, which is at most 2 sqrt(m). The place of the posterior is chosen
-    freely, and the noise is chosen from the J sizes. The result is the smallest bound. The error R_S is exact for
-    linear rules and kernels. For networks, `draws` new draws bound R_S from above, with a tenth of delta.
+    where E is the mean of exp(m kl(k/m || p)) for a binomial k. It is at most 2 sqrt(m). The place of the posterior is
+    chosen freely, and the noise is chosen from the J sizes. The result is the smallest bound. The error R_S is exact
+    for linear rules and kernels. For networks, `draws` new draws bound R_S from above, with a tenth of delta.
 
     The bound is for the error of the *noisy* rule. The size of the prior's weights is the unit of the noise.
 

@@ -25,12 +25,13 @@ class RandomLabels:
         true_accuracy: the accuracy on the training rows after a fit to the true classes.
         random_accuracy: the accuracy on the training rows after a fit to independent, equally likely classes, as a
             mean over repeats.
-        attainable: a lower bound, at the level, on the expected largest accuracy of any rule of the learner.
+        attainable: a lower bound, at the confidence level, on the expected largest accuracy of any rule of the
+            learner.
         chance: the accuracy 1/classes of guessing.
         true_seconds, random_seconds: the time of one fit in seconds, as a mean over repeats.
         complexity: 2 random_accuracy - 1 for two classes. This is how much of the Rademacher complexity of its rules
             the learner attains. None for more classes.
-        complexity_lower: a lower bound on that complexity, at the level.
+        complexity_lower: a lower bound on that complexity, at the confidence level.
         memorises: whether the attainable accuracy is at least halfway from chance to 1. For two classes, this means a
             complexity of at least 1/2. Uniform bounds add twice the complexity to the training error, and are then at
             least 1.

@@ -173,7 +173,7 @@ def next_bits(process: BitProcess, action: int) -> Bool[np.ndarray, "bits states
 
 
 def kernel_error(values: Float[np.ndarray, " states"], rows: int, key: Key[Array, ""]) -> float:
-    """Return the squared error of an infinitely wide ReLU network at untrained states, divided by the variance there.
+    """Return the squared error of an infinitely wide ReLU network at new states, divided by the variance there.
 
     The network is kernel regression with the tangent kernel of one hidden layer and ridge 1e-3, on random states with
     bits as signs.

@@ -121,8 +121,8 @@ def _descend(cost: np.ndarray, at: np.ndarray, parts: tuple, weight: float, unti
 def _newton(jacobian: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, float]:
     """Return Newton's step for the Hessian J'J, and the square of the Newton decrement.
 
-    The QR factor of J keeps twice as many digits as the Cholesky factor of J'J, which takes a fifth of the time. So
-    the Cholesky factor is used far from the centre, where steps only need to be directions of descent.
+    The QR factor of J keeps twice as many digits as the Cholesky factor of J'J, but takes five times as long. So the
+    Cholesky factor is used far from the centre, where steps only need to be directions of descent.
     """
     unit = 1 / np.linalg.norm(jacobian, axis=0)
     jacobian, gradient = jacobian * unit, unit * gradient

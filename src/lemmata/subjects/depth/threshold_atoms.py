@@ -150,7 +150,9 @@ class FewThresholds(Claim[Wave]):
         return sizes.sum() / (2 * problem.atoms)
 
     def measure(self, problem: Wave, key: Key[Array, ""]) -> Array:
-        """Return the largest error at both sides of every step, found by bisection, and where h turns."""
+        """Return the largest error at the zeros of h' and at both sides of every step, where bisection finds the
+        places of the steps.
+        """
         share = jnp.arange(2 * problem.atoms + 1) / (2 * problem.atoms) * problem.variation(problem.bound)
 
         def halve(_, ends):

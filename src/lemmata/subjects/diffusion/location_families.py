@@ -32,7 +32,7 @@ class ShiftedNormal(eqx.Module):
         """Return quantiles of the distribution with that shift, at the middles of `count` equal shares of probability.
 
         Args:
-            shift: the shift in place of theta.
+            shift: the shift of the distribution, for example an estimated one.
             count: the number of quantiles.
         """
         return shift + self.sigma * jax.scipy.stats.norm.ppf((jnp.arange(count) + 0.5) / count)

@@ -181,7 +181,7 @@ class StartFromNoise(Claim[Sampled]):
 
 
 def _distance_learned(problem: Sampled, start: Float[Array, "n d"], pairs: tuple[Array, ...]) -> Array:
-    """Return the energy distance between draws of x(0.02) and the start after the flow of a learned score."""
+    """Return the energy distance between draws of x(0.02) and the end points of the flow of a learned score."""
     score = learn_score(problem.schedule, *pairs, ridge=_RIDGE)
     return energy_distance(probability_flow(score, problem.schedule, start, first=FIRST, steps=32), problem.first)
 

@@ -1,9 +1,9 @@
 """Which function spaces contain scores, by norms on growing intervals and norms of interpolants on growing grids.
 
 This theory is about the norm of the score of normal distributions and their mixtures, in the Hilbert space of a kernel
-on the line. The score of a normal distribution is linear. So the score is not in any Sobolev space of the whole line
-without a weight. It is not in the space of any Gaussian kernel either, even on an interval. The theory assumes that
-the distribution is known. It does not explain which space suits a given distribution.
+on the line. The score of a normal distribution is linear. So the score is not in any unweighted Sobolev space of the
+whole line. It is not in the space of any Gaussian kernel either, even on an interval. The theory assumes that the
+distribution is known. It does not explain which space suits a given distribution.
 """
 
 import math

@@ -84,7 +84,7 @@ class TrainedCritic(Claim[Clouds]):
     def condition(self, problem: Clouds) -> Array:
         """Allow for the rounding error of every step, and for the Runge-Kutta error: h^5/120 in each step of exp(-h).
 
-        For LSGAN, the mode of eigenvalue S has h = 2 tau S/steps, later steps shrink its error, and it enters f
+        For LSGAN, the mode of eigenvalue S has h = 2 tau S/steps. Later steps shrink its error, and the error enters f
         divided by S.
         """
         clouds = jnp.concatenate([problem.real, problem.fake])

@@ -1,4 +1,5 @@
-"""Networks that learn in steps. Wide networks do so at the times of their kernel, and small networks also show steps.
+"""Networks that learn in steps. Wide networks learn at the times that their kernel predicts, and small networks also
+show steps.
 
 With a small readout a wide network hardly moves its features while its embedding is learned. So the modes of its kernel
 determine when each dimension is learned. This theory is about that limit. It assumes gradient flow on |C - I|², where C

@@ -50,7 +50,7 @@ class DrawnTasks(Population[PretrainingTasks]):
 
 
 class AbstractDiversity(Claim[PretrainingTasks]):
-    """The error on new tasks along the length of the context."""
+    """The error on new tasks as a function of the length of the context."""
 
     source = Source("emergence2026", "Figure 22.10", note="for the layer and the tasks of Lu et al. (2025)")
     stated = Kind.OWN

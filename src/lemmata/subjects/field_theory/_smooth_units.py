@@ -186,7 +186,7 @@ class SmoothNetwork(eqx.Module):
         return LAYERS[self.unit]()
 
     def drawn(self, networks: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Draw networks, and return the variance of each one's last preactivations given the layer before, and its
+        """Draw networks. Return for each the variance of its last preactivations given the layer before, and its
         squared gradient.
 
         Given a layer, take the next preactivations and their derivatives along a direction of the first

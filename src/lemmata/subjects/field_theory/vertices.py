@@ -72,8 +72,8 @@ class TwoLineNetwork(eqx.Module):
         return np.prod(squares / (self.second * width), axis=1)
 
     def preactivations(self, networks: int, rng: np.random.Generator) -> Float[np.ndarray, "m n"]:
-        """Draw the last layer of networks with residual connections. Given a layer, the term with W is independent and
-        normal.
+        """Draw the last layer of networks with residual connections. Given a layer, the entries of the term with W are
+        independent and normal.
         """
         z = rng.standard_normal((networks, self.width))
         for _ in range(self.depth - 1):

@@ -163,7 +163,8 @@ class Forecast:
         """Return the error with unlimited rows: the minimum of each quantile's curve from the first size on.
 
         The curves are followed up to 10,000 times the last size. `samples(error)` has a finite value exactly if `error`
-        is at least the value returned here. The same holds for the lower ends and for the upper ends.
+        is at least the value returned here. The same holds for the lower ends of both intervals, and for the upper
+        ends.
         """
         _, curves, first = self._curves(level)
         lower, value, upper = curves[first:].min(axis=0).tolist()

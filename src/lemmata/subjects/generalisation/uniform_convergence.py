@@ -1,9 +1,10 @@
 """Empirical means are near their expectations for all functions of a class at once. The classes are thresholds and
 random signs.
 
-This theory bounds the largest deviation over a class. For an empirical distribution function it has the best constant.
-For any class it uses the Rademacher complexity, which enters the proof through a second sample and random signs. It
-assumes independent rows. It does not explain classes of large complexity whose chosen members generalise.
+This theory bounds the largest deviation over a class. For an empirical distribution function, the bound has the best
+constant. For any class, the bound uses the Rademacher complexity, which enters the proof through a second sample and
+random signs. It assumes independent rows. It does not explain classes of large complexity whose chosen members
+generalise.
 """
 
 import itertools
