@@ -58,8 +58,8 @@ class OneFunctionForAllPoints(Claim[AmplitudeLadder]):
         75209,
         "78a3ebfc1ea2575a",
         says="for every f, the cover has a pair whose function's coefficients represent f at all inputs",
-        right_if="the cover is one of functions in the supremum norm; or the pair may depend on the input, but then the"
-        " coefficients of Lemma 1 would, too",
+        right_if="the cover is a cover of functions in the supremum norm; or the pair may depend on the input, but "
+        "then the coefficients of Lemma 1 would depend on it, too",
         formula="|f(x) - f(0) - sum_i rho_i phi_i(x)/n| <= C_F (eps + 3 delta_tau + sqrt(c_1 log|N|/n) + 4 tau eps)",
     )
     expected = Status.REFUTED

@@ -182,7 +182,7 @@ class SigmoidJacobianBound(Claim[SigmoidHead]):
     population = SigmoidHeads()
     relation = AtMost()
     control = Control("nine tenths of the bound", lambda bound, problem: 0.9 * bound)
-    controls, unexplained = _CONTROLS, "how far below the bound normal tokens are"
+    controls, unexplained = _CONTROLS, "how far the derivative is below the bound for normal tokens"
     traced = False
 
     def predict(self, problem: SigmoidHead) -> Array:

@@ -90,7 +90,7 @@ class OneLayerRepresentsAnyMap(Claim[TokenMap]):
         lambda targets, problem: _layer(problem, normalised=True),
     )
     controls = "what a layer of attention and a network with one input can represent"
-    unexplained = "the size that a continuous function needs, and training"
+    unexplained = "the size of the network that a continuous function needs, and training"
     traced = False
 
     def predict(self, problem: TokenMap) -> np.ndarray:

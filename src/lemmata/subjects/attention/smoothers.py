@@ -160,7 +160,7 @@ class UntiedHeadsAreNotReversible(Claim[AttentionKernel]):
     """
 
     title = "Attention matrices of untied heads have complex or negative eigenvalues"
-    source = Source("foundation2025", "(7)", note="corrected, the smoother of independent queries and keys")
+    source = Source("foundation2025", "(7)", note="corrected, for the smoother of independent queries and keys")
     population = TokenHeads()
     relation = Witness(0.9)
     control = Control("1.8 times the bound, with the same probability", lambda value, problem: 1.8 * value)

@@ -226,7 +226,7 @@ class BooleanSpectrum:
             plan = self.low_degree(error)
         except DataError:
             left = self.power - float(self.weights.sum())
-            return f"the coefficients found leave weight {left:.3g}, so no degree is known to learn f"
+            return f"the coefficients that were not found have weight {left:.3g}, so no degree is known to learn f"
         rows = _counted(plan.rows, "row")
         more = f" (vacuous: f has {plan.points} points)" if plan.vacuous and plan.degree else ""
         return f"to learn f with expected squared error {error:.3g} takes degree {plan.degree} and {rows}{more}"

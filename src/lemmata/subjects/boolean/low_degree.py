@@ -160,7 +160,7 @@ class LowDegreeClassifies(Claim[LowDegreeTask]):
     relation = AtMost()
     control = Control("0.26 of the bound is enough", lambda bound, problem: 0.26 * bound)
     controls = "the classification error of low-degree learning"
-    unexplained = "why the error is mostly at most half of the bound"
+    unexplained = "why the error is usually at most half of the bound"
     trivial = 0.5  # a coin is wrong this often
 
     def predict(self, problem: LowDegreeTask) -> Array:

@@ -224,7 +224,9 @@ class BestFactorsByDegree(Claim[SampledFunction]):
     source, stated = OWN, Kind.OWN
     population = SampledFunctions()
     relation = EqualInMean(margin=0.0, resolution=0.02)
-    control = Control("the smaller of bias and variance in each degree", lambda least, problem: _smaller(problem))
+    control = Control(
+        "the error is the smaller of bias and variance in each degree", lambda least, problem: _smaller(problem)
+    )
     controls = "the least error of a large class of estimates"
     unexplained = "the factors, which depend on the weights of the unknown function"
     trials = 96

@@ -153,8 +153,8 @@ def _in_closed_form(
     vacuous = ""
     if bounds[1] >= trivial:
         vacuous = (
-            f"vacuous: no function of the family has a mean above {trivial:.4g} in size, because "
-            "there are too few points"
+            f"vacuous: with so few points, the upper bound is at least {trivial:.4g}, and no function of the family "
+            "has a larger mean size"
         )
     conditions = (
         Condition(

@@ -47,7 +47,7 @@ class ParityBestValues(Claim[BitDecision]):
     )
     controls = "the best value of each state"
     unexplained = "the size of a circuit that computes the best value"
-    reading = "the known process that flips pairs of bits; the abstract names no process"
+    reading = "the process is the known one that flips pairs of bits; the abstract does not name a process"
     traced = False
 
     def predict(self, problem: BitDecision) -> Array:
@@ -100,7 +100,9 @@ class FormulasOfParity(Claim[BitDecision]):
     control = Control("half as many conjunctions are enough for both", lambda terms, problem: terms / 2)
     controls = "the least number of conjunctions in a formula"
     unexplained = "circuits of constant depth above two, whose smallest sizes are known only from proofs"
-    reading = "constant depth means two, the action is given, and the Q-function enters by whether a value is above 0"
+    reading = (
+        "constant depth means two, the action is given, and the Q-function is represented by whether a value is above 0"
+    )
     traced = False
 
     def predict(self, problem: BitDecision) -> Array:
@@ -130,7 +132,9 @@ class FormulaOfMajority(Claim[BitDecision]):
     )
     controls = "the least number of conjunctions in a formula"
     unexplained = "circuits of constant depth above two"
-    reading = "constant depth means two, and the Q-function enters by a threshold of the best value"
+    reading = (
+        "constant depth means two, and the Q-function is represented by whether the best value is above a threshold"
+    )
     traced = False
 
     def predict(self, problem: BitDecision) -> Array:
@@ -185,7 +189,9 @@ class WeightsOfParityValues(Claim[BitDecision]):
     source = Source(_KEY, "Abstract, Q-function", note="by degrees")
     population = BitDecisions(bits=7)
     relation = Equal(block=-1)
-    control = Control("half as much at the highest degree", lambda weights, problem: weights.at[-1].divide(2))
+    control = Control(
+        "the mean square at the highest degree is half as large", lambda weights, problem: weights.at[-1].divide(2)
+    )
     controls = "how the mean square of the best values is distributed over degrees"
     unexplained = "learners that can learn a parity"
     traced = False

@@ -208,7 +208,8 @@ class SmoothnessIsTwoSided(Claim[IndefiniteQuadratic]):
     )
     relation = Equal()
     control = Control(
-        "the largest eigenvalue, with its sign", lambda least, problem: jnp.linalg.eigvalsh(problem.hessian)[-1]
+        "the constant is the largest eigenvalue, with its sign",
+        lambda least, problem: jnp.linalg.eigvalsh(problem.hessian)[-1],
     )
     controls = "the least Lipschitz constant of a gradient"
     unexplained = "functions whose Hessian varies, for which the constant is a supremum over points"

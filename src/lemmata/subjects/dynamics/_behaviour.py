@@ -86,7 +86,9 @@ def kernel_behaviour(
     """
     if len(path) < 2:
         raise ShapeError(
-            "path", found=f"{len(path)} sets of parameters", rule="at least two sets, one of them at the start"
+            "path",
+            found=f"{len(path)} sets of parameters",
+            rule="at least two sets, the first from the start of training",
         )
     if not tolerance > 0:
         raise SettingError("tolerance", found=tolerance, rule="a number above 0")

@@ -54,7 +54,7 @@ class StepwiseModes(Claim[SmallStart]):
     population = SmallStarts(spectra=("apart", "paired"))
     relation = Equal()
     control = Control(
-        "the modes grow half as fast: at the rate of W instead of that of its square",
+        "the modes grow half as fast: at the rate of W instead of the rate of its square",
         lambda sizes, problem: _slow(problem),
     )
     controls = "the course of training in each mode"

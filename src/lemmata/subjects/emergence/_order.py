@@ -118,7 +118,7 @@ def transition_order(
         found, rule = type(curves).__name__, "a mapping from sizes to pairs (control parameter, value)"
         raise DataError("curves", found=found, rule=rule, remedy="pass {size: (x, y), ...}")
     if len(curves) < _FEWEST:
-        rule = f"at least {_FEWEST}, because a slope of fewer has no useful interval"
+        rule = f"at least {_FEWEST}, because a slope from fewer sizes has no useful interval"
         raise DataError("curves", found=f"{len(curves)} sizes", rule=rule)
     found = sorted((_size(size), *_crossings(size, pair, low, high)) for size, pair in curves.items())
     sizes, starts, halves, ends, margins, counts = (np.array(column) for column in zip(*found, strict=True))

@@ -162,7 +162,9 @@ class MemoriserEndsAtTheNearestTask(Claim[KnownTasks]):
     """
 
     title = "A Bayes predictor for M known tasks answers a new task with the nearest known task"
-    source = Source("raventos2023", "main result", note="its discrete Bayes predictor, with the limit for long prompts")
+    source = Source(
+        "raventos2023", "main result", note="for its discrete Bayes predictor, with the limit for long prompts"
+    )
     stated = Kind.STEP
     population = Drawn(
         KnownTasks,

@@ -241,6 +241,6 @@ def _conditions(parts: np.ndarray, nodes: np.ndarray, half: float) -> tuple[Cond
     last = float(np.abs(parts @ basis).max())
     return (
         Condition("rows are independent draws that the denoiser was not trained on"),
-        Condition("there are enough levels of noise (bits in the finest waves of the integrand)", last,
+        Condition("there are enough levels of noise (bits in the last terms of the integrand's expansion)", last,
                   bool(last < max(half, 0.01)), "pass more nodes"),
     )  # fmt: skip
