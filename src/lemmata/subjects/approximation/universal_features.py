@@ -3,7 +3,7 @@
 This theory describes how well n random ramps phi(tau (<u_i, x> - t_i)), drawn for the class and not for the function,
 represent the functions of the class linearly. It also bounds the l_1 norm of the coefficients. It assumes a class with
 a finite Barron parameter and a distribution of its frequencies. It does not explain the rate for the best coefficients,
-which are not those of the proof.
+which differ from the coefficients of the proof.
 """
 
 import math

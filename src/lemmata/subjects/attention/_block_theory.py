@@ -65,10 +65,10 @@ def router_signal_to_noise(
 def hit_rate(snr: ArrayLike, blocks: int, count: int) -> np.ndarray:
     """Return the probability that the relevant block is among the `count` best of `blocks` blocks with normal scores.
 
-    Scores are independent and normal with one variance. The mean of the relevant block is larger by SNR standard
-    deviations of a difference of two scores. This is sqrt 2 SNR in standard deviations of its own score. Let the score
-    of the relevant block be z + sqrt 2 SNR. Given z, the number of higher scores among the other blocks is binomial,
-    so
+    Scores are independent and normal, and have the same variance. The mean of the relevant block is larger by SNR
+    standard deviations of a difference of two scores. This is sqrt 2 SNR in standard deviations of its own score. Let
+    the score of the relevant block be z + sqrt 2 SNR. Given z, the number of higher scores among the other blocks is
+    binomial, so
 
         P = integral of phi(z) P(Bin(blocks - 1, Phi(-z - sqrt 2 SNR)) < count) dz,
 

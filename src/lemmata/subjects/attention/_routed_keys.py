@@ -46,7 +46,7 @@ class RoutedKeys(eqx.Module):
             key: the random key.
             draws: the number of contexts.
             blocks: the number of blocks in each context.
-            block: the number of keys in a block; by default that of the problem.
+            block: the number of keys in a block; by default the number of the problem.
             shrink: the factor that multiplies the excesses.
         """
         generator = np.random.default_rng(np.asarray(jax.random.key_data(key)))

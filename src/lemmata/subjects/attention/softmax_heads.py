@@ -160,7 +160,7 @@ class TensorTrick(Claim[AttentionHead]):
     controls, unexplained = _CONTROLS, _UNEXPLAINED
 
     def predict(self, problem: AttentionHead) -> Array:
-        """Take the softmax of blocks of rows of the Kronecker product times vec(M)."""
+        """Multiply the Kronecker product by vec(M), and take the softmax of each block of rows."""
         return _shares_by_kronecker(problem)
 
     def measure(self, problem: AttentionHead, key: Key[Array, ""]) -> Array:

@@ -98,7 +98,7 @@ class NoisyParity(eqx.Module):
 
 
 class NoisyParities(Population[NoisyParity]):
-    """Uniform sets of d = a b bits, with a noise rate between 1/2 and 1 times the largest one."""
+    """Uniform sets of d = a b bits, with a noise rate between 1/2 and 1 times the largest rate."""
 
     settings = Space(
         blocks=Integer(3, 2, 3, "blocks of bits"),

@@ -1,4 +1,4 @@
-"""Check whether training behaved like that of a kernel, and which of the two conditions failed."""
+"""Check whether training behaved like training with a fixed kernel, and which of the two conditions failed."""
 
 import dataclasses
 from collections.abc import Sequence

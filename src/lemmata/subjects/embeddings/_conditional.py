@@ -94,8 +94,8 @@ def conditional_covariance_distance(
 
         tr R_s + tr R_t - 2 tr (R_s^1/2 R_t R_s^1/2)^1/2,
 
-    where tr R = tr(H K H B)/n. The last trace is the sum of the singular values of B_s^1/2 H K_st H B_t^1/2 over the
-    square root of n m, where n and m are the numbers of rows of source and target.
+    where tr R = tr(H K H B)/n. The last trace is the sum of the singular values of B_s^1/2 H K_st H B_t^1/2, divided
+    by the square root of n m, where n and m are the numbers of rows of source and target.
 
     Args:
         source: K_s and L_s of the source.

@@ -20,7 +20,7 @@ def deviance(
     items: Float[np.ndarray, " sizes"],
     share: Float[np.ndarray, "... sizes"],
 ) -> Float[np.ndarray, "..."]:
-    """Return twice the log likelihood of the observed shares minus that of the given shares."""
+    """Return twice the difference between the log likelihoods of the observed and of the given shares."""
     failures = items - successes
     share = np.clip(share, 1e-300, 1 - 1e-16)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -30,7 +30,7 @@ class Directions:
 
     Args:
         unit: the unit vectors, one in each row.
-        ratio: the length of the longest vector over that of the shortest, before scaling.
+        ratio: the length of the longest vector divided by the length of the shortest one, before scaling.
         read: a description of what was read.
     """
 

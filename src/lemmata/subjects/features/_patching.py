@@ -34,9 +34,9 @@ class PatchingReport:
         clean: the output on the clean input.
         corrupt: the output on the corrupted input.
         restore: the effect of restoring each single site: the output of the corrupted run with the site's clean
-            values, minus that of the corrupted run.
-        ablate: the effect of ablating each single site: the output of the clean run, minus that of the clean run with
-            the site's corrupted values.
+            values, minus the output of the corrupted run.
+        ablate: the effect of ablating each single site: the output of the clean run, minus the output of the clean run
+            with the site's corrupted values.
         shapley: the effect of each site's clean values, averaged over all orders in which sites are restored. None if
             not computed.
         restore_all: the effect of restoring all sites.

@@ -132,7 +132,7 @@ class Circuit(eqx.Module):
     corrupt: Float[Array, "r w"]
 
     def behaviour(self, kept: Bool[Array, " r"]) -> Float[Array, ""]:
-        """Return the output of a network with clean activations at the kept sites and corrupted ones elsewhere.
+        """Return the output of a network with clean activations at the kept sites and corrupted activations elsewhere.
 
         Args:
             kept: whether each site is clean.

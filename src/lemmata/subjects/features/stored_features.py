@@ -37,7 +37,7 @@ class ToyModel(eqx.Module):
     p: Float[Array, ""]
 
     def gain(self, key: Key[Array, ""], ratio: float | int, p: Array | float) -> Array:
-        """Return the trained model's |W|²/m, minus that of a model without the ReLU trained on the same rows.
+        """Return the trained model's |W|²/m, minus |W|²/m of a model without the ReLU on the same rows.
 
         Args:
             key: the random key for the start and the rows.
