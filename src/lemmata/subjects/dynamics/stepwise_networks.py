@@ -113,8 +113,8 @@ class SmallNetworksStep(Claim[ViewPairs]):
     trivial = 0.0  # the others are unknown
 
     def measure(self, problem: ViewPairs, key: Key[Array, ""]) -> Array:
-        """Return the smallest margin at any step: 1/2 minus an eigenvalue of a later mode, or that of an earlier mode
-        minus 1/2.
+        """Return the smallest margin at any step: 1/2 minus an eigenvalue of a later mode, or the eigenvalue of an
+        earlier mode minus 1/2.
         """
         _, times, sizes = _course(erf_network(2, 48, outputs=problem.dimension), key, problem)
         margins = []

@@ -166,7 +166,7 @@ class MeanRowEntropy(Claim[Alphabet]):
 
 
 def code_length(counts: Float[Array, "*many S"]) -> Array:
-    """Return the loss of the rule (count + 1/2)/(n + S/2) minus that of the best fixed distribution, in nats, for
+    """Return the loss of the rule (count + 1/2)/(n + S/2) minus the loss of the best fixed distribution, in nats, for
     given counts of the S symbols.
 
     The order of the symbols does not matter, so the product of the probabilities is a ratio of gamma functions.
