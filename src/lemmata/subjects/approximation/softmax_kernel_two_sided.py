@@ -2,9 +2,10 @@
 
 Consider functions on the unit sphere of R^d with squared norm at most R in the space of K(x, y) = <x, y> exp(sigma² <x,
 y>). This theory describes dist(R), their least L2 distance from a given function f. The eigenvalues kappa_q of K, for
-harmonics of degree q, fall like exp(-q log q). So a ball contains the degrees up to k(R) = (1 + o(1)) log R / log log
-R. If the part of f beyond k has the norm c k^(-a), dist(R) is near c (log R / log log R)^(-a). This is slower than any
-power of R. The theory assumes uniform inputs. It does not explain other distributions of inputs.
+harmonics of degree q, fall like exp(-q log q). So a function in the ball can match f up to the degree k(R) = (1 +
+o(1)) log R / log log R. If the part of f beyond k has the norm c k^(-a), dist(R) is near c (log R / log log R)^(-a).
+This is slower than any power of R. The theory assumes uniform inputs. It does not explain other distributions of
+inputs.
 
 Let tail_k² = sum_(q > k) |f_q|² for the parts f_q of f. The projection on degrees up to k has the squared norm sum_(q
 <= k) |f_q|²/kappa_q and the distance tail_k from f. Any g of squared norm R has |g_(>k)|² <= R max_(q > k) kappa_q.
@@ -52,7 +53,7 @@ class KinkedFunction(eqx.Module):
 
 
 class KinkedFunctions(Population[KinkedFunction]):
-    """Random sums of |cos(theta - phi_j)|, and the ball of squared radius R = |f|²/kappa_k of a degree k.
+    """Random sums of |cos(theta - phi_j)|, and balls of squared radius R = |f|²/kappa_k for one degree k.
 
     Args:
         kinks: the number of terms.
@@ -95,7 +96,7 @@ _LOWEST, _HIGHEST = -2e4, 50.0  # of the logarithm of the multiplier
 
 
 def tails(problem: KinkedFunction) -> Float[Array, " q"]:
-    """Return tail_(k-1) for k = 0, 1, ..., which is the norm of the parts of degree k and more.
+    """Return tail_(k-1) for k = 0, 1, ..., which is the norm of the parts of degree k and above.
 
     Args:
         problem: a function.
@@ -104,7 +105,8 @@ def tails(problem: KinkedFunction) -> Float[Array, " q"]:
 
 
 def distance_of_ball(problem: KinkedFunction, log_radius: Float[Array, ""]) -> Float[Array, ""]:
-    """Return min |f - g| over |g|_H² <= R, where g_q = kappa_q f_q / (kappa_q + rho), with rho by bisection.
+    """Return min |f - g| over |g|_H² <= R. The minimiser has g_q = kappa_q f_q / (kappa_q + rho), and bisection finds
+    rho.
 
     Args:
         problem: a function and the kernel's eigenvalues.
@@ -151,7 +153,7 @@ class DistanceFromAbove(Claim[KinkedFunction]):
         return jnp.where(needed <= 1.0, left, 1.0).min()
 
     def measure(self, problem: KinkedFunction, key: Key[Array, ""]) -> Array:
-        """The constrained minimum."""
+        """Return the constrained minimum."""
         return distance_of_ball(problem, problem.log_radius)
 
 
@@ -181,7 +183,7 @@ class DistanceFromBelow(Claim[KinkedFunction]):
         return jnp.maximum(tails(problem) - held, 0.0).max()
 
     def measure(self, problem: KinkedFunction, key: Key[Array, ""]) -> Array:
-        """The constrained minimum."""
+        """Return the constrained minimum."""
         return distance_of_ball(problem, problem.log_radius)
 
 
@@ -203,7 +205,7 @@ class DistanceByDegree(Claim[KinkedFunction]):
     # The tail beyond k is 2/(pi sqrt(3)) (k + 1)^(-3/2). If f has no part of degree k + 1, the ball reaches half of the
     # way to the next degree. Then k + 3 is right to about 1 % from k = 8 on.
     relation = Rate("k + 3", (11.0, 19.0, 35.0, 67.0, 131.0), margin=0.03, resolution=0.05)
-    control = Control("like 1/(k + 3)", lambda exponent, problem: exponent + 0.5)
+    control = Control("the distance falls like 1/(k + 3)", lambda exponent, problem: exponent + 0.5)
     controls = _CONTROLS
     unexplained = _OPEN
     trials = 32

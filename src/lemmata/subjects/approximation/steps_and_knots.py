@@ -63,8 +63,8 @@ class StepsForALine(Claim[LineToStep]):
     def measure(self, problem: LineToStep, key: Key[Array, ""]) -> Array:
         """Compute the least error by dynamic programming over all partitions of 2K + 1 points into K pieces.
 
-        These points already have the full error, because some piece must contain three points. The reason is that two
-        points for each piece are only 2K points.
+        The least error on these points is already the least error on the interval. K pieces with two points each have
+        only 2K points, so some piece contains three points.
         """
         x = jnp.linspace(0.0, 1.0, 2 * problem.steps + 1)
         y = problem.slope * x + problem.height
@@ -214,7 +214,7 @@ class FreeKnots(Claim[SmoothCurve]):
 
 
 class CosineToFit(eqx.Module):
-    """The function size cos(2 pi q x + phase), which is fitted within size times the tolerance."""
+    """The function size cos(2 pi q x + phase), which is fitted with an error of at most size times the tolerance."""
 
     size: Float[Array, ""]
     phase: Float[Array, ""]
@@ -238,7 +238,7 @@ class FrequencyCostsUnits(Claim[CosineToFit]):
         tolerance=log_uniform(3e-4, 1e-3),
     )
     relation = Rate("q", (1.0, 2.0, 4.0))
-    control = Control("like the square root of q", lambda rate, problem: rate - 0.5)
+    control = Control("the number of units grows like the square root of q", lambda rate, problem: rate - 0.5)
     controls = "the number of units that a high frequency needs"
     unexplained = "errors that are averaged, and functions of several variables"
     trials = 8

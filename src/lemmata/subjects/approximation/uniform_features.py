@@ -1,8 +1,9 @@
 """One draw of features serves all functions of a class and all points, by a union bound over a cover.
 
-This theory describes the largest distance, over a class, between its functions and combinations of n features with the
-coefficients of the functions of a cover. It assumes a cover of the class in the supremum norm. It does not explain how
-few features suffice if each function has its own coefficients (see `approximation.features_without_covers`).
+This theory describes how far the functions of a class are, at most, from combinations of n features. The coefficients
+of a combination are those of a function in a cover of the class. The theory assumes a cover of the class in the
+supremum norm. It does not explain how few features suffice if each function has its own coefficients (see
+`approximation.features_without_covers`).
 """
 
 import math
@@ -57,8 +58,8 @@ class OneFunctionForAllPoints(Claim[AmplitudeLadder]):
         75209,
         "78a3ebfc1ea2575a",
         says="for every f, the cover has a pair whose function's coefficients represent f at all inputs",
-        right_if="the cover is one of functions in the supremum norm; or the pair may depend on the input, but then the"
-        " coefficients of Lemma 1 would, too",
+        right_if="the cover is a cover of functions in the supremum norm; or the pair may depend on the input, but "
+        "then the coefficients of Lemma 1 would depend on it, too",
         formula="|f(x) - f(0) - sum_i rho_i phi_i(x)/n| <= C_F (eps + 3 delta_tau + sqrt(c_1 log|N|/n) + 4 tau eps)",
     )
     expected = Status.REFUTED

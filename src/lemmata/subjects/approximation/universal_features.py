@@ -3,7 +3,7 @@
 This theory describes how well n random ramps phi(tau (<u_i, x> - t_i)), drawn for the class and not for the function,
 represent the functions of the class linearly. It also bounds the l_1 norm of the coefficients. It assumes a class with
 a finite Barron parameter and a distribution of its frequencies. It does not explain the rate for the best coefficients,
-which are not those of the proof.
+which differ from the coefficients of the proof.
 """
 
 import math
@@ -122,7 +122,7 @@ class RepresentedFunctions(Population[Represented]):
 
     Attributes:
         family: the name of the class, unless a setting says otherwise.
-        least: the least number of features that a claim needs; its extra settings have up to a quarter more.
+        least: the least number of features that a claim needs; its extra settings have up to a quarter more features.
     """
 
     free = ("x",)
@@ -180,8 +180,8 @@ class PointwiseRepresentation(Claim[Represented]):
     control = Control(
         "an eighth of the bound",
         lambda bound, problem: bound / 8,
-        loose="Hoeffding's inequality assumes terms at the ends of their range, and functions use only part of the "
-        "spectrum",
+        loose="Hoeffding's inequality allows for terms at the ends of their range, but functions use only part of "
+        "the spectrum",
     )
     controls = _DISTANCE
     unexplained = _BEST

@@ -142,8 +142,8 @@ def block_attention(
 def gathered(
     q: Array, k: Array, v: Array, block: int, count: int, causal: bool, tile: int, attend: Callable[..., tuple]
 ) -> Array:
-    """Compute block attention, where `attend` maps (tiles, keys, values, n, causal) to the sums, maxima and weights of
-    the tiles.
+    """Compute block attention, where `attend` maps (tiles, keys, values, n, causal) to the sums of values, the largest
+    scores and the sums of weights of each tile.
     """
     n, blocks = len(q), -(-len(q) // block)
     chosen = chosen_blocks(q, k, block, count, causal=causal, tile=tile)

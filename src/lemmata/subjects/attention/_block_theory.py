@@ -21,23 +21,24 @@ def router_signal_to_noise(
 ) -> np.ndarray:
     """Return SNR = D sqrt(d / (2 B)) with D = excess + (relevant - 1) others.
 
-    It is the mean advantage of the relevant block in a router, in standard deviations.
+    The SNR is the mean difference between the router's scores of the relevant block and of another block, divided by
+    the standard deviation of this difference.
 
     Keys are drawn from the unit sphere in d dimensions, so their products with a unit query q have exactly the variance
     1/d. In one block, a multiple of q is added to `relevant` keys, which then no longer have unit length. This makes
-    one product larger by `excess` and the others by `others`. A relevant key on the sphere itself has less noise than
-    that, and the ratio is then somewhat larger. The block's mean product exceeds that of another block by D/B on
-    average, and the difference has the variance 2/(d B). If the products in a block have the correlation r, this
-    variance is 2 (1 + (B - 1) r)/(d B), and the ratio is
+    the product of one relevant key larger by `excess`, and the products of the others larger by `others`. If the
+    relevant keys themselves were on the sphere, their noise would be smaller and the ratio somewhat larger. The
+    block's mean product exceeds that of another block by D/B on average, and the difference has the variance 2/(d B).
+    If the products in a block have the correlation r, this variance is 2 (1 + (B - 1) r)/(d B), and the ratio is
 
         D sqrt(d / (2 B (1 + (B - 1) r))).
 
     Args:
-        excess: the mean excess of the first relevant key's product with the query.
+        excess: how much larger the product of the first relevant key with the query is, on average.
         dimension: the dimension d of queries and keys.
         block: the number B of keys in a block.
         relevant: the number of relevant keys in the block, at most B.
-        others: the excess of each relevant key but the first.
+        others: the same excess for each other relevant key.
         correlation: the correlation r, between 0 and 1.
 
     Raises:
@@ -64,10 +65,10 @@ def router_signal_to_noise(
 def hit_rate(snr: ArrayLike, blocks: int, count: int) -> np.ndarray:
     """Return the probability that the relevant block is among the `count` best of `blocks` blocks with normal scores.
 
-    Scores are independent and normal with one variance. The mean of the relevant block is larger by SNR standard
-    deviations of a difference of two scores. This is sqrt 2 SNR in standard deviations of its own score. Let the score
-    of the relevant block be z + sqrt 2 SNR. Given z, the number of higher scores among the other blocks is binomial,
-    so
+    Scores are independent and normal, and have the same variance. The mean of the relevant block is larger by SNR
+    standard deviations of a difference of two scores. This is sqrt 2 SNR in standard deviations of its own score. Let
+    the score of the relevant block be z + sqrt 2 SNR. Given z, the number of higher scores among the other blocks is
+    binomial, so
 
         P = integral of phi(z) P(Bin(blocks - 1, Phi(-z - sqrt 2 SNR)) < count) dz,
 

@@ -9,7 +9,7 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Space
 
 
 def sphere_products(generator: np.random.Generator, shape: tuple[int, ...], dimension: int) -> Float[np.ndarray, "..."]:
-    """Return products z / sqrt(z² + chi²), of variance 1/d, of a unit query with keys uniform on the unit sphere."""
+    """Return products z / sqrt(z² + chi²), of variance 1/d, of a unit query with uniform keys on the unit sphere."""
     z = generator.normal(size=shape)
     return z / np.sqrt(z**2 + generator.chisquare(dimension - 1, size=shape))
 
@@ -18,8 +18,8 @@ class RoutedKeys(eqx.Module):
     """Blocks of keys, one of which holds relevant keys.
 
     Args:
-        excess: the mean excess of the product of the first relevant key with the query.
-        others: the excess of each of the other relevant keys.
+        excess: how much larger the product of the first relevant key with the query is, on average.
+        others: the same excess for each other relevant key.
         correlation: the correlation of products in one block.
         dimension: the dimension of queries and keys.
         block: the number of keys in a block.
@@ -46,7 +46,7 @@ class RoutedKeys(eqx.Module):
             key: the random key.
             draws: the number of contexts.
             blocks: the number of blocks in each context.
-            block: the number of keys in a block; by default that of the problem.
+            block: the number of keys in a block; by default the number of the problem.
             shrink: the factor that multiplies the excesses.
         """
         generator = np.random.default_rng(np.asarray(jax.random.key_data(key)))
@@ -102,7 +102,7 @@ class HiddenRun(eqx.Module):
     """A long context with a run of relevant keys.
 
     Args:
-        excess: the mean excess of the product of a relevant key with the query.
+        excess: how much larger the product of a relevant key with the query is, on average.
         dimension: the dimension of queries and keys.
         length: the number of keys in the context.
         run: the number of relevant keys. They follow one another, starting at a multiple of this number.

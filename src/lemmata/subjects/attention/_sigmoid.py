@@ -166,7 +166,7 @@ def _block(how: _How, ref: Any, i: Array) -> Array:
 
 
 def _last(how: _How, i: Array) -> Any:
-    """Return one past the last block of keys to which a block of queries attends."""
+    """Return the index after the last block of keys to which a block of queries attends."""
     return i + 1 if how.causal else how.blocks
 
 

@@ -23,15 +23,16 @@ def jacobian_bound(
     """Return a bound on the spectral norm of dY/dX for the head y_i = sum_j P_ij W x_j with logits x_i' A x_j.
 
     Let R be the length of the longest token, and let D be the derivatives of the weights by their own logits: D = P (1
-    - P), entry by entry, for the sigmoid. The bound is
+    - P), entry by entry, for the sigmoid. The bounds are
 
-        For the sigmoid, |W| (|P| + |A| R² (max_i sum_j D_ij + |D|)); for the softmax, |W| (|P| + |A| (max_i |C_i| + R
+        for the sigmoid, |W| (|P| + |A| R² (max_i sum_j D_ij + |D|)); for the softmax, |W| (|P| + |A| (max_i |C_i| + R
         (max_j sum_i P_ij)^(1/2) max_i (tr C_i)^(1/2))),
 
     where P are the weights of the head and C_i is the covariance of the tokens under the weights of row i. The three
     terms bound the effect of moving the values, the queries and the keys. Both bounds are polynomials in R. For the
     sigmoid with any bias, the bound is at most |W| n (1 + |A| R²/2). For the softmax, it is at most |W| (√n + |A| R²
-    (1 + √n)). The first bound is attained if all tokens are one vector u and A is a non-negative multiple of u u'.
+    (1 + √n)). The bound for the sigmoid is attained if all tokens are one vector u and A is a non-negative multiple of
+    u u'.
 
     Args:
         x: tokens, one in each row.

@@ -2,15 +2,15 @@
 
 A query q of unit length scores a block of B keys by the scalar product with their mean. Irrelevant keys are uniform on
 the unit sphere in d dimensions, so their products with q have the variance 1/d. A relevant key is such a key plus a
-multiple of q, so it does not have unit length. Let D be the total excess of the products of the relevant keys in a
-block. The score of a relevant block exceeds the score of another block by D/B on average. The standard deviation of
-this difference is sqrt(2 / (d B)), which gives the signal-to-noise ratio
+multiple of q, so it does not have unit length. Let D be the sum of what these multiples add to the products of q with
+the keys of a block. The score of a relevant block exceeds the score of another block by D/B on average. The standard
+deviation of this difference is sqrt(2 / (d B)), which gives the signal-to-noise ratio
 
     SNR = D sqrt(d / (2 B)).
 
 This theory describes to which blocks a query attends. It does not say what a trained model does with these blocks, or
-how training places relevant keys. It does not say how far the keys of a model are from random keys either. If keys are
-correlated, it gives the effect of the correlation.
+how training places relevant keys. It also does not say how much the keys of a model differ from random keys. If keys
+are correlated, it gives the effect of the correlation.
 """
 
 import jax
@@ -177,7 +177,9 @@ class AsManyBlocksFindWeakKeysLess(Claim[HiddenRun]):
     population = _WEAK
     relation = Order("block", _HALVINGS[:3])
     control = Control(
-        "it rises with each halving", lambda sign, problem: -sign, loose="a sign has no slightly changed control"
+        "the block is attended more often with each halving",
+        lambda sign, problem: -sign,
+        loose="the claim predicts a sign, which cannot be changed slightly",
     )
     controls = "whether the block with the relevant key is attended"
     unexplained = "the ratio at which the effect reverses, which is near 0.8 if 2 of 8 blocks of 64 keys are attended"
@@ -186,8 +188,8 @@ class AsManyBlocksFindWeakKeysLess(Claim[HiddenRun]):
     predict = -1.0
 
     def measure(self, problem: HiddenRun, key: Key[Array, ""]) -> Array:
-        """Compare all block sizes on the same contexts. The number of blocks is the same for all sizes: with this
-        number, blocks of 64 attend to the given number of keys.
+        """Compare all block sizes on the same contexts, with the same number of attended blocks. At block size 64,
+        these blocks hold the given number of keys.
         """
         products, relevant = problem.contexts(key, 100)
         count = problem.attended // 64
@@ -203,7 +205,7 @@ class SmallerBlocksAtEqualCost(Claim[HiddenRun]):
     source = Source(_KEY, "Abstract, block size", note="for one relevant key, at a fixed number of attended keys")
     population = _STRONG
     relation = Order("block", _HALVINGS)
-    control = Control("it falls with each halving", lambda sign, problem: -sign)
+    control = Control("the block is attended less often with each halving", lambda sign, problem: -sign)
     controls = "whether the block with the relevant key is attended"
     unexplained = "relevant keys that are adjacent"
     traced = False
@@ -227,7 +229,7 @@ class BlocksSmallerThanRuns(Claim[HiddenRun]):
     source = Source(_KEY, "Abstract, block size", note="if relevant keys are clustered")
     population = HiddenRuns(run=8, at=8, ratio=1.2)
     relation = Order("block", (8.0, 4.0, 2.0))
-    control = Control("it rises with each halving", lambda sign, problem: -sign)
+    control = Control("the attended share rises with each halving", lambda sign, problem: -sign)
     controls = "the share of relevant keys that are attended"
     unexplained = "how long runs are in texts, and runs that cross the borders of blocks"
     traced = False

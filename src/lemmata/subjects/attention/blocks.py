@@ -67,7 +67,7 @@ _TILE = 4
 
 
 def reach(problem: TokenRows, count: int) -> Bool[Array, "n n"]:
-    """Return a mask of attended keys. An earlier block counts if its score is among the count - 1 largest."""
+    """Return a mask of attended keys. An earlier block is attended if its score is among the count - 1 largest."""
     q, k, block, n = problem.q, problem.k, problem.block, len(problem.q)
     starts = np.arange(0, n, block)
     scores = q @ (jnp.asarray(starts[:, None] // block == np.arange(n) // block, float) @ k).T
@@ -132,7 +132,7 @@ class PairsOfBlockAttention(Claim[TokenRows]):
         return jnp.asarray(float(attended_pairs(len(problem.q), problem.block, problem.count)))
 
     def measure(self, problem: TokenRows, key: Key[Array, ""]) -> Array:
-        """Count the weights that are not 0: the outputs if one key has the value 1 and all others 0."""
+        """Count the attention weights that are not 0. With the unit vectors as values, the outputs are the weights."""
         rows = lambda v: block_attention(problem.q, problem.k, v, block=problem.block, count=problem.count, tile=_TILE)
         n = len(problem.q)
         return jnp.sum(rows(jnp.eye(n)) > 0).astype(float)

@@ -20,7 +20,7 @@ ABOUT = {"tool": "random matrices", "architecture": "attention", "object": "spec
 
 
 class AttentionStack(eqx.Module):
-    """Layers X <- s X + softmax(Y W_q' W_k Y' / sqrt(p)) Y W_v', where Y are the rows of X at length sqrt(p).
+    """Layers X <- s X + softmax(Y W_q' W_k Y' / sqrt(p)) Y W_v', with the rows Y of X at length sqrt(p).
 
     Args:
         tokens: X before the first layer, one token in each row.
@@ -103,7 +103,7 @@ def token_dimensions(layers: Float[Array, "M T p"], ridge: float = 0.01) -> Floa
 
 
 def beside_values(problem: AttentionStack) -> Float[Array, " M"]:
-    """Return log of the effective dimension with attention divided by that without attention, at each of `_DEPTHS`.
+    """Return the logarithm of the ratio of effective dimensions with and without attention, at each of `_DEPTHS`.
 
     Args:
         problem: the stack of layers.
@@ -159,8 +159,8 @@ class SkipsSlowTheLossOfDimension(Claim[AttentionStack]):
     control = Control("the ratio falls with depth", lambda sign, problem: -sign)
     controls, unexplained = _CONTROLS, "how far the dimension falls: three layers remove less than a tenth of it here"
     reading = (
-        "the first version tested only that the dimension falls, which it does without attention, and faster; "
-        "layers without attention were added after a first look"
+        "the first version tested only that the dimension falls, but without attention it falls, too, and faster; "
+        "a comparison with layers without attention was therefore added"
     )
     trials = 64
     predict = 1.0

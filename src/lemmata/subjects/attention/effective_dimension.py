@@ -179,7 +179,7 @@ class EffectiveDimensionIsPowerOfLog(Claim[SphereTokens]):
     stated = Kind.OWN
     population = _sphere_tokens(p=3, beta=1.0)
     relation = Rate("log n", tuple(10.0**digits for digits in (3, 3.5, 4, 4.5, 5)), upper=True)
-    control = Control("a power of p - 3/2", lambda exponent, problem: exponent - 0.5)
+    control = Control("the power of log n is p - 3/2", lambda exponent, problem: exponent - 0.5)
     controls, unexplained = _CONTROLS, _UNIFORM
     trials = 16
 
@@ -239,7 +239,7 @@ class SharperLogitsNeedMoreDimensions(Claim[SphereTokens]):
     stated = Kind.OWN
     population = _sphere_tokens(beta=1.0)
     relation = Rate("beta", (64.0, 128.0, 256.0, 512.0, 1024.0), upper=True)
-    control = Control("an exponent that is 1/2 smaller", lambda exponent, problem: exponent - 0.5)
+    control = Control("the exponent is smaller by 1/2", lambda exponent, problem: exponent - 0.5)
     controls, unexplained = _CONTROLS, _UNIFORM
     trials = 16
 

@@ -1,5 +1,5 @@
-"""Norms of functions from their expansions. With the kernel of attention, one function has every norm. With a
-semidefinite kernel, a function has one norm.
+"""Norms of functions from their expansions. With the kernel of attention, expansions of one function give every
+positive norm. With a semidefinite kernel, they all give the same norm.
 
 Let f = sum_i a_i kappa(., x_i) be a function with a finite expansion. This theory describes the expression sum_ij a_i
 a_j kappa(x_i, x_j) over all such expansions of one function. Its minimum is sometimes called the norm of f. The theory
@@ -59,8 +59,8 @@ class UnseenShifts(Population[KeyEquivalents]):
 
 
 class Expansions(eqx.Module):
-    """A function on points x, one in each row. Two lists of coefficients of sections of one semidefinite kernel both
-    give this function.
+    """A function on points x, one in each row. Two lists of coefficients for a semidefinite kernel's sections at these
+    points both give this function.
     """
 
     x: Float[Array, "n p"]

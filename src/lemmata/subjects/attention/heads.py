@@ -60,7 +60,7 @@ class ManyHeads(Population[HeadGrams]):
         """Require semidefinite matrices and a positive ridge."""
         values = jnp.linalg.eigvalsh(problem.grams)
         floor = jax.vmap(rounding_floor)(values)
-        name = "every K_h is positive semidefinite (smallest eigenvalue over the rounding floor)"
+        name = "every K_h is positive semidefinite (smallest eigenvalue divided by its rounding error)"
         worst = (values[:, 0] / floor).min()
         return [
             Hypothesis(name, worst, ">=", -1.0),

@@ -1,11 +1,11 @@
 """Convolutions of keys before a block router, and their effect on signal and noise.
 
 A causal convolution of keys is linear and the same at all positions, and so is the mean of a block. The score of a
-block of convolved keys is therefore a weighted score of the original keys. The weights extend over the ends of the
+block of convolved keys is therefore a weighted score of the original keys. The weights extend beyond the ends of the
 block. Signal and noise have the same weights. This theory describes a router with given filters. It does not treat
 filters that are trained together with queries and keys, or the effect of an activation on keys of large norm. It also
 does not say what attention to single keys gains if a key contains information on earlier keys. Associative recall
-shows that this can replace a whole layer.
+shows that such keys can replace a whole layer.
 """
 
 import equinox as eqx
@@ -36,7 +36,8 @@ ABOUT = {"tool": "linear algebra", "architecture": "attention", "object": "score
 
 
 class RecalledPairs(eqx.Module):
-    """Random tokens on the unit sphere. Each token of the last block is a name; an earlier copy precedes its value.
+    """Random tokens on the unit sphere. Each token of the last block is a name, which occurs earlier right before its
+    value.
 
     Args:
         tokens: the tokens of each context.
@@ -90,7 +91,7 @@ class ConvolvedKey(eqx.Module):
     Args:
         query: the query, of length 1.
         filters: one weight for each step back and each coordinate.
-        excess: the factor of the query that is added to the relevant key.
+        excess: the number D; D times the query is added to the relevant key.
         block: the number of keys in a block.
         blocks: the number of blocks. The scores of all blocks but the first depend on the same number of keys.
     """
@@ -152,7 +153,9 @@ class MeansOfKeysHitLess(Claim[HiddenRun]):
     population = HiddenRuns(at=8, ratio=1.0)
     relation = Order("convolved", (0.0, 1.0))
     control = Control(
-        "it is attended more often", lambda sign, problem: -sign, loose="a sign has no slightly changed control"
+        "the block is attended more often",
+        lambda sign, problem: -sign,
+        loose="the claim predicts a sign, which cannot be changed slightly",
     )
     controls = "whether the block with the relevant key is attended"
     unexplained = "filters trained together with queries and keys, which may bring relevant keys together"
@@ -161,7 +164,7 @@ class MeansOfKeysHitLess(Claim[HiddenRun]):
     predict = -1.0
 
     def measure(self, problem: HiddenRun, key: Key[Array, ""]) -> Array:
-        """Return shares of random contexts without and with the convolution, which acts on products as on keys."""
+        """Return shares of contexts without and with the convolution, which is applied to products instead of keys."""
         products, relevant = problem.contexts(key, 100)
         earlier = np.pad(products, ((0, 0), (_WIDTH - 1, 0)))
         convolved = np.lib.stride_tricks.sliding_window_view(earlier, _WIDTH, axis=1).mean(axis=2)
@@ -256,7 +259,7 @@ class RecallIsTheHitRate(Claim[RecalledPairs]):
 
 
 def _found(problem: RecalledPairs, factor: float) -> Array:
-    """Compute the integral by a separate quadrature rule, with the number of blocks multiplied by `factor`."""
+    """Compute the probability by quadrature, with the number of other blocks multiplied by `factor`."""
     (_, n, d), size, count = problem.tokens.shape, problem.block, problem.count - 1
     blocks = int(factor * (n // size - 1))
     z, weights = np.polynomial.hermite_e.hermegauss(60)

@@ -3,7 +3,7 @@
 This theory describes the least error of sums of sections kappa(z, .) = exp(<W_q z, W_k .> / sqrt(d)) of the kernel of
 a head, as functions of the token x of the key. The sections depend only on W_k x. So they cannot follow the variation
 of a function along directions that W_k maps to 0. Heads as wide as their tokens have dense sections. The theory does
-not explain how many sections are needed, and what several heads with different keys can do.
+not explain how many sections are needed, or what several heads with different keys can do.
 """
 
 import equinox as eqx
@@ -76,7 +76,7 @@ class FunctionsOfUnseenDirections(Population[UnseenDirection]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> UnseenDirection:
-        """Draw a head of the width of its tokens or one less, and a phase between -1/2 and 1/2."""
+        """Draw a head as wide as its tokens, or narrower by one, and a phase between -1/2 and 1/2."""
         p, pairs = setting["p"], setting["pairs"]
         d = p if self.full else p - 1
         phase, normal = jax.random.split(key)

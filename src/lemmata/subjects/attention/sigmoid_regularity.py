@@ -6,7 +6,7 @@ norm of the derivative of this head with respect to the tokens. For the sigmoid 
 most a polynomial in the length R of the tokens. The theory assumes nothing about the tokens. In the worst case, the
 weights of the sigmoid change half as much with their logits as the weights of the softmax. But suppose that n tokens
 point the same way and are not short. Then the derivative of the sigmoid head is larger than the derivative of the
-softmax head, which is |W|. The theory does not explain trained weights, layers around the head, and why a smaller
+softmax head, which is |W|. The theory does not explain trained weights, layers around the head, or why a smaller
 derivative would help.
 """
 
@@ -159,7 +159,7 @@ class WeightsMoveLess(Claim[SigmoidHead]):
     trivial = (1.0, 1.0)  # weights are between 0 and 1
 
     def measure(self, problem: SigmoidHead, key: Key[Array, ""]) -> np.ndarray:
-        """Return the largest norm over all rows p, of diag(p (1 - p)) and of diag(p) - p p'."""
+        """Return the largest norms of diag(p (1 - p)) and of diag(p) - p p' over all rows p."""
         sigmoid, softmax = (problem.weights(kind) for kind in ("sigmoid", "softmax"))
         rows = [np.linalg.norm(np.diag(row) - np.outer(row, row), 2) for row in softmax]
         return np.array([np.max(sigmoid * (1 - sigmoid)), max(rows)])
@@ -182,7 +182,7 @@ class SigmoidJacobianBound(Claim[SigmoidHead]):
     population = SigmoidHeads()
     relation = AtMost()
     control = Control("nine tenths of the bound", lambda bound, problem: 0.9 * bound)
-    controls, unexplained = _CONTROLS, "how far below the bound normal tokens are"
+    controls, unexplained = _CONTROLS, "how far the derivative is below the bound for normal tokens"
     traced = False
 
     def predict(self, problem: SigmoidHead) -> Array:

@@ -4,7 +4,7 @@ This theory describes sequences whose tokens have finitely many values. Sharp si
 above a threshold. The counts at all thresholds determine the multiset of tokens, and a ReLU network of one number can
 map each multiset to any value. Functions on a cube are approximated by functions on a grid. A function that depends on
 the order of tokens is a function of tokens that contain their positions. The theory does not explain how large a
-network must be, and whether training finds the network.
+network must be, or whether training finds the network.
 """
 
 import itertools
@@ -38,12 +38,12 @@ class TokenMap(eqx.Module):
 
     @property
     def places(self) -> Int[np.ndarray, " m"]:
-        """The factor of each head's count, with which the sum determines all counts and has space for a token."""
+        """The factors of the heads' counts in the sum, so large that the sum plus a token determines all counts."""
         return (self.m + 1) * (self.sequences.shape[1] + 1) ** np.arange(self.m)
 
     @property
     def blur(self) -> float:
-        """The largest change of the weighted sum because weights are not exactly 0 and 1."""
+        """The largest error of the weighted sum that arises because attention weights are not exactly 0 and 1."""
         return float(self.places.sum() * self.sequences.shape[1] / (1 + math.exp(self.sharpness / 2)))
 
 
@@ -90,7 +90,7 @@ class OneLayerRepresentsAnyMap(Claim[TokenMap]):
         lambda targets, problem: _layer(problem, normalised=True),
     )
     controls = "what a layer of attention and a network with one input can represent"
-    unexplained = "the size that a continuous function needs, and training"
+    unexplained = "the size of the network that a continuous function needs, and training"
     traced = False
 
     def predict(self, problem: TokenMap) -> np.ndarray:
@@ -101,7 +101,7 @@ class OneLayerRepresentsAnyMap(Claim[TokenMap]):
         return _layer(problem)
 
     def condition(self, problem: TokenMap) -> float:
-        """The sum has one term for each ReLU, each as large as the sum of counts."""
+        """The output has one term for each ReLU, and each term can be as large as the weighted sum of counts."""
         return float(problem.places.sum() * problem.targets.size)
 
 

@@ -70,7 +70,7 @@ class StartedHead(eqx.Module):
 
 
 def _few_surprises(problem: StartedHead) -> Hypothesis:
-    why = "for wider logits, a few logits dominate the mean of the exponentials"
+    why = "for wider logits, the mean of the exponentials comes mostly from a few logits"
     return Hypothesis("the standard deviation of the logits", problem.spread, "<=", 1.2, why)
 
 
@@ -163,7 +163,7 @@ class OutputsGrowWithoutBias(Claim[StartedHead]):
     """
 
     title = "Without a bias, the outputs of sigmoid attention at the start grow like n^(1/2)"
-    source = Source(_KEY, "Abstract, attention norms", note="that they are large")
+    source = Source(_KEY, "Abstract, attention norms", note="which says that the outputs are large")
     population = _STARTED
     relation = Rate("n", (16.0, 128.0, 1024.0))
     control = Control("the outputs do not grow", lambda exponent, problem: exponent - 0.5)
@@ -184,7 +184,7 @@ class OutputsShrinkWithBias(Claim[StartedHead]):
     """
 
     title = "With bias -log n, sigmoid attention outputs at the start fall like n^(-1/2)"
-    source = Source(_KEY, "Abstract, attention norms", note="that a bias stabilises them")
+    source = Source(_KEY, "Abstract, attention norms", note="which says that a bias stabilises the outputs")
     population = _STARTED
     relation = Rate("n", (256.0, 1024.0, 4096.0))
     control = Control("the outputs do not fall", lambda exponent, problem: exponent + 0.5)
@@ -233,7 +233,7 @@ class TilesAreExact(Claim[CutHead]):
     """
 
     title = "Sigmoid attention in tiles computes exact outputs and derivatives"
-    source = Source(_KEY, "Abstract, memory", note="that nothing is approximated")
+    source = Source(_KEY, "Abstract, memory", note="which says that nothing is approximated")
     population = CutHeads()
     relation = Equal(block=1)
     control = Control("the bias is -log(n + 1)", lambda found, problem: _whole(problem, len(problem.q) + 1))
@@ -282,7 +282,7 @@ class MemoryIsLinear(Claim[CutHead]):
     """
 
     title = "The memory of sigmoid attention in tiles grows in proportion to the number of tokens"
-    source = Source(_KEY, "Abstract, memory", note="by what the compiler reports")
+    source = Source(_KEY, "Abstract, memory", note="measured by what the compiler reports")
     population = CutHeads()
     relation = Rate("n", (256.0, 512.0, 1024.0))
     control = Control("memory like n^1.5", lambda exponent, problem: exponent + 0.5)

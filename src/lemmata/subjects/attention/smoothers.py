@@ -2,8 +2,8 @@
 
 This theory describes the row-stochastic matrix A = D^-1 K by which a head averages its values, where K holds the
 exponentials of logits and D their row sums. It assumes one head and any logits. For tied queries and keys, A is
-reversible. For untied queries and keys, K is not a semidefinite kernel, but the mean over queries of a product of two
-keys is. The theory does not explain what the values are.
+reversible. For untied queries and keys, K is not a semidefinite kernel, but the mean over queries of its product at
+two keys is. The theory does not explain what the values are.
 """
 
 import equinox as eqx
@@ -48,7 +48,7 @@ class TokenValues(Population[HeadWithValues]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HeadWithValues:
-        """Draw an inverse temperature; its logarithm is uniform between 0 and that of the largest allowed one."""
+        """Draw an inverse temperature whose logarithm is uniform between 0 and the logarithm of the largest one."""
         length, d = setting["tokens"], setting["d"]
         temperature, normal = jax.random.split(key)
         queries, keys, values = draws(normal, (length, d), (length, d), (length, d))
@@ -160,7 +160,7 @@ class UntiedHeadsAreNotReversible(Claim[AttentionKernel]):
     """
 
     title = "Attention matrices of untied heads have complex or negative eigenvalues"
-    source = Source("foundation2025", "(7)", note="corrected, the smoother of independent queries and keys")
+    source = Source("foundation2025", "(7)", note="corrected, for the smoother of independent queries and keys")
     population = TokenHeads()
     relation = Witness(0.9)
     control = Control("1.8 times the bound, with the same probability", lambda value, problem: 1.8 * value)

@@ -160,7 +160,7 @@ class TensorTrick(Claim[AttentionHead]):
     controls, unexplained = _CONTROLS, _UNEXPLAINED
 
     def predict(self, problem: AttentionHead) -> Array:
-        """Take the softmax of blocks of rows of the Kronecker product times vec(M)."""
+        """Multiply the Kronecker product by vec(M), and take the softmax of each block of rows."""
         return _shares_by_kronecker(problem)
 
     def measure(self, problem: AttentionHead, key: Key[Array, ""]) -> Array:
@@ -203,7 +203,7 @@ class SvmTrick(Claim[AttentionHead]):
         return jax.vmap(lambda v: jax.vmap(lambda x: entry(x, v))(problem.tokens.T))(problem.value)
 
     def measure(self, problem: AttentionHead, key: Key[Array, ""]) -> Array:
-        """Attention by matrices."""
+        """Compute attention by products of matrices."""
         return problem.outputs
 
     def condition(self, problem: AttentionHead) -> Array:

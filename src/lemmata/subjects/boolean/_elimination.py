@@ -83,7 +83,7 @@ class Blocks:
     Args:
         stages: the number of blocks that are made 0 by adding rows in pairs, before the last block is solved.
         bits: the number of bits of each of these blocks.
-        rows: the number of rows that remain at least.
+        rows: the least number of rows that remain.
         advantage: the advantage (1 - 2 noise)^(2^stages) of a sum of 2^stages labels.
     """
 
@@ -94,7 +94,7 @@ class Blocks:
 
     @property
     def evidence(self) -> float:
-        """The squared advantage times the rows; above 2 log(2^b), the right one of 2^b parities stands out."""
+        """The squared advantage times the number of rows. Above 2 log(2^b), the right parity of 2^b stands out."""
         return self.rows * self.advantage**2
 
 
@@ -122,8 +122,8 @@ def noisy_parity(
 
     Among rows that agree on a block, one row is added to the others, which makes the block 0. The resulting labels are
     sums of 2^stages labels, and their inputs are nonzero only in the last block. One fast transform compares all
-    parities of this block. The bits that were found are removed from the labels, and the remaining inputs are solved
-    in the same way.
+    parities of this block. The bits that were found are subtracted from the labels, and the remaining inputs are
+    solved in the same way.
 
     Args:
         x: inputs.

@@ -73,7 +73,7 @@ class BooleanSpectrum:
         level: the confidence level of the intervals; 1 if everything is exact.
         table: all 2^d coefficients, in the order of `lemmata.functions.degrees`; None for a sampled f.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     names: tuple[str, ...]
@@ -145,15 +145,15 @@ class BooleanSpectrum:
 
         The coefficients of the N products of degree at most k are estimated on m rows, which gives an estimate g of f.
         Then E |g - f|² is the weight above degree k plus the sum over these products of (E f² - f^(S)²)/m. If f has
-        the values -1 and 1, the sign of g is wrong with at most this probability. For a sampled f, missing weight
-        counts as weight above every degree.
+        the values -1 and 1, the sign of g is wrong with at most this probability. For a sampled f, weight that was not
+        found counts as weight above every degree.
 
         Args:
             error: the expected squared error.
 
         Raises:
             SettingError: for an error that is not positive.
-            DataError: if the coefficients found leave more weight than the error.
+            DataError: if the coefficients that were not found have more weight than the error.
         """
         error, d = positive("error", error), len(self.names)
         plans = []
@@ -226,7 +226,7 @@ class BooleanSpectrum:
             plan = self.low_degree(error)
         except DataError:
             left = self.power - float(self.weights.sum())
-            return f"the coefficients found leave weight {left:.3g}, so no degree is known to learn f"
+            return f"the coefficients that were not found have weight {left:.3g}, so no degree is known to learn f"
         rows = _counted(plan.rows, "row")
         more = f" (vacuous: f has {plan.points} points)" if plan.vacuous and plan.degree else ""
         return f"to learn f with expected squared error {error:.3g} takes degree {plan.degree} and {rows}{more}"

@@ -48,7 +48,8 @@ def boolean_fourier(
         sum of (1 - (1 - 2 eta)^|S|) f^(S)² / 2.
 
     If f has the values -1 and 1, the influence of i is the probability that f changes when input i is flipped, and the
-    last number is the probability that f changes. Outputs of 0 and 1 and booleans are converted to -1 and 1.
+    last number is the probability that f(x) and f(x') differ. Outputs of 0 and 1 and booleans are converted to -1 and
+    1.
 
     Up to 20 inputs all 2^d values are computed and everything is exact, by the fast transform. With more inputs, set
     `threshold`. Goldreich and Levin's search then finds the sets whose coefficients are at least the threshold in

@@ -45,8 +45,8 @@ class UnknownParities(Population[UnknownParity]):
 
 
 def eliminated(examples: list[int], bits: int) -> tuple[int, int]:
-    """Return how many examples give full rank, and the set that they determine. An example is a number whose bit d is
-    the label and whose lower bits are the inputs.
+    """Return the number of examples until the rank is full, and the set that these examples determine. An example is a
+    number whose bit d is the label and whose lower bits are the inputs.
 
     Rows are kept in reduced form: the leading bit of a row is 0 in all other rows.
     """
@@ -98,7 +98,7 @@ class NoisyParity(eqx.Module):
 
 
 class NoisyParities(Population[NoisyParity]):
-    """Uniform sets of d = a b bits, with a noise rate between 1/2 and 1 times the largest one."""
+    """Uniform sets of d = a b bits, with a noise rate between 1/2 and 1 times the largest rate."""
 
     settings = Space(
         blocks=Integer(3, 2, 3, "blocks of bits"),
@@ -117,7 +117,7 @@ class NoisyParities(Population[NoisyParity]):
 
 
 def reduced(inputs: np.ndarray, labels: np.ndarray, block: int, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Make one block 0: add the first example with each value of the block to the other examples with this value."""
+    """Make a block 0: for each value of the block, add the first example with it to the others with it."""
     value = inputs >> block * width & (1 << width) - 1
     first = np.unique(value, return_index=True)[1]
     partner = np.zeros(1 << width, int)

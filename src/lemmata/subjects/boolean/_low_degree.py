@@ -38,14 +38,14 @@ class LowDegreeFit:
     Args:
         degree: the largest degree of the products that are used.
         errors: for each degree 0, 1, ... that was considered, an unbiased estimate of the expected squared error at a
-            new row, E (g(x) - y)² for labels y of -1 and 1. For more than two classes, it is the mean over classes. It
-            is 1 for g = 0. For two classes, the share of misclassified rows is at most this error.
+            new row, E (g(x) - y)² for labels y of -1 and 1. For more than two classes, it is the mean over classes. If
+            g = 0, the error is 1. For two classes, the share of misclassified rows is at most this error.
         products: the number of products up to each degree.
         rows: the number of rows of the fit.
         sets: the sets of columns with the largest coefficients.
         coefficients: the coefficients of these sets, for two classes.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     degree: int
@@ -90,8 +90,8 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
     """Classify binary columns by their products of low degree (Linial, Mansour and Nisan 1993).
 
     Labels y and columns x_i are -1 and 1. Let chi_S be the product of the columns in S. Its coefficient is estimated by
-    the mean of y chi_S(x) over the m training rows. The class is the sign of the sum g of the products of at most
-    `degree` columns, times their coefficients. For uniform columns, with f^(S) = E y chi_S(x),
+    the mean of y chi_S(x) over the m training rows. The predicted class is the sign of g, the sum of the products of
+    at most `degree` columns, each times its coefficient. For uniform columns, with f^(S) = E y chi_S(x),
 
         E (g(x) - y)² = 1 - sum of (f^(S)² - (1 - f^(S)²)/m) over |S| <= degree,
 
@@ -113,8 +113,8 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
         fit_: a `LowDegreeFit`: the expected error of each degree, the largest coefficients, and the conditions.
         coefficients_: an array of shape (products, 1), or (products, classes) for more than two classes.
         thresholds_: the number for each column above which the column becomes 1.
-        used_: the places of the columns in the products. Columns that are constant, or that repeat another column or
-            its opposite on the training rows, are left out.
+        used_: the positions of the columns that occur in the products. Columns that are constant, or that repeat
+            another column or its opposite on the training rows, are left out.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -220,7 +220,7 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[(outputs > 0).astype(int) if outputs.ndim == 1 else outputs.argmax(axis=1)]
 
     def __sklearn_tags__(self):
-        """Mark the poor score: signs relative to medians score poorly on data that is not Boolean."""
+        """Tell scikit-learn that the score may be poor, since columns cut at medians fit other data poorly."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
         return tags
@@ -300,7 +300,7 @@ def _uniform(signs: np.ndarray) -> Condition:
 
 
 def _content(gain: float, products: int, rows: int) -> tuple[Condition, ...]:
-    """Return the condition that products help more than with labels that are random signs.
+    """Return the condition that products help more than they would if labels were random signs.
 
     For random labels and uniform columns, the gain is a sum of 2 y_i y_j chi_S(x_i) chi_S(x_j)/rows² over pairs of
     rows and over the products, with mean 0. Each product adds the variance 2/rows², because different products are
@@ -320,5 +320,5 @@ def _against_guessing(error: float, guess: float) -> Condition:
     return Condition(
         "the bound on the error is below the error of always answering the more frequent class (their ratio)",
         ratio, ratio < 1,
-        "otherwise the expected squared error bounds the share of wrong answers, but not below guessing",
+        "otherwise the bound on the share of wrong answers is not below the error of guessing",
     )  # fmt: skip

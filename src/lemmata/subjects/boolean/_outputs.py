@@ -107,7 +107,7 @@ class Function:
         return np.concatenate(parts)
 
     def signs(self, points: Int[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
-        """Return the outputs, as signs, of a function with two values.
+        """Return the outputs as signs, for a function with two values.
 
         Raises:
             DataError: if the function has other values.

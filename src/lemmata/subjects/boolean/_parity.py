@@ -45,7 +45,7 @@ class Parity:
         chance: the probability that a wrong parity agrees as well with the held-out rows.
         level: the confidence level of the interval.
         conditions: the conditions for the answer.
-        claims: names of the claims that state it.
+        claims: names of the claims that state the answer.
     """
 
     inputs: tuple[str, ...]
@@ -109,7 +109,7 @@ def solve_parity(
     """Find the set S of columns whose sum modulo 2 is y, except for a share `noise` of the labels.
 
     Without noise, the equations are solved by elimination. The rows that the solution does not need verify it. If the
-    function is not a parity, its labels satisfy each such row with probability 1/2. If the rows contradict every
+    labels are not a parity, each such row agrees with the solution with probability 1/2. If the rows contradict every
     parity, the error names rows that show it.
 
     With noise, three quarters of the rows are used, and the others verify the parity. For up to 20 columns, the fast
@@ -247,8 +247,8 @@ def _with_noise(
     else:
         raise SolverError(
             "no parity agrees with the held-out rows",
-            found=f"{wrong} of {len(held)} labels that differ from those of the best parity",
-            rule=f"so few that chance explains them with probability at most {_CHANCE:g}",
+            found=f"{wrong} of {len(held)} held-out labels that differ from the best parity found",
+            rule=f"so few that chance explains the agreement with probability at most {_CHANCE:g}",
             remedy=("check that the labels are a parity of these columns and that the noise is right, or add rows"),
         )
     low, high = stats.binom.interval(0.99, len(held), noise)
@@ -264,7 +264,7 @@ def _with_noise(
 
 
 def _nearest_parity(x: np.ndarray, wrong: np.ndarray) -> float:
-    """Return how well rows distinguish the parity from neighbours in one or two columns, as the largest probability.
+    """Return the largest probability that chance explains why the parity beats a neighbour in one or two columns.
 
     On the rows where the sum of these columns is 1, the parity predicts e of n labels wrongly, and the neighbour
     predicts n - e wrongly.

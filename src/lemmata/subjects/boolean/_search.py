@@ -32,12 +32,12 @@ class Search:
 
     @property
     def suffixes(self) -> int:
-        """The number of settings, at each level, of the inputs that are not yet distinguished."""
+        """The number of sampled values z, at each level, of the inputs that are not yet distinguished."""
         return math.ceil(4 / self.threshold**2)
 
     @property
     def prefixes(self) -> int:
-        """The number of settings of the distinguished inputs, for each of the suffixes.
+        """The number of sampled values x of the distinguished inputs, for each suffix.
 
         With this number, the standard error of a weight of threshold² is a quarter of its distance from threshold² /
         2, which is the limit for keeping a group.
@@ -65,8 +65,8 @@ def large_sets(f: Function, search: Search, generator: np.random.Generator) -> t
     """Return the sets whose coefficients may reach the threshold, and whether none was dropped to save memory.
 
     Let x be the first k inputs and z the other inputs. Group all sets S by their part U among the first k inputs. The
-    sum of f^(S)² over a group is E_z (E_x f(x, z) chi_U(x))². A group below half of threshold² is dropped with all its
-    sets. The squared mean over the x of one z is made unbiased by subtracting its diagonal terms.
+    sum of f^(S)² over a group is E_z (E_x f(x, z) chi_U(x))². A group whose sum is below half of threshold² is dropped
+    with all its sets. For each z, the squared mean over sampled x would be biased; its diagonal terms are subtracted.
 
     Args:
         f: a function with the values -1 and 1.

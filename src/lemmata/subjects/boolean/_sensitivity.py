@@ -32,12 +32,13 @@ class NoiseSensitivity:
         intervals: confidence intervals of the probability for a new row of the same distribution.
         flipped: the number of columns that are flipped between their two values.
         replaced: the number of columns that take the value of another row.
-        apart: the share of pairs of different rows with different answers, the value for unrelated rows.
+        apart: among pairs of different rows, the share with different answers. Answers at unrelated rows differ at
+            this rate.
         rows: the number of different rows that were used.
         draws: the number of changed rows that the model answered at each rate.
         level: the confidence level of the intervals.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     rates: Float[np.ndarray, " r"]
@@ -164,7 +165,7 @@ def noise_sensitivity(
     conditions = (
         Condition("rows are independent draws of one distribution"),
         Condition("columns are independent; otherwise changed rows are unlike real rows", None, None,
-                  "even then, the probability is right for the changed rows"),
+                  "the probability is right for the changed rows in either case"),
         Condition("the model gives different answers to some rows (share of pairs)", apart, apart > 0,
                   "otherwise no noise changes an answer"),
         _seen(rates, np.array(limits).reshape(-1, 2), sum(bool(low != high) for low, high in pairs)),
@@ -175,7 +176,7 @@ def noise_sensitivity(
 
 
 def _seen(rates: np.ndarray, limits: np.ndarray, columns: int) -> Condition:
-    """Return the condition that an interval excludes a possible value; answers change only if a column changes."""
+    """Return the condition that an interval excludes some value. An answer can change only if a column changes."""
     possible = 1 - (1 - rates) ** columns
     excluded = int(((limits[:, 0] > 0) | (limits[:, 1] < possible)).sum())
     return Condition(

@@ -99,8 +99,8 @@ class HalfspaceNoiseConstant(Claim[NoisyFunction]):
     control = Control("0.85 times the bound is enough", lambda bound, problem: 0.85 * bound)
     controls = "how often noise in the input changes the side of a halfspace, with a good constant"
     unexplained = (
-        "whether arccos(1 - 2 eta)/pi, the limit of the majority and at most sqrt(eta/2), is the largest value: "
-        "no halfspace that was tried exceeded it"
+        "whether arccos(1 - 2 eta)/pi is the largest value; it is the limit of the majority and at most "
+        "sqrt(eta/2), and no halfspace that was tried exceeded it"
     )
     trivial = 0.5  # a label changes at most this often for eta <= 1/2
 
@@ -148,7 +148,7 @@ class HalfspacePairs(Population[HalfspacePair]):
                 gap,
                 "<=",
                 1e-10,
-                "the coordinates along other normals are not independent",
+                "otherwise the coordinates along the normals are not independent",
             )
         ]
 
@@ -176,7 +176,9 @@ class GaussianIntersection(Claim[HalfspacePair]):
     stated = Kind.THEOREM
     population = HalfspacePairs()
     relation = EqualInMean(margin=0.01, resolution=0.02)
-    control = Control("1 - 2/pi, its value at t = 0", lambda value, problem: jnp.full(2, 1 - 2 / jnp.pi))
+    control = Control(
+        "the variance is 1 - 2/pi, its value at t = 0", lambda value, problem: jnp.full(2, 1 - 2 / jnp.pi)
+    )
     controls = "what positive examples of an intersection of halfspaces reveal about its normals"
     unexplained = "normals that are not orthogonal, and inputs that are not Gaussian"
     trials = 96

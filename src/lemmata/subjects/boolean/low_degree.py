@@ -45,7 +45,7 @@ class LowDegreeTask(eqx.Module):
 
     @property
     def low(self) -> Float[Array, " sets"]:
-        """A vector with 1 for the sets whose coefficients are estimated, and 0 for the other sets."""
+        """A vector that is 1 at the sets whose coefficients are estimated, and 0 at the other sets."""
         return (degrees(len(self.values).bit_length() - 1) < self.degree).astype(float)
 
     def learned(self, key: Key[Array, ""], samples: int) -> Float[Array, "samples points"]:
@@ -85,7 +85,7 @@ class LowDegreeTasks(Population[LowDegreeTask]):
         return [
             Hypothesis("the largest distance of |f| from 1", gap, "==", 0.0, "the labels have f^2 = 1"),
             Hypothesis(
-                "|E f|", jnp.abs(jnp.mean(problem.values)), "<", 1.0, "a constant function is learned without error"
+                "|E f|", jnp.abs(jnp.mean(problem.values)), "<", 1.0, "if f is constant, it is learned without error"
             ),
         ]
 
@@ -160,7 +160,7 @@ class LowDegreeClassifies(Claim[LowDegreeTask]):
     relation = AtMost()
     control = Control("0.26 of the bound is enough", lambda bound, problem: 0.26 * bound)
     controls = "the classification error of low-degree learning"
-    unexplained = "why the error is mostly at most half of the bound"
+    unexplained = "why the error is usually at most half of the bound"
     trivial = 0.5  # a coin is wrong this often
 
     def predict(self, problem: LowDegreeTask) -> Array:

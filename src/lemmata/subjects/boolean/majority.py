@@ -105,7 +105,7 @@ class Majorities(Population[Majority]):
 
 
 def _sums(n: int, most: int) -> tuple[Float[Array, "n sums"], Float[Array, "n sums"]]:
-    """Return the possible |a| and their probabilities, for sums a of j = 0, ..., n signs, up to `most` minus signs."""
+    """Return |a| and its probabilities for sums a of j = 0, ..., n signs, of which at most `most` are negative."""
     j, minus = jnp.arange(n + 1)[:, None], jnp.arange(most + 1)
     inside = minus <= j
     chance = jnp.where(inside, jnp.exp(log_binomial(j, jnp.minimum(minus, j)) - j * jnp.log(2.0)), 0.0)
@@ -136,7 +136,7 @@ class MajorityNoise(Claim[Majority]):
         return jnp.arccos(1 - 2 * problem.eta) / jnp.pi
 
     def measure_at(self, problem: Majority, key: Key[Array, ""], rung: float) -> Array:
-        """Compute the probability that the sums A of flipped and B of other coordinates satisfy |B| < |A|."""
+        """Compute the probability of |B| < |A|, where A is the sum of the flipped coordinates, and B of the others."""
         d = int(rung)
         sizes, chances = _sums(d, d)
         j = jnp.arange(d + 1)
@@ -173,7 +173,7 @@ class MajorityWeights(Claim[Majority]):
         return 2 / jnp.pi * jnp.exp(log_binomial(2 * half, half) - log_k - 2 * half * jnp.log(2.0))
 
     def measure_at(self, problem: Majority, key: Key[Array, ""], rung: float) -> Array:
-        """Compute in exact integers, from the number of minus signs inside and outside a set of k coordinates."""
+        """Compute the weight in exact integers, from the numbers of minus signs inside and outside k coordinates."""
         weights = [float(_weight_of_majority(int(rung), k)) for k in _DEGREES]
         return jnp.asarray(weights)[jnp.searchsorted(jnp.asarray(_DEGREES), problem.degree)]
 

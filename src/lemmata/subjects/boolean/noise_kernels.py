@@ -106,7 +106,7 @@ class SampledFunctions(Population[SampledFunction]):
 
 
 def _estimates(problem: SampledFunction, key: Key[Array, ""]) -> tuple[Array, Array, Array]:
-    """Return mean squared errors over draws, of the kernel, of low-degree learning, and of the best factors.
+    """Return mean squared errors over draws, for the kernel, for low-degree learning and for the best factors.
 
     They are computed from products over coordinates and sums over points, without coefficients.
     """
@@ -154,7 +154,7 @@ class NoiseKernelError(Claim[SampledFunction]):
     control = Control("the bias is (1 - Stab_rho)²", lambda error, problem: error + _other_bias(problem))
     controls = "the error of a kernel estimate of a Boolean function"
     unexplained = "kernel ridge regression, which inverts the kernel matrix"
-    trivial = "without the claim, an estimate may have any error"
+    trivial = "without the claim, the error of an estimate is not bounded"
     trials = 192
 
     def predict(self, problem: SampledFunction) -> Array:
@@ -224,7 +224,9 @@ class BestFactorsByDegree(Claim[SampledFunction]):
     source, stated = OWN, Kind.OWN
     population = SampledFunctions()
     relation = EqualInMean(margin=0.0, resolution=0.02)
-    control = Control("the smaller of bias and variance in each degree", lambda least, problem: _smaller(problem))
+    control = Control(
+        "the error is the smaller of bias and variance in each degree", lambda least, problem: _smaller(problem)
+    )
     controls = "the least error of a large class of estimates"
     unexplained = "the factors, which depend on the weights of the unknown function"
     trials = 96

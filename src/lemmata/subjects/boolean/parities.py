@@ -1,8 +1,8 @@
-"""Parities, which elimination finds from few examples unless labels are noisy.
+"""How to find parities: elimination needs few examples if labels are exact, and fails if they are noisy.
 
 A parity is the product of the coordinates in an unknown set. This theory counts the examples that elimination needs.
-It computes the noise of sums of noisy examples, and finds noisy parities by cancelling blocks of bits. It assumes
-uniform inputs. It does not explain whether noisy parities can be learned in polynomial time.
+It gives the noise of sums of noisy examples, and a method that finds noisy parities by cancelling blocks of bits. It
+assumes uniform inputs. It does not explain whether noisy parities can be learned in polynomial time.
 """
 
 import jax.numpy as jnp
@@ -94,7 +94,7 @@ class PilingUp(Claim[NoisyLabels]):
         return jnp.sum(jnp.where(flips.sum(axis=1) % 2 == 1, chances, 0.0))
 
     def condition(self, problem: NoisyLabels) -> Array:
-        """Rounding errors come from products of k factors, and from a small rate as a difference from 1/2."""
+        """Rounding errors come from products of k factors and, at small rates, from subtracting the product from 1."""
         return len(problem.rates) + 1 / jnp.sum(problem.rates)
 
 
@@ -115,7 +115,9 @@ class ReducedAdvantage(Claim[NoisyParity]):
     stated = Kind.OWN
     population = NoisyParities()
     relation = EqualInMean(margin=0.01, resolution=0.03)
-    control = Control("one factor 1 - 2 eta less", lambda value, problem: value / (1 - 2 * problem.eta))
+    control = Control(
+        "the advantage has one factor 1 - 2 eta less", lambda value, problem: value / (1 - 2 * problem.eta)
+    )
     controls = "the noise of the examples from which a block of a noisy parity is read"
     unexplained = "how strongly remaining examples that share a partner depend on each other"
     traced = False

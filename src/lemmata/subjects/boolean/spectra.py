@@ -312,5 +312,5 @@ class Hypercontractive(Claim[TwoNorms]):
         return jax.lax.fori_loop(0, 45, halve, (jnp.zeros(()), jnp.ones(())))[1]
 
     def condition(self, problem: TwoNorms) -> Array:
-        """Near a constant function, the norms differ only by the variance, so rounding changes rho."""
+        """If the function is nearly constant, both norms nearly agree, so rounding changes rho."""
         return 1 + jnp.mean(problem.values**2) / jnp.var(problem.values)

@@ -1,4 +1,4 @@
-"""Statistical queries are averages over the distribution. Samples estimate them, and they hardly depend on parities.
+"""Statistical queries ask for averages over a distribution. Samples give answers, which hardly reveal a parity.
 
 A statistical query asks for the expectation of a function of an example, up to a tolerance. This theory counts the
 examples that answer many queries, and the parities that one query can exclude (blum1994). It assumes inputs that are
@@ -37,7 +37,7 @@ class Query(eqx.Module):
 
 
 class Queries(Population[Query]):
-    """Queries: bent functions of k coordinates with tau = 2^(-k/2) in half of the problems, or uniform values."""
+    """In half of the problems, bent functions of k coordinates with tau = 2^(-k/2); otherwise uniform values."""
 
     settings = Space(d=dimension(8, 3, 11, corners=(6, 9)))
 

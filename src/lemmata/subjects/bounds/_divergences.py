@@ -108,10 +108,10 @@ def _checked(name: str, q: ArrayLike | float, budget: ArrayLike | float) -> tupl
 
 
 def _largest_move(share: ArrayLike, rest: ArrayLike, budget: np.ndarray) -> np.ndarray:
-    """Return the largest move towards 1, at most the rest, whose divergence is within the budget, rounded up.
+    """Return the largest move of the share towards 1 whose divergence is within the budget, rounded up.
 
     Bisection of the logarithm finds even a tiny move with a small relative error. The divergence is convex and 0
-    without a move. So its relative error is at least the relative error of the move.
+    without a move. So the relative error of the divergence is at least the relative error of the move.
     """
     low, high = np.full_like(budget, 1e-308), np.maximum(rest, 1e-308)
     for _ in range(_HALVINGS):

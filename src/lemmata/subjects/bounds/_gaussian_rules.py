@@ -1,5 +1,5 @@
-"""Models with Gaussian noise on their weights. The prior is centred at one fit, and the posterior on the line from it
-to another fit.
+"""Models with Gaussian noise on their weights. The prior is centred at one fit, and the posterior at a point on the
+line from this fit to another fit.
 
 A family contains two fits, w0 from the prior's rows and w1 from all rows. For the weights N(w0 + t (w1 - w0), sigma²
 S), it computes the divergence from N(w0, sigma² S) and the errors. If outputs are linear in the weights, the errors
@@ -93,7 +93,7 @@ GaussianRules = LinearRules | SampledRules
 
 
 def scale_of(weights: Float[np.ndarray, "..."], otherwise: float = 1.0) -> float:
-    """Return the root mean square of weights, the natural unit of noise on them, or `otherwise` if all are 0.
+    """Return the root mean square of the weights as the unit of their noise, or `otherwise` if all are 0.
 
     Args:
         weights: the weights of the prior's mean.
@@ -104,7 +104,7 @@ def scale_of(weights: Float[np.ndarray, "..."], otherwise: float = 1.0) -> float
 
 
 def linear_rules(first: Float[np.ndarray, "p k"], last: Float[np.ndarray, "p k"], features: Callable) -> LinearRules:
-    """Return the rules x -> features(x) w. The noise of every weight has the size of the prior's weights.
+    """Return the rules x -> features(x) w. Noise is measured in units of the prior's weights.
 
     Args:
         first: the weights w0.

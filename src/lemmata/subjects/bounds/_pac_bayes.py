@@ -45,8 +45,8 @@ class PacBayesBound:
         prior_rows: the number of rows that the prior has seen.
         sigma: the standard deviation of the noise in units of the prior's weights.
         step: the position of the posterior between the prior's fit (0) and the fit to all rows (1).
-        hold_out: the exact binomial limit, at the same delta, for the prior's noiseless rule on the same rows. None for
-            a prior without data. It needs no noise, and is often the better bound.
+        hold_out: the exact binomial limit, at the same delta, for the prior's noiseless rule on the same rows. None
+            for a prior without data. This limit needs no noise, and is often the better bound.
         test_error: the error of the noisy rule on held-out rows; None if there are none.
         plain_test_error: the error of the fit to all rows on held-out rows.
         delta: the requested probability that the bound fails.
@@ -102,15 +102,16 @@ def pac_bayes_bound(
 ) -> PacBayesBound:
     """Bound the error of a classifier from its training rows alone, by PAC-Bayes.
 
-    The model is fitted to a random half of the rows: the prior is normal around these weights. It is fitted to all
-    rows, and the posterior is normal around a point on the line between the two. Let m be the number of rows that the
-    prior has not seen, R_S their error under the posterior, and J the number of noise sizes that share delta. Then
+    The model is fitted to a random half of the rows, and the prior is normal around the fitted weights. The model is
+    also fitted to all rows, and the posterior is normal around a point on the line between both fits. Let m be the
+    number of rows that the prior has not seen, R_S their error under the posterior, and J the number of noise sizes
+    that share delta. Then
 
         kl(R_S || error) <= (KL(posterior || prior) + ln(E J / delta)) / m,
 
-    where E = E exp(m kl(k/m || p)) for a binomial k, which is at most 2 sqrt(m). The place of the posterior is chosen
-    freely, and the noise is chosen from the J sizes. The result is the smallest bound. The error R_S is exact for
-    linear rules and kernels. For networks, `draws` new draws bound R_S from above, with a tenth of delta.
+    where E is the mean of exp(m kl(k/m || p)) for a binomial k. It is at most 2 sqrt(m). The place of the posterior is
+    chosen freely, and the noise is chosen from the J sizes. The result is the smallest bound. The error R_S is exact
+    for linear rules and kernels. For networks, `draws` new draws bound R_S from above, with a tenth of delta.
 
     The bound is for the error of the *noisy* rule. The size of the prior's weights is the unit of the noise.
 
@@ -124,11 +125,11 @@ def pac_bayes_bound(
         prior: the share of the rows that the prior may see, as a number or "half". Pass "free" for a prior around 0
             (linear, kernel) or around the weights of the given module. With "free", no rows are used up, and the
             divergence is the divergence of the whole fit.
-        held: a pair of rows and classes that were not used for anything else. Errors on them are only counted.
+        held: a pair of rows and classes that were not used for anything else. They are used only to count errors.
         delta: the probability that the bound is wrong.
-        step: the position of the posterior between the prior's fit (0) and the fit to all rows (1); chosen without the
-            held-out rows. If the rows do not allow any divergence, the choice is 0, and the bound is for the fit to
-            the prior's rows.
+        step: the position of the posterior between the prior's fit (0) and the fit to all rows (1); by default, it is
+            chosen without the held-out rows. If the rows do not allow any divergence, the choice is 0, and the bound
+            is for the fit to the prior's rows.
         train: train(module, x, classes as 0, 1, ...) returns the trained module. Without it, there are 400 steps of
             Adam at 3e-3 on the cross-entropy. Training on all rows starts from the prior's weights.
         ridge: the ridge of a kernel's fit.
@@ -291,7 +292,9 @@ def _culprit(found: _Found, trivial: float) -> str:
 def _of_one_law(error: float, rows: int, bound: float, delta: float) -> Condition:
     """Return the condition that held-out rows do not contradict the bound, by the lower limit of their error."""
     lower = float(kl_lower(error, math.log(1 / delta) / rows))
-    why = f"their error is at least {lower:.3f}: they have another distribution, or the rows were not independent"
+    why = (
+        f"the error of held rows is at least {lower:.3f}: they have another distribution, or rows were not independent"
+    )
     return Condition("the held rows do not contradict the bound", error, lower <= bound, why)
 
 

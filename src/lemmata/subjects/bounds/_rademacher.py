@@ -32,11 +32,11 @@ class Rademacher:
         upper: the bound in closed form; None for a fit.
         lower: a proved lower bound: the closed form, or the lower end of the interval.
         trivial: the mean of sup |f(x_i)|, which the complexity cannot exceed.
-        vacuous: the consequence if the complexity is no smaller, in words; empty otherwise.
+        vacuous: what follows, in words, if the complexity is not below the trivial value; empty otherwise.
         draws: the number of draws of the signs.
         level: the confidence level of the interval.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     estimate: float
@@ -80,16 +80,16 @@ def rademacher(
       sqrt(2 ln(2d))/n and at least B max_j |column j|_2 / (sqrt(2) n).
     * a kernel: functions f with |f|_H <= B. The bounds are as for "l2", with K(x_i, x_i) in place of |x_i|².
     * an estimator or a function fit(x, y): fitted to random signs. Predictions, clipped to [-1, 1], agree with the
-      signs at most as well as the best function of the family, so this is only a lower bound.
+      signs at most as well as the best function of the family, so their agreement is only a lower bound.
 
     Args:
         family: one of the families listed above.
         x: the points, one in each row.
         radius: the radius B of a ball.
         draws: the number of draws of the signs of all points. By default, 2000 for balls and 10 for fits.
-        level: the confidence level of the interval, which follows from bounded differences of the supremum, for any
-            number of draws. For a fit, the interval is one-sided, because the supremum is at least the value that the
-            fit attains.
+        level: the confidence level of the interval. The interval follows from bounded differences of the supremum and
+            holds for any number of draws. For a fit, the interval is one-sided, because the supremum is at least the
+            value that the fit attains.
         seed: the random seed of the draws.
 
     Raises:
@@ -146,15 +146,15 @@ def _cross_polytope(suprema: np.ndarray, x: Float[np.ndarray, "n d"], radius: fl
 def _in_closed_form(
     suprema: np.ndarray, differences: float, bounds: tuple[float, float], trivial: float, level: float
 ) -> Rademacher:
-    """Use that flipping sign i moves the supremum by 2 c_i: its mean is sub-Gaussian of variance |c|²/draws."""
+    """Flipping sign i moves the supremum by at most 2 c_i, so its mean is sub-Gaussian of variance |c|²/draws."""
     estimate, draws = float(suprema.mean()), len(suprema)
     reach = differences * math.sqrt(2 * math.log(2 / (1 - level)) / draws)
     interval = max(estimate - reach, bounds[0]), min(estimate + reach, bounds[1])
     vacuous = ""
     if bounds[1] >= trivial:
         vacuous = (
-            f"vacuous: no function of the family has a mean above {trivial:.4g} in size, because "
-            "there are too few points"
+            f"vacuous: with so few points, the upper bound is at least {trivial:.4g}, and no function of the family "
+            "has a larger mean size"
         )
     conditions = (
         Condition(

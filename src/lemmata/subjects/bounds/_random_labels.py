@@ -25,19 +25,20 @@ class RandomLabels:
         true_accuracy: the accuracy on the training rows after a fit to the true classes.
         random_accuracy: the accuracy on the training rows after a fit to independent, equally likely classes, as a
             mean over repeats.
-        attainable: a lower bound, at the level, on the expected largest accuracy of any rule of the learner.
+        attainable: a lower bound, at the confidence level, on the expected largest accuracy of any rule of the
+            learner.
         chance: the accuracy 1/classes of guessing.
         true_seconds, random_seconds: the time of one fit in seconds, as a mean over repeats.
-        complexity: 2 random_accuracy - 1 for two classes. It is the attained part of the Rademacher complexity of the
-            rules that the learner chooses from. None for more classes.
-        complexity_lower: a lower bound on that complexity, at the level.
+        complexity: 2 random_accuracy - 1 for two classes. This is how much of the Rademacher complexity of its rules
+            the learner attains. None for more classes.
+        complexity_lower: a lower bound on that complexity, at the confidence level.
         memorises: whether the attainable accuracy is at least halfway from chance to 1. For two classes, this means a
-            complexity of at least 1/2. Uniform bounds add twice the complexity, which is then the whole range of an
-            error.
+            complexity of at least 1/2. Uniform bounds add twice the complexity to the training error, and are then at
+            least 1.
         repeats: the number of random labellings.
         level: the confidence level.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     true_accuracy: float
@@ -72,15 +73,16 @@ class RandomLabels:
 def random_label_test(
     fit: Any, x: ArrayLike, y: ArrayLike, *, repeats: int = 10, level: float = 0.95, seed: int = 0
 ) -> RandomLabels:
-    """Fit a learner to the true classes of training rows and to random classes.
+    """Fit a learner to the true classes of the training rows, and to random classes, and compare the accuracies.
 
     For rules with values -1 and 1 the empirical Rademacher complexity on the rows is
 
         1 - 2 E min error = 2 E max accuracy - 1
 
     over uniform random labels. A learner reaches at most the largest accuracy, so its own accuracy is a lower bound.
-    The supremum moves by at most 1/n if one label of n changes. So, with R repeats and at the level, its expectation is
-    at least the learner's mean minus sqrt(ln(1/(1 - level)) / (2 n R)), for any learner.
+    The supremum moves by at most 1/n if one label of n changes. So, with R repeats and at the confidence level
+    `level`, the expected supremum is at least the learner's mean minus sqrt(ln(1/(1 - level)) / (2 n R)), for any
+    learner.
 
     Args:
         fit: an estimator, cloned for every fit, or a function fit(x, y) that returns a function of rows or something
@@ -126,7 +128,7 @@ def random_label_test(
             "random accuracy",
             mean,
             None,
-            "this equals the largest value that the rules allow only for a perfect learner",
+            "only a learner that always finds the best rule attains the largest accuracy that its rules allow",
         ),
         Condition("two classes", float(len(classes)), len(classes) == 2, "the identity holds for two classes"),
     )

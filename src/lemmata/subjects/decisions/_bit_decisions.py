@@ -74,10 +74,10 @@ class BitDecisions(Population[BitDecision]):
 
 
 class ScrambledDecision(eqx.Module):
-    """A process whose following states are parities, and whose reward is one bit.
+    """A process in which the bits of the next state are parities of bits, and the reward is one bit.
 
     Args:
-        masks: the bits whose sum is each bit of the next state.
+        masks: for each bit of the next state, the bits whose parity it is.
         horizon: the number of states whose rewards count.
     """
 
@@ -86,12 +86,12 @@ class ScrambledDecision(eqx.Module):
 
     @property
     def process(self) -> BitProcess:
-        """The process itself."""
+        """The decision process that these masks define."""
         return scrambled_process(len(self.masks), self.masks)
 
 
 class ScrambledDecisions(Population[ScrambledDecision]):
-    """Processes whose following bits are parities of more than half of the bits each."""
+    """Processes in which each bit of the next state is a parity of more than half of the bits."""
 
     settings = Space(bits=Integer(8, 4, 10, "bits", corners=(7, 9)), horizon=Integer(6, 2, 60, "states that count"))
 
@@ -109,7 +109,7 @@ class ScrambledDecisions(Population[ScrambledDecision]):
                 float(least),
                 ">",
                 len(problem.masks) / 2,
-                "otherwise a following bit is easy to learn",
+                "otherwise a bit of the next state is easy to learn",
             )
         ]
 
@@ -173,7 +173,7 @@ def next_bits(process: BitProcess, action: int) -> Bool[np.ndarray, "bits states
 
 
 def kernel_error(values: Float[np.ndarray, " states"], rows: int, key: Key[Array, ""]) -> float:
-    """Return the squared error of an infinitely wide ReLU network at other states, divided by the variance there.
+    """Return the squared error of an infinitely wide ReLU network at new states, divided by the variance there.
 
     The network is kernel regression with the tangent kernel of one hidden layer and ridge 1e-3, on random states with
     bits as signs.

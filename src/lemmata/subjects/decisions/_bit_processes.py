@@ -101,10 +101,11 @@ def majority_process(bits: int, goal: int | None = None) -> BitProcess:
     """Return a process with a counter over n bits. One action sets the bit at the counter, and the other action moves
     the counter to the next bit.
 
-    The lowest n bits of a state are x, and the bits above them are the counter c. A bit is set to the bit of the goal.
-    A counter that has reached n stays there. The reward is 1 if c = n and x is the goal. From c = 0 this takes n + z
-    steps, where z is the number of bits in which x differs from the goal. The best value of H >= 2n states is H - n -
-    z. Whether it is above H - n - m, for a fixed m, depends on a count of the bits.
+    The lowest n bits of a state are x, and the bits above them are the counter c. To set a bit means to give it the
+    value that it has in the goal. A counter that has reached n stays there. The reward is 1 if c = n and x is the
+    goal. From c = 0 this takes n + z steps, where z is the number of bits in which x differs from the goal. The best
+    value of H >= 2n states is H - n - z. Whether it is above H - n - m, for a fixed m, depends on how many bits agree
+    with the goal.
 
     Args:
         bits: the number n of bits.

@@ -33,7 +33,7 @@ class ControlProblem:
 
 
 def _swing(state: np.ndarray, force: np.ndarray) -> np.ndarray:
-    """Move a pendulum of length and mass 1 by a step of 0.05; the angle 0 is upright."""
+    """Move a pendulum of length and mass 1 by a time step of 0.05; the angle 0 is upright."""
     angle, speed = state.T
     speed = np.clip(speed + 0.05 * (15.0 * np.sin(angle) + 3.0 * force), -8.0, 8.0)
     return np.stack([(angle + 0.05 * speed + np.pi) % (2 * np.pi) - np.pi, speed], axis=1)

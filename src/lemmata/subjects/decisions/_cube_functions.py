@@ -142,7 +142,7 @@ def prime_implicants(truth: Bool[np.ndarray, " states"]) -> Int[np.ndarray, "ter
 
 
 def essential_terms(truth: Bool[np.ndarray, " states"]) -> int:
-    """Count the prime implicants that are the only one to hold in some state.
+    """Count the prime implicants that hold in some state in which no other prime implicant holds.
 
     Every disjunction of conjunctions that equals f has at least this many terms.
 

@@ -1,9 +1,9 @@
 """How well parts of a decision process are approximated: bits of the next state, rewards, and best values.
 
-Squared errors are divided by the variance over the same states. The reason is that a reward that is 1 in one state of
-2^n has almost no variance. This theory describes exactly what polynomials of a given degree can explain. From this, it
-describes what an infinitely wide network, which learns low degrees first, learns from few states. It does not explain
-how networks in practice perform on the states that a policy visits.
+Squared errors are divided by the variance over the same states. Otherwise errors of the reward would look small: a
+reward that is 1 in one state of 2^n has almost no variance. This theory describes exactly what polynomials of a given
+degree can explain. It also describes what an infinitely wide network learns from few states: such a network learns low
+degrees first. It does not explain how networks in practice perform on the states that a policy visits.
 """
 
 import math
@@ -85,7 +85,9 @@ class ScrambledModelsAreHarder(Claim[ScrambledDecision]):
     population = ScrambledDecisions()
     relation = Order("part", (0.0, 1.0))
     control = Control(
-        "transitions are easier", lambda sign, problem: -sign, loose="a sign has no slightly changed control"
+        "transitions are easier",
+        lambda sign, problem: -sign,
+        loose="the claim predicts a sign, which cannot be changed slightly",
     )
     controls = "whether a network approximates transitions or best values better"
     unexplained = "the decision processes of robots"
@@ -124,5 +126,5 @@ class ModelErrorsLowerOnParity(Claim[BitDecision]):
 
 
 def _errors(moved: np.ndarray, values: np.ndarray, key: Key[Array, ""]) -> Array:
-    """Return the errors of a bit of the next state and of the values, on the same half of the states."""
+    """Return the errors of a bit of the next state and of the values, both on the same half of the states."""
     return jnp.asarray([kernel_error(part, len(values) // 2, key) for part in (moved, values)])

@@ -47,14 +47,14 @@ class ParityBestValues(Claim[BitDecision]):
     )
     controls = "the best value of each state"
     unexplained = "the size of a circuit that computes the best value"
-    reading = "the known process that flips pairs of bits; the abstract names no process"
+    reading = "the process is the known one that flips pairs of bits; the abstract does not name a process"
     traced = False
 
     def predict(self, problem: BitDecision) -> Array:
         return jnp.asarray(np.where(problem.wrong % 2, 0.0, problem.horizon - problem.wrong / 2))
 
     def measure(self, problem: BitDecision, key: Key[Array, ""]) -> Array:
-        """By dynamic programming."""
+        """Compute the best values by dynamic programming."""
         return jnp.asarray(optimal_values(problem.parity, problem.horizon)[0])
 
 
@@ -82,7 +82,7 @@ class MajorityBestValues(Claim[BitDecision]):
         return jnp.asarray(problem.horizon - problem.bits - problem.wrong, float)
 
     def measure(self, problem: BitDecision, key: Key[Array, ""]) -> Array:
-        """By dynamic programming."""
+        """Compute the best values by dynamic programming."""
         return jnp.asarray(optimal_values(problem.majority, problem.horizon)[0][: 2**problem.bits])
 
 
@@ -100,7 +100,9 @@ class FormulasOfParity(Claim[BitDecision]):
     control = Control("half as many conjunctions are enough for both", lambda terms, problem: terms / 2)
     controls = "the least number of conjunctions in a formula"
     unexplained = "circuits of constant depth above two, whose smallest sizes are known only from proofs"
-    reading = "constant depth means two, the action is given, and the Q-function enters by whether a value is above 0"
+    reading = (
+        "constant depth means two, the action is given, and the Q-function is represented by whether a value is above 0"
+    )
     traced = False
 
     def predict(self, problem: BitDecision) -> Array:
@@ -130,7 +132,9 @@ class FormulaOfMajority(Claim[BitDecision]):
     )
     controls = "the least number of conjunctions in a formula"
     unexplained = "circuits of constant depth above two"
-    reading = "constant depth means two, and the Q-function enters by a threshold of the best value"
+    reading = (
+        "constant depth means two, and the Q-function is represented by whether the best value is above a threshold"
+    )
     traced = False
 
     def predict(self, problem: BitDecision) -> Array:
@@ -143,7 +147,7 @@ class FormulaOfMajority(Claim[BitDecision]):
 
 
 def _more(problem: BitDecision) -> int:
-    """Return a number of bits whose binomial coefficient differs from the coefficient of half of the bits."""
+    """Return one bit more than half of the bits, rounded up."""
     return (problem.bits + 1) // 2 + 1
 
 
@@ -166,11 +170,11 @@ class InfluenceAtMostWidth(Claim[Formula]):
         return problem.width
 
     def measure(self, problem: Formula, key: Key[Array, ""]) -> Array:
-        """Over all states."""
+        """Average over all states."""
         return jnp.asarray(total_influence(problem.truth))
 
     def trivial(self, problem: Formula) -> Array:
-        """All bits."""
+        """Return the number of bits."""
         return jnp.asarray(float(len(problem.truth).bit_length() - 1))
 
 
@@ -185,7 +189,9 @@ class WeightsOfParityValues(Claim[BitDecision]):
     source = Source(_KEY, "Abstract, Q-function", note="by degrees")
     population = BitDecisions(bits=7)
     relation = Equal(block=-1)
-    control = Control("half as much at the highest degree", lambda weights, problem: weights.at[-1].divide(2))
+    control = Control(
+        "the mean square at the highest degree is half as large", lambda weights, problem: weights.at[-1].divide(2)
+    )
     controls = "how the mean square of the best values is distributed over degrees"
     unexplained = "learners that can learn a parity"
     traced = False
@@ -215,7 +221,7 @@ class EasyValuesOfHardModels(Claim[ScrambledDecision]):
     population = ScrambledDecisions()
     relation = Equal()
     control = Control("all degrees are higher by one", lambda degrees, problem: degrees + 1)
-    controls = "the degrees of the best values and of the following bits"
+    controls = "the degrees of the best values and of the bits of the next state"
     unexplained = "which of the two orders a process in practice has"
     traced = False
 

@@ -75,7 +75,7 @@ class BrokenLine:
         ).without_false_knots()
 
     def without_false_knots(self) -> "BrokenLine":
-        """Return the same function with knots only where the slope changes, or with one knot."""
+        """Return the same function with knots only where the slope changes, or one knot if it never does."""
         kept = self.turns(lambda before, after: before != after) or [self.knots[0]]
         return BrokenLine(kept, [self(x) for x in kept], self.left, self.right)
 
@@ -83,7 +83,7 @@ class BrokenLine:
 def combined(
     lines: Sequence[BrokenLine], factors: Sequence[Fraction | int], shift: Fraction = Fraction(0)
 ) -> BrokenLine:
-    """Return the sum of all factors times their lines, plus a number."""
+    """Return the sum of the lines, each multiplied by its factor, plus a number."""
     knots = sorted({x for line in lines for x in line.knots})
     sums = lambda numbers: sum((a * number for a, number in zip(factors, numbers, strict=True)), Fraction(0))
     values = [shift + sums([line(x) for line in lines]) for x in knots]

@@ -5,9 +5,9 @@ The values f_i and vectors G_i at points x_i belong to such an f if and only if,
 
     f_i - f_j >= <G_j, x_i - x_j> + |G_i - G_j|²/(2 (B - mu)) + mu (|x_i|² - |x_j|²)/2.
 
-The largest f_n under |x_0| <= 1 is then a program in the inner products of x_0 and all G_i. The dual program is
-solved: find the least T for which non-negative multipliers of these inequalities prove f_n <= T |x_0|². So every
-feasible T is a certificate, even if rounding affects the search. B is 1 here.
+The largest f_n under |x_0| <= 1 is then the value of a semidefinite program in the inner products of x_0 and all G_i.
+The dual program is solved: find the least T for which non-negative multipliers of these inequalities prove f_n <= T
+|x_0|². So every feasible T is a certificate, even if rounding affects the search. B is 1 here.
 
 The points may shrink or grow by many orders of magnitude along the iteration. So everything is measured in the units
 s_i, where |x_i| <= s_i |x_0|, and the vectors are G_i - (1 - mu) x_i/2, which are at most (1 - mu) s_i/2 long.
@@ -121,8 +121,8 @@ def _descend(cost: np.ndarray, at: np.ndarray, parts: tuple, weight: float, unti
 def _newton(jacobian: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, float]:
     """Return Newton's step for the Hessian J'J, and the square of the Newton decrement.
 
-    The QR factor of J keeps twice as many digits as the Cholesky factor of J'J, which takes a fifth of the time. So
-    the Cholesky factor is used far from the centre, where steps only need to be directions of descent.
+    The QR factor of J keeps twice as many digits as the Cholesky factor of J'J, but takes five times as long. So the
+    Cholesky factor is used far from the centre, where steps only need to be directions of descent.
     """
     unit = 1 / np.linalg.norm(jacobian, axis=0)
     jacobian, gradient = jacobian * unit, unit * gradient

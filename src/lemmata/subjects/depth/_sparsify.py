@@ -32,7 +32,7 @@ _SQUARES = 1e100  # largest terms whose squares do not overflow
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Sparsified:
-    """A few units of a network with new weights, and how far they are from the network on given rows.
+    """A few units of a network with new weights, and the distance of their output from the network's output.
 
     All errors are root mean squares over the rows, where the squares are summed over outputs.
 
@@ -49,7 +49,7 @@ class Sparsified:
         network_units: the number of units of the network.
         hidden: the function that gives the outputs of all units.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     units: Int[np.ndarray, " k"]
@@ -93,7 +93,7 @@ class Sparsified:
             tolerance: the allowed root mean square distance from the network.
 
         Raises:
-            SettingError: for a tolerance that is not positive, or too small for a number of units.
+            SettingError: for a tolerance that is not positive, or so small that the number of units overflows.
         """
         tolerance = positive("tolerance", tolerance)
         root = math.sqrt(max(self.mass**2 - self.size**2, 0.0)) / tolerance
@@ -206,7 +206,7 @@ def _content(rows: np.ndarray, target: np.ndarray, error: float, count: int, ali
         Condition("the error is below that of the best constant (their ratio)", ratio, ratio < 1,
                   "otherwise the chosen units do not follow the network from row to row"),
         Condition("some units are left out (share of the units that are not 0)", 1 - count / alive, count < alive,
-                  "otherwise nothing was chosen: all units give the network"),
+                  "otherwise nothing was chosen: all units together are the network"),
     )  # fmt: skip
 
 

@@ -35,7 +35,7 @@ class WorstCase:
         multipliers: the multipliers of the inequalities between the points x_0, ..., x_n, x* (rows) and each other
             (columns).
         conditions: the conditions for the bound.
-        claims: names of the claims that state it.
+        claims: names of the claims that state the bound.
     """
 
     bound: float
@@ -97,8 +97,8 @@ class WorstCase:
 def worst_case(steps: Any, smoothness: float, convexity: float = 0.0) -> WorstCase:
     """Compute the exact worst case of gradient descent x_(i+1) = x_i - steps_i grad f(x_i), over all f of a class.
 
-    The worst case is the value of a semidefinite program. lemmata solves the program and its dual. So the result has a
-    proof, and a function attains it up to a relative accuracy of 1e-6. It holds in every dimension.
+    The worst case is the value of a semidefinite program. lemmata solves the program and its dual. So the bound has a
+    proof, and a function attains it up to a relative accuracy of 1e-6. The bound holds in every dimension.
 
     Args:
         steps: 1 to 15 steps, each above 0 and at most 10/smoothness.
@@ -134,7 +134,7 @@ def worst_case(steps: Any, smoothness: float, convexity: float = 0.0) -> WorstCa
     conditions = (
         Condition("the smoothness and the convexity hold on the whole space"),
         Condition("gradients are exact, and the steps do not depend on them"),
-        Condition("the bound is below that of no steps, smoothness/2 (their ratio)", 2 * found.bound,
+        Condition("the bound is below the bound without any step, which is smoothness/2 (their ratio)", 2 * found.bound,
                   2 * found.bound < 1, "otherwise the worst case at the end is no better than at the start"),
     )  # fmt: skip
     return WorstCase(

@@ -90,7 +90,7 @@ class ShallowNetworksMissTriangles(Claim[ShallowStarts]):
         lambda error, problem: jnp.full_like(error, 0.25),
     )
     controls = "the error of a trained shallow network near a deep network"
-    unexplained = "where training ends, which is above the error of the best network"
+    unexplained = "the error at the end of training, which is above the error of the best network"
     trivial = 0.0
 
     def predict(self, problem: ShallowStarts) -> Array:

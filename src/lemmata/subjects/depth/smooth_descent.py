@@ -37,7 +37,9 @@ class SmoothLoss(eqx.Module):
 
 
 class SmoothLosses(Population[SmoothLoss]):
-    """Losses; half are quadratic, and w differs from their minimiser along the direction of largest curvature."""
+    """Losses, of which half are quadratic. For these, w differs from the minimiser along the direction of largest
+    curvature.
+    """
 
     settings = Space(n=rows(20, 4, 400), d=dimension(5)).where("n is above d", lambda s: s["n"] > s["d"])
 
@@ -206,7 +208,8 @@ class SmoothnessIsTwoSided(Claim[IndefiniteQuadratic]):
     )
     relation = Equal()
     control = Control(
-        "the largest eigenvalue, with its sign", lambda least, problem: jnp.linalg.eigvalsh(problem.hessian)[-1]
+        "the constant is the largest eigenvalue, with its sign",
+        lambda least, problem: jnp.linalg.eigvalsh(problem.hessian)[-1],
     )
     controls = "the least Lipschitz constant of a gradient"
     unexplained = "functions whose Hessian varies, for which the constant is a supremum over points"
@@ -215,8 +218,8 @@ class SmoothnessIsTwoSided(Claim[IndefiniteQuadratic]):
         return jnp.abs(jnp.linalg.eigvalsh(problem.hessian)).max()
 
     def measure(self, problem: IndefiniteQuadratic, key: Key[Array, ""]) -> Array:
-        """The largest ratio over x - y. It is the operator norm of the gradient's differences along the axes, as a
-        matrix.
+        """Return the largest ratio over all x - y: the operator norm of the matrix of the gradient's differences along
+        the axes.
         """
         gradient, at = jax.grad(problem.value), jax.random.normal(key, problem.between.shape)
         differences = jax.vmap(lambda axis: gradient(at + axis) - gradient(at))(jnp.eye(len(at)))

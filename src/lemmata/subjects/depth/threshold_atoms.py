@@ -54,7 +54,7 @@ class Wave(eqx.Module):
         return up_to(self.frequency * z + self.phase) - up_to(start)
 
     def turns(self) -> Array:
-        """Return -B, the points where h' is 0 and B, in order, with repetitions of B."""
+        """Return -B, the zeros of h', and B, in order; B is repeated to fill the array."""
         first = jnp.ceil((self.phase - self.frequency * self.bound) / jnp.pi)
         at = ((first + jnp.arange(_HALF_WAVES)) * jnp.pi - self.phase) / self.frequency
         ends = jnp.stack([-self.bound, self.bound])
@@ -150,7 +150,9 @@ class FewThresholds(Claim[Wave]):
         return sizes.sum() / (2 * problem.atoms)
 
     def measure(self, problem: Wave, key: Key[Array, ""]) -> Array:
-        """Return the largest error at both sides of every step, found by bisection, and where h turns."""
+        """Return the largest error at the zeros of h' and at both sides of every step, where bisection finds the
+        places of the steps.
+        """
         share = jnp.arange(2 * problem.atoms + 1) / (2 * problem.atoms) * problem.variation(problem.bound)
 
         def halve(_, ends):
@@ -168,5 +170,5 @@ class FewThresholds(Claim[Wave]):
         return jnp.maximum(beside.max(), inside.max())
 
     def condition(self, problem: Wave) -> Array:
-        """Phases are rounded, and near a flat peak, places are known only to the root of the rounding error."""
+        """Phases are rounded. Near a flat peak, places are known only to the square root of the rounding error."""
         return 8 * jnp.pi * (problem.periods + 2) * problem.atoms

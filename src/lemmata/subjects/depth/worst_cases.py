@@ -70,7 +70,7 @@ class GradientDescentWorst(Claim[EqualSteps]):
         lambda worst, problem: jnp.full(2, problem.scale * _false(problem.n, problem.length)),
     )
     controls = "the largest value that can remain after n steps"
-    unexplained = "steps of different lengths, and functions that are not the worst"
+    unexplained = "steps of different lengths, and functions other than the worst one"
     traced = False
 
     def predict(self, problem: EqualSteps) -> Array:

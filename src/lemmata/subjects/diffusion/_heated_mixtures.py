@@ -70,7 +70,7 @@ class HeatedMixture(eqx.Module):
         """Return the trace of Cov(x0 | z).
 
         The trace is the mean over components of the trace of v S_k (S_k + v I)^-1, plus the trace of the covariance of
-        their posterior means.
+        the components' posterior means.
         """
         shares, gains = self.responsibilities(v, z), jnp.linalg.inv(self.widened(v)) @ self.covariances
         inside = self.means + jnp.einsum("kij,ki->kj", gains, z - self.means)

@@ -28,8 +28,8 @@ class Learned(eqx.Module):
         places: the places x(t) of the test points.
         inputs: training inputs (t_i, x(t_i)), divided by the length of the longest input.
         labels: clean data x(0)_i.
-        truth: F* at the training points.
-        member: F_H at the training points.
+        truth: F*, the denoiser, at the training points.
+        member: F_H, a function in the space of H, at the training points.
         values: the increasing eigenvalues of H, the tangent kernel matrix at the initial weights on training points,
             in the order output, point.
         vectors: the eigenvectors of H, one in each column.
@@ -80,7 +80,7 @@ def _matrix(network: SoftmaxNetwork, params: dict, x: Array, other: Array) -> Fl
 def train_beside_kernel(
     network: SoftmaxNetwork, params: dict, x: Array, labels: Array, others: Array, matrix: Array, rate: Array, steps
 ) -> tuple[dict, Float[Array, "kn s"]]:
-    """Train a network and kernel regressions with its initial H by equal numbers of gradient descent steps.
+    """Train a network, and kernel regressions with the network's initial H, by the same number of gradient steps.
 
     The steps are W <- W - rate/m Delta W(W), and gamma <- gamma - rate (H gamma - vec(Y)) for each column of targets.
 

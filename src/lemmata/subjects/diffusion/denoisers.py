@@ -54,8 +54,8 @@ class AbstractTweedie(Claim[Diffused]):
         return _each(problem, problem.target.score)
 
     def condition(self, problem: Diffused) -> Array:
-        """At each point 8 (1 + |x|) / (alpha² (1 - alpha²)) for the exponents of the density, and for the ends of a
-        truncated law, of size (1 - alpha²)/alpha², whose difference is a denoiser; times what alpha F* - x cancels.
+        """Return 8 (1 + |x|) / (alpha² (1 - alpha²)) at each point, for the exponents of the density and the ends of
+        truncated distributions, times the cancellation in alpha F* - x.
         """
         v, alpha = problem.schedule.variance(problem.times), problem.schedule.scale(problem.times)
         denoised = alpha[:, None] * _each(problem, problem.target.denoiser)
@@ -232,7 +232,7 @@ class CubeLipschitz(Claim[Diffused]):
         return jnp.max(rise / (2 * step[:, None]), axis=1)
 
     def condition(self, problem: Diffused) -> Array:
-        """The difference quotient cancels: the place is divided by the step, and once more by the spread."""
+        """Allow for cancellation in the difference quotient, and for places that are large in units of the spread."""
         v = problem.schedule.variance(problem.times)
         return 1e4 * (1 + jnp.max(jnp.abs(problem.points).max(axis=1) / jnp.sqrt(v)))
 

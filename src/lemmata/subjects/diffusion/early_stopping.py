@@ -26,12 +26,12 @@ _CENTRES, _REACH = 16, 3.0
 
 
 class NoisyLabels(eqx.Module):
-    """Labels made from a function of the kernel's space.
+    """Labels made from a function F_H of the kernel's space.
 
     Args:
         cross: the kernel K between all points (training points first) and the training points.
         member: the values of F_H at all points.
-        labels: the labels F_H(x_i) + y_i - F*(x_i) at the training points.
+        labels: F_H(x_i) + y_i - F*(x_i) at the training points, where y_i is a noisy label of the denoiser F*.
         norm: the squared norm |F_H|².
     """
 

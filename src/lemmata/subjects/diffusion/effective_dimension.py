@@ -180,7 +180,7 @@ class LeaveOneOutDenoiser(Claim[NoisedRegression]):
     stated = Kind.OWN
     population = NoisedRegressions(rows=32)
     relation = Equal()
-    control = Control("the variance of the point's own label counts as well", _with_own_noise)
+    control = Control("the variance of the point's own label is added", _with_own_noise)
     controls = "the error of a learned denoiser"
     unexplained = "how the error falls with the number of points"
     traced = False
@@ -193,7 +193,7 @@ class LeaveOneOutDenoiser(Claim[NoisedRegression]):
         return jnp.asarray(np.mean((bias + noise) / (1 - own) ** 2))
 
     def measure(self, problem: NoisedRegression, key: Key[Array, ""]) -> Array:
-        """By n regressions."""
+        """Compute the error by n regressions, each without one point."""
         known, refits = _regression(problem), _regression(problem).refits
         bias = np.sum((refits @ known.truth - known.truth) ** 2, axis=1)
         return jnp.asarray(np.mean(bias + refits**2 @ known.variances))

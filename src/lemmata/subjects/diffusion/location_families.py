@@ -25,14 +25,14 @@ class ShiftedNormal(eqx.Module):
     n: int = eqx.field(static=True)
 
     def fitted(self, key: Key[Array, ""], n: int, repeats: int) -> Float[Array, " r"]:
-        """Return `repeats` estimates of the shift, each of which is the mean of n draws, the best estimate."""
+        """Return `repeats` estimates of the shift, each of which is the mean of n draws (the best estimate)."""
         return self.shift + self.sigma * jax.random.normal(key, (repeats, n)).mean(axis=1)
 
     def quantiles(self, shift: Float[Array, ""], count: int) -> Float[Array, " q"]:
         """Return quantiles of the distribution with that shift, at the middles of `count` equal shares of probability.
 
         Args:
-            shift: the shift in place of theta.
+            shift: the shift of the distribution, for example an estimated one.
             count: the number of quantiles.
         """
         return shift + self.sigma * jax.scipy.stats.norm.ppf((jnp.arange(count) + 0.5) / count)

@@ -38,7 +38,7 @@ def _without_determinants(score: Array, problem: HeatedPlaces) -> Array:
 
 
 def _amplification(mixture: HeatedMixture, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, ""]:
-    """Return the error in eps of the sum of pulls, from exponents and linear systems, relative to the score."""
+    """Return the error of the sum of pulls, in units of eps and relative to the score."""
     values, pulls = jnp.linalg.eigvalsh(mixture.widened(v)), mixture.pulls(v, z)
     quadratic = jnp.sum((z - mixture.means) * pulls, axis=1)
     sizes = mixture.responsibilities(v, z) * (1 + quadratic) * jnp.linalg.norm(pulls, axis=1)
@@ -69,7 +69,7 @@ class MixtureScore(Claim[HeatedPlaces]):
         return _at_places(problem, problem.mixture.score)
 
     def measure(self, problem: HeatedPlaces, key: Key[Array, ""]) -> Array:
-        """Differentiate the logarithm of the density, from Cholesky factors, automatically."""
+        """Differentiate automatically the log density, which is computed from Cholesky factors."""
         return _at_places(problem, jax.grad(problem.mixture.log_density, argnums=1))
 
     def condition(self, problem: HeatedPlaces) -> Array:

@@ -82,7 +82,8 @@ class AbstractTransport(Claim[Sampled]):
     # them.
     relation = EqualInMean(relative=False, margin=1e-3, resolution=4e-3, over="problems")
     control = Control(
-        "the samples are those of t = 1/7", lambda zero, problem: energy_distance(problem.early, problem.first)
+        "the samples are draws of x(1/7) instead of x(0.02)",
+        lambda zero, problem: energy_distance(problem.early, problem.first),
     )
     controls = "the distribution of generated samples, in energy distance"
     unexplained = "the number of steps that a distribution needs"
@@ -180,7 +181,7 @@ class StartFromNoise(Claim[Sampled]):
 
 
 def _distance_learned(problem: Sampled, start: Float[Array, "n d"], pairs: tuple[Array, ...]) -> Array:
-    """Return the energy distance between draws of x(0.02) and the start after the flow of a learned score."""
+    """Return the energy distance between draws of x(0.02) and the end points of the flow of a learned score."""
     score = learn_score(problem.schedule, *pairs, ridge=_RIDGE)
     return energy_distance(probability_flow(score, problem.schedule, start, first=FIRST, steps=32), problem.first)
 
@@ -220,5 +221,5 @@ class LearnedSampler(Claim[Sampled]):
     predict = -1.0
 
     def measure(self, problem: Sampled, key: Key[Array, ""]) -> Array:
-        """Use the same noise for all sizes. The pairs of a size are the first pairs of the next size."""
+        """Use the same noise for all sizes. The pairs of each size are the first pairs of the next larger size."""
         return _ladder(problem, key)

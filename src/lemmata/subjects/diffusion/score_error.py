@@ -281,9 +281,10 @@ class LabelMismatch(AbstractSaysNothing):
     source = Source("gu2024softmax", "Theorem G.5", note="how large the bound is")
     unexplained = "the size of the mismatch itself"
     reading = (
-        "The trials take C_0 = c_1 = 1, Lambda = sqrt(d), delta = 0.1, and the least R_H that Theorem G.4 allows. A "
-        "first version tested whether the mismatch is within the bound, but outside of the theorem's widths, where "
-        "no result could contradict it. The exponent n/2 was chosen after a look at 8, 16 and 32 points"
+        "The trials take C_0 = c_1 = 1, Lambda = sqrt(d), delta = 0.1, and the least R_H that Theorem G.4 allows. "
+        "A first version tested whether the mismatch is within the bound, but at widths for which the theorem "
+        "states nothing, so no result could contradict it. The exponent n/2 was chosen after a look at 8, 16 and "
+        "32 points"
     )
 
     def _bound(self, problem: Learned) -> Array:
@@ -320,8 +321,9 @@ class ScoreError(AbstractSaysNothing):
     unexplained = "the error itself"
     reading = (
         "The trials take hidden constants 1, delta = 0.1, Lambda = sqrt(d), and the least R_H that Theorem G.4 "
-        "allows. A first version tested whether the error is within the bound, but outside of the theorem's widths, "
-        "where no result could contradict it. The exponent n/2 was chosen after a look at 8, 16 and 32 points"
+        "allows. A first version tested whether the error is within the bound, but at widths for which the theorem "
+        "states nothing, so no result could contradict it. The exponent n/2 was chosen after a look at 8, 16 and "
+        "32 points"
     )
 
     def _bound(self, problem: Learned) -> Array:

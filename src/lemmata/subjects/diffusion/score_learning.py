@@ -166,7 +166,7 @@ class LinearScoreLearning(Claim[NormalPairs]):
         return shares * d / (problem.variance * (problem.n - d - 1))
 
     def measure(self, problem: NormalPairs, key: Key[Array, ""]) -> Array:
-        """Fit least squares on 16 sets of pairs, and compare with the exact score in the covariance of noised data."""
+        """Fit least squares on 16 sets of pairs, and compare with the exact score at noised data."""
         d = len(problem.covariance)
         spread = problem.covariance + problem.variance * jnp.eye(d)
         values, vectors = jnp.linalg.eigh(problem.covariance)

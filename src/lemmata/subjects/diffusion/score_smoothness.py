@@ -101,7 +101,7 @@ _FREQUENCIES = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
 def _seminorm(problem: TwoPoints, variance: Float[Array, ""] | float, order: int) -> Float[Array, ""]:
-    """Return the integral of the squared derivative of this order, by central differences on a grid of 1/50 step."""
+    """Return the integral of the squared derivative of this order, by differences on a grid of spacing 0.02/a."""
     grid = jnp.linspace(-20.0, 20.0, 2001) * variance / problem.m
     width = grid[1] - grid[0]
     return width * jnp.sum((jnp.diff(problem.excess(grid, variance), n=order) / width**order) ** 2)
@@ -188,7 +188,7 @@ class ScoreStrip(Claim[TwoPoints]):
     relation = EqualInMean(margin=0.002, resolution=0.01)
     control = Control("the strip is twice as wide", lambda rate, problem: _log_ellipse(jnp.pi / problem.steepness))
     controls = "how many polynomials, or modes, a score needs"
-    unexplained = "mixtures of more than two points, whose densities vanish elsewhere"
+    unexplained = "mixtures of more than two points, whose densities have zeros at other complex points"
     trials = 64
 
     def predict(self, problem: TwoPoints) -> Array:

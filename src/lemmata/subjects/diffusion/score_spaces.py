@@ -1,9 +1,9 @@
 """Which function spaces contain scores, by norms on growing intervals and norms of interpolants on growing grids.
 
 This theory is about the norm of the score of normal distributions and their mixtures, in the Hilbert space of a kernel
-on the line. The score of a normal distribution is linear. So the score is not in any Sobolev space of the whole line
-without a weight. It is not in the space of any Gaussian kernel either, even on an interval. The theory assumes that
-the distribution is known. It does not explain which space suits a given distribution.
+on the line. The score of a normal distribution is linear. So the score is not in any unweighted Sobolev space of the
+whole line. It is not in the space of any Gaussian kernel either, even on an interval. The theory assumes that the
+distribution is known. It does not explain which space suits a given distribution.
 """
 
 import math
@@ -101,7 +101,7 @@ class EqualWidthMixtures(Population[EqualWidths]):
     def sample(self, setting: dict, key: Key[Array, ""]) -> EqualWidths:
         """Draw means in [-1, 1], the outer two at least 0.6 apart, and variances from 0.1 to 0.3.
 
-        L = 1, or for half of the problems from 0.6 to 1.
+        The kernel's lengthscale is 1, and half of the interval's length is from 0.6 to 1.
         """
         mean_key, weight_key, rest_key = jax.random.split(key, 3)
         k = setting["components"]

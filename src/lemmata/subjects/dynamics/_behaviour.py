@@ -1,4 +1,4 @@
-"""Check whether training behaved like that of a kernel, and which of the two conditions failed."""
+"""Check whether training behaved like training with a fixed kernel, and which of the two conditions failed."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ TOLERANCE = 0.25
 
 @dataclasses.dataclass(frozen=True)
 class KernelBehaviour:
-    """How far training was from training of its kernel, at several parameters along the way.
+    """How far training was from training with a fixed kernel, at several parameters along the way.
 
     Attributes:
         linearisation: |f_t - f_0 - <grad f_0, theta_t - theta_0>| / |f_t - f_0|, norms over points and outputs;
@@ -59,11 +59,11 @@ class KernelBehaviour:
 def kernel_behaviour(
     f: Function, path: Sequence[Any], x: Shaped[Array, "n *point"], *, tolerance: float = TOLERANCE
 ) -> KernelBehaviour:
-    """Compare training with the kernel at its start, at each of the later parameters.
+    """Compare training with training by the initial kernel, at each of the later parameters.
 
-    Training is that of a kernel if the function moves as its linearisation does and the kernel does not change. Both
-    conditions hold in the limit of infinite width. At a finite width, both errors are numbers, and `tolerance` is a
-    convention.
+    Training is equivalent to training with a fixed kernel if the function moves as its linearisation does and the
+    kernel does not change. Both conditions hold in the limit of infinite width. At a finite width, both errors are
+    numbers, and `tolerance` is a convention.
 
     Args:
         f: a function f(params, x) of one point, which returns a number or a vector of outputs.
@@ -86,7 +86,9 @@ def kernel_behaviour(
     """
     if len(path) < 2:
         raise ShapeError(
-            "path", found=f"{len(path)} sets of parameters", rule="at least two sets, one of them at the start"
+            "path",
+            found=f"{len(path)} sets of parameters",
+            rule="at least two sets, the first from the start of training",
         )
     if not tolerance > 0:
         raise SettingError("tolerance", found=tolerance, rule="a number above 0")

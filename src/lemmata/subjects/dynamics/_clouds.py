@@ -56,7 +56,7 @@ class ShiftedClouds(Population[Clouds]):
     def hypotheses(self, problem: Clouds) -> list[Hypothesis]:
         return [
             Hypothesis(
-                "the discriminator is trained for a time",
+                "the training time of the discriminator",
                 problem.time,
                 ">=",
                 0.0,

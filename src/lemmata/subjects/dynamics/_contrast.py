@@ -49,7 +49,7 @@ def contrastive_matrix(x: Float[Array, "n m"], views: Float[Array, "n m"]) -> Fl
 
 
 class _Root(eqx.Module):
-    """The matrix K = Q diag(a) Q' of all 2n views, with a^(1/2) and its inverse; rounding errors count as 0."""
+    """The matrix K = Q diag(a) Q' of all 2n views, with a^(1/2) and its inverse; tiny entries of a count as 0."""
 
     vectors: Float[Array, "N N"]
     root: Float[Array, " N"]
@@ -80,7 +80,7 @@ def swapped_in(root: _Root) -> Float[Array, "N N"]:
 
 
 def contrastive_gram(kernel: AbstractKernel, x: Float[Array, "n m"], views: Float[Array, "n m"]) -> Float[Array, "N N"]:
-    """Return K_Gamma = K^(1/2) P K^(1/2)/(2n), where K is on all 2n views and P swaps the views of every point.
+    """Return K_Gamma = K^(1/2) P K^(1/2)/(2n), where K is for all 2n views and P swaps the views of every point.
 
     The eigenvalues of K_Gamma are the eigenvalues of Gamma in the kernel's feature space, and zeros.
 

@@ -73,9 +73,9 @@ def critic(
 ) -> Critic:
     """Return the discriminator after gradient flow for a given time from f = 0, with fixed real and generated points.
 
-    The flow is that of `discriminator_loss` in the space of the kernel, df(z)/dt = -sum_i K(z, z_i) dL/df(z_i). A
-    network of infinite width with tangent kernel K has the same flow. With weights w_i = 1/n at real points, 1/m at
-    generated ones, and labels r_i = 1 and -1,
+    The flow is the gradient flow of `discriminator_loss` in the space of the kernel, df(z)/dt = -sum_i K(z, z_i)
+    dL/df(z_i). A network of infinite width with tangent kernel K has the same flow. With weights w_i = 1/n at real
+    points, 1/m at generated ones, and labels r_i = 1 and -1,
 
     * ipm: c = time * w r, so f is time times the witness of the maximum mean discrepancy;
     * lsgan: c = w^(1/2) (1 - exp(-2 time S))/S w^(1/2) r with S = w^(1/2) K w^(1/2). This needs no inverse, and is 2

@@ -13,7 +13,7 @@ _BEYOND = 1.5  # paths end at this multiple of the last step time
 
 
 def foreseen(problem: SmallStart, scale: float) -> StepwisePrediction:
-    """Return the predicted steps of training for the start times the scale. The start is treated as aligned."""
+    """Return the predicted steps of training from `scale * start`. The start is treated as aligned."""
     sizes = aligned_start(scale * problem.start, problem.vectors[:, : problem.dimension])
     return StepwisePrediction(problem.leading, sizes)
 
@@ -27,7 +27,7 @@ def learned(problem: SmallStart, scale: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def crossings(times: Float[np.ndarray, " t"], sizes: Float[np.ndarray, "t d"]) -> Float[np.ndarray, " d"]:
-    """Return the time when each size first reaches 1/2, interpolated in the log-odds, or infinity if it never does."""
+    """Return when each eigenvalue first reaches 1/2, interpolated in the log-odds, or infinity if it never does."""
     found = []
     for column in sizes.T:
         above = np.flatnonzero(column >= 0.5)
@@ -44,7 +44,7 @@ def crossings(times: Float[np.ndarray, " t"], sizes: Float[np.ndarray, "t d"]) -
 
 
 def company(times: Float[np.ndarray, " t"], sizes: Float[np.ndarray, "t d"]) -> float:
-    """Return the largest size that eigenvalue j + 1 has when eigenvalue j reaches 1/2, over all j but the last."""
+    """Return the largest value of eigenvalue j + 1 when eigenvalue j reaches 1/2, over all j but the last."""
     at = crossings(times, sizes)
     values = [np.exp(np.interp(at[j], times, np.log(np.maximum(sizes[:, j + 1], 1e-300)))) for j in range(len(at) - 1)]
     return float(np.max(values))

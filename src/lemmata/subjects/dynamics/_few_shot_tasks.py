@@ -50,7 +50,7 @@ def _downhill(rate: Array, slopes: Any, state: tuple, params: Any = None) -> tup
 
 
 class Way(eqx.Module):
-    """A way to turn a language model into a classifier: a function, its start, and the texts in its format."""
+    """How to turn a language model into a classifier: a function, its initial parameters, and texts in its format."""
 
     f: Any
     params: dict

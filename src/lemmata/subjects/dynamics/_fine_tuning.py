@@ -21,7 +21,7 @@ WORKING_SET = 2**28
 class FineTuningKernels(eqx.Module):
     """Three kernels of one function at its parameters, between rows (x, output) and rows (x', output).
 
-    Let g be the gradient of one output at one point x in the parameters, and let g' be that gradient at x'.
+    Let g be the gradient of one output at one point x with respect to the parameters. Let g' be the gradient at x'.
 
     Attributes:
         sgd: <g, g'>. A step of gradient descent on x' moves the output at x in proportion to it.
@@ -45,9 +45,9 @@ def fine_tuning_kernels(
 ) -> FineTuningKernels:
     """Return the kernels of `FineTuningKernels` for any function of parameters.
 
-    Gradients are computed in reverse mode for one block of rows at a time. So two blocks and the kernels are in
-    memory, but never all gradients. With C outputs, a point has C rows, one after the other, and kernels are (n C, m
-    C). An entry of a gradient that is 0 has the sign 0. `sgd` and `sign` are positive semidefinite if y is x;
+    Gradients are computed in reverse mode for one block of rows at a time. So memory holds the kernels and two blocks
+    of gradients, but never all gradients. With C outputs, a point has C rows, one after the other, and kernels are (n
+    C, m C). An entry of a gradient that is 0 has the sign 0. `sgd` and `sign` are positive semidefinite if y is x;
     `asymmetric` is not symmetric, and its diagonal is the sum of |g|.
 
     Args:
@@ -148,7 +148,7 @@ def fine_tune(
         x: training points.
         y: their classes, -1 and 1.
         optimiser: an optimiser from optax.
-        steps: increasing numbers of steps after which parameters are given.
+        steps: increasing numbers of steps after which parameters are returned.
         until: training stops when the mean loss is at most this.
 
     Raises:

@@ -9,8 +9,8 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 
 
 class TunedNetwork(eqx.Module):
-    """A network f(x) = a' tanh(W'x), rows x_i, and the derivatives chi_i of a loss in the outputs f(x_i). In `params`,
-    W is "first" and a is "second".
+    """A network f(x) = a' tanh(W'x), rows x_i, and the derivatives chi_i of a loss with respect to the outputs f(x_i).
+    In `params`, W is "first" and a is "second".
     """
 
     params: dict[str, Array]
@@ -22,7 +22,7 @@ class TunedNetwork(eqx.Module):
         return jax.vmap(lambda point: output(params, point))(self.x)
 
     def gradients(self) -> tuple[Float[Array, "n d h"], Float[Array, "n h"]]:
-        """Return the gradients of f in W, x (a (1 - t²))', and in a, t, where t = tanh(W'x)."""
+        """Return the gradients of f: x (a (1 - t²))' in W, and t in a, where t = tanh(W'x)."""
         t = jnp.tanh(self.x @ self.params["first"])
         return self.x[:, :, None] * (self.params["second"][:, 0] * (1 - t**2))[:, None, :], t
 

@@ -23,8 +23,8 @@ def in_subspace(
     1/dimension).
 
     For gradients g and g' of f, <A'g, A'g'> has the mean <g, g'>. So the kernel of descent in z is an unbiased
-    estimate of the kernel in all parameters. To compute it, apply `fine_tuning_kernels` to the result. `rank_needed`
-    gives the dimension k that is needed.
+    estimate of the kernel in all parameters. To compute the kernel in z, apply `fine_tuning_kernels` to the returned
+    function. `rank_needed` gives the dimension k that is needed.
 
     Args:
         f: f(params, x) of one point.
@@ -100,8 +100,9 @@ def low_rank_adapters(
 def rank_needed(rows: int, error: float, probability: float = 0.1) -> int:
     """Return the least k at which 4 N² exp(-(e² - e³) k / 4) is at most the given probability.
 
-    Take a kernel of N rows and its version in a random subspace of dimension k. Except with that probability, all
-    their entries differ by at most e max |g|², where g are the gradients of the rows (Johnson and Lindenstrauss).
+    Take a kernel of N rows and its version in a random subspace of dimension k. With probability at least 1 minus
+    `probability`, entries of the two kernels differ by at most e max |g|², where g are the gradients of the rows
+    (Johnson and Lindenstrauss).
 
     Args:
         rows: N, the number of rows.

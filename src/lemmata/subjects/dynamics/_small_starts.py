@@ -28,7 +28,7 @@ class SmallStart(eqx.Module):
 
     @property
     def dimension(self) -> int:
-        """Outputs of the model."""
+        """The number of outputs of the model."""
         return len(self.start)
 
     @property

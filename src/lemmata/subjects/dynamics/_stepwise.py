@@ -58,8 +58,8 @@ class StepwisePrediction(eqx.Module):
 def aligned_start(weights: Float[Array, "d m"], vectors: Float[Array, "m k"]) -> Float[Array, " k"]:
     """Return the sizes s_1, ..., s_k of the modes v_1, ..., v_k in a small start W, the fastest mode first.
 
-    While W is small, mode j grows along W v_j. Its part along the outputs that faster modes have taken is corrected
-    once these modes are learned. So s_j is the length of the part of W v_j that is orthogonal to W v_1, ..., W v_{j-1}.
+    While W is small, mode j grows along W v_j. The part of W v_j along the outputs of faster modes is corrected once
+    these modes are learned. So s_j is the length of the part of W v_j that is orthogonal to W v_1, ..., W v_{j-1}.
     This is the j-th diagonal entry of R in the QR factorisation of W V (Simon et al., 2023, for small starts).
 
     Args:

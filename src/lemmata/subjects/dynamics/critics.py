@@ -84,7 +84,7 @@ class TrainedCritic(Claim[Clouds]):
     def condition(self, problem: Clouds) -> Array:
         """Allow for the rounding error of every step, and for the Runge-Kutta error: h^5/120 in each step of exp(-h).
 
-        For LSGAN, the mode of eigenvalue S has h = 2 tau S/steps, later steps shrink its error, and it enters f
+        For LSGAN, the mode of eigenvalue S has h = 2 tau S/steps. Later steps shrink its error, and the error enters f
         divided by S.
         """
         clouds = jnp.concatenate([problem.real, problem.fake])
@@ -167,7 +167,7 @@ class OptimumLeavesSlopesOpen(Claim[Clouds]):
         return _reached(problem, _wanted(problem))
 
     def condition(self, problem: Clouds) -> Array:
-        """Allow for neighbours at distance r, whose kernel derivatives agree up to r²; this enters twice."""
+        """Allow for neighbours at distance r, whose kernel derivatives nearly agree: the error grows like r^-6."""
         clouds = jnp.concatenate([problem.real, problem.fake])
         apart = jnp.sum((clouds[:, None] - clouds) ** 2, axis=2) + 1e9 * jnp.eye(len(clouds))
         return 1e5 / jnp.minimum(apart.min() / _NARROW.lengthscale**2, 1.0) ** 3
@@ -195,7 +195,7 @@ def _reached(problem: Clouds, wanted: Float[Array, "m d"]) -> Array:
 
 
 def _wanted(problem: Clouds) -> Array:
-    """Return vectors g_i of length about 1 that are not used elsewhere."""
+    """Return arbitrary fixed vectors g_i of length about 1, one for each generated point."""
     return jnp.sin(1e3 * (problem.fake + 0.1 * jnp.arange(problem.fake.shape[1])))
 
 
@@ -247,7 +247,7 @@ def _all_trained(network: Serial, keys: Key[Array, " k"], problem: Clouds) -> Fl
 
 
 def _trained(network: Serial, key: Key[Array, ""], problem: Clouds) -> Float[Array, " p"]:
-    """Return the values at the other points after 20 steps of gradient descent on both halves."""
+    """Return the values at other points after 20 gradient steps on two halves, whose difference is 0 at the start."""
     first, _ = network.init(key, problem.real.shape[1])
 
     def outputs(halves: tuple, z: Array) -> Array:

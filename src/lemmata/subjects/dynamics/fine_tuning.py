@@ -82,7 +82,7 @@ class PromptsLinearise(Claim[FewShotTask]):
     unexplained = "the size of the error, which depends on these models"
     reading = (
         "Size 0 is the prompt and size 1 the fresh head, and both are trained to the same loss. A first version "
-        "compared errors at that loss, where outputs with the prompt have moved less, and counted tasks on which "
+        "compared errors at that loss, where outputs with the prompt have moved less, and included tasks on which "
         "they need not move. A second version compared means over 48 tasks at equal movement, which also supported "
         "the claim"
     )
@@ -135,7 +135,7 @@ class UnrelatedWordsBreakIt(Claim[FewShotTask]):
     """
 
     title = "With unrelated label words in a prompt, fine-tuning is less linear"
-    source = Source("malladi2023kernel", "Abstract, conditions", note="that pre-training has nearly solved the task")
+    source = Source("malladi2023kernel", "Abstract, conditions", note="if pre-training has nearly solved the task")
     stated = Kind.REMARK
     population = UnsolvedTasks()
     relation = Order("words", (0.0, 1.0))
@@ -150,7 +150,7 @@ class UnrelatedWordsBreakIt(Claim[FewShotTask]):
         "A task is nearly solved if outputs have to move little to reach a loss. Size 0 is the words of the task and "
         "size 1 the unrelated words. The model is trained to the same loss with both. Comparisons at equal movements "
         "were tried twice and left the question open. So the claim compares equal losses, as its first version did, "
-        "on tasks that training moves"
+        "on tasks in which training moves the outputs"
     )
     traced = False
     trials = 24
@@ -239,7 +239,8 @@ class KernelPredictsAccuracy(Claim[FewShotTask]):
     population = UnsolvedTasks("film")
     relation = EqualInMean(margin=0.01, resolution=0.01, relative=False, over="problems")
     control = Control(
-        "the kernel is 4 points less accurate, nearly the gain from training", lambda value, problem: value - 0.04
+        "the kernel is 4 points less accurate, which is nearly the gain from training",
+        lambda value, problem: value - 0.04,
     )
     controls = "the accuracy of a fine-tuned model"
     unexplained = "single texts, on which the kernel and fine-tuning differ"
@@ -314,8 +315,8 @@ def _kernels(way: Way) -> tuple[Array, Array]:
 
 
 def _by_descent(way: Way, kernel: Array, cross: Array) -> Array:
-    """Return outputs on unseen texts after logistic descent with a kernel. It starts at the model's outputs and has
-    the steps of its fine-tuning.
+    """Return outputs on unseen texts after logistic descent with a kernel. Descent starts at the model's outputs, and
+    its rate and its end follow the rules of fine-tuning.
     """
     start, start_at = (way.outputs(way.params, texts) for texts in (way.texts, way.unseen))
     rate = 4 * len(way.y) / jnp.linalg.eigvalsh(kernel)[-1]  # as `Way.rate`

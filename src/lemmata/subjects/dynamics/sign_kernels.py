@@ -1,10 +1,11 @@
-"""The kernel of Adam. Its first step is the sign of the gradient, so its kernel of gradients and signs is asymmetric.
+"""The kernel of Adam. Adam's first step is the sign of the gradient, so its kernel pairs gradients with signs and is
+asymmetric.
 
 Let g be the gradient of the output in the parameters, and let chi be the derivative of the loss. A step of gradient
-descent on the loss of one example x' moves an output at x by -eta chi <g(x), g(x')>. When both moments are corrected,
-Adam's first step is -eta m/sqrt(v) = -eta sign(chi g(x')). So it moves the output by -eta sign(chi) <g(x), sign g(x')>,
-and the kernel K_A(x, x') = <g(x), sign g(x')> is not symmetric. This theory is about single examples and the first
-step. It does not say how Adam continues once its moments mix several gradients.
+descent on the loss of one example x' moves an output at x by -eta chi <g(x), g(x')>. With bias-corrected moments,
+Adam's first step is -eta m/sqrt(v) = -eta sign(chi g(x')). So it moves the output by -eta sign(chi) <g(x), sign
+g(x')>, and the kernel K_A(x, x') = <g(x), sign g(x')> is not symmetric. This theory is about single examples and the
+first step. It does not say how Adam continues once its moments mix several gradients.
 """
 
 import jax

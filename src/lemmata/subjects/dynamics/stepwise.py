@@ -5,7 +5,7 @@ Two views x, x' of every point define Gamma, the symmetrised mean of x x'^T. Let
 |W Gamma W' - I|², a Barlow Twins loss without normalisation. Then dW/dt = -4 (W Gamma W' - I) W Gamma. While W is
 small, each mode v of Gamma grows like exp(4 gamma t) W(0) v, negative modes decay, and learned modes do not move. This
 theory gives the time at which each mode is learned, the loss between these times, and the end of training. It assumes a
-small start and plain gradient flow. It does not explain batches, momentum and normalised losses.
+small start and plain gradient flow. It does not explain batches, momentum or normalised losses.
 """
 
 import jax
@@ -54,7 +54,7 @@ class StepwiseModes(Claim[SmallStart]):
     population = SmallStarts(spectra=("apart", "paired"))
     relation = Equal()
     control = Control(
-        "the modes grow half as fast: at the rate of W instead of that of its square",
+        "the modes grow half as fast: at the rate of W instead of the rate of its square",
         lambda sizes, problem: _slow(problem),
     )
     controls = "the course of training in each mode"

@@ -1,8 +1,9 @@
-"""Networks that learn in steps. Wide networks do so at the times of their kernel, and small networks also show steps.
+"""Networks that learn in steps. Wide networks learn at the times that their kernel predicts, and small networks also
+show steps.
 
 With a small readout a wide network hardly moves its features while its embedding is learned. So the modes of its kernel
 determine when each dimension is learned. This theory is about that limit. It assumes gradient flow on |C - I|², where C
-is the cross-correlation of embeddings. It does not explain deep networks with normalisation, other losses and batches,
+is the cross-correlation of embeddings. It does not explain deep networks with normalisation, other losses or batches,
 for which steps are observed but not derived.
 """
 
@@ -46,8 +47,8 @@ def _foreseen(
 def _course(
     network: Serial, key: Key[Array, ""], problem: ViewPairs
 ) -> tuple[StepwisePrediction, Float[np.ndarray, " t"], Float[np.ndarray, "t d"]]:
-    """Return the steps that the kernel at infinite width predicts, times, and the descending eigenvalues of C at these
-    times.
+    """Return the steps that the kernel at infinite width predicts, the times of training, and the descending
+    eigenvalues of C at these times.
     """
     x, views = problem.views(jax.random.fold_in(key, 1))
     params, _ = small_network(network, key, x.shape[1], _SCALE)
@@ -99,7 +100,7 @@ class SmallNetworksStep(Claim[ViewPairs]):
 
     title = "A small network learns one dimension of its embedding at a time"
     source = Source(_PAPER, "Abstract, deep networks", note="two hidden layers, without normalisation")
-    reading = "Barlow Twins' loss without normalisation replaces ResNets with three losses"
+    reading = "the paper trains ResNets with three losses; here, a small network has one of them, without normalisation"
     stated = Kind.REMARK
     population = NoisyViews(16, 3, 2, 0.3, 0.1, near=True)
     relation = Witness(probability=0.9, resolution=0.15)
@@ -112,8 +113,8 @@ class SmallNetworksStep(Claim[ViewPairs]):
     trivial = 0.0  # the others are unknown
 
     def measure(self, problem: ViewPairs, key: Key[Array, ""]) -> Array:
-        """Return the smallest margin at any step: 1/2 minus an eigenvalue of a later mode, or that of an earlier mode
-        minus 1/2.
+        """Return the smallest margin at any step: 1/2 minus an eigenvalue of a later mode, or the eigenvalue of an
+        earlier mode minus 1/2.
         """
         _, times, sizes = _course(erf_network(2, 48, outputs=problem.dimension), key, problem)
         margins = []

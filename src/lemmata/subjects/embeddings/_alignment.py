@@ -61,10 +61,10 @@ def aligned_regression(
     in source and target. Given W, b and c are the slope and constant of a ridge regression of standardised labels on z
     with a ridge of 0.01. The squared error that is minimised does not include the ridge's penalty. D is zero, or the
     distance between the mean embeddings of z (`"marginal"`), or the conditional operator discrepancy of z given the
-    label (`"conditional"`). For the last, the current predictions replace the target's labels, and no gradient is
-    taken through them. z is divided by its standard deviations over both, so shrinking cannot lower D. The kernel of z
-    is an `RBF` whose lengthscale is the square root of the number of columns. The kernel of the standardised labels is
-    `RBF(1)`.
+    label (`"conditional"`). For `"conditional"`, the current predictions replace the target's labels, and no gradient
+    is taken through them. z is divided by its standard deviations over source and target together, so shrinking cannot
+    lower D. The kernel of z is an `RBF` whose lengthscale is the square root of the number of columns. The kernel of
+    the standardised labels is `RBF(1)`.
 
     Args:
         x: inputs of the source.
@@ -83,7 +83,7 @@ def aligned_regression(
         DataError: if a number is not finite; if all labels are equal; if the rows of both sets vary in fewer directions
             than z has columns; if numbers are so large that the fit is not finite.
 
-    References: yang2024cod, abstract: the objective, without its marginal term and modified moments.
+    References: yang2024cod, abstract: the objective, without its marginal term and without its modified moments.
 
     Example:
         >>> import jax

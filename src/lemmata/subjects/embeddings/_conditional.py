@@ -10,7 +10,7 @@ operator are
 
 The moments C are about 0 in U and about the mean in R. Suppose that kernels are linear, that the mean of Z given Y = y
 is linear in y, and that its covariance is the same for all y. In the limit of many pairs and a ridge that goes to 0,
-these are U y and R.
+the mean of Z given Y = y is U y, and the covariance is R.
 """
 
 import equinox as eqx
@@ -94,8 +94,8 @@ def conditional_covariance_distance(
 
         tr R_s + tr R_t - 2 tr (R_s^1/2 R_t R_s^1/2)^1/2,
 
-    where tr R = tr(H K H B)/n. The last trace is the sum of the singular values of B_s^1/2 H K_st H B_t^1/2 over the
-    square root of n m, where n and m are the numbers of rows of source and target.
+    where tr R = tr(H K H B)/n. The last trace is the sum of the singular values of B_s^1/2 H K_st H B_t^1/2, divided
+    by the square root of n m, where n and m are the numbers of rows of source and target.
 
     Args:
         source: K_s and L_s of the source.
@@ -191,7 +191,8 @@ def conditional_discrepancy(
 
     References:
         yang2024cod, abstract. If the labels of source and target have different distributions, equal conditional
-        distributions have a discrepancy above 0. The reason is that the ridge shrinks each operator by its own labels.
+        distributions have a discrepancy above 0. The reason is that the ridge shrinks each operator by an amount that
+        depends on its own labels.
 
     Example:
         >>> import jax

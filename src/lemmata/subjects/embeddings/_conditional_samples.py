@@ -205,8 +205,8 @@ class DomainPairs(Population[LabelledDomains]):
     settings = Space(labels=Integer(4, 2, 12, "labels"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledDomains:
-        """Draw the worst case in half of the problems: errors at only one label, or moments that move along the
-        loss.
+        """Draw the worst case in half of the problems: errors at only one label, or moments that move in the direction
+        in which the loss changes most.
         """
         rng, count = generator_of(key), setting["labels"]
         labels, worst = rng.normal(size=count), rng.random() < 0.5

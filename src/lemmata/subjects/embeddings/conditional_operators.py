@@ -62,7 +62,7 @@ class MeanOperatorsFromGrams(Claim[ConditionalSamples]):
     relation = Equal()
     control = Control("the formula holds without the last trace", lambda distance, problem: _norms(problem))
     controls = "the mean term of the discrepancy"
-    unexplained = "how close this is to the distance of the two distributions"
+    unexplained = "how close this term is to the distance of the two distributions"
     reading = "the distance is read as a squared norm, so the last trace is subtracted"
     traced = False
 

@@ -34,7 +34,7 @@ class TransitionOrder:
     """Widths of a transition at several sizes, and the exponent with which they fall.
 
     Args:
-        sizes: ascending.
+        sizes: the sizes of the system, ascending.
         widths: the widths of the transition at each size, in the unit of the control parameter.
         places: the control parameter at which half of the rise is reached, for each size.
         exponent: the slope of log width against log size.
@@ -118,7 +118,7 @@ def transition_order(
         found, rule = type(curves).__name__, "a mapping from sizes to pairs (control parameter, value)"
         raise DataError("curves", found=found, rule=rule, remedy="pass {size: (x, y), ...}")
     if len(curves) < _FEWEST:
-        rule = f"at least {_FEWEST}, because a slope of fewer has no useful interval"
+        rule = f"at least {_FEWEST}, because a slope from fewer sizes has no useful interval"
         raise DataError("curves", found=f"{len(curves)} sizes", rule=rule)
     found = sorted((_size(size), *_crossings(size, pair, low, high)) for size, pair in curves.items())
     sizes, starts, halves, ends, margins, counts = (np.array(column) for column in zip(*found, strict=True))

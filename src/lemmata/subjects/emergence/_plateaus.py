@@ -130,8 +130,8 @@ def plateaus(transition_matrix: Any) -> Plateaus:
 
 
 def _stationary(rows: Float[np.ndarray, "S S"]) -> Float[np.ndarray, " S"]:
-    """Solve for an irreducible chain by elimination without subtractions, so that small probabilities keep their
-    digits.
+    """Return the stationary distribution of an irreducible chain, by elimination without subtractions, so that small
+    probabilities keep their digits.
     """
     left = rows.copy()
     for last in range(len(left) - 1, 0, -1):

@@ -53,7 +53,7 @@ class EmergenceReport:
         steepest: if no floor was fitted, the largest exponent of the laws with a floor that are compatible with the
             accuracies. The intervals need not contain it. If a floor was fitted, `alpha`.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     scale: Float[np.ndarray, " sizes"]
@@ -144,8 +144,8 @@ class EmergenceReport:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """Plot the accuracies with the smooth law, and the loss of a token, which is a line under the law, as an
-        Altair chart.
+        """Plot the accuracies with the smooth law, and the loss of a token, as an Altair chart. The loss is a straight
+        line if the law holds.
         """
         import altair as alt
 

@@ -20,7 +20,7 @@ def deviance(
     items: Float[np.ndarray, " sizes"],
     share: Float[np.ndarray, "... sizes"],
 ) -> Float[np.ndarray, "..."]:
-    """Return twice the log likelihood of the observed shares minus that of the given shares."""
+    """Return twice the difference between the log likelihoods of the observed and of the given shares."""
     failures = items - successes
     share = np.clip(share, 1e-300, 1 - 1e-16)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -85,7 +85,7 @@ def _shortened(
     design: np.ndarray, theta: np.ndarray, step: np.ndarray, loss: np.ndarray, tables: np.ndarray, items: np.ndarray,
     chance: float, tops: np.ndarray,
 ) -> tuple[Float[np.ndarray, "tables terms"], Float[np.ndarray, " tables"]]:  # fmt: skip
-    """Halve each step until the deviance does not rise. If 12 lengths are too long, take no step."""
+    """Halve each step until the deviance does not rise. If all 12 lengths are too long, take no step."""
     tried, found, worse = theta.copy(), loss.copy(), np.arange(len(theta))
     for halvings in range(12):
         own = theta[worse] + step[worse] / 2**halvings
@@ -107,8 +107,8 @@ def fits_with_top(
 ) -> tuple[Float[np.ndarray, "tables terms"], Float[np.ndarray, " tables"], Float[np.ndarray, " tables"]]:
     """Fit each table with the best accuracy of an infinite model. Return coefficients, deviance and that accuracy.
 
-    The accuracies that are tried are 1, and accuracies whose error is a share of the error at the best size. The
-    latter mean that the loss has a floor.
+    The accuracies that are tried are 1, and accuracies whose error is a share of the error at the best size. An
+    accuracy below 1 means that the loss has a floor.
 
     Args:
         designs: as in `fits`.
@@ -140,7 +140,7 @@ def steepest_with_floor(
     chance: float,
     gain: float,
 ) -> float:
-    """Return the largest exponent among the floors whose deviance is at most `gain` above that without a floor."""
+    """Return the largest exponent among the floors whose deviance is at most `gain` above the one without a floor."""
     theta, loss, _ = _by_top(design, successes[None], items, chance)
     return float(np.max(theta[0, :, 1][loss[0] <= loss[0, 0] + gain]))
 

@@ -50,7 +50,7 @@ class DrawnTasks(Population[PretrainingTasks]):
 
 
 class AbstractDiversity(Claim[PretrainingTasks]):
-    """The error on new tasks along the length of the context."""
+    """The error on new tasks as a function of the length of the context."""
 
     source = Source("emergence2026", "Figure 22.10", note="for the layer and the tasks of Lu et al. (2025)")
     stated = Kind.OWN
@@ -102,7 +102,7 @@ class CriticalDiversity(Claim[Dimension]):
     """
 
     title = "With as many tasks as dimensions, the error on new tasks falls like alpha^(-1/2)/2"
-    source = Source("lu2025", "main result", note="its layer and tasks, in the limit of long contexts after large d")
+    source = Source("lu2025", "main result", note="for its layer and tasks, for large d and then long contexts")
     stated = Kind.OWN
     population = Drawn(Dimension, d=Integer(400, 320, 480, "dimension", corners=(360, 440)))
     relation = Limit("alpha", (30.0, 250.0, 2000.0), margin=0.08, resolution=0.05)
@@ -162,7 +162,9 @@ class MemoriserEndsAtTheNearestTask(Claim[KnownTasks]):
     """
 
     title = "A Bayes predictor for M known tasks answers a new task with the nearest known task"
-    source = Source("raventos2023", "main result", note="its discrete Bayes predictor, with the limit for long prompts")
+    source = Source(
+        "raventos2023", "main result", note="for its discrete Bayes predictor, with the limit for long prompts"
+    )
     stated = Kind.STEP
     population = Drawn(
         KnownTasks,

@@ -286,7 +286,9 @@ class FallingSliceSharpens(Claim[OppositeSlices]):
         return (1 - problem.rho * problem.ratio) / (1 - problem.rho)
 
     def measure(self, problem: OppositeSlices, key: Key[Array, ""]) -> Array:
-        """Return the sharpness of the sum, by automatic differentiation, divided by that of the rising slice alone."""
+        """Return the sharpness of the sum, by automatic differentiation, divided by the sharpness of the rising slice
+        alone.
+        """
         rising = lambda at: jax.nn.sigmoid(at / problem.narrow)
         both = lambda at: rising(at) - problem.rho * jax.nn.sigmoid(at * problem.ratio / problem.narrow)
         far = 60 * problem.narrow / problem.ratio

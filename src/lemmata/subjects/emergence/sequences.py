@@ -71,7 +71,11 @@ class Chains(Population[Chain]):
     def hypotheses(self, problem: Chain) -> list[Hypothesis]:
         return [
             Hypothesis(
-                "the smallest transition probability", jnp.min(problem.rows), ">", 0.0, "so the chain forgets its start"
+                "the smallest transition probability",
+                jnp.min(problem.rows),
+                ">",
+                0.0,
+                "the chain forgets its start",
             )
         ]
 
@@ -92,7 +96,7 @@ class PlateauHeights(Claim[Chain]):
     population = Chains()
     relation = EqualInMean(margin=0.02, resolution=0.02)
     control = Control(
-        "the frequencies do not help, and the last symbol has the loss H(pi)",
+        "the frequencies do not lower the loss log S, and the last symbol only lowers it to H(pi)",
         lambda found, problem: jnp.stack([jnp.log(float(len(problem.rows))), found[0]]),
     )
     controls = "the losses at which in-context learning stays for a while"
@@ -143,7 +147,7 @@ class MeanRowEntropy(Claim[Alphabet]):
     """
 
     title = "The expected entropy of a random row"
-    source = Source("edelman2024", "main result", note="their chains; the mean is derived here")
+    source = Source("edelman2024", "main result", note="for their chains; the mean is derived here")
     stated = Kind.OWN
     population = Alphabets()
     relation = EqualInMean(margin=0.01, resolution=0.01)
@@ -162,7 +166,7 @@ class MeanRowEntropy(Claim[Alphabet]):
 
 
 def code_length(counts: Float[Array, "*many S"]) -> Array:
-    """Return the loss of the rule (count + 1/2)/(n + S/2) minus that of the best fixed distribution, in nats, for
+    """Return the loss of the rule (count + 1/2)/(n + S/2) minus the loss of the best fixed distribution, in nats, for
     given counts of the S symbols.
 
     The order of the symbols does not matter, so the product of the probabilities is a ratio of gamma functions.

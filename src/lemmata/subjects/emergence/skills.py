@@ -140,8 +140,8 @@ class RandomGraph(eqx.Module):
 
 
 class RandomGraphs(Population[RandomGraph]):
-    """Random graphs. In a third of the problems the mean degree c is below the threshold, from 0.3 to 0.6, and in the
-    others it is from 1.3 to 3.
+    """Random graphs. In a third of the problems, the mean degree c is below the threshold, between 0.3 and 0.6. In the
+    others, it is between 1.3 and 3.
     """
 
     properties: int = 0

@@ -94,8 +94,8 @@ def decoding_failure(k: int, n: int, d: int) -> float:
 
 
 def most_linear(n: int, d: int, failure: float) -> int:
-    """Return the largest number of active random directions at which a linear readout fails at most in this share of
-    sets, or 0.
+    """Return the largest number of active random directions at which a linear readout fails in at most the allowed
+    share of sets, or 0 if there is none.
 
     Args:
         n: how many directions there are.
@@ -107,8 +107,8 @@ def most_linear(n: int, d: int, failure: float) -> int:
 
 
 def most_decoded(n: int, d: int, failure: float) -> int:
-    """Return the largest number of active random directions at which sparse decoding fails at most in this share of
-    sets, or 0.
+    """Return the largest number of active random directions at which sparse decoding fails in at most the allowed
+    share of sets, or 0 if there is none.
 
     Args:
         n: how many directions there are.

@@ -94,8 +94,8 @@ class _Search:
         self.pool, self.rows = np.concatenate([self.pool, new]), np.concatenate([self.rows, rows])
 
     def solve(self) -> None:
-        """Compute the shortest vector with product 1 at active directions and just below 1 at the directions in
-        `met`.
+        """Compute the shortest vector whose inner products are 1 with active directions and just below 1 with the
+        directions in `met`.
         """
         count, self.left = len(self.active), self.left - 1
         if self.left < 0 or count + len(self.met) > self.unit.shape[1]:

@@ -30,7 +30,7 @@ class Directions:
 
     Args:
         unit: the unit vectors, one in each row.
-        ratio: the length of the longest vector over that of the shortest, before scaling.
+        ratio: the length of the longest vector divided by the length of the shortest one, before scaling.
         read: a description of what was read.
     """
 
@@ -89,8 +89,8 @@ def read_directions(decoder: Any, layout: Any, name: Any) -> Directions:
 
 
 def _found(decoder: Any, name: str) -> tuple[str, Any, int | None]:
-    """Return the name of the array, the array, and the dimension of the directions, or None if no bias of the decoder
-    determines it.
+    """Return the name of the array, the array, and the dimension of the directions, which is None if no bias of the
+    decoder determines it.
     """
     if isinstance(decoder, str | os.PathLike):
         return _of_file(Path(decoder), name)
@@ -113,7 +113,7 @@ def _of_names(arrays: Mapping[str, Any], name: str, where: str) -> tuple[Any, in
             f"{where} has no {name}",
             found=known + more,
             rule="the name of one array",
-            remedy="pass the array's name as name",
+            remedy="pass the array's name as the argument name",
         )
     return arrays[name], _length(arrays, "b_dec") if name == "W_dec" else None
 

@@ -26,17 +26,17 @@ _ROUNDING, _COMPILED = 1e-5, 1e-2  # share of the outputs by which two runs may 
 class PatchingReport:
     """Effects on a model's output if sites of the corrupted run take their values from the clean run, and the reverse.
 
-    All effects are in units of the output. They are the part of `clean` - `corrupt` that a site restores or removes,
-    and means if there are several rows.
+    All effects are in units of the output. They are the part of `clean` - `corrupt` that a site restores or removes.
+    If there are several rows, they are means over rows.
 
     Args:
         sites: the names of the sites.
         clean: the output on the clean input.
         corrupt: the output on the corrupted input.
         restore: the effect of restoring each single site: the output of the corrupted run with the site's clean
-            values, minus that of the corrupted run.
-        ablate: the effect of ablating each single site: the output of the clean run, minus that of the clean run with
-            the site's corrupted values.
+            values, minus the output of the corrupted run.
+        ablate: the effect of ablating each single site: the output of the clean run, minus the output of the clean run
+            with the site's corrupted values.
         shapley: the effect of each site's clean values, averaged over all orders in which sites are restored. None if
             not computed.
         restore_all: the effect of restoring all sites.
@@ -48,7 +48,7 @@ class PatchingReport:
         rows: the number of rows.
         level: the confidence level of the intervals.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     sites: tuple[str, ...]

@@ -49,8 +49,7 @@ class Readout:
             share.
         most_interval: the range that contains this largest number, by the intervals of the numbers that were tried.
         most_predicted: the predicted largest number for random directions.
-        certain: the largest number of active features at which every set is certainly read, by the inner products
-            alone.
+        certain: the largest number of active features at which the inner products alone prove that every set is read.
         tried: numbers of active features that were tried.
         shares: the share of failures at each of these numbers.
     """
@@ -90,7 +89,7 @@ class Readability:
         allowed: the share of failures up to which a number of active features counts as readable.
         level: the confidence level of the intervals.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     read: str
@@ -195,9 +194,9 @@ def readable(
         decoder: directions as the rows of an array or tensor. It may also be a .safetensors file, a folder with one
             such file, or a mapping or an object with the array W_dec, as in SAELens.
         active: how many features are active at once.
-        directions: "rows" or "columns". With "auto", it is the axis that b_dec does not have. If this does not decide,
-            it is the axis whose vectors have length 1. Otherwise it is rows, if there are at least as many rows as
-            columns. If none of these rules decides, pass "rows" or "columns".
+        directions: "rows" or "columns". With "auto", three rules are tried in turn: a direction has as many entries as
+            b_dec; directions have length 1; directions are rows if there are at least as many rows as columns. If none
+            of the rules decides, pass "rows" or "columns".
         name: the name of the array in a file, a mapping or an object.
         failure: the share of failures up to which a number of active features counts as readable.
         draws: the number of random sets for the linear readout.
@@ -310,7 +309,7 @@ def _largest(holds: Callable[[int], bool], least: int, start: int, limit: int) -
 
 
 def _certain_linear(largest: float, smallest: float, n: int) -> int:
-    """Return the largest k such that k times the largest inner product, and k - 1 times minus the smallest, are both
+    """Return the largest k such that k times the largest inner product and -(k - 1) times the smallest one are both
     below 1/2.
     """
     silent = math.ceil(0.5 / (largest + _ROUNDING)) - 1 if largest > 0 else n
@@ -346,7 +345,8 @@ def _conditions(
                   "with fewer, the prediction is less exact"),
         Condition("at least 10 active features, for the prediction of sparse decoding", float(active), active >= 10,
                   "with fewer, the prediction is less exact"),
-        Condition("active features are a random set", None, None, "features that occur together may be closer"),
+        Condition("active features are a random set", None, None,
+                  "features that occur together may be closer to each other"),
         Condition("active features have equal codes, and their sum contains no noise", None, None,
                   "the linear readout assumes equal codes, and both assume no noise"),
     )  # fmt: skip

@@ -35,7 +35,7 @@ class FeatureSignificance:
         needed: the least AUC for which `bound` is at most `level`; None if no AUC is large enough.
         level: the significance level.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     auc: float

@@ -54,7 +54,7 @@ class Superposition:
         exact: whether the loss is exact. Otherwise it is a mean over random rows.
         starts: how many starts ended within 1 % of the least loss, and the number of starts.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     phase: str

@@ -10,8 +10,8 @@ _NODES, _WEIGHTS = (1 + _NODES) / 2, _WEIGHTS / 2
 
 
 def _mixture(kinks: Float[np.ndarray, "y k"], p: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return nodes and weights, one row for each row of kinks. The variable is uniform on [0, 1] with probability p,
-    else 0.
+    """Return quadrature nodes and weights between the kinks, row by row. The variable is uniform on [0, 1] with
+    probability p, and 0 otherwise.
     """
     ends = np.sort(np.clip(kinks, 0.0, 1.0), axis=1)
     ends = np.concatenate([np.zeros((len(ends), 1)), ends, np.ones((len(ends), 1))], axis=1)
@@ -27,7 +27,9 @@ def _zero(slope: float, height: np.ndarray | float) -> np.ndarray:
 
 
 def _error(own: float, other: float, bias: float, p: float) -> np.ndarray:
-    """Return the mean of (x - ReLU(own x + other y + bias))², and its derivatives in own, other and bias."""
+    """Return the mean of (x - ReLU(own x + other y + bias))², and its derivatives with respect to own, other and
+    bias.
+    """
     y, of_y = _mixture(np.stack([_zero(other, bias), _zero(other, bias + own)])[None], p)
     x, of_x = _mixture(_zero(own, other * y[0] + bias)[:, None], p)
     weight, y = of_y[0][:, None] * of_x, y[0][:, None]

@@ -132,7 +132,7 @@ class Circuit(eqx.Module):
     corrupt: Float[Array, "r w"]
 
     def behaviour(self, kept: Bool[Array, " r"]) -> Float[Array, ""]:
-        """Return the output of a network with clean activations at the kept sites and corrupted ones elsewhere.
+        """Return the output of a network with clean activations at the kept sites and corrupted activations elsewhere.
 
         Args:
             kept: whether each site is clean.
@@ -145,8 +145,8 @@ class Circuit(eqx.Module):
 
 
 class Circuits(Population[Circuit]):
-    """Circuits. In a quarter of the problems each site is enough, in a quarter all are needed, and else sets are
-    random.
+    """Circuits. In a quarter of the problems each site is enough, in a quarter all are needed, and in the other half
+    the sets are random.
     """
 
     settings = Space(r=Integer(5, 2, 7, "sites", corners=(3, 6)), w=Integer(4, 1, 64, "width of a site"))

@@ -119,7 +119,7 @@ class WhySparse(Claim[TurnedDictionary]):
         angle=uniform(0.3, 1.27),
     )
     relation = EqualInMean(margin=0.02, resolution=0.02)
-    control = Control("without the factor 1 - p", lambda growth, problem: growth / (1 - problem.p))
+    control = Control("the growth lacks the factor 1 - p", lambda growth, problem: growth / (1 - problem.p))
     controls = "whether the penalty prefers the true directions"
     unexplained = "features that are not independent"
     trials = 64

@@ -60,7 +60,7 @@ class BestOfMany(Claim[UnrelatedFeatures]):
     )
     relation = EqualInMean(margin=0.01, resolution=0.01, relative=False)
     control = Control(
-        "the mean is that of a quarter of the features",
+        "the mean is that for a quarter as many features",
         lambda gain, problem: problem.deviation * jax.scipy.special.ndtri(1 - 4 * jnp.exp(-_EULER) / problem.features),
     )
     controls = "how good the best of many features looks by chance"

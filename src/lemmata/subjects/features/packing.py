@@ -154,7 +154,8 @@ class ExponentiallyMany(Claim[RandomDirections]):
     )
     relation = AtMost(delta=_DELTA)
     control = Control(
-        "as many as e^(d eps²/2) fit", lambda eps, problem: jnp.sqrt(2 * jnp.log(1.0 * problem.n) / problem.d)
+        "as many as e^(d eps²/2) directions fit",
+        lambda eps, problem: jnp.sqrt(2 * jnp.log(1.0 * problem.n) / problem.d),
     )
     controls = "how many features can be stored with little interference"
     unexplained = "directions that are chosen better than at random"

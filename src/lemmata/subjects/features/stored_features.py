@@ -37,7 +37,7 @@ class ToyModel(eqx.Module):
     p: Float[Array, ""]
 
     def gain(self, key: Key[Array, ""], ratio: float | int, p: Array | float) -> Array:
-        """Return the trained model's |W|²/m, minus its value for a model without the ReLU on the same rows.
+        """Return the trained model's |W|²/m, minus |W|²/m of a model without the ReLU on the same rows.
 
         Args:
             key: the random key for the start and the rows.
@@ -75,7 +75,7 @@ class FewerFeaturesIfDense(AbstractStoredFeatures):
     source = Source("elhage2022superposition", note="the feature count |W|² against the frequency")
     relation = Order("p", (0.02, 0.1, 0.4))
     control = Control("the number rises", lambda sign, problem: -sign)
-    unexplained = "the values of p at which it falls"
+    unexplained = "the values of p at which the number falls"
     predict = -1.0
 
     def measure_at(self, problem: ToyModel, key: Key[Array, ""], rung: float) -> Array:
@@ -92,7 +92,7 @@ class MoreFeaturesUnderPressure(AbstractStoredFeatures):
     source = Source("elhage2022superposition", note="features per dimension |W|²/m against n/m")
     relation = Order("n/m", (4 / 3, 2.0, 4.0))
     control = Control("the number falls", lambda sign, problem: -sign)
-    unexplained = "where it stops rising"
+    unexplained = "the ratio n/m at which the number stops rising"
     predict = 1.0
 
     def measure_at(self, problem: ToyModel, key: Key[Array, ""], rung: float) -> Array:
@@ -221,7 +221,7 @@ class LinearReadout(Claim[ActiveFeatures]):
         return readout_failure(problem.k, problem.n, problem.d)
 
     def measure(self, problem: ActiveFeatures, key: Key[Array, ""]) -> Array:
-        """Return the share of 8 random dictionaries that are misread, minus that for d orthonormal directions."""
+        """Return the share of 8 random dictionaries that are misread, minus the share for d orthonormal directions."""
         active = jnp.arange(max(problem.n, problem.d)) < problem.k
 
         def misread(u: Array) -> Array:
@@ -306,7 +306,7 @@ class SparseDecoding(Claim[SparseCodes]):
     )
     relation = EqualInMean(margin=0.02, resolution=0.03)
     control = Control(
-        "as for codes with free signs",
+        "as many dimensions are needed as for codes with free signs",
         lambda share, problem: jnp.asarray(decoding_share(problem.active / problem.n, 2)),
     )
     controls = "how many active features a decoder with an l_1 penalty recovers"

@@ -52,8 +52,8 @@ def critical_initialisation(activation: AbstractLayer) -> Criticality:
     critical point has g(K*) = K*, and both susceptibilities are 1 there. So E[s s''] = 0, C_W = 1/E[s'²] and C_b =
     K* - C_W E[s²] at K*.
 
-    * An activation of two lines has E[s s''] = 0 for every K. It is *scale invariant*: C_b = 0, and every kernel is
-      fixed.
+    * An activation that is linear below 0 and linear above 0 has E[s s''] = 0 for every K. It is *scale invariant*:
+      C_b = 0, and every kernel is fixed.
     * If s(0) = 0, s'(0) != 0 and a = s'''/s' + 3/4 (s''/s')² < 0 at 0, then K* = 0 is stable, C_b = 0 and C_W =
       1/s'(0)².
     * Otherwise, K* is the smallest root of E[s s''] between 1/100 and 40 with C_b >= 0. It is *half-stable*: g(K) - K

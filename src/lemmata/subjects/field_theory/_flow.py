@@ -18,8 +18,8 @@ class RepresentationFlow(NamedTuple):
 
     Attributes:
         kernel: K, the variance of a preactivation at infinite width, for each layer.
-        vertex: V, to first order in 1/n at width n. The variance of a layer's preactivations, given the previous
-            layer, is random with variance V/n. Outputs have the excess kurtosis 3 V / (n K²).
+        vertex: V, to first order in 1/n at width n. Given the previous layer, the preactivations of a layer have a
+            variance G, which is itself random and has the variance V/n. Outputs have the excess kurtosis 3 V / (n K²).
         tangent: Theta, the tangent kernel of the input with itself.
         parallel: chi_parallel of the layer.
         perpendicular: chi_perpendicular of the layer.
@@ -67,8 +67,8 @@ def representation_flow(
         Five arrays of shape (depth,). They are NaN from the first layer whose moments the quadrature does not resolve.
 
     Raises:
-        SettingError: if the depth is below 1, a known kernel or variance of weights is not positive, the variance of
-            biases is not between 0 and the kernel, or a rate is negative.
+        SettingError: if the depth is below 1, the kernel or the variance of weights is known and not positive, the
+            variance of biases is not between 0 and the kernel, or a rate is negative.
         ShapeError: if there is more than one kernel, variance or rate.
         PrecisionError: if JAX computes in float32.
 

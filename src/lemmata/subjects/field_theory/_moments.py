@@ -1,4 +1,4 @@
-"""Moments of an activation of one Gaussian preactivation, and the response of a layer to small changes."""
+"""Moments of an activation at a Gaussian preactivation, and the response of a layer to small changes."""
 
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ class GaussianMoments(NamedTuple):
         second: E[s(z)²].
         fourth: E[s(z)⁴].
         slope: E[s'(z)²].
-        bend: E[s(z) s''(z)], so E[s(z)²] has the derivative slope + bend in K.
+        bend: E[s(z) s''(z)], so the derivative of E[s(z)²] with respect to K is slope + bend.
     """
 
     second: Float[Array, "*batch"]

@@ -29,7 +29,7 @@ def _half_rule() -> tuple[np.ndarray, np.ndarray]:
 
 
 class FollowedUnit(NamedTuple):
-    """The kernel, V, and chi_perpendicular of each layer at infinite width, starting with layer 1."""
+    """The kernel, the vertex V and chi_perpendicular of each layer at infinite width, starting with layer 1."""
 
     kernels: np.ndarray
     vertices: np.ndarray
@@ -186,7 +186,7 @@ class SmoothNetwork(eqx.Module):
         return LAYERS[self.unit]()
 
     def drawn(self, networks: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Draw networks, and return the variance of each one's last preactivations given the layer before, and its
+        """Draw networks. Return for each the variance of its last preactivations given the layer before, and its
         squared gradient.
 
         Given a layer, take the next preactivations and their derivatives along a direction of the first

@@ -4,8 +4,8 @@ Consider a network with weights of variance C_W / fan-in and biases of variance 
 a layer, which is the variance of its preactivations at infinite width. The next layer has the kernel C_b + C_W
 E[s(z)²], z ~ N(0, K), where s is the activation. A layer multiplies small changes of K by chi_parallel = C_W E[s² (z² -
 K)]/(2 K²), and squared gradients by chi_perpendicular = C_W E[s'²]. This theory gives both at random weights, layer by
-layer. It does not say how training changes them, or how fast networks learn whose gradients have the same size in all
-layers.
+layer. It does not say how training changes them, or how fast networks learn if their gradients have the same size in
+all layers.
 """
 
 from typing import Any
@@ -81,7 +81,7 @@ def critical_points_seen(problem: GatedUnit) -> int:
 
 
 def _scaled(problem: GatedUnit, share: float) -> np.ndarray:
-    """Return C_b, C_W and K for which K is a share of K*, K is preserved, and chi_perpendicular = 1."""
+    """Return C_b, C_W and K, where K is a share of K* and is preserved, and chi_perpendicular is 1."""
     kernel = share * critical_point_of(problem.gate).kernel
     found = gaussian_moments(problem.layer, kernel)
     second, slope = float(found.second), float(found.slope)

@@ -62,7 +62,7 @@ class SteppedNetwork(eqx.Module):
         return np.abs(self._tangent(*self._passes(moved)[:2]) / start - 1.0)
 
     def _passes(self, weights: list[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
-        """Return the inputs of each layer, the derivatives in its outputs, and the network's output."""
+        """Return each layer's inputs, the derivatives with respect to its outputs, and the network's output."""
         _, fn, slope = UNITS[self.unit]
         ahead, gates = [np.broadcast_to(self.x, (len(weights[0]), len(self.x)))], []
         for w in weights[:-1]:
@@ -76,7 +76,7 @@ class SteppedNetwork(eqx.Module):
         return ahead, back[::-1], output
 
     def _tangent(self, ahead: list[np.ndarray], back: list[np.ndarray]) -> np.ndarray:
-        """Return the tangent kernel: the sum over layers of C_W/fan-in times both squared lengths."""
+        """Return the tangent kernel: a sum over layers of C_W/fan-in times squared lengths of inputs and slopes."""
         squares = lambda v: np.sum(v**2, axis=1)
         parts = [squares(a) / a.shape[1] * squares(b) for a, b in zip(ahead, back, strict=True)]
         return UNITS[self.unit][0] * np.sum(parts, axis=0)

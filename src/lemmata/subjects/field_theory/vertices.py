@@ -72,8 +72,8 @@ class TwoLineNetwork(eqx.Module):
         return np.prod(squares / (self.second * width), axis=1)
 
     def preactivations(self, networks: int, rng: np.random.Generator) -> Float[np.ndarray, "m n"]:
-        """Draw the last layer of networks with residual connections. Given a layer, the term with W is independent and
-        normal.
+        """Draw the last layer of networks with residual connections. Given a layer, the entries of the term with W are
+        independent and normal.
         """
         z = rng.standard_normal((networks, self.width))
         for _ in range(self.depth - 1):
@@ -230,12 +230,12 @@ class RatioTimesGrowth(Claim[TwoLineNetwork]):
 
 
 def vertex_with_skip(problem: TwoLineNetwork) -> tuple[float, float]:
-    """Return two parts of V in the last layer of a residual network of kernel 1: the part that grows evenly, and the
-    part due to E[z_i z_j²].
+    """Return two parts of V in the last layer of a residual network of kernel 1: the part that grows by the same
+    amount in every layer, and the part due to E[z_i z_j²].
 
-    Let a be the slope below 0 and c = C_W E[s²] = 1 - skip². Let o = (1 - a²) sqrt(2/pi), which is the derivative of
-    E[s²] in a mean of z and also E[z s²]. Then T = n E[z_i z_j²] has T' = skip T + skip C_W o, and V' = V + c (v c + 4
-    skip²) + 2 C_W o T.
+    Let a be the slope below 0 and c = C_W E[s²] = 1 - skip². Let o = (1 - a²) sqrt(2/pi), which is both E[z s²] and
+    the derivative of E[s²] with respect to the mean of z. With T = n E[z_i z_j²], the next layer has T' = skip T +
+    skip C_W o and V' = V + c (v c + 4 skip²) + 2 C_W o T.
     """
     skip, keep = problem.skip, 1.0 - problem.skip**2
     weights, tilt = keep / problem.second, (1.0 - problem.slope**2) * np.sqrt(2.0 / np.pi)

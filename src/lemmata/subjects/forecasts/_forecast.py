@@ -39,7 +39,7 @@ FARTHEST = 1e4
 as unreachable."""
 LEAST = 3
 LEAST_OWN = 0.25
-"""The least share of a standard error that measurements do not have in common."""
+"""The least share of its standard error that a measurement is assumed not to share with the other measurements."""
 STEP = 0.03
 
 
@@ -163,7 +163,8 @@ class Forecast:
         """Return the error with unlimited rows: the minimum of each quantile's curve from the first size on.
 
         The curves are followed up to 10,000 times the last size. `samples(error)` has a finite value exactly if `error`
-        is at least the value returned here. The same holds for the lower ends and for the upper ends.
+        is at least the value returned here. The same holds for the lower ends of both intervals, and for the upper
+        ends.
         """
         _, curves, first = self._curves(level)
         lower, value, upper = curves[first:].min(axis=0).tolist()

@@ -22,7 +22,7 @@ class GeneralPositions(Population[GeneralPoints]):
         dimension: the default d.
         extra: the default of n - d, where n is the number of points.
         most: the largest number of points in an extra setting.
-        spread: the distance of the dimension from its default in an extra setting. Use 0 for statements about one
+        spread: how far the dimension of an extra setting may be from the default. Use 0 for statements about one
             dimension.
     """
 

@@ -47,8 +47,8 @@ class ZeroOneLosses(Population[HeldOutLosses]):
 
         Predictions are clipped to the range of the training targets, so the loss is at most the sum over outputs of the
         squared range of all targets. The held-out rows play the role of the population, and the same number of rows is
-        drawn from them with replacement. So m is the number of rows behind the user's own held-out error, and the
-        radius applies to this error. The baseline predicts the mean of the training targets.
+        drawn from them with replacement. So the number m of drawn rows is the number of rows behind the user's own
+        held-out error, and the radius applies to this error. The baseline predicts the mean of the training targets.
         """
         if not isinstance(problem, Regression):
             return None
@@ -76,7 +76,8 @@ class ZeroOneLosses(Population[HeldOutLosses]):
 def hoeffding_radius(size: int, bound: Float[Array, ""] | float, delta: float) -> Float[Array, ""]:
     """Return the radius bound * sqrt(log(2/delta) / (2 size)).
 
-    The mean of `size` independent values in [0, bound] is farther from its expectation with probability at most delta.
+    The mean of `size` independent values in [0, bound] is farther than this from its expectation with probability at
+    most delta.
     """
     return bound * jnp.sqrt(jnp.log(2 / delta) / (2 * size))
 

@@ -1,4 +1,4 @@
-"""Margins and their guarantees. Only labelled rows count, and a margin has a scale.
+"""Margins and their guarantees. Only labelled rows count, and a margin is relative to the length of rows.
 
 This theory bounds the error on new rows of a linear classifier that separates its labelled rows with a margin. It
 assumes independent rows. It does not explain why features learned without labels are often good ones.

@@ -60,7 +60,7 @@ class SquareOfTheError(Claim[ErrorParts]):
     control = Control("the constant is 1 instead of 2", lambda bound, problem: bound / 2)
     controls = _ERROR
     unexplained = _CONSTANTS
-    trivial = "without its terms, the square of a sum is unbounded"
+    trivial = "if its terms are unknown, the square of a sum is unbounded"
 
     def predict(self, problem: ErrorParts) -> Array:
         return 2 * (problem.cover + problem.share)

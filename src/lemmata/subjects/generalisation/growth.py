@@ -111,7 +111,7 @@ def majority_labellings(points: Float[np.ndarray, "n d"]) -> Int[np.ndarray, " l
 
 
 def _growth(values: np.ndarray, rows: int) -> int:
-    """Return the largest number of patterns that the functions, one in each row of values, have on `rows` points."""
+    """Return the largest number of patterns on any `rows` points. Each row of values is one function."""
     subsets = itertools.combinations(range(values.shape[1]), rows)
     return max(len({tuple(row) for row in values[:, chosen].tolist()}) for chosen in subsets)
 

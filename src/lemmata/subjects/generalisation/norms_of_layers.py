@@ -95,8 +95,8 @@ class NormBasedDepth(Claim[NormBall]):
         "the bound holds without the norms of the layers",
         lambda value, problem: value / jnp.prod(problem.norms),
         loose=(
-            "the bound is 2.7 to 4 times what these networks attain, which is the theorem's constant, so "
-            "no similar statement fails"
+            "the theorem's constant makes the bound 2.7 to 4 times what these networks attain, so no similar "
+            "statement fails"
         ),
     )
     controls = "how well networks of any width agree with random signs"

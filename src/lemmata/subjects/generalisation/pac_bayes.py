@@ -114,7 +114,9 @@ class NoisyLinearRule(eqx.Module):
         return jnp.asarray(float(self.length) * total / np.linalg.norm(total))
 
     def true_error(self, key: Key[Array, ""]) -> float:
-        """Return the error of the noisy rule on new rows. It is exact for each of many random directions of a row."""
+        """Return the error of the noisy rule on new rows. Given the direction of a row, the error is exact; it is
+        averaged over many random directions.
+        """
         towards, beside = sphere_shadows(generator_of(key), len(self.teacher), _DRAWS)
         weights, length = np.asarray(self.weights), float(self.length)
         cosine = float(weights @ np.asarray(self.teacher)) / length
@@ -225,8 +227,8 @@ class DivergenceMomentBound(Claim[ErrorCounts]):
 
 
 def _bound(error: float, divergence: float, n: int, delta: float) -> Array:
-    """Return the largest p with kl(error || p) <= (divergence + ln(2 sqrt(n)/delta)) / n, where `error` is that on the
-    rows.
+    """Return the largest p with kl(error || p) <= (divergence + ln(2 sqrt(n)/delta)) / n, where `error` is the error
+    on the rows.
     """
     return jnp.asarray(kl_upper(error, (divergence + np.log(2 * np.sqrt(n) / delta)) / n))
 

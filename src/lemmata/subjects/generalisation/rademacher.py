@@ -160,7 +160,7 @@ def rademacher_bound(trace: Float[Array, ""], radius: Float[Array, ""] | float, 
 
 
 def signed_suprema(problem: KernelBall, signs: Float[Array, "m n"]) -> Float[Array, " m"]:
-    """Return the supremum over the ball of (1/n) sum_i s_i f(x_i), (B/n) sqrt(s' K s), for each row s of signs."""
+    """Return sup_f (1/n) sum_i s_i f(x_i) = (B/n) sqrt(s' K s) over the ball, for each row s of signs."""
     quadratic = jnp.sum((signs @ problem.matrix) * signs, axis=1)
     return problem.radius / len(problem.matrix) * jnp.sqrt(jnp.maximum(quadratic, 0.0))
 

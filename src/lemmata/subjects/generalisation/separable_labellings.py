@@ -113,7 +113,7 @@ class DimensionOfHalfspaces(Claim[GeneralPoints]):
         lambda found, problem: jnp.stack([found[0] - 1, (found[1] + 2) / 2 - 2]),
     )
     controls = "the largest set of points on which halfspaces realise every labelling"
-    unexplained = "the gain if the labels of large sets follow a rule"
+    unexplained = "what is gained if the labels of large sets follow a rule"
     traced = False
 
     def predict(self, problem: GeneralPoints) -> Float[Array, "2"]:
@@ -129,4 +129,4 @@ class DimensionOfHalfspaces(Claim[GeneralPoints]):
 
     def hypotheses(self, problem: GeneralPoints) -> list[Hypothesis]:
         n, d = problem.points.shape
-        return [Hypothesis("number of points", n, ">=", d + 2, "d + 2 points are shown not to be shattered")]
+        return [Hypothesis("number of points", n, ">=", d + 2, "the test shows that no d + 2 points are shattered")]

@@ -1,8 +1,8 @@
 """One parameter with many labellings: the sign of a sine.
 
 This theory is about the labels that x -> sgn sin(a x) gives to points on the line. At suitable points all labellings
-occur, and at any points the frequency limits their number. The theory does not say which other number measures
-complexity, since the number of parameters does not.
+occur, and at any points the frequency limits their number. So the number of parameters does not measure complexity.
+The theory does not say which other number does.
 """
 
 import jax.numpy as jnp

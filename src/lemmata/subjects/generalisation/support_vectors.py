@@ -30,7 +30,7 @@ def separator(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def support_vectors(x: np.ndarray, y: np.ndarray) -> int:
-    """Count the rows with a positive multiplier in libsvm. Mirrored rows are added so that its intercept is 0."""
+    """Count the rows with a positive multiplier in libsvm. Mirrored rows are added so that the intercept is 0."""
     machine = SVC(kernel="linear", C=1e8, tol=1e-8).fit(np.concatenate([x, -x]), np.concatenate([y, -y]))
     return len(np.unique(machine.support_ % len(x)))
 

@@ -1,9 +1,10 @@
 """Empirical means are near their expectations for all functions of a class at once. The classes are thresholds and
 random signs.
 
-This theory bounds the largest deviation over a class. For an empirical distribution function it has the best constant.
-For any class it uses the Rademacher complexity, which enters the proof through a second sample and random signs. It
-assumes independent rows. It does not explain classes of large complexity whose chosen members generalise.
+This theory bounds the largest deviation over a class. For an empirical distribution function, the bound has the best
+constant. For any class, the bound uses the Rademacher complexity, which enters the proof through a second sample and
+random signs. It assumes independent rows. It does not explain classes of large complexity whose chosen members
+generalise.
 """
 
 import itertools
@@ -49,7 +50,7 @@ class ThresholdDeviation(Claim[PowerDraws]):
         return jnp.sqrt(jnp.log(2 / _DELTA) / (2 * problem.rows))
 
     def measure(self, problem: PowerDraws, key: Key[Array, ""]) -> Array:
-        """Compare at and just below each row, where the difference is largest."""
+        """Compare both distribution functions at and just below each row, where they differ most."""
         rows = jnp.sort(jax.random.uniform(key, (problem.rows,)) ** (1 / problem.power))
         steps = jnp.arange(problem.rows + 1) / problem.rows
         level = rows**problem.power

@@ -38,7 +38,7 @@ class Bits:
         rows: the number of rows.
         level: the confidence level of the interval.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     value: float
@@ -161,8 +161,8 @@ def bits(
 
 
 def _shorter(high: float, value: float, linear: float, equal: float) -> Condition:
-    """Check that the code is shorter than two codes without a denoiser: by the covariance, and by equally likely
-    values between the ends of a column.
+    """Check that the code is shorter than two codes without a denoiser. One uses the covariance. The other takes all
+    values between the ends of a column as equally likely.
     """
     least = min(linear, equal)
     return Condition(
@@ -191,11 +191,11 @@ def _errors(denoiser: Any, rows: np.ndarray, sigmas: np.ndarray, scale: float, s
 
 
 def _interval(each: np.ndarray, level: float) -> tuple[float, float]:
-    """Return the wider of Student's and Hall's limits at each end, because the former are too low for skewed rows, and
-    the latter miss low values.
+    """Return the wider of Student's and Hall's limits at each end, because Student's limits are too low for skewed
+    rows, and Hall's limits miss low values.
 
-    At low noise, few draws of noise dominate the error of a row. So errors have heavy tails unless each row has many
-    draws.
+    At low noise, the error of a row comes mostly from a few draws of noise. So errors have heavy tails unless each row
+    has many draws.
     """
     mean, (low, high) = float(each.mean()), mean_interval(each, level)
     half = float(stats.t.ppf((1 + level) / 2, len(each) - 1) * each.std(ddof=1) / np.sqrt(len(each)))
@@ -241,6 +241,6 @@ def _conditions(parts: np.ndarray, nodes: np.ndarray, half: float) -> tuple[Cond
     last = float(np.abs(parts @ basis).max())
     return (
         Condition("rows are independent draws that the denoiser was not trained on"),
-        Condition("there are enough levels of noise (bits in the finest waves of the integrand)", last,
+        Condition("there are enough levels of noise (bits in the last terms of the integrand's expansion)", last,
                   bool(last < max(half, 0.01)), "pass more nodes"),
     )  # fmt: skip
