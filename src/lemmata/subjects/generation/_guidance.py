@@ -175,8 +175,9 @@ def _common(first: np.ndarray, second: np.ndarray) -> np.ndarray | None:
 def _by_formula(conditional: Mixture, unconditional: Mixture, w: float, basis: np.ndarray) -> Guidance:
     """Compute both guided distributions along common eigenvectors.
 
-    Let a = e^-t and V = a² s² + 1 - a² for each distribution. The flow is linear with the factor e^H, where H = ((1 +
-    w) log V_c - w log V_0)/2. The reverse diffusion has the factor e^(2H) a^(-1).
+    Let a = e^-t. Let V_c and V_0 be a² s² + 1 - a² for the variances s² of the conditional and of the unconditional
+    distribution. The flow is linear with the factor e^H, where H = ((1 + w) log V_c - w log V_0)/2. The reverse
+    diffusion has the factor e^(2H) a^(-1).
     """
     spread = lambda own: np.diag(basis.T @ own.covariances[0] @ basis)
     s_c, s_0 = spread(conditional), spread(unconditional)
@@ -278,8 +279,8 @@ def _integrable(conditional: Mixture, unconditional: Mixture, w: float) -> bool 
 
 
 def _times(conditional: Mixture, unconditional: Mixture, steps: int) -> np.ndarray:
-    """Return times from the start to 0. They are equally spaced in the log noise until it is small against all
-    deviations.
+    """Return times from the start to 0. They are equally spaced in the logarithm of the noise, down to a noise that is
+    small against all deviations.
     """
     both = conditional, unconditional
     least = min(own.values.min() for own in both)

@@ -37,7 +37,8 @@ class Memorisation:
         asked: the requested time, or None.
         rows_needed: the number of rows at which `time` falls to the requested time, if the dimension stays constant.
             None without a requested time.
-        rows_interval: the interval of `rows_needed` from that of the dimension. None without a requested time.
+        rows_interval: the interval of `rows_needed` that follows from `dimension_interval`. None without a requested
+            time.
         rows_normal: the same number for normal rows of this covariance, whose noisy versions carry the most
             information. None without a requested time.
         sigmas: several levels of noise, in the unit of the rows.
@@ -200,7 +201,7 @@ def _root(mean: Callable[[float], float], start: float) -> float:
 
 
 def _influence(own: Callable[[float], np.ndarray], root: float, part: int) -> np.ndarray:
-    """Return by how much each probe and noise moves the root."""
+    """Return by how much each pair of a probe and a noise moves the root."""
     slope = (own(root + _STEP)[part].mean() - own(root - _STEP)[part].mean()) / (2 * _STEP)
     weights = own(root)[part]
     half = weights.shape[1] // 2
@@ -251,7 +252,7 @@ def _conditions(found: Probes, n: int, sigma: float, asked: float | None, eighth
         Condition("rows are different (share of rows that repeat an earlier row)", repeated, repeated == 0.0,
                   "repeated rows are copied already at larger noise, and count as one row with more weight"),
         Condition("rows are not in close pairs (mean weight of the true row at an eighth of this noise)", eighth,
-                  eighth >= 0.75, "close pairs share their weight, and can be distinguished only far below this noise"),
+                  eighth >= 0.75, "rows of a close pair share their weight until the noise is far smaller"),
     ]  # fmt: skip
     if asked is not None:
         factor = sigma / float(noise_at(asked))

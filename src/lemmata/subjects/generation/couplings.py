@@ -146,7 +146,9 @@ class GaussianFlowsStraightenOnce(Claim[GaussianPair]):
         return jnp.stack([problem.middle @ jnp.linalg.inv(problem.base)] * 2)
 
     def measure(self, problem: GaussianPair, key: Key[Array, ""]) -> Array:
-        """Apply an Euler step and a solver to the velocity for the pairs of the first flow, which is also solved."""
+        """Solve the first flow, and return the maps of one Euler step and of a solver for the velocity of its
+        pairs.
+        """
         first = problem.flow()
         second = GaussianPair(problem.base, first @ problem.base @ first.T, problem.base @ first.T)
         return jnp.stack([jnp.eye(len(first)) + second.velocity(jnp.zeros(())), second.flow()])

@@ -22,8 +22,8 @@ _QUERIES = 48
 
 
 class NormalSample(eqx.Module):
-    """A sample of exp(c d) rows of a normal distribution in d dimensions. Half of the coordinates have variance 1,
-    half r.
+    """A sample of exp(c d) rows of a normal distribution in d dimensions. Half of the coordinates have variance 1, and
+    the other half have variance r.
 
     Args:
         ratio: r.
@@ -106,7 +106,7 @@ def _collapse(r: Array, content: Array | float) -> Array:
 
 
 class TwoClassSample(eqx.Module):
-    """A sample of exp(c_k d) rows of each of two classes N(m_k, s_k² I) in d dimensions, with distant means.
+    """A sample of two classes N(m_k, s_k² I) in d dimensions with distant means, with exp(c_k d) rows of class k.
 
     Args:
         spreads: s_k.
@@ -189,7 +189,7 @@ class DistantClasses(Population[TwoClasses]):
     def hypotheses(self, problem: TwoClasses) -> list[Hypothesis]:
         length = jnp.linalg.norm(problem.mean)
         return [
-            Hypothesis("the classes are distant (|m|)", length, ">=", 3.99, "so that the sign of <x, m> is the class")
+            Hypothesis("the classes are distant (|m|)", length, ">=", 3.99, "then the sign of <x, m> shows the class")
         ]
 
 

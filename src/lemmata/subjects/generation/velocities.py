@@ -39,7 +39,7 @@ class TwoFields(eqx.Module):
 
 
 class PairsOfFields(Population[TwoFields]):
-    """Random mixtures, and two random models, of which the first is smaller."""
+    """Random mixtures, and two random models; the parameters of the first are smaller on average."""
 
     settings = Space(d=dimension(2, 1, 2), components=_COMPONENTS)
 
@@ -147,7 +147,7 @@ class Interpolants(Population[InterpolatedPlaces]):
     def hypotheses(self, problem: InterpolatedPlaces) -> list[Hypothesis]:
         least = jnp.minimum(problem.a, problem.b)
         return [
-            Hypothesis("the smaller of a and b", least, ">", 0.0, "if a or b is 0, X_0 or X_1 does not enter"),
+            Hypothesis("the smaller of a and b", least, ">", 0.0, "otherwise X_t does not depend on X_0 or on X_1"),
             spread_out(problem.target),
         ]
 

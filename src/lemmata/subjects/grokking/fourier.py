@@ -72,8 +72,8 @@ class ModePowers(eqx.Module):
 class RandomModes(Population[ModePowers]):
     """Random frequencies, each of power 1.
 
-    If `equal` is false, the powers are random and the number of frequencies is, too; half of the problems have a
-    single frequency.
+    If `equal` is false, the powers and the number of frequencies are random, and half of the problems have a single
+    frequency.
 
     Args:
         equal: whether all powers are 1. If they are, the setting `modes` is the number of frequencies.
@@ -231,7 +231,9 @@ class QuadraticUnitsAdd(Claim[RandomUnits]):
         return jnp.asarray([1.0, 4.25, 4.5 - 0.75 / rest - 1 / rest**2])
 
     def measure(self, problem: RandomUnits, key: Key[Array, ""]) -> Array:
-        """Average over pairs, classes and networks; the mean is the difference to independent readout phases."""
+        """Average over pairs, classes and networks. From the right output, subtract the output with independent
+        readout phases, whose mean is 0, to reduce noise.
+        """
         p, N = 2 * problem.half + 1, problem.width
         right = (jnp.arange(p)[:, None] + jnp.arange(p))[:, :, None] % p == jnp.arange(p)
         mean = lambda values, where: jnp.sum(jnp.where(where, values, 0.0)) / jnp.sum(where)

@@ -187,7 +187,7 @@ class LazyIsAdditive(AbstractLazyPrediction):
 
 
 def _additive_ridge(problem: SeenPairs, times: float) -> Array:
-    """Return the predictions at unseen pairs, with the ridge k_2 - times k_1 + (times - 1) k_0."""
+    """Return the predictions at unseen pairs, with the ridge k_2 - c k_1 + (c - 1) k_0, where c is `times`."""
     k0, k1, k2 = problem.levels
     shared = np.sqrt(k1 - k0) * codes(problem.p)
     features = np.hstack([np.full((len(shared), 1), np.sqrt(k0)), shared])[np.asarray(problem.order)]

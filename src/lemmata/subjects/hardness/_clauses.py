@@ -136,7 +136,7 @@ def _keys(clauses: np.ndarray, n: int) -> np.ndarray:
 
 
 def _has_part(clauses: np.ndarray, alive: np.ndarray, n: int) -> np.ndarray:
-    """Return for each clause whether it survives, too, after some literal is left out of it."""
+    """Return for each clause whether `alive` contains this clause without one of its literals."""
     found = np.zeros(len(clauses), bool)
     if not len(alive) or clauses.shape[1] == 1:
         return found

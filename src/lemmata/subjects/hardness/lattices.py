@@ -50,7 +50,9 @@ class Lattices(Population[Lattice]):
     settings = Space(d=Integer(7, 2, 8, "dimension", corners=(5, 8)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Lattice:
-        """Draw a basis; half are reduced with mu = 1/2 and |b*_{i+1}|² = 0.505 |b*_i|², rounded to integers."""
+        """Draw a basis. Half of the bases are already reduced: mu = 1/2 and |b*_{i+1}|² = 0.505 |b*_i|², up to
+        rounding to integers.
+        """
         rng, d = generator_of(key), setting["d"]
         kind = rng.integers(4)
         if kind == 0:

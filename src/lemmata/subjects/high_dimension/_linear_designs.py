@@ -140,11 +140,9 @@ class TablesOfRows(Population[Regression]):
         # further than 3 rows from d (d >= 24) are also different numbers of rows.
         nearest = min(abs(round(rung * columns) - columns) for rung in self.rungs)
         last = self.rungs[-1]
-        why = (
-            "up to 1 row from d, the error has an infinite mean; up to 3, an infinite variance, and sizes may coincide"
-        )
+        why = "within 1 row of d the mean error is infinite, within 3 rows its variance is; two sizes may also coincide"
         return [
-            Hypothesis("d is large enough (rows between d and the nearest size)", nearest, ">", 3, why),
+            Hypothesis("d is large enough (least distance of a number of rows from d)", nearest, ">", 3, why),
             Hypothesis(
                 f"at least {last:g} d rows",
                 rows,

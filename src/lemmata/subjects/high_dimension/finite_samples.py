@@ -46,7 +46,7 @@ class IsotropicModels(Population[IsotropicModel]):
         apart = abs(problem.rows - problem.columns)
         return [
             Hypothesis(
-                "|n - p|", apart, ">=", 6, "at 1 the risk has an infinite mean, and up to 3 an infinite variance"
+                "|n - p|", apart, ">=", 6, "at a difference of 1 the mean risk is infinite, and up to 3 its variance is"
             )
         ]
 

@@ -144,7 +144,15 @@ class OverparameterisedBias(Claim[LinearDesign]):
         smaller, larger = min(kept, 1 - kept), max(kept, 1 - kept)
         spread = (2 * larger / (smaller * (problem.x.shape[1] + 2))) ** 0.5 if smaller > 0 else jnp.inf
         why = "with few rows or columns, one draw of rows can be far from the mean"
-        return [Hypothesis("n and d are large enough (relative spread of a share)", spread, "<=", 0.25, why)]
+        return [
+            Hypothesis(
+                "n and d are large enough (spread of the share of |beta|² that is kept)",
+                spread,
+                "<=",
+                0.25,
+                why,
+            )
+        ]
 
     def predict(self, problem: LinearDesign) -> Array:
         return ridgeless_bias(problem.gamma, jnp.linalg.norm(problem.coefficients))

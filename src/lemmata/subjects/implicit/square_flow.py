@@ -135,7 +135,9 @@ class ToySegment(Claim[Start]):
         return jnp.stack([squares, flow(lambda x: -jax.grad(loss)(x), jnp.zeros(2), time)[0]])
 
     def condition(self, problem: Start) -> Array:
-        """Return the tolerance in units of rounding; it is also absolute, so it matters most for small coordinates."""
+        """Return the tolerance in units of rounding. The solver's tolerance is also absolute, so it matters most for
+        small coordinates.
+        """
         return TOLERANCE / jnp.finfo(float).eps * jnp.array(100.0) * (1 + problem.scale)
 
 
@@ -271,7 +273,7 @@ class Pythagoras(Claim[SquareFlow]):
         return divergence(problem.truth, end) + divergence(end, problem.start)
 
     def condition(self, problem: SquareFlow) -> Array:
-        """Bound the terms of the sum: logarithms of the start are as large as the sum, up to a factor."""
+        """Bound the errors: the slopes of the divergences are about |log(x_i/x_0i)| + 1 for the start x_0."""
         slopes = jnp.abs(jnp.log(problem.truth / problem.start)).sum() + len(problem.start)
         return _integration(problem) * slopes / divergence(problem.truth, problem.start)
 

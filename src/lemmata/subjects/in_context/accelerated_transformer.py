@@ -232,7 +232,7 @@ class ObjectiveOfFista(Claim[Prompt]):
         return gaps_of(problem)[1][jnp.asarray(_SHARP, int)]
 
     def trivial(self, problem: Prompt) -> Array:
-        """Where it starts."""
+        """Return how far the objective at the start is above its least value."""
         return jnp.full(len(_SHARP), gaps_of(problem)[1][0])
 
 

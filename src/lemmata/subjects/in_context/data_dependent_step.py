@@ -174,7 +174,7 @@ class ObjectiveOfTheStep(Claim[Prompt]):
         return self._objective(problem, path[jnp.asarray(_TIMES)]) - self._objective(problem, self._end(problem))
 
     def trivial(self, problem: Prompt) -> Array:
-        """Where it starts."""
+        """Return how far the objective at the start is above its least value."""
         start = self._objective(problem, jnp.zeros(problem.prompt.shape[1]))
         return jnp.full(len(_TIMES), start - self._objective(problem, self._end(problem)))
 

@@ -235,7 +235,7 @@ class ErrorsAtTheTemperatureAsked(AbstractErrorBound):
     population = ForwardPasses(of_inputs=SHARE)
     control = Control("|rho_t|_1 <= C_F / sqrt(N)",
                       lambda bound, problem: bound.at[1].divide(sizes_of(problem)[0] * sizes_of(problem)[1]),
-                      loose="1e3, 1e12 and 1e33 times too large, so no nearer control is refuted")  # fmt: skip
+                      loose="the bounds are 1e3, 1e12 and 1e33 times too large, so no nearer control is refuted")  # fmt: skip
     reading = READING
     expected = Status.VACUOUS
 
@@ -247,7 +247,7 @@ class ErrorsAtTheTemperatureAsked(AbstractErrorBound):
         return found_at(problem, self._asked(problem))
 
     def trivial(self, problem: Prompt) -> Array:
-        """Return 2 R, R and (phi^T rho_T)²; |rho_t|_1 <= R = mean y² / lambda, as l falls, and y^ is nearer to 0."""
+        """Return 2 R, R and (phi^T rho_T)² for R = mean y² / lambda; |rho_t|_1 <= R, and |y^| <= |phi^T rho_T|."""
         size = jnp.mean(problem.y**2) / problem.model.penalty
         value = value_at_the_end(at_temperature(problem, self._asked(problem)))
         return jnp.stack([2 * size, size, value**2])

@@ -355,7 +355,9 @@ class EstimatedMDP(TabularMDP):
 
     @property
     def _known(self) -> np.ndarray:
-        """Which rows are not estimated from steps: those of the end state, which leads to itself."""
+        """Mark the rows that are not estimated from steps, which are the rows of the end state. This state leads to
+        itself.
+        """
         ends = self.transitions[np.arange(self.states), :, np.arange(self.states)] == 1
         return (ends & (self.counts.sum(axis=2) == 0))[..., None]
 

@@ -131,7 +131,7 @@ class TemporalDifferenceError(Claim[ChainWithFeatures]):
         return problem.length(problem.features @ jnp.linalg.solve(system, target) - problem.values)
 
     def trivial(self, problem: ChainWithFeatures) -> Array:
-        """The values 0."""
+        """Return the error of the values 0."""
         return problem.length(problem.values)
 
     def condition(self, problem: ChainWithFeatures) -> Array:
@@ -194,7 +194,7 @@ class UpdatesOfOneState(Claim[TwoStates]):
         return _growth(problem, problem.discount * problem.ratio - 1)
 
     def measure(self, problem: TwoStates, key: Key[Array, ""]) -> Array:
-        """20 steps with automatic derivatives of the values."""
+        """Take 20 steps with automatic derivatives of the values."""
         value = lambda w, feature: feature * w
 
         def step(both: float) -> Array:

@@ -105,7 +105,8 @@ def deep_kernel_machine(
         gram_0: G_0 of the inputs, such that K(G_0) is positive definite.
         y: labels, one column for each output. Centre them first if they should be centred.
         layers: the number of layers L, at least 1.
-        nu: the weight of each layer's divergence relative to C columns, above 0; one number for all layers.
+        nu: the weight of each layer's divergence relative to C columns, above 0; one number for all layers, or one for
+            each layer.
         noise: the variance s, above 0; 0 is allowed only if the objective has a maximum, see below.
         kernel: "relu" or "linear".
         start: a key for a random start of the search; None starts from the prior.

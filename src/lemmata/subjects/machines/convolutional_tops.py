@@ -168,7 +168,8 @@ class PooledSites(eqx.Module):
 class Sites(Population[PooledSites]):
     """A third of the problems have spanned sites, a third images with equal sites, and a third overlapping patches.
 
-    The features of spanned sites are sums of the features of inducing points. The other sites have a ReLU.
+    The features of spanned sites are linear combinations of the features of inducing points. In the other problems,
+    the features of sites have passed through a ReLU.
 
     Args:
         spanned: if true, all problems have spanned sites.
@@ -266,7 +267,9 @@ class PoolingOfSpannedSites(Claim[PooledSites]):
         return _pooled(problem.carried, residuals="dropped").variance
 
     def condition(self, problem: PooledSites) -> Array:
-        """Multiply the conditions of the inducing Gram matrix and of sums over pairs of sites, which cancel."""
+        """Multiply the condition numbers of the inducing Gram matrix and of the sums over pairs of sites, whose terms
+        cancel.
+        """
         return jnp.asarray(problem.spread * problem.inducing * problem.mean_variance / problem.exact)
 
 

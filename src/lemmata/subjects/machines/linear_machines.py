@@ -141,7 +141,7 @@ class GeometricGrams(Claim[FewRows]):
     )
     controls = "the representation in every layer"
     unexplained = "maps that are not linear, and labels with noise"
-    reading = "every layer is as wide as the labels have columns, in the units of the limit"
+    reading = "every layer has as many features as the labels have columns, in the units of the limit"
     traced = False
 
     def predict(self, problem: FewRows) -> Array:

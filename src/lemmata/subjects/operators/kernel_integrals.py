@@ -119,7 +119,7 @@ class IntegralOnGrids(Claim[AttendedField]):
     predict = -1.0
 
     def measure_at(self, problem: AttendedField, key: Key[Array, ""], m: float) -> Array:
-        """The midpoint rule."""
+        """Return the error of the midpoint rule."""
         side = round(m**0.5)
         return off_the_integral(problem, jnp.asarray(pixel_centres(side, side))[None])
 

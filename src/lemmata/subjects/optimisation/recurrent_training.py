@@ -78,7 +78,7 @@ class ConcaveAtZero(Claim[ImpulseFit]):
     stated = Kind.OWN
     population = IMPULSE_FITS
     relation = Equal()
-    control = Control("2 - 2 alpha²", lambda value, problem: value + 2 * problem.pole**2)
+    control = Control("the curvature is 2 - 2 alpha²", lambda value, problem: value + 2 * problem.pole**2)
     controls = "the curvature of the loss of a linear recurrence"
     unexplained = "whether gradient descent comes near this point"
 

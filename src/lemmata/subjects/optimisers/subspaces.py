@@ -75,7 +75,9 @@ class GaloreOfFullRankIsRotatedAdam(Claim[GradientMatrices]):
         return _galore_steps(gradients, len(gradients[0]))
 
     def condition(self, problem: GradientMatrices) -> Array:
-        """Bound the errors: singular vectors, and so the steps, turn by single precision over the smallest gap."""
+        """Bound the errors: singular vectors, and so the steps, turn by an angle of 2^-23 (single precision) over the
+        smallest gap.
+        """
         gradients = _square(problem)
         left, values, _ = np.linalg.svd(gradients[0])
         gap = np.abs(np.diff(values)).min(initial=values[-1])
@@ -139,7 +141,9 @@ class GaloreLeavesTheTail(Claim[GradientMatrices]):
         return _losses(problem.gradients[0], _rank(problem))
 
     def condition(self, problem: GradientMatrices) -> Array:
-        """Bound the errors: bases err by single precision over a gap, losses by its square relative to the tail."""
+        """Bound the errors: the error of a basis is 2^-23 (single precision) over a gap. The error of a loss is the
+        square of this number, relative to the tail.
+        """
         values = np.linalg.svd(np.asarray(problem.gradients[0]), compute_uv=False)
         gap = np.abs(np.diff(values)).min(initial=values[-1])
         turned = (_SINGLE * 2.0**-26 * values[0] / gap) ** 2  # 2^-23 over the gap, squared, in units of 2^-52

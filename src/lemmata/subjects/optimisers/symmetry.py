@@ -102,7 +102,7 @@ class AbstractCommutes(Claim[MatrixTraining]):
         """Bound the errors: steps divide by gradients, and the smallest entry has the largest entry's rounding error.
 
         Five Newton-Schulz steps, or an inverse fourth root, do not magnify a small singular value more than this. The
-        loss adds 24 points, and the rounding of a step changes the next gradient.
+        loss is a sum over 24 points, and the rounding of a step changes the next gradient.
         """
         slope = jnp.abs(jax.grad(problem.loss)(problem.start))
         values = jnp.linalg.svd(slope, compute_uv=False)

@@ -170,7 +170,9 @@ def share_density(problem: TaughtUnit, d: float, share: float, interaction: floa
 
 
 def least_action_difference(problem: TaughtUnit, gain: Callable) -> Array:
-    """Return the action over d at the problem's share minus that at 0.03, at the transition with fixed norm."""
+    """Return the action divided by d at the problem's share, minus its value at the share 0.03, at the transition with
+    fixed norm.
+    """
     u = held_norm_interaction(problem.teacher, problem.linear)[0]
     values = [gain(y, u, problem.linear, problem.teacher.epsilon) for y in (problem.share, _REFERENCE)]
     return jnp.asarray(values[0] - values[1])

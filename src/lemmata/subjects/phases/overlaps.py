@@ -126,7 +126,7 @@ class KernelOfUnits(Claim[ErfUnit]):
         return _closed(problem)
 
     def measure(self, problem: ErfUnit, key: Key[Array, ""]) -> Array:
-        """Products of integrals."""
+        """Compute the entries as products of integrals."""
         return _kernel(problem)
 
     def condition(self, problem: ErfUnit) -> Array:

@@ -77,7 +77,7 @@ class UnseenAnswer(eqx.Module):
 
     Args:
         log_ref: log probabilities of the reference.
-        probability: that the first answer is preferred to the second.
+        probability: the probability that the first answer is preferred to the second.
         left: the mass that a policy leaves to the two compared answers.
         rewards: the rewards of the three answers, at most `bound` in absolute value.
         bound: the bound on the rewards.

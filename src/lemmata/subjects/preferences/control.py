@@ -59,7 +59,7 @@ class GibbsIdentity(Claim[TabularPolicy]):
         return jnp.sum(policy * (problem.rewards - problem.beta * (problem.log_policy - problem.log_ref)))
 
     def condition(self, problem: TabularPolicy) -> Array:
-        """The size of the terms of the sums, relative to their difference."""
+        """Return the size of the terms of the sums, relative to their difference."""
         policy, beta = jnp.exp(problem.log_policy), problem.beta
         logs = jnp.abs(problem.log_policy) + jnp.abs(problem.log_ref) + jnp.abs(problem.rewards) / beta
         size = beta * (jnp.sum(policy * logs) + jnp.abs(problem.rewards).max() / beta)

@@ -129,9 +129,7 @@ class NormalErrorsNeverHurt(Claim[NormalProxy]):
     population = NormalProxies()
     # if weights are divided so that they sum to one, they have a bias of the order of one over the number of draws
     relation = EqualInMean(margin=0.005, resolution=0.02)
-    control = Control(
-        "the gold reward is the share rho of the proxy", lambda gold, problem: gold / jnp.sqrt(problem.share)
-    )
+    control = Control("the gold reward is rho times the proxy", lambda gold, problem: gold / jnp.sqrt(problem.share))
     controls = "the gold reward of policies that follow a noisy proxy"
     unexplained = "errors with heavy tails; errors that depend on the gold reward"
     trials = 256
@@ -179,7 +177,7 @@ class CurvedGoldPeaks(Claim[CurvedGold]):
         return _gains(problem, 1.0)
 
     def measure(self, problem: CurvedGold, key: Key[Array, ""]) -> Array:
-        """Means under the tilted distribution by Gauss-Hermite quadrature.
+        """Compute means under the tilted distribution by Gauss-Hermite quadrature.
 
         Find the peak by bisection of the gain's derivative.
         """
