@@ -235,7 +235,7 @@ class ErrorsAtTheTemperatureAsked(AbstractErrorBound):
     population = ForwardPasses(of_inputs=SHARE)
     control = Control("|rho_t|_1 <= C_F / sqrt(N)",
                       lambda bound, problem: bound.at[1].divide(sizes_of(problem)[0] * sizes_of(problem)[1]),
-                      loose="the bounds are 1e3, 1e12 and 1e33 times too large, so no nearer control is refuted")  # fmt: skip
+                      loose="bounds are 1e3, 1e12 and 1e33 times too large, so no nearer control fails")  # fmt: skip
     reading = READING
     expected = Status.VACUOUS
 

@@ -140,8 +140,8 @@ class DivergenceFallsWithNu(Claim[MachineRows]):
     unexplained = "whether the movement is useful"
     reading = (
         "close means that the divergence vanishes with its weight, at the rate of Gram matrices within 1/nu of the "
-        "prior. A first version only tested that the divergence falls from nu = 0.5 to 8, which holds for any penalty at "
-        "exact maximisers"
+        "prior. A first version only tested that the divergence falls from nu = 0.5 to 8, which holds for any penalty "
+        "at exact maximisers"
     )
     trials = 12
     traced = False
