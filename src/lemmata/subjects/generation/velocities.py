@@ -97,7 +97,8 @@ class ConditionalLossFloor(Claim[TwoFields]):
     population = PairsOfFields()
     relation = EqualInMean(margin=0.0, resolution=0.02)
     control = Control(
-        "the number is d, as if X_0 alone counted", lambda floor, problem: jnp.full(2, problem.shifts.shape[1])
+        "the number is d, the trace of the covariance of X_0",
+        lambda floor, problem: jnp.full(2, problem.shifts.shape[1]),
     )
     controls = "what the training objective of flow matching measures"
     unexplained = "the minimiser over a training set"

@@ -136,7 +136,7 @@ class AnyFrequenciesAdd(AbstractMargin):
     source = Source("emergence2026", "Proposition 19.8", "Figure 19.12", "Figure 19.5", note="with the least margin")
     population = RandomModes(equal=False)
     relation = AtLeast()
-    control = Control("1.05 times the margin", lambda margin, problem: 1.05 * margin)
+    control = Control("the least margin is 1.05 times as large", lambda margin, problem: 1.05 * margin)
     trivial = "without products of waves of a and b, no positive margin is known"
 
     def predict(self, problem: ModePowers) -> Array:

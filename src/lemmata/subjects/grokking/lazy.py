@@ -246,7 +246,9 @@ class LazyRanksTheAnswerLast(AbstractLazyPrediction):
     stated = Kind.OWN
     population = TablesOfPairs(share=None)
     relation = Equal()
-    control = Control("the outputs for large k_0 and k_1 - k_0", lambda outputs, problem: _at_large_levels(problem))
+    control = Control(
+        "the outputs have their values for large k_0 and k_1 - k_0", lambda outputs, problem: _at_large_levels(problem)
+    )
 
     def predict(self, problem: SeenPairs) -> Array:
         (k0, k1, _), p, c = problem.levels, problem.p, problem.ridge

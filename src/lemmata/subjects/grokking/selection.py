@@ -65,7 +65,7 @@ class LookupOrRule(Claim[LookupAndRule]):
         n=Integer(20, 2, 200, "examples"),
     )
     relation = Equal()
-    control = Control("n² in place of n", lambda told, problem: _told(problem, 2))
+    control = Control("the formulas contain n² in place of n", lambda told, problem: _told(problem, 2))
     controls = "whether a fit of least norm has stored the examples or found the rule"
     unexplained = "rules that have to be formed in training"
     traced = False

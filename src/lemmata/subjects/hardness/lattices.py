@@ -181,7 +181,7 @@ class OneCosineNeuron(Claim[CosineNeuron]):
     source = Source("song2021periodic", note="recovery without noise by lattice reduction")
     population = CosineNeurons()
     relation = Witness()
-    control = Control("it recovers twice as many digits", lambda digits, problem: 2 * digits)
+    control = Control("the reduction recovers twice as many digits", lambda digits, problem: 2 * digits)
     controls = "the functions that an algorithm can learn without following gradients"
     unexplained = "many dimensions, which need more digits than a float has"
     trivial = "no digit of the direction is known in advance"

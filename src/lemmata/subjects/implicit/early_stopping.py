@@ -151,7 +151,7 @@ class VanishingRidge(Claim[Interpolation]):
         Interpolation, n=rows(3, 1, 8, corners=(2, 4)), p=dimension(16, 16), a=normal("n", "p"), b=normal("n")
     )
     relation = Rate("r", _RIDGES)
-    control = Control("like sqrt(r)", lambda exponent, problem: exponent - 0.5)
+    control = Control("the distance falls like sqrt(r)", lambda exponent, problem: exponent - 0.5)
     controls = "how far a ridge moves the interpolant"
     unexplained = "which ridge predicts best"
     trials = 64

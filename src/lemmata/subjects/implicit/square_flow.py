@@ -154,7 +154,7 @@ class SmallStartIsSparse(Claim[Segment]):
     source = Source("emergence2026", "Figure 6.11", note="with the rate, in two dimensions")
     population = Drawn(Segment, ratio=uniform(0.3, 0.6), b=log_uniform(0.2, 1.0))
     relation = Rate("s", _SCALES)
-    control = Control("in proportion to s", lambda exponent, problem: jnp.ones(()))
+    control = Control("x_1 falls in proportion to s", lambda exponent, problem: jnp.ones(()))
     controls = "a coordinate that the sparse solution does not use"
     unexplained = "the constant"
     trials = 64
@@ -260,7 +260,8 @@ class Pythagoras(Claim[SquareFlow]):
     population = SYSTEMS
     relation = Equal()
     control = Control(
-        "with the arguments of D exchanged", lambda value, problem: divergence(problem.start, problem.truth)
+        "the identity holds with the arguments of D exchanged",
+        lambda value, problem: divergence(problem.start, problem.truth),
     )
     controls = "how far every solution is from the start"
     unexplained = "losses that are not least squares"
@@ -290,7 +291,7 @@ class StepIsProximal(Claim[SquareFlow]):
     source = Source("emergence2026", "Figure 6.8", note="with the step of mirror descent, too")
     population = SYSTEMS
     relation = Equal(block=1)
-    control = Control("without the factor 1/2 of the penalty", lambda steps, problem: _steps(problem, 0.5))
+    control = Control("the penalty |x - x_0|²/(2 s) has no factor 1/2", lambda steps, problem: _steps(problem, 0.5))
     controls = "one step"
     unexplained = "how good the linear model is"
 

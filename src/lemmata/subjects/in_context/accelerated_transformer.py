@@ -182,7 +182,7 @@ class AcceleratedPassIsFista(Claim[Prompt]):
     population = MomentumPasses()
     relation = Equal(block=2)  # the coefficients of a step are sums whose terms cancel
     control = Control(
-        "the iterates of plain proximal gradient",
+        "the iterates are those of plain proximal gradient",
         lambda found, problem: iterates(proximal_gradient, problem),
         loose="the first iterate is the same",
     )
@@ -219,7 +219,7 @@ class ObjectiveOfFista(Claim[Prompt]):
     source = Source("beck2009fista", "Theorem 4.4")
     population = MomentumPasses(penalty=0.03, n=24)  # where the bound is tightest at some depth
     relation = AtMost()
-    control = Control("a quarter of this bound", lambda bound, problem: bound / 4)
+    control = Control("a quarter of this bound is enough", lambda bound, problem: bound / 4)
     controls = OBJECTIVE
     unexplained = RISK
 
@@ -249,7 +249,7 @@ class ObjectiveFallsWithTheSquare(Claim[Prompt]):
     source = Source("beck2009fista", "Theorem 4.4", note="the rate")
     population = MomentumPasses(penalty=0.002)  # flat enough for the rate not to be better than stated
     relation = Rate("T + 1", tuple(depth + 1 for depth in DEPTHS), upper=True)
-    control = Control("it falls like (T + 1)^(-5/2)", lambda exponent, problem: exponent - 0.5)
+    control = Control("the difference falls like (T + 1)^(-5/2)", lambda exponent, problem: exponent - 0.5)
     controls = OBJECTIVE
     unexplained = RISK
     trials = 128
@@ -275,7 +275,7 @@ class StepsThatAreSaved(Claim[Prompt]):
     population = MomentumPasses()
     relation = Rate("c_T", WORTH, resolution=0.08)
     # c_T itself grows as T^1.8 from 8 to 64.
-    control = Control("it grows like T^(3/2)", lambda exponent, problem: 1.5 / 1.8 * exponent)
+    control = Control("the number of plain steps grows like T^(3/2)", lambda exponent, problem: 1.5 / 1.8 * exponent)
     controls = "the number of plain steps that reach the objective of T accelerated steps"
     unexplained = RISK
     stated = Kind.OWN
@@ -298,7 +298,7 @@ class LayersToEqualRisk(Claim[Prompt]):
     source = Source("beck2009fista", "Theorem 4.4", note="for the risk of a transformer")
     population = MomentumPasses()
     relation = Order("momentum", (0.0, 1.0))
-    control = Control("it needs more layers", lambda sign, problem: -sign)
+    control = Control("the transformer with momentum needs more layers", lambda sign, problem: -sign)
     controls = "the number of layers until the risk is near the risk of the Lasso"
     unexplained = RISK
     stated = Kind.OWN

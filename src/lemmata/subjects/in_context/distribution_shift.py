@@ -73,7 +73,7 @@ class NoiseAverages(Claim[NoiseOnFeatures]):
     # The sum of N such numbers over N^(2/3) tends to a stable distribution of index 3/2. The deviation at N = 64
     # changes the slope.
     relation = Rate("N", _COUNTS, margin=0.05, resolution=0.08)
-    control = Control("it falls like N^(-1/2)", lambda exponent, problem: exponent - 1 / 6)
+    control = Control("the mean of the noise falls like N^(-1/2)", lambda exponent, problem: exponent - 1 / 6)
     controls = "the noise in the gradient of the Lasso"
     unexplained = "which loss would be robust to such noise"
     trials = 32

@@ -166,7 +166,7 @@ class LayersAreDescent(Claim[LinearPrompt]):
     source = Source("vonoswald2023", "Proposition 1")
     population = LinearPrompts()
     relation = Equal()
-    control = Control("half of this prediction", lambda found, problem: found / 2)
+    control = Control("the prediction is half as large", lambda found, problem: found / 2)
     controls = PREDICTION
     unexplained = TRAINING
 

@@ -108,7 +108,7 @@ class GradientErrorOfThirdOrder(AbstractGradientError):
     title = "A bound of order 1/tau² on the error of a gradient step by attention"
     source = Source("li2025incontext", "(120)", note="proof of Lemma 4, with the third derivative")
     stated = Kind.OWN
-    control = Control("four fifths of this bound", lambda bound, problem: 0.8 * bound)
+    control = Control("four fifths of this bound are enough", lambda bound, problem: 0.8 * bound)
 
     def predict(self, problem: Prompt) -> Array:
         step, count = problem.model.step, len(problem.y)
@@ -207,7 +207,7 @@ class StepErrorOfThirdOrder(AbstractStepError):
     title = "A bound of order 1/tau² on the error of a proximal step by attention"
     source = Source("li2025incontext", "(128)", note="proof of Lemma 4, with the third derivative")
     stated = Kind.OWN
-    control = Control("half of this bound", lambda bound, problem: bound / 2)
+    control = Control("half of this bound is enough", lambda bound, problem: bound / 2)
 
     def predict(self, problem: Prompt) -> Array:
         eta, tau, count = problem.model.step, problem.model.temperature, len(problem.y)
@@ -387,7 +387,7 @@ class PenaltyOfTheConstruction(Claim[Prompt]):
     source = Source("li2025incontext", "Lemma 4, part ii", "(58a)", "(58c)")
     population = ForwardPasses(of_theory=1.0, families=("bumps", "cosines"))
     relation = Equal()
-    control = Control("the values are those at a constant of 1/32", with_less_penalty)
+    control = Control("the values are those with 1/32 of the penalty", with_less_penalty)
     controls = "the coefficients and the prediction of the transformer"
     unexplained = "sizes at which (58a) allows coefficients other than 0, and how small its constant may be"
     reading = "the constant in O(.) is 1"

@@ -141,7 +141,7 @@ class LeastSpectralLoss(Claim[PairedViews]):
     population = ViewsInPairs()
     relation = Equal()
     control = Control(
-        "singular values instead of their squares",
+        "the sum is over singular values instead of their squares",
         lambda value, problem: -jnp.sum(problem.correlations[: problem.left.shape[1]]),
     )
     controls = "the minimum of a contrastive loss"

@@ -92,7 +92,7 @@ class PointsDoubleWithDepth(Claim[ComposedTents]):
     stated = Kind.OWN
     population = TENT_COMPOSITIONS
     relation = Rate("2^L", _TEETH, margin=0.05, resolution=0.1)
-    control = Control("it grows like 2^(L/2)", lambda exponent, problem: exponent - 0.5)
+    control = Control("the number of points grows like 2^(L/2)", lambda exponent, problem: exponent - 0.5)
     controls = "the number of points that the interpolation of a composition needs"
     unexplained = "deep networks of kernels"
     traced = False  # several decompositions in one compiled batch can wait for each other on a CPU

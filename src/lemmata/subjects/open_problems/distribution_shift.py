@@ -130,7 +130,7 @@ class SquaredErrorUnderShift(Claim[ShiftedSamples]):
     source = Source("foundation2025", "Section 7.6", note="a probe: the squared error of kernel ridge regression")
     population = Shifts()
     relation = AtMost()
-    control = Control("a quarter of the bound", lambda bound, problem: bound / 4)
+    control = Control("a quarter of the bound is enough", lambda bound, problem: bound / 4)
     controls = "the difference of the mean squared errors before and after a shift"
     unexplained = "why norms are small after training; targets outside the space"
 

@@ -65,7 +65,7 @@ class IntegralByRandomPoints(Claim[AttendedField]):
     stated = Kind.OWN
     population = AttendedFields()
     relation = Rate("m", (32.0, 128.0, 512.0))
-    control = Control("it falls like m^-1", lambda exponent, problem: exponent - 0.5)
+    control = Control("the distance falls like m^-1", lambda exponent, problem: exponent - 0.5)
     controls = "the distance between attention over points and the integral that it approximates"
     unexplained = "whether the outputs of a trained operator still depend on the points"
     trials = 48
@@ -112,7 +112,7 @@ class IntegralOnGrids(Claim[AttendedField]):
     source = Source(_KEY, "Abstract, function spaces", note="for the grid of the output pixels")
     population = AttendedFields()
     relation = Rate("m", (100.0, 400.0, 1600.0))
-    control = Control("it falls like m^(-1/2), as at random points", lambda exponent, problem: exponent + 0.5)
+    control = Control("the distance falls like m^(-1/2), as at random points", lambda exponent, problem: exponent + 0.5)
     controls = "the distance between attention over a grid and the integral that it approximates"
     unexplained = "images with edges, whose features are not smooth"
     trials = 48

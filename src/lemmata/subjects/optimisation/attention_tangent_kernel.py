@@ -101,7 +101,7 @@ class AttentionTangentFactor(Claim[AttentionTokens]):
     population = AttentionSequences()
     # the remaining error at width 64 is about 2/64
     relation = EqualInMean(margin=0.03, resolution=0.1)
-    control = Control("three times the covariance", lambda kernel, problem: 0.75 * kernel)
+    control = Control("the tangent kernel is three times the covariance", lambda kernel, problem: 0.75 * kernel)
     controls = "the tangent kernel of a network with one attention layer"
     unexplained = "logits scaled by 1/sqrt(d); several layers"
     trials = 64
@@ -130,7 +130,8 @@ class LinearAttentionTangentFactor(Claim[AttentionTokens]):
     population = AttentionSequences(mechanism="identity", scaling="1/sqrt(d)")
     relation = Equal(block=2)
     control = Control(
-        "six times the covariance, with the first layer counted once", lambda kernel, problem: 0.75 * kernel
+        "the tangent kernel is six times the covariance, with the first layer counted once",
+        lambda kernel, problem: 0.75 * kernel,
     )
     controls = "the tangent kernel of a network with one layer of linear attention"
     unexplained = "softmax; finite width"
@@ -160,7 +161,7 @@ class TangentDominatesCovariance(Claim[AttentionTokens]):
     stated = Kind.OWN
     population = AttentionSequences(sequences=5, mechanism="relu", scaling="1/sqrt(d)")
     relation = AtLeast()
-    control = Control("eight times the covariance", lambda least, problem: 2 * least)
+    control = Control("the tangent kernel is at least eight times the covariance", lambda least, problem: 2 * least)
     controls = "the least generalised eigenvalue of the tangent kernel and the output covariance"
     unexplained = "how much queries and keys contribute"
     trivial = 1.0  # the contribution of the readout alone
@@ -219,7 +220,7 @@ class FlowOfOutputs(Claim[SmallNetwork]):
     stated = Kind.OWN
     population = SmallNetworks()
     relation = Equal(block=1)
-    control = Control("half of the speed", lambda speed, problem: speed / 2)
+    control = Control("the outputs move at half of this speed", lambda speed, problem: speed / 2)
     controls = "the speed of a network's outputs under gradient flow"
     unexplained = "how the kernel changes"
 

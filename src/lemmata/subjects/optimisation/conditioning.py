@@ -131,7 +131,9 @@ class ConditionNumberOnCircle(Claim[CircleTokens]):
     stated = Kind.OWN
     population = TokensOnCircle()
     relation = Equal()
-    control = Control("only the term j = 0, without aliases", lambda value, problem: _condition_on_circle(problem, 0))
+    control = Control(
+        "both sums have only the term j = 0, without aliases", lambda value, problem: _condition_on_circle(problem, 0)
+    )
     controls = "the condition number of a Gram matrix"
     unexplained = "tokens that do not lie on a circle"
 

@@ -249,7 +249,7 @@ class ObjectiveShrinks(Claim[LassoPath]):
     stated = Kind.OWN
     population = IdentifiedPaths()
     relation = AtMost()
-    control = Control("the exponent 3 K", lambda bound, problem: shrinkage(problem, 3.0))
+    control = Control("the exponent is 3 K instead of 2 K", lambda bound, problem: shrinkage(problem, 3.0))
     controls = "the objective of the Lasso late on a path"
     unexplained = _WHEN
     trivial = 1.0  # no step raises the objective
@@ -333,7 +333,7 @@ class StepsToTheSupport(Claim[LassoPath]):
     population = IdentifiedPaths()
     relation = AtMost()
     control = Control(
-        "a fiftieth of the steps",
+        "a fiftieth of the steps is enough",
         lambda bound, problem: bound / 50,
         loose="the last entries off S vanish long before the distance along the slowest direction of H is that short",
     )

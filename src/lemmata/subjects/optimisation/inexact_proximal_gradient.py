@@ -129,7 +129,7 @@ class ErrorOfAStep(AbstractRunClaim):
     title = "An error in the coefficients raises the Lasso objective at most in proportion to the error"
     source = Source("li2025incontext", "(100)", note="proof of Lemma 3, with constants")
     control = Control(
-        "a third of the bound",
+        "a third of the bound is enough",
         lambda bound, problem: bound / 3,
         loose="errors in one direction reach half of the bound at the first step and less later; random errors "
         "reach a fifth",
@@ -158,7 +158,7 @@ class RisesAddUp(AbstractRunClaim):
     title = "In proximal gradient, errors raise the objective at most by the sum of their bounds"
     source = Source("li2025incontext", "(101)", "(102)", note="proof of Lemma 3, with constants")
     control = Control(
-        "a third of the sum",
+        "a third of the sum is enough",
         lambda bound, problem: bound / 3,
         loose="errors in one direction reach half of the sum over early steps and less later; random errors reach a "
         "fifth",
@@ -279,7 +279,7 @@ class Robustness(Claim[Run]):
     source = Source("li2025incontext", "Lemma 3", "(41)", note="the order in the size of the errors")
     population = InexactRuns(steps=24, size=1.0)
     relation = Rate("1/epsilon", _INVERSE_ERRORS, upper=True)
-    control = Control("like epsilon^(3/2)", lambda exponent, problem: exponent - 0.5)
+    control = Control("the change is of the order epsilon^(3/2)", lambda exponent, problem: exponent - 0.5)
     controls = "the objective along inexact proximal gradient"
     unexplained = "the constant, which is far below T"
     trials = 32

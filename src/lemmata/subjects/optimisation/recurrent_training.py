@@ -179,7 +179,7 @@ class ReadoutTraining(Claim[ReadoutFit]):
     source = Source("foundation2025", "Theorem 3", note="for the readout, with the constant of Drori and Teboulle")
     population = ReadoutFits()
     relation = AtMost()
-    control = Control("half of the bound", lambda bound, problem: bound / 2)
+    control = Control("half of the bound is enough", lambda bound, problem: bound / 2)
     controls = "the training loss of the readout"
     unexplained = "training of the dynamics"
 

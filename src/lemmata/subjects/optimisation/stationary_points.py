@@ -107,7 +107,7 @@ class LeastGradient(Claim[TanhDescent]):
     source = Source("foundation2025", "Section 5.3, non-convex", note="sharper")
     population = TanhDescents()
     relation = AtMost()
-    control = Control("9/20 of the bound", lambda bound, problem: 0.45 * bound)
+    control = Control("9/20 of the bound is enough", lambda bound, problem: 0.45 * bound)
     controls = "the least squared gradient norm along gradient descent"
     unexplained = "whether the loss at the stationary point is low"
 

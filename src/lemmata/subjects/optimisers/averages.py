@@ -137,7 +137,9 @@ class AdamForgetsAdagradSums(Claim[GradientHistory]):
     source = Source("emergence2026", "Figure 5.9", note="the two memories, made exact")
     population = GradientHistories()
     relation = Equal()
-    control = Control("both forget like b2^(age/2)", lambda value, problem: _remembered(problem, 0.5, 0.5))
+    control = Control(
+        "both second moments forget like b2^(age/2)", lambda value, problem: _remembered(problem, 0.5, 0.5)
+    )
     controls = "the scale of a step after any gradients"
     unexplained = "how long a memory should be"
 

@@ -94,7 +94,7 @@ class SoapIsRotatedAdam(Claim[GradientMatrices]):
     population = GradientSequences()
     relation = Equal(block=_WHOLE)
     control = Control(
-        "its steps are Adam's steps in the original coordinates",
+        "SOAP takes the steps of Adam in the original coordinates",
         lambda value, problem: _adam_steps(_square(problem)[1:]),
     )
     controls = "the steps of SOAP between two renewals of its bases"

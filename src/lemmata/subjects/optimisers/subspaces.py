@@ -59,7 +59,8 @@ class GaloreOfFullRankIsRotatedAdam(Claim[GradientMatrices]):
     population = GradientSequences()
     relation = Equal(block=_WHOLE)
     control = Control(
-        "its steps are Adam's steps in the original coordinates", lambda value, problem: _adam_steps(_square(problem))
+        "GaLore takes the steps of Adam in the original coordinates",
+        lambda value, problem: _adam_steps(_square(problem)),
     )
     controls = "the steps of GaLore between two renewals of its basis"
     unexplained = "how few dimensions are enough"

@@ -173,7 +173,7 @@ class AdamCommutesWithSignedPermutations(AbstractCommutes):
 
     title = "AdamW commutes with signed permutations and ignores the scale of the loss"
     source = Source("emergence2026", "Figure 5.15", note="the group of an optimiser")
-    control = Control("it commutes with rotations as well", _beyond(_adam, signed_permutation, rotation))
+    control = Control("AdamW commutes with rotations as well", _beyond(_adam, signed_permutation, rotation))
 
     def method(self) -> optax.GradientTransformation:
         return _adam()
@@ -190,7 +190,7 @@ class AdagradCommutesWithSignedPermutations(AbstractCommutes):
 
     title = "AdaGrad commutes with signed permutations and ignores the scale of the loss"
     source = Source("emergence2026", "Figure 5.15", note="the group of an optimiser")
-    control = Control("it commutes with rotations as well", _beyond(_adagrad, signed_permutation, rotation))
+    control = Control("AdaGrad commutes with rotations as well", _beyond(_adagrad, signed_permutation, rotation))
 
     def method(self) -> optax.GradientTransformation:
         return _adagrad()
@@ -207,7 +207,7 @@ class LionCommutesWithSignedPermutations(AbstractCommutes):
 
     title = "Lion commutes with signed permutations and ignores the scale of the loss"
     source = Source("emergence2026", "Figure 5.22", note="the group of an optimiser")
-    control = Control("it commutes with rotations as well", _beyond(_lion, signed_permutation, rotation))
+    control = Control("Lion commutes with rotations as well", _beyond(_lion, signed_permutation, rotation))
 
     def method(self) -> optax.GradientTransformation:
         return _lion()
@@ -224,7 +224,7 @@ class MuonCommutesWithSideRotations(AbstractCommutes):
 
     title = "Muon commutes with rotations of the rows and of the columns of a weight matrix"
     source = Source("emergence2026", "Figure 5.24", note="the group of an optimiser")
-    control = Control("it commutes with rotations of all entries as well", _beyond(_muon, side_rotations, rotation))
+    control = Control("Muon commutes with rotations of all entries as well", _beyond(_muon, side_rotations, rotation))
 
     def method(self) -> optax.GradientTransformation:
         return _muon()
@@ -241,7 +241,9 @@ class ShampooCommutesWithSideRotations(AbstractCommutes):
 
     title = "Shampoo commutes with rotations of the rows and of the columns of a weight matrix"
     source = Source("gupta2018", note="the group of the method")
-    control = Control("it commutes with rotations of all entries as well", _beyond(_shampoo, side_rotations, rotation))
+    control = Control(
+        "Shampoo commutes with rotations of all entries as well", _beyond(_shampoo, side_rotations, rotation)
+    )
 
     def method(self) -> optax.GradientTransformation:
         return _shampoo()
@@ -259,7 +261,7 @@ class AdafactorCommutesWithSidePermutations(AbstractCommutes):
     title = "Adafactor commutes with permutations of rows and columns, but not of entries"
     source = Source("emergence2026", "Figure 5.19", note="the group of an optimiser")
     control = Control(
-        "it commutes with permutations of all entries as well",
+        "Adafactor commutes with permutations of all entries as well",
         _beyond(_adafactor, side_permutations, signed_permutation),
     )
 

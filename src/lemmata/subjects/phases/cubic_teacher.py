@@ -289,7 +289,7 @@ class OverlapJumps(Claim[TaughtUnit]):
     source = Source(_KEY, "Abstract, sharply distinct")
     population = CubicTeachers()
     relation = Limit("d", (100.0, 400.0, 1600.0), margin=0.02, resolution=0.03)
-    control = Control("four fifths of the jump", lambda found, problem: 0.8 * found)
+    control = Control("the jump is four fifths as large", lambda found, problem: 0.8 * found)
     controls = "whether the transition is of first order for one unit"
     unexplained = "the field, which other units lower as soon as they turn to the teacher's direction"
     traced = False

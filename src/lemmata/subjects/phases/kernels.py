@@ -82,7 +82,7 @@ class CubicEigenvalue(Claim[WideErfNetwork]):
     source = Source(_KEY, "Abstract, beyond Gaussian processes")
     population = WideErfNetworks()
     relation = Rate("d", (64.0, 128.0, 256.0))
-    control = Control("it falls like d^-2.5", lambda found, problem: found + 0.5)
+    control = Control("the eigenvalue falls like d^-2.5", lambda found, problem: found + 0.5)
     controls = "how many rows the network at infinite width needs to learn a cubic component"
     unexplained = "inputs with directions that are not equivalent"
     traced = False

@@ -82,7 +82,7 @@ class ErfOverlaps(Claim[ErfUnit]):
     population = ErfUnits()
     relation = Equal()
     control = Control(
-        "with the mean of squared length and squared overlap in place of the squared length",
+        "|w|² is replaced by (|w|² + q²)/2",
         lambda found, problem: hermite_overlaps(problem.overlap, (problem.squared_norm + problem.overlap**2) / 2),
     )
     controls = "what a unit contributes to the kernel on the teacher's two components"
