@@ -213,7 +213,7 @@ def _by_formula(conditional: Mixture, unconditional: Mixture, w: float, basis: n
         {name: np.ones(1) for name in _LAWS}, True, dict.fromkeys(_LAWS, 0.0), 0, {},
         (
             Condition("the sampler starts from pure noise and solves its equation exactly"),
-            Condition("the integrals are exact (relative error without guidance)", check, check < 1e-6,
+            Condition("the integrals are exact (relative error at weight 0)", check, check < 1e-6,
                       "variances far from 1 need more nodes"),
         ),
     )  # fmt: skip
@@ -257,7 +257,7 @@ def _simulated(conditional: Mixture, unconditional: Mixture, w: float, count: in
             Condition("steps are short for this weight (relative change of the noise, times 1 + w)", stiff, stiff < 1.0,
                       "pass more steps"),
             Condition("effective number of draws for the tilted distribution", effective, effective >= 100,
-                      "the numbers of the tilted density depend on few draws; pass more draws"),
+                      "the numbers of the tilted density come mostly from a few draws; pass more draws"),
             Condition("the tilted density has a finite integral", None, exists),
         ),
     )  # fmt: skip

@@ -258,6 +258,6 @@ def _conditions(found: Probes, n: int, sigma: float, asked: float | None, eighth
         factor = sigma / float(noise_at(asked))
         conditions.append(
             Condition("the dimension is the same at the requested noise (ratio of the noises)", factor,
-                      None if factor <= _FAR else False, "the number of rows is extrapolated by this factor")
+                      None if factor <= _FAR else False, "the number of rows is extrapolated over this ratio")
         )  # fmt: skip
     return tuple(conditions)

@@ -240,7 +240,7 @@ def _conditions(x: np.ndarray, value: float, scores: np.ndarray) -> tuple[Condit
                   "otherwise no direction is decided before the other directions"),
         Condition("the two classes are well apart (half of their distance, in standard deviations inside a class)",
                   float(gap / max(within, 1e-300)), bool(gap >= 2 * within),
-                  "otherwise the side of the leading direction is not a class"),
-        Condition("the smaller side of the leading direction is more than a few outliers (share of the rows)", small,
+                  "otherwise the two sides of the leading direction are not classes"),
+        Condition("the smaller side of the leading direction has more than a few outliers (share of the rows)", small,
                   small >= 0.05, "otherwise these few rows determine the time; leave them out"),
     )  # fmt: skip

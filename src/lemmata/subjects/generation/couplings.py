@@ -44,7 +44,7 @@ class RectificationLowersConvexCosts(Claim[GaussianPair]):
 
     title = "Rectification lowers every convex transport cost"
     source = Source(
-        "liu2023rectified", "Main result", note="on convex costs, for normal pairs in the form of an order of matrices"
+        "liu2023rectified", "Main result", note="on convex costs; for normal pairs, an inequality between matrices"
     )
     stated = Kind.THEOREM
     population = CoupledPairs()

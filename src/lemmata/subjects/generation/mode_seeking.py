@@ -139,7 +139,7 @@ class OneModeIsDropped(Claim[TwoModes]):
     """
 
     title = "The fit by the reverse divergence drops a mode, at minus the log of the other mode's share"
-    source = Source("emergence2026", "Figure 12.10", note="the other direction of the divergence")
+    source = Source("emergence2026", "Figure 12.10", note="for the reverse divergence")
     stated = Kind.OWN
     population = _MIXTURES
     relation = Limit("a", (3.0, 4.0, 6.0, 8.0), margin=0.001, resolution=0.005)

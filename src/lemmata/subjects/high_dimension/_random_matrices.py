@@ -147,7 +147,7 @@ class RandomMatrices(Population[Design]):
                 "correlated columns move the largest eigenvalue beyond the edge",
             ),
             Hypothesis(
-                "the limit is near at this size",
+                "the size is large enough for the limit",
                 gap,
                 "<=",
                 self.margin,

@@ -181,7 +181,9 @@ class BestOverparameterisation(Claim[SignalToNoise]):
     source = Source("hastie2022ridgeless", "Section 3", note="the minimum of the limiting risk for isotropic features")
     population = Drawn(
         SignalToNoise,
-        lambda own: Hypothesis("S, the ratio of signal to noise", own.ratio, ">", 1.0, "otherwise no g is best"),
+        lambda own: Hypothesis(
+            "S, the ratio of signal to noise", own.ratio, ">", 1.0, "otherwise the risk has no minimum over g"
+        ),
         ratio=uniform(3.0, 12.0),
         n=rows(80, 60, 150, corners=(60, 100)),
     )

@@ -53,7 +53,9 @@ def _variance(problem: LinearDesign, key: Key[Array, ""]) -> Array:
 def _far_from_threshold(problem: LinearDesign) -> Hypothesis:
     rows, columns = problem.x.shape
     name = "n and d are far enough apart for the limit"
-    return Hypothesis(name, abs(rows - columns), ">=", 1 + 1 / _MARGIN, "the margin of the claim assumes this")
+    return Hypothesis(
+        name, abs(rows - columns), ">=", 1 + 1 / _MARGIN, "the claim's margin for finite size assumes this"
+    )
 
 
 class UnderparameterisedVariance(Claim[LinearDesign]):

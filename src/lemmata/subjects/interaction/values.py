@@ -92,10 +92,14 @@ class ChainsWithFeatures(Population[ChainWithFeatures]):
         gap = jnp.abs(problem.law @ problem.transition - problem.law).max()
         return [
             Hypothesis(
-                "deviation from a stationary distribution", gap, "<=", 1e-12, "updates occur where the policy goes"
+                "deviation from a stationary distribution",
+                gap,
+                "<=",
+                1e-12,
+                "then updates occur in the states that the policy visits",
             ),
-            Hypothesis("the least probability of a state", problem.law.min(), ">", 0.0, "all states are visited"),
-            Hypothesis("the discount", problem.discount, "<", 1.0, "sums of rewards converge"),
+            Hypothesis("the least probability of a state", problem.law.min(), ">", 0.0, "then all states are visited"),
+            Hypothesis("the discount", problem.discount, "<", 1.0, "then sums of rewards converge"),
         ]
 
 

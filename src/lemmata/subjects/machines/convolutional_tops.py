@@ -123,7 +123,7 @@ class StiffMachines(Population[StiffMachine]):
         values = np.linalg.eigvalsh(np.asarray(problem.grams.inducing))
         return [
             Hypothesis("the inducing Gram matrix's least eigenvalue", values[0], ">", 0.0, "it is inverted"),
-            Hypothesis("the labels' noise", problem.noise, ">", 0.0, "the bound divides by it"),
+            Hypothesis("the labels' noise", problem.noise, ">", 0.0, "the bound divides by the noise"),
         ]
 
 
@@ -358,7 +358,7 @@ class FitFallsWithStiffness(Claim[StiffMachine]):
     """
 
     title = "The fit of a machine to its training labels falls as nu rises"
-    source = Source(_KEY, "Abstract, retained", note="what its weight nu does")
+    source = Source(_KEY, "Abstract, retained", note="the effect of its weight nu")
     stated = Kind.OWN
     population = StiffMachines()
     relation = Order("stiffness", (0.1, 1.0, 10.0, 100.0))

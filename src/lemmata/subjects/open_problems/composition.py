@@ -64,7 +64,7 @@ TENT_COMPOSITIONS = Drawn(
     lambda tents: Hypothesis("the accuracy", tents.accuracy, "<", 1.0, "a constant already has the error 1"),
     lengthscale=log_uniform(0.5, 2.0),
     offset=uniform(0.35, 0.65),
-    accuracy=Real(0.02, 0.01, 0.1, "squared error over variance", corners=(0.015, 0.04)),
+    accuracy=Real(0.02, 0.01, 0.1, "required squared error, divided by the variance", corners=(0.015, 0.04)),
 )
 
 

@@ -164,7 +164,7 @@ class Interpolations(Population[LeastSquares]):
             Hypothesis("features outnumber rows", p, ">", n, "otherwise there is at most one interpolant"),
             Hypothesis("the step is below 2 / lambda_max", problem.step, "<", 2 / values[0], "descent converges"),
             Hypothesis(
-                "steps are enough: t eta lambda_min",
+                "there are enough steps (t eta lambda_min)",
                 problem.steps * problem.step * values[-1],
                 ">=",
                 -jnp.log(eps),

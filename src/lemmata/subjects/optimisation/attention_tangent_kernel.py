@@ -96,7 +96,7 @@ class AttentionTangentFactor(Claim[AttentionTokens]):
     """
 
     title = "The tangent kernel of wide attention is four times the covariance of its outputs"
-    source = Source("foundation2025", "(14)", note="with its factor, at 1/d")
+    source = Source("foundation2025", "(14)", note="with the factor, for logits scaled by 1/d")
     stated = Kind.OWN
     population = AttentionSequences()
     # the remaining error at width 64 is about 2/64
@@ -125,7 +125,7 @@ class LinearAttentionTangentFactor(Claim[AttentionTokens]):
     """
 
     title = "The tangent kernel of linear attention is eight times the covariance of its outputs"
-    source = Source("foundation2025", "(14)", note="at 1/sqrt(d), without softmax")
+    source = Source("foundation2025", "(14)", note="for logits scaled by 1/sqrt(d), without softmax")
     stated = Kind.OWN
     population = AttentionSequences(mechanism="identity", scaling="1/sqrt(d)")
     relation = Equal(block=2)
@@ -157,7 +157,7 @@ class TangentDominatesCovariance(Claim[AttentionTokens]):
     """
 
     title = "The tangent kernel of ReLU attention is at least four times the output covariance"
-    source = Source("foundation2025", "(14)", note="a bound at 1/sqrt(d)")
+    source = Source("foundation2025", "(14)", note="a bound for logits scaled by 1/sqrt(d)")
     stated = Kind.OWN
     population = AttentionSequences(sequences=5, mechanism="relu", scaling="1/sqrt(d)")
     relation = AtLeast()
@@ -186,7 +186,7 @@ class TangentIsNoMultiple(Claim[AttentionTokens]):
     """
 
     title = "With logits scaled by 1/sqrt(d), the tangent kernel is no multiple of the covariance"
-    source = Source("foundation2025", "(14)", note="its shape at 1/sqrt(d)")
+    source = Source("foundation2025", "(14)", note="its shape for logits scaled by 1/sqrt(d)")
     stated = Kind.OWN
     population = AttentionSequences(sequences=5, mechanism="relu", scaling="1/sqrt(d)")
     relation = Witness(0.95)
@@ -216,7 +216,7 @@ class FlowOfOutputs(Claim[SmallNetwork]):
     """
 
     title = "Under gradient flow, outputs follow the tangent kernel times the residual"
-    source = Source("foundation2025", "(13)", note="with the kernel on the right side")
+    source = Source("foundation2025", "(13)", note="with the kernel on the right-hand side of the equation")
     stated = Kind.OWN
     population = SmallNetworks()
     relation = Equal(block=1)

@@ -58,7 +58,7 @@ class MixedMemories(Population[MixedMemory]):
                 problem.slow,
                 ">",
                 problem.fast,
-                "otherwise the two memories exchange names",
+                "otherwise the slow memory is the shorter one",
             )
         ]
 

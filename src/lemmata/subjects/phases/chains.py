@@ -88,7 +88,7 @@ class ChainsRememberTheirStart(Claim[FieldedUnit]):
     """
 
     title = "Chains of a unit remember from which side of the transition they started"
-    source = Source(_KEY, "Abstract, sharply distinct", note="as hysteresis of chains")
+    source = Source(_KEY, "Abstract, sharply distinct", note="tested as hysteresis of Markov chains")
     population = FieldedUnits()
     relation = Order("start", (0.0, 1.0))
     control = Control(

@@ -163,7 +163,7 @@ class CurvedGoldPeaks(Claim[CurvedGold]):
     population = Drawn(
         CurvedGold,
         positive("curvature", "otherwise there is no peak"),
-        curvature=log_uniform(0.5**0.5, 2**0.5, times=Real(0.8, 0.3, 2.0, "middle of the curvatures")),
+        curvature=log_uniform(0.5**0.5, 2**0.5, times=Real(0.8, 0.3, 2.0, "geometric mean of the curvatures")),
         tilts=uniform(0.2, 3.0, 4),
     )
     relation = Equal(block=1)

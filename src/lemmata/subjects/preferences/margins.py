@@ -102,7 +102,7 @@ class MarginWithoutEnd(Claim[LabelledPair]):
     """
 
     title = "Without label noise, the margin of DPO grows like the logarithm of time"
-    source = Source("emergence2026", "Figure 20.11", note="with the margin in time")
+    source = Source("emergence2026", "Figure 20.11", note="with the margin as a function of time")
     population = LabelledPairs()
     relation = Equal()
     control = Control(
