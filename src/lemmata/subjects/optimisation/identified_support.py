@@ -161,10 +161,7 @@ class IdentifiedPaths(Population[LassoPath]):
             ),
             Hypothesis("H_SS is positive definite", problem.least, ">", 0.0, "the rate is 1 - eta mu"),
             Hypothesis(
-                "the support is found before the last halving of the distance",
-                problem.last_off,
-                "<",
-                problem.end - problem.halving,
+                "the support is found a halving before the end", problem.last_off, "<", problem.end - problem.halving
             ),
         ]
 
