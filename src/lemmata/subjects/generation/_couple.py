@@ -76,7 +76,7 @@ class Coupling:
 
 
 def couple(x0: Any, x1: Any, batch: int | float, *, level: float | int = 0.95, seed: int = 0) -> Coupling:
-    """Pair noise with data that are near, by optimal transport inside random batches.
+    """Pair noise with nearby data, by optimal transport inside random batches.
 
     Flow matching on these pairs has the same distributions of noise and data as on independent pairs, and straighter
     paths. Train on x0 and x1[order].

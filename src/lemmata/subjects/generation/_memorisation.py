@@ -40,7 +40,7 @@ class Memorisation:
         rows_interval: the interval of `rows_needed` that follows from `dimension_interval`. None without a requested
             time.
         rows_normal: the same number for normal rows of this covariance, whose noisy versions carry the most
-            information. None without a requested time.
+            information about the rows. None without a requested time.
         sigmas: several levels of noise, in the unit of the rows.
         weights: the mean posterior weight of the true row at each of these levels.
         scale: the standard deviation by which the rows are divided for the times.
@@ -174,7 +174,9 @@ def _copied(found: Probes, n: int) -> None:
 
 
 def _own_weights(found: Probes, seed: int) -> Callable[[float], np.ndarray]:
-    """Return the posterior weights (3, p, k) of the true row in quarters, halves and all of the rows, at log sigma."""
+    """Return a function of log sigma: the posterior weights (3, p, k) of the true row among a quarter, half and all of
+    the rows.
+    """
     n, counts = len(found.rows), found.counts
     part = np.random.default_rng(seed).permutation(n) % _PARTS
     groups = counts[:, None] * (part[:, None] == np.arange(_PARTS))
@@ -236,8 +238,8 @@ def _needed(n: int, sigma: float, target: float, dimensions: tuple[float, ...]) 
 
 
 def _normal_rows(found: Probes, target: float) -> float:
-    """Return exp of the information in a noisy row, for normal rows of this covariance. Such rows have the most
-    information.
+    """Return exp(I), where I is the mutual information of a row and its noisy version, for normal rows of this
+    covariance. No other rows of this covariance have a larger I.
     """
     root = found.rows * np.sqrt(found.counts / found.counts.sum())[:, None]
     values = principal(root)[0] * len(root)

@@ -32,7 +32,7 @@ Field = Callable[[np.ndarray, float], np.ndarray]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Straightness:
-    """The energy of a flow against the squared distance W2 between its ends.
+    """The energy of a flow, compared with the squared distance W2 between its ends.
 
     Args:
         energy: the integral over time of the mean squared speed.

@@ -68,7 +68,7 @@ class RectificationLowersConvexCosts(Claim[GaussianPair]):
         return BY_SOLVER * (jnp.trace(problem.base) + jnp.trace(problem.target)) / spectrum[0]
 
     def trivial(self, problem: GaussianPair) -> Array:
-        """Under any coupling, the covariance of X_1 - X_0 is at most 2 (S_0 + S_1)."""
+        """Return the bound for any coupling, under which the covariance of X_1 - X_0 is at most 2 (S_0 + S_1)."""
         back = root(problem.step, -0.5)
         return 2 * jnp.linalg.eigvalsh(back @ (problem.base + problem.target) @ back)[-1]
 
@@ -168,7 +168,7 @@ class Batches(eqx.Module):
 
 
 def pair_costs(key: Key[Array, ""], size: int, batches: int, draw) -> tuple[float, float]:
-    """Return the mean squared distance of pairs in batches of `size`, by optimal assignment and in the order of
+    """Return the mean squared distance of pairs in batches of `size`, both by optimal assignment and in the order of
     drawing.
     """
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))

@@ -319,5 +319,5 @@ class PenaltyRate(Claim[PenalisedCritic]):
         return rate(2 * problem.ratio * problem.h) - rate(0.0)
 
     def condition(self, problem: PenalisedCritic) -> Array:
-        """Allow for the Runge-Kutta steps, which are accurate to 1e-8. Divide this by 32 eps."""
+        """Allow for the Runge-Kutta steps, which are accurate to 1e-8: return 1e-8/(32 eps)."""
         return jnp.asarray(_ACCURACY / (32 * np.finfo(float).eps))

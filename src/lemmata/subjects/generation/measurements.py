@@ -203,7 +203,7 @@ class RecoveryBound(Claim[MeasuredSet]):
         return jnp.linalg.norm(problem.points[jnp.argmin(residuals)] - problem.signal)
 
     def trivial(self, problem: MeasuredSet) -> Array:
-        """The error is at most the distance of the farthest point of the set."""
+        """Return the distance of the farthest point of the set, which the error never exceeds."""
         return jnp.max(jnp.linalg.norm(problem.points - problem.signal, axis=1))
 
 

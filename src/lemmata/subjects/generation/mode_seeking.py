@@ -119,7 +119,9 @@ class MeanOfTheModes(Claim[TwoModes]):
         return jnp.stack([(found[0] / found[1] - problem.centre) / problem.scale, 1 / (found[1] * problem.scale**2)])
 
     def condition(self, problem: TwoModes) -> Array:
-        """Allow for slopes that round terms of the size of the second moment, and for a mean near c."""
+        """Allow for rounding errors of slopes, whose terms have the size of the second moment, and for a fitted mean
+        near c.
+        """
         size = (1 + (problem.centre / problem.scale) ** 2 + problem.apart**2) ** 2
         return 10 * size * (1 + 1 / jnp.abs(self.predict(problem)))
 

@@ -191,5 +191,5 @@ class ParallelogramsForceALine(Claim[SeenSums]):
         return jnp.asarray(2 + np.sum((steps - line @ (line.T @ steps)) ** 2))
 
     def condition(self, problem: SeenSums) -> Array:
-        """Return the number of steps, because each step rounds the eigenvalue 1."""
+        """Return the number of steps, because each step rounds the eigenvalue 1 of the free directions."""
         return jnp.asarray(2.0**_DOUBLINGS)

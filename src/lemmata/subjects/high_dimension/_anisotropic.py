@@ -84,7 +84,7 @@ def from_rows(
 
 
 def ridgeless(problem: LinearTarget, n: int) -> Risk:
-    """Bias and variance of the interpolant of smallest norm, or of least squares, on n rows.
+    """Return bias and variance of the interpolant of smallest norm, or of least squares, on n rows.
 
     For a known covariance with eigenvalues l_i and coefficients b_i in the directions of its eigenvectors, kappa
     solves sum l_i/(l_i + kappa) = n. Let D = sum (l_i/(l_i + kappa))². The variance is noise D/(n - D), and the bias

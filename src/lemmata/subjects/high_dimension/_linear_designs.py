@@ -39,7 +39,7 @@ class LinearDesign(eqx.Module):
 
 
 def draw_design(rows: int, columns: int, fresh: int, signal: float, noise: float, key: Key[Array, ""]) -> LinearDesign:
-    """Standard normal inputs, coefficients of norm `signal` in a random direction, normal noise."""
+    """Draw standard normal inputs, coefficients of norm `signal` in a random direction, and normal noise."""
     keys = jax.random.split(key, 4)
     x = jax.random.normal(keys[0], (rows, columns))
     direction = jax.random.normal(keys[1], (columns,))

@@ -29,7 +29,7 @@ class Start(eqx.Module):
 
 
 class Segment(eqx.Module):
-    """The solutions x >= 0 of ratio x_1 + x_2 = b."""
+    """The solutions x >= 0 of c x_1 + x_2 = b, where c is `ratio`."""
 
     ratio: Float[Array, ""]
     b: Float[Array, ""]

@@ -288,7 +288,7 @@ class ErrorAtBestTemperature(Claim[Products]):
         return jnp.stack(found)
 
     def trivial(self, problem: Products) -> Array:
-        """Return the error of a product that is 0."""
+        """Return the error of predicting 0 for every product."""
         return jnp.full(len(PRECISIONS), jnp.abs(problem.x).max())
 
 

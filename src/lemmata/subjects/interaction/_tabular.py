@@ -121,7 +121,7 @@ class TabularMDP:
 
     @staticmethod
     def from_gymnasium(env: Any, discount: float | int = 0.99) -> "TabularMDP":
-        """The process of a tabular environment of Gymnasium.
+        """Return the process of a tabular environment of Gymnasium.
 
         Steps that end an episode lead to an additional last state, whose rewards are 0.
 

@@ -20,7 +20,7 @@ _EPS = float(np.finfo(float).eps)
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Occupancy:
-    """The discounted share of time that a policy spends in each state; NumPy reads the object as `shares`.
+    """The discounted share of time that a policy spends in each state. As a NumPy array, the object is `shares`.
 
     Args:
         shares: the share of each state; the shares sum to 1.

@@ -214,7 +214,7 @@ class UpdatesOfOneState(Claim[TwoStates]):
         return jnp.stack([step(0.0), step(1.0)])
 
     def condition(self, problem: TwoStates) -> Array:
-        """Bound the rounding errors: each step rounds w, and a factor near 0 cancels."""
+        """Bound the rounding errors: each step rounds w, and terms cancel if the factor of a step is near 0."""
         factors = _growth(problem, problem.discount * problem.ratio - 1) ** (1 / _UPDATES)
         return 10 * _UPDATES * (1 + 1 / factors)
 

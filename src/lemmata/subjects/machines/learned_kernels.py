@@ -63,7 +63,7 @@ class MachineRows(eqx.Module):
 
     @eqx.filter_jit
     def sparse(self, points: Float[Array, "p d"], raw: Float[Array, "layers p p"]) -> Float[Array, ""]:
-        """Return the sparse machine's objective for these inducing points and numbers, without added diagonals."""
+        """Return the sparse machine's objective for these inducing points and numbers, with jitter 0."""
         machine = SparseMachine(points, raw, jnp.log(jnp.asarray(self.level)), "relu", 0.0)
         return machine.objective(self.x, self.y, self.nu)
 

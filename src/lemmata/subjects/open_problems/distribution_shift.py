@@ -19,7 +19,8 @@ ABOUT = {"tool": "reproducing kernels", "architecture": "kernel method", "object
 
 
 class ShiftedSamples(eqx.Module):
-    """Inputs for training and in use, and the error e = sum_i w_i k(u_i, .) of a kernel ridge fit to the first.
+    """Inputs for training and in use, and the error e = sum_i w_i k(u_i, .) of a kernel ridge fit to the training
+    inputs.
 
     Args:
         x: training inputs.

@@ -49,7 +49,7 @@ def _normed(x: Float[Array, "r h d"]) -> Float[Array, "r h d"]:
 
 
 def off_the_integral(problem: AttendedField, draws: Float[Array, "draws n 2"]) -> Float[Array, ""]:
-    """Return the root mean square difference of attention over points from the integral, over draws of points."""
+    """Return the root mean square difference between attention over points and the integral, over draws of points."""
     attended = lambda points: galerkin_attention(problem.rows, problem.attentions[0], over=problem.field(points))
     return jnp.sqrt(jnp.mean((jax.vmap(attended)(draws) - problem.rows - integrated(problem)) ** 2))
 

@@ -183,7 +183,9 @@ def shrinkage(problem: LassoPath, exponent: Array | float = 1.0) -> Array:
 
 
 def rounding(problem: LassoPath) -> Array:
-    """Bound the rounding of differences of iterates: condition number of H_SS times |rho^| / last distance."""
+    """Bound the rounding errors of differences of iterates, by the condition number of H_SS times |rho^|, divided by
+    the distance at the end.
+    """
     largest = jnp.linalg.eigvalsh(problem.curvature)[-1]
     return largest / problem.least * jnp.linalg.norm(problem.minimum) / problem.distances[problem.end]
 

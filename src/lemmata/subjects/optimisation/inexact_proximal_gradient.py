@@ -23,7 +23,8 @@ _INVERSE_ERRORS = (1e3, 1e4, 1e5, 1e6)
 
 
 def contraction_errors(run: Run) -> Float[Array, "r T"]:
-    """Return E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1), the part of a step's error in squared distances.
+    """Return E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1), which bounds what the error of a step adds to
+    squared distances.
 
     Args:
         run: proximal gradient with errors.
@@ -33,7 +34,8 @@ def contraction_errors(run: Run) -> Float[Array, "r T"]:
 
 
 def objective_errors(run: Run) -> Float[Array, "r T"]:
-    """Return B_t = |e_t|_1 (2 mean |y_i| + 2 |rho_t|_1 + lambda), the part of a step's error in the objective.
+    """Return B_t = |e_t|_1 (2 mean |y_i| + 2 |rho_t|_1 + lambda), which bounds what the error of a step adds to the
+    objective.
 
     Args:
         run: proximal gradient with errors.

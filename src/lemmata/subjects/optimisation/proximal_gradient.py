@@ -190,7 +190,7 @@ class ExactConvergence(Claim[Prompt]):
         return size * jnp.sum(rho**2, axis=2) / jnp.arange(1, 9)
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
-        """l(rho_T) - l(rho)."""
+        """Return l(rho_T) - l(rho) at the points for comparison."""
         path, rho = self._references(problem)
         return self._objective(problem, path) - self._objective(problem, rho)
 

@@ -22,7 +22,9 @@ _ROUNDS = (300.0, 3000.0, 30000.0)
 
 
 def _mean_regrets(problem: PeriodicGame, method: optax.GradientTransformation) -> Float[Array, " rungs"]:
-    """Return the regret per round against x = -1 of x <- clip(x - rate/sqrt(t) u_t), for several numbers of rounds."""
+    """Return the regret per round of the steps x <- clip(x - rate/sqrt(t) u_t) against x = -1, for several numbers of
+    rounds.
+    """
     number = jnp.arange(1, int(_ROUNDS[-1]) + 1)
 
     def one(carry, row):

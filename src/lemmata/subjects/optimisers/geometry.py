@@ -94,7 +94,9 @@ class MarginalClassifications(Population[MarginalClasses]):
         return MarginalClasses(draw(two, setting["n"]), draw(three, setting["new"]).at[:2].set(jnp.array([1.0, -1.0])))
 
     def hypotheses(self, problem: MarginalClasses) -> list[Hypothesis]:
-        """Check for more rows of class +1 and some of class -1, so descent is right on new rows of both."""
+        """Check that most training rows have class +1 and some have class -1, so that descent is right on new rows of
+        both classes.
+        """
         share = (problem.y > 0).mean()
         return [
             Hypothesis(

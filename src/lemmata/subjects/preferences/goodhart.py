@@ -46,7 +46,9 @@ class NormalProxy(eqx.Module):
 
 
 class NormalProxies(Population[NormalProxy]):
-    """Gold rewards of scale 1/2 to 2, comparable errors, and tilts that move the mean proxy by 1/2 to 1 of its sd."""
+    """Gold rewards of scale 1/2 to 2, comparable errors, and tilts that move the mean proxy by 1/2 to 1 of its
+    standard deviation.
+    """
 
     settings = Space(error=Real(1.0, 0.5, 3.0, "error over gold", corners=(0.7, 1.5)))
 

@@ -52,7 +52,7 @@ class DpoMargin(Claim[LabelledPair]):
         return _newton(lambda h: -q * jax.nn.log_sigmoid(beta * h) - (1 - q) * jax.nn.log_sigmoid(-beta * h), 20)
 
     def condition(self, problem: LabelledPair) -> Array:
-        """The condition number of the logit as a function of q."""
+        """Return the condition number of the logit as a function of q."""
         q = problem.probability
         return 16 / (q * (1 - q) * jnp.log(q / (1 - q)))
 

@@ -54,7 +54,7 @@ def _as_a_density(problem: FewAnswers) -> Array:
 
 
 def _measured_divergence(problem: RankedAnswers) -> Array:
-    """Return KL(best of n | reference), from differences of powers of the distribution function that are positive."""
+    """Return KL(best of n | reference), computed from positive differences of powers of the distribution function."""
     chance = jnp.exp(problem.logp)
     after = jnp.cumsum(chance)
     law = after**problem.draws - (after - chance) ** problem.draws

@@ -243,7 +243,7 @@ def _interval(squares: np.ndarray, level: float) -> tuple[float, float]:
 
 
 def _content(signal: float, interval: tuple[float, float] | None) -> tuple[Condition, ...]:
-    """Whether the gradient depends on the target at all, and whether a sampled family excludes a signal of 0."""
+    """Check whether the gradient depends on the target at all, and whether a sampled family excludes a signal of 0."""
     visible = Condition(
         "some target changes the gradient (signal)",
         signal,
