@@ -55,7 +55,7 @@ class RectificationLowersConvexCosts(Claim[GaussianPair]):
     predict = 1.0
 
     def measure(self, problem: GaussianPair, key: Key[Array, ""]) -> Array:
-        """Return the largest generalised eigenvalue, with the flow by a solver."""
+        """Return the largest generalised eigenvalue, with the flow that a solver computes."""
         moved = problem.flow() - jnp.eye(len(problem.base))
         back = root(problem.step, -0.5)
         return jnp.linalg.eigvalsh(back @ moved @ problem.base @ moved.T @ back)[-1]

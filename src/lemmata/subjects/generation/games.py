@@ -1,7 +1,7 @@
 """Two players near an equilibrium, and the steps that move away from the equilibrium, around it, or towards it.
 
-This theory computes the factor of each step for bilinear games, and the rate of a generator and a critic with a
-penalty near their goal. It does not explain games of networks far from an equilibrium.
+This theory computes the factor of each step for bilinear games, and the rate at which a generator and a penalised
+critic converge near their goal. It does not explain games of networks far from an equilibrium.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """Times of a diffusion: when the classes separate, and when the score of a sample points to a single row.
 
 This theory follows x_t = e^-t x_0 + sqrt(1 - e^-2t) z backwards in time. First the class of the result is decided.
-Later, if the score is the exact score of the sample, it is decided which row of the sample the path ends at. The
+Later, if the score is the exact score of the sample, the row of the sample at which the path ends is decided. The
 theory assumes normal classes and an exact score. It does not explain which rows a trained network remembers.
 """
 

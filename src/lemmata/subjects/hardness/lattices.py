@@ -1,4 +1,5 @@
-"""Short vectors of lattices: how short fast reduction makes them, and how it learns a neuron that descent cannot.
+"""Short vectors of lattices: how short fast reduction makes them, and how reduction learns a neuron that descent
+cannot learn.
 
 This theory bounds the shortest vector of a lattice, and the vector that lattice reduction returns. Hardness results for
 networks assume that better approximations are hard. Without noise, reduction also recovers a periodic neuron from a few
@@ -249,5 +250,5 @@ class CosinesAreUncorrelated(Claim[TwoCosines]):
         return weights @ (jnp.cos(turn * nodes)[:, None] * jnp.cos(turn * across)) @ weights
 
     def condition(self, problem: TwoCosines) -> Array:
-        """Return 1/correlation, because values of order 1 cancel to the correlation."""
+        """Return 1/correlation, because values of order 1 cancel and leave the correlation."""
         return 1 / self.predict(problem)

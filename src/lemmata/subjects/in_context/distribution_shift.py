@@ -2,8 +2,8 @@
 
 No theorem covers these cases. The source assumes functions of the class, sub-Gaussian noise and the N for which the
 weights are built. The claims say what happens if one of these assumptions fails. The risk grows with the frequency,
-and averages of heavy-tailed noise fall more slowly than 1/sqrt(N). Predictions are wrong by the ratio of the two
-numbers N. It is open how a model could notice this.
+and averages of heavy-tailed noise fall more slowly than 1/sqrt(N). Predictions are wrong by a factor, which is the
+ratio of the two numbers N. It is open how a model could notice this.
 """
 
 import dataclasses

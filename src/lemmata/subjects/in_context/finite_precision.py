@@ -2,10 +2,10 @@
 reach.
 
 The theory gives the error of one product. With the temperature tau, truncation falls like tau^-2 and rounding grows
-like eps tau. They balance at the best temperature. It assumes rounding to nearest, and a logistic function that is
-accurate to a unit in the last place. It leaves open how errors of many products cancel. At the temperature of Lemma 7,
-the error is only the rounding error. If N exceeds the size that `reachable` gives, the product consists of rounding
-errors only.
+like eps tau. They balance at the best temperature. The theory assumes rounding to nearest, and a logistic function
+that is accurate to a unit in the last place. It leaves open how errors of many products cancel. At the temperature of
+Lemma 7, the error is only the rounding error. If N exceeds the size that `reachable` gives, the product consists of
+rounding errors only.
 """
 
 import abc

@@ -159,9 +159,9 @@ def _settled(value: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.
 
     Descent comes first; when rounding of values stops it, root finding follows.
 
-    Values of f that are exact to eps |f| do not show gradients below sqrt(eps |f| h) along a direction of curvature h.
-    If a direction collapses, h is 1e6. The gradient itself has a smaller error, so its root is computed. If the
-    objective at this root differs from the value at which descent ended, the root is discarded.
+    Values of the objective f that are exact to eps |f| do not show gradients below sqrt(eps |f| h) along a direction
+    of curvature h. If a direction collapses, h is 1e6. The gradient itself has a smaller error, so its root is
+    computed. If the objective at this root differs from the value at which descent ended, the root is discarded.
     """
     options = {"maxiter": 5000, "maxfun": 20000, "maxcor": 30, "ftol": 0.0, "gtol": 1e-10}
     found = minimize(value, start, jac=True, method="L-BFGS-B", options=options)

@@ -1,6 +1,6 @@
 """The tangent kernel of attention, compared with its output covariance, and the path of outputs in training.
 
-This theory compares the tangent kernel of wide networks with one attention layer with the kernel E f(x) f(x') of the
+For wide networks with one attention layer, this theory compares the tangent kernel with the kernel E f(x) f(x') of the
 outputs at initialisation. It assumes that the width and the number of heads go to infinity. It does not explain
 training outside the tangent regime.
 """

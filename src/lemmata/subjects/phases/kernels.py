@@ -1,10 +1,10 @@
 """How little of a cubic component an infinitely wide network learns from fewer than about d³ rows.
 
 The Gaussian process of wide erf networks has one eigenvalue for all polynomials of degree 3, and this eigenvalue falls
-like d^-3. So from a number of rows n of order d, kernel regression learns almost nothing of such a component. Most of
-the cubic component in its predictions comes from the linear component, because the kernel divides by a length of the
-inputs. The theory says how large this part is for n rows with a given noise. It leaves open whether, for a network of
-finite width, n itself can be of order d instead of n divided by the noise.
+like d^-3. So if the number n of rows is of order d, kernel regression learns almost nothing of such a component. Most
+of the cubic component in its predictions comes from the linear component, because the kernel divides by a length of
+the inputs. The theory says how large this part is for n rows with a given noise. It leaves open whether, for a network
+of finite width, n itself can be of order d instead of n divided by the noise.
 """
 
 import equinox as eqx

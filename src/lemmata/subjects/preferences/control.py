@@ -1,8 +1,8 @@
 """The policy with the best trade-off between reward and divergence from a reference, and mirror ascent towards it.
 
-This theory controls J(pi) = E_pi r - beta KL(pi | ref) over all policies pi on a list of answers. It assumes that
-the rewards r are known and that the policy can be any distribution. It leaves unexplained which policy a network
-with shared weights reaches.
+This theory is about J(pi) = E_pi r - beta KL(pi | ref) over all policies pi on a list of answers. It assumes that the
+rewards r are known and that the policy can be any distribution. It leaves unexplained which policy a network with
+shared weights reaches.
 """
 
 import jax

@@ -1,9 +1,9 @@
 """Goodhart's law with numbers: the gold reward can keep rising with the proxy, peak, or lose all of its gain.
 
-This theory controls the gold reward of policies that follow a proxy of it. With independent normal errors, gold never
-falls. If gold is a quadratic function of the proxy, it peaks at a known divergence. Heavy-tailed errors finally remove
-the whole gain. It assumes that the distribution of the proxy given the gold reward is known. It leaves unexplained
-which of the three cases a learned reward resembles.
+This theory gives the gold reward of policies that follow a proxy of this reward. With independent normal errors, gold
+never falls. If gold is a quadratic function of the proxy, it peaks at a known divergence. Heavy-tailed errors finally
+remove the whole gain. The theory assumes that the distribution of the proxy given the gold reward is known. It leaves
+unexplained which of the three cases a learned reward resembles.
 """
 
 import equinox as eqx

@@ -1,6 +1,6 @@
 """The best of n draws: its distribution, its divergence from the reference, and how often it wins.
 
-This theory controls the answer with the largest reward among n independent draws from a reference. It assumes that
+This theory is about the answer with the largest reward among n independent draws from a reference. It assumes that
 rewards have no ties, or that ties are broken at random. It leaves unexplained whether the reward is worth having.
 """
 
