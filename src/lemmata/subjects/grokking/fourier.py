@@ -35,7 +35,8 @@ _NETWORKS = 32  # over which a measurement averages
 def least_margin(powers: Float[np.ndarray, " modes"], p: int, firsts: int = 4) -> float:
     """Return the smallest difference between the right output and any other output, divided by the sum of the powers.
 
-    The outputs are sum_k powers_k cos(2 pi k (a + b - c)/p). The characters of a and of b are multiplied pair by pair.
+    The outputs are sum_k powers_k cos(2 pi k (a + b - c)/p). They are computed from products of the waves e^(2 pi i k
+    a/p) and e^(2 pi i k b/p).
 
     Args:
         powers: the powers of the frequencies 1, 2, ...

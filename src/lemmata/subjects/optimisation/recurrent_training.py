@@ -1,4 +1,4 @@
-"""Training linear recurrences: the loss is convex in the readout, with saddles and bad minima in the dynamics.
+"""Training linear recurrences: the loss is convex in the readout, but has saddles and bad minima in the dynamics.
 
 This theory is about gradient descent on the parameters of small linear recurrences. Their losses are convex in the
 outputs, but not in the parameters. The explicit formulas assume a single mode. The theory does not explain training of

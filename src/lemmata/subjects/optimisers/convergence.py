@@ -1,7 +1,7 @@
 """Where Adam fails: it can converge to the worst point, and its steps can be many learning rates long.
 
 This theory gives the limit of Adam on one convex game, and the largest length of a step for any gradients. It does not
-explain why both are rarely seen in training.
+explain why these failures are rarely seen in training.
 """
 
 from typing import Any

@@ -1,8 +1,8 @@
 """The changes of coordinates that leave an optimiser unchanged.
 
 This theory is about the whole path of training after a change of the weights' coordinates, or of the unit of the loss.
-An optimiser commutes with a group of maps if each map takes its path to its path on the mapped loss. The theory assumes
-eps = 0. It does not explain which group suits a network.
+An optimiser commutes with a group of maps if each map takes the optimiser's path to its path on the mapped loss. The
+theory assumes eps = 0. It does not explain which group suits a network.
 """
 
 import abc

@@ -3,8 +3,8 @@
 By symmetry, the only unknown is the part a of the teacher that is not learned, and the frequencies of a unit are
 independent of each other. Each frequency has a power F in the first half of the weights and a power G in the second.
 The theory gives the noise at which units with a frequency become as likely as units without it, and what is learned
-beyond that point. It leaves open finite widths, samples of a part of the table, and more natural decays. The sixth
-order is chosen so that frequencies decouple.
+beyond that point. It leaves open finite widths, samples of a part of the table, and more natural decays. The decay of
+sixth order is chosen so that frequencies decouple.
 """
 
 import equinox as eqx
