@@ -171,9 +171,9 @@ def _kinds(labels: Any, n: int) -> np.ndarray:
 def _largest(x: np.ndarray, z: float, seed: int) -> tuple[float, np.ndarray, tuple[float, float]]:
     """Return the largest eigenvalue of the covariance, its eigenvector, and confidence limits.
 
-    The largest eigenvalue of a sample is too large on average. The variance of some rows along the eigenvector of
-    others is too small on average. The two numbers give the upper and the lower limit, together with their sampling
-    error.
+    The largest eigenvalue of a sample is too large on average. The variance of one part of the rows, along the
+    eigenvector of the other rows, is too small on average. The two numbers give the upper and the lower limit,
+    together with their sampling error.
     """
     first = lambda rows: principal(rows - rows.mean(axis=0))[1]
     way = first(x)

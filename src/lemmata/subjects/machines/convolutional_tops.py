@@ -184,7 +184,7 @@ class Sites(Population[PooledSites]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PooledSites:
-        """Draw normal features; overlapping patches are windows of three."""
+        """Draw normal features; overlapping patches are windows of three neighbouring signals."""
         draw = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         n, sites, p = setting["n"], setting["sites"], setting["inducing"]
         kind = 0 if self.spanned else draw.integers(3)

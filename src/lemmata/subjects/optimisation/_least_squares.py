@@ -173,5 +173,7 @@ class Interpolations(Population[LeastSquares]):
         ]
 
     def culprit(self, problem: LeastSquares) -> str | None:
-        """Return the reason if the training rows' Gram matrix is singular; then steps are also too few."""
+        """Return the reason if the training rows' Gram matrix is singular. In this case, there are also too few
+        steps.
+        """
         return singular_cause(problem.features @ problem.features.T, problem.inputs)

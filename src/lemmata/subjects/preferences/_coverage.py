@@ -21,7 +21,8 @@ _FEWEST, _LARGEST_SHARE = 10, 0.1
 
 @dataclasses.dataclass(frozen=True)
 class Coverage:
-    """The distance of a policy from a reference, and by how much a learned reward may over-estimate because of it.
+    """The distance of a policy from a reference, and by how much a learned reward may over-estimate because of this
+    distance.
 
     Args:
         divergence: KL(policy | reference), the mean of log policy - log reference over the draws.
