@@ -57,7 +57,7 @@ def test_mean_square_correlation_is_the_loop(key):
         (lambda x: x + 0.3, "entries have mean 0"),
         (lambda x: 1.2 * x, "entries have variance 1"),
         (lambda x: x.at[:, 0].set(x[:, 1]).at[:, 2].set(x[:, 1]), "columns are uncorrelated"),
-        (lambda x: x[:40, :10], "the limit is near at this size"),
+        (lambda x: x[:40, :10], "the size is large enough for the limit"),
     ],
 )
 def test_each_hypothesis_fails_where_it_must(key, change, name):

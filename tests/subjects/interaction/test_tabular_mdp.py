@@ -91,7 +91,7 @@ def test_shares_and_gains_are_records_that_numpy_reads():
 def test_shares_and_gains_that_say_nothing_are_named():
     still = TabularMDP(STAY, [[1.0, 0.0], [2.0, 2.0]], 0.0, [1.0, 0.0]).occupancy([0, 0])
     assert "- the policy influences the shares (discount): fails (0)" in str(still)
-    assert "- the policy visits every state (states never visited): fails (1)" in str(still)
+    assert "- the policy visits every state (number of states never visited): fails (1)" in str(still)
     best = TabularMDP(STAY, [[1.0, 0.0], [2.0, 2.0]], 0.9).optimal().policy
     assert str(TabularMDP(STAY, [[1.0, 0.0], [2.0, 2.0]], 0.9).advantage(best)).startswith("no action gains")
     near = process(discount=1 - 1e-12)

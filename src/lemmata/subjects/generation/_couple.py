@@ -76,7 +76,7 @@ class Coupling:
 
 
 def couple(x0: Any, x1: Any, batch: int | float, *, level: float | int = 0.95, seed: int = 0) -> Coupling:
-    """Pair noise with data that are near, by optimal transport inside random batches.
+    """Pair noise with nearby data, by optimal transport inside random batches.
 
     Flow matching on these pairs has the same distributions of noise and data as on independent pairs, and straighter
     paths. Train on x0 and x1[order].
@@ -130,7 +130,7 @@ def couple(x0: Any, x1: Any, batch: int | float, *, level: float | int = 0.95, s
             Condition("rows of x0 and of x1 are independent draws"),
             Condition("batches of one size (rows in a smaller last batch)", float(n % size), n % size == 0,
                       "pairs in the smaller batch are farther apart"),
-            Condition("pairs are nearer than independent pairs (share of the squared distance that they save)",
+            Condition("pairs are nearer than independent pairs (share of the squared distance that the pairing saves)",
                       saved, False if saved < 0.01 or size == 1 else shown,
                       "otherwise the pairing changes nothing; pass a larger batch"),
         ),
@@ -154,7 +154,9 @@ def _paired(
 
 
 def _limits(costs: np.ndarray, size: int, level: float, square: float) -> tuple[float, float]:
-    """Return the interval for the mean over new batches, as Student's interval from the means of full batches."""
+    """Return Student's confidence interval for the mean over new batches, computed from the means of the full
+    batches.
+    """
     count = len(costs) // size
     if count < 2:
         return float("nan"), float("nan")

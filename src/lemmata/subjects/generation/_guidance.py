@@ -175,8 +175,9 @@ def _common(first: np.ndarray, second: np.ndarray) -> np.ndarray | None:
 def _by_formula(conditional: Mixture, unconditional: Mixture, w: float, basis: np.ndarray) -> Guidance:
     """Compute both guided distributions along common eigenvectors.
 
-    Let a = e^-t and V = a² s² + 1 - a² for each distribution. The flow is linear with the factor e^H, where H = ((1 +
-    w) log V_c - w log V_0)/2. The reverse diffusion has the factor e^(2H) a^(-1).
+    Let a = e^-t. Let V_c and V_0 be a² s² + 1 - a² for the variances s² of the conditional and of the unconditional
+    distribution. The flow is linear with the factor e^H, where H = ((1 + w) log V_c - w log V_0)/2. The reverse
+    diffusion has the factor e^(2H) a^(-1).
     """
     spread = lambda own: np.diag(basis.T @ own.covariances[0] @ basis)
     s_c, s_0 = spread(conditional), spread(unconditional)
@@ -212,7 +213,7 @@ def _by_formula(conditional: Mixture, unconditional: Mixture, w: float, basis: n
         {name: np.ones(1) for name in _LAWS}, True, dict.fromkeys(_LAWS, 0.0), 0, {},
         (
             Condition("the sampler starts from pure noise and solves its equation exactly"),
-            Condition("the integrals are exact (relative error without guidance)", check, check < 1e-6,
+            Condition("the integrals are exact (relative error at weight 0)", check, check < 1e-6,
                       "variances far from 1 need more nodes"),
         ),
     )  # fmt: skip
@@ -256,7 +257,7 @@ def _simulated(conditional: Mixture, unconditional: Mixture, w: float, count: in
             Condition("steps are short for this weight (relative change of the noise, times 1 + w)", stiff, stiff < 1.0,
                       "pass more steps"),
             Condition("effective number of draws for the tilted distribution", effective, effective >= 100,
-                      "the numbers of the tilted density depend on few draws; pass more draws"),
+                      "the numbers of the tilted density come mostly from a few draws; pass more draws"),
             Condition("the tilted density has a finite integral", None, exists),
         ),
     )  # fmt: skip
@@ -278,8 +279,8 @@ def _integrable(conditional: Mixture, unconditional: Mixture, w: float) -> bool 
 
 
 def _times(conditional: Mixture, unconditional: Mixture, steps: int) -> np.ndarray:
-    """Return times from the start to 0. They are equally spaced in the log noise until it is small against all
-    deviations.
+    """Return times from the start to 0. They are equally spaced in the logarithm of the noise, down to a noise that is
+    small against all deviations.
     """
     both = conditional, unconditional
     least = min(own.values.min() for own in both)

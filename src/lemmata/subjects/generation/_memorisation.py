@@ -37,9 +37,10 @@ class Memorisation:
         asked: the requested time, or None.
         rows_needed: the number of rows at which `time` falls to the requested time, if the dimension stays constant.
             None without a requested time.
-        rows_interval: the interval of `rows_needed` from that of the dimension. None without a requested time.
+        rows_interval: the interval of `rows_needed` that follows from `dimension_interval`. None without a requested
+            time.
         rows_normal: the same number for normal rows of this covariance, whose noisy versions carry the most
-            information. None without a requested time.
+            information about the rows. None without a requested time.
         sigmas: several levels of noise, in the unit of the rows.
         weights: the mean posterior weight of the true row at each of these levels.
         scale: the standard deviation by which the rows are divided for the times.
@@ -173,7 +174,9 @@ def _copied(found: Probes, n: int) -> None:
 
 
 def _own_weights(found: Probes, seed: int) -> Callable[[float], np.ndarray]:
-    """Return the posterior weights (3, p, k) of the true row in quarters, halves and all of the rows, at log sigma."""
+    """Return a function of log sigma: the posterior weights (3, p, k) of the true row among a quarter, half and all of
+    the rows.
+    """
     n, counts = len(found.rows), found.counts
     part = np.random.default_rng(seed).permutation(n) % _PARTS
     groups = counts[:, None] * (part[:, None] == np.arange(_PARTS))
@@ -200,7 +203,7 @@ def _root(mean: Callable[[float], float], start: float) -> float:
 
 
 def _influence(own: Callable[[float], np.ndarray], root: float, part: int) -> np.ndarray:
-    """Return by how much each probe and noise moves the root."""
+    """Return by how much each pair of a probe and a noise moves the root."""
     slope = (own(root + _STEP)[part].mean() - own(root - _STEP)[part].mean()) / (2 * _STEP)
     weights = own(root)[part]
     half = weights.shape[1] // 2
@@ -235,8 +238,8 @@ def _needed(n: int, sigma: float, target: float, dimensions: tuple[float, ...]) 
 
 
 def _normal_rows(found: Probes, target: float) -> float:
-    """Return exp of the information in a noisy row, for normal rows of this covariance. Such rows have the most
-    information.
+    """Return exp(I), where I is the mutual information of a row and its noisy version, for normal rows of this
+    covariance. No other rows of this covariance have a larger I.
     """
     root = found.rows * np.sqrt(found.counts / found.counts.sum())[:, None]
     values = principal(root)[0] * len(root)
@@ -251,12 +254,12 @@ def _conditions(found: Probes, n: int, sigma: float, asked: float | None, eighth
         Condition("rows are different (share of rows that repeat an earlier row)", repeated, repeated == 0.0,
                   "repeated rows are copied already at larger noise, and count as one row with more weight"),
         Condition("rows are not in close pairs (mean weight of the true row at an eighth of this noise)", eighth,
-                  eighth >= 0.75, "close pairs share their weight, and can be distinguished only far below this noise"),
+                  eighth >= 0.75, "rows of a close pair share their weight until the noise is far smaller"),
     ]  # fmt: skip
     if asked is not None:
         factor = sigma / float(noise_at(asked))
         conditions.append(
             Condition("the dimension is the same at the requested noise (ratio of the noises)", factor,
-                      None if factor <= _FAR else False, "the number of rows is extrapolated by this factor")
+                      None if factor <= _FAR else False, "the number of rows is extrapolated over this ratio")
         )  # fmt: skip
     return tuple(conditions)

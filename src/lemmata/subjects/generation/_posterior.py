@@ -1,5 +1,5 @@
-"""The exact score of a sample, from the posterior probability, by Bayes' rule, that a noisy row came from each of its
-rows.
+"""The exact score of a sample. By Bayes' rule, it follows from the posterior probability that a noisy row came from
+each row.
 """
 
 import dataclasses

@@ -171,9 +171,9 @@ def _kinds(labels: Any, n: int) -> np.ndarray:
 def _largest(x: np.ndarray, z: float, seed: int) -> tuple[float, np.ndarray, tuple[float, float]]:
     """Return the largest eigenvalue of the covariance, its eigenvector, and confidence limits.
 
-    The largest eigenvalue of a sample is too large on average. The variance of some rows along the eigenvector of
-    others is too small on average. The two numbers give the upper and the lower limit, together with their sampling
-    error.
+    The largest eigenvalue of a sample is too large on average. The variance of one part of the rows, along the
+    eigenvector of the other rows, is too small on average. The two numbers give the upper and the lower limit,
+    together with their sampling error.
     """
     first = lambda rows: principal(rows - rows.mean(axis=0))[1]
     way = first(x)
@@ -240,7 +240,7 @@ def _conditions(x: np.ndarray, value: float, scores: np.ndarray) -> tuple[Condit
                   "otherwise no direction is decided before the other directions"),
         Condition("the two classes are well apart (half of their distance, in standard deviations inside a class)",
                   float(gap / max(within, 1e-300)), bool(gap >= 2 * within),
-                  "otherwise the side of the leading direction is not a class"),
-        Condition("the smaller side of the leading direction is more than a few outliers (share of the rows)", small,
+                  "otherwise the two sides of the leading direction are not classes"),
+        Condition("the smaller side of the leading direction has more than a few outliers (share of the rows)", small,
                   small >= 0.05, "otherwise these few rows determine the time; leave them out"),
     )  # fmt: skip

@@ -32,7 +32,7 @@ Field = Callable[[np.ndarray, float], np.ndarray]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Straightness:
-    """The energy of a flow against the squared distance W2 between its ends.
+    """The energy of a flow, compared with the squared distance W2 between its ends.
 
     Args:
         energy: the integral over time of the mean squared speed.
@@ -205,8 +205,8 @@ def _distance(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def _transport(start: np.ndarray, ends: np.ndarray, seed: int) -> tuple[int, float]:
-    """Return the number of rows used, and their squared displacement under optimal pairing as a share of the actual
-    one.
+    """Return the number of rows used, and their squared displacement under the optimal pairing divided by their actual
+    squared displacement.
     """
     rows = np.random.default_rng(seed).permutation(len(start))[:_TRANSPORTED]
     (first, second), _, _ = in_unit(start[rows], ends[rows])
@@ -219,8 +219,8 @@ def _transport(start: np.ndarray, ends: np.ndarray, seed: int) -> tuple[int, flo
 def _steps(
     field: Field, start: np.ndarray, ends: np.ndarray, method: str, asked: float, errors: np.ndarray
 ) -> tuple[int | None, float]:
-    """Find how many steps reach an error, guided by the ladder and the order of the method, and the error with
-    them.
+    """Return a number of steps that reaches the requested error, and the error with this number. The ladder and the
+    order of the method guide the search.
     """
     for steps in (1, 2):
         own = _distance(_solved(field, start, steps, method), ends)

@@ -140,8 +140,8 @@ def effective_support(samples: Any, same: Any = None, *, level: float | int = 0.
 
 
 def _independent(theta: float, triple: float, s: int) -> float:
-    """Return how many independent pairs would give the share of equal pairs the same variance as all pairs of s
-    samples.
+    """Return the number of independent pairs for which the share of equal pairs has the same variance as for all pairs
+    of s samples.
 
     Args:
         theta: the probability that two samples are the same.

@@ -44,7 +44,7 @@ class RectificationLowersConvexCosts(Claim[GaussianPair]):
 
     title = "Rectification lowers every convex transport cost"
     source = Source(
-        "liu2023rectified", "Main result", note="on convex costs, for normal pairs in the form of an order of matrices"
+        "liu2023rectified", "Main result", note="on convex costs; for normal pairs, an inequality between matrices"
     )
     stated = Kind.THEOREM
     population = CoupledPairs()
@@ -55,7 +55,7 @@ class RectificationLowersConvexCosts(Claim[GaussianPair]):
     predict = 1.0
 
     def measure(self, problem: GaussianPair, key: Key[Array, ""]) -> Array:
-        """Return the largest generalised eigenvalue, with the flow by a solver."""
+        """Return the largest generalised eigenvalue, with the flow that a solver computes."""
         moved = problem.flow() - jnp.eye(len(problem.base))
         back = root(problem.step, -0.5)
         return jnp.linalg.eigvalsh(back @ moved @ problem.base @ moved.T @ back)[-1]
@@ -68,7 +68,7 @@ class RectificationLowersConvexCosts(Claim[GaussianPair]):
         return BY_SOLVER * (jnp.trace(problem.base) + jnp.trace(problem.target)) / spectrum[0]
 
     def trivial(self, problem: GaussianPair) -> Array:
-        """Under any coupling, the covariance of X_1 - X_0 is at most 2 (S_0 + S_1)."""
+        """Return the bound for any coupling, under which the covariance of X_1 - X_0 is at most 2 (S_0 + S_1)."""
         back = root(problem.step, -0.5)
         return 2 * jnp.linalg.eigvalsh(back @ (problem.base + problem.target) @ back)[-1]
 
@@ -146,7 +146,9 @@ class GaussianFlowsStraightenOnce(Claim[GaussianPair]):
         return jnp.stack([problem.middle @ jnp.linalg.inv(problem.base)] * 2)
 
     def measure(self, problem: GaussianPair, key: Key[Array, ""]) -> Array:
-        """Apply an Euler step and a solver to the velocity for the pairs of the first flow, which is also solved."""
+        """Solve the first flow, and return the maps of one Euler step and of a solver for the velocity of its
+        pairs.
+        """
         first = problem.flow()
         second = GaussianPair(problem.base, first @ problem.base @ first.T, problem.base @ first.T)
         return jnp.stack([jnp.eye(len(first)) + second.velocity(jnp.zeros(())), second.flow()])
@@ -166,7 +168,7 @@ class Batches(eqx.Module):
 
 
 def pair_costs(key: Key[Array, ""], size: int, batches: int, draw) -> tuple[float, float]:
-    """Return the mean squared distance of pairs in batches of `size`, by optimal assignment and in the order of
+    """Return the mean squared distance of pairs in batches of `size`, both by optimal assignment and in the order of
     drawing.
     """
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))

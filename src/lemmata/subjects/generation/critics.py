@@ -76,7 +76,7 @@ class DiscriminatorFallsShort(Claim[FacedLaws]):
         points=Integer(20, 5, 200, "points"),
     )
     relation = Equal()
-    control = Control("the distance counts half", lambda value, problem: value + problem.distance() / 2)
+    control = Control("the distance has the factor 1/2", lambda value, problem: value + problem.distance() / 2)
     controls = "the objective that a discriminator gives to its generator"
     unexplained = "how far a trained discriminator is from the best discriminator"
 
@@ -135,7 +135,7 @@ class NearbyNormals(Claim[NormalLaw]):
     population = _NORMALS
     relation = Limit("1/t", (2.0, 4.0, 8.0), margin=0.003, resolution=0.003)
     control = Control("the limit is 1/4 instead of 1/8", lambda limit, problem: 2 * limit)
-    controls = "the signal of a discriminator near its goal"
+    controls = "the signal of a discriminator if the generator is near the data"
     unexplained = "distributions without densities, for which JS does not tend to 0"
     trials = 16
     predict = 1 / 8  # the next term is -t^4/64, 0.2 % at t = 1/8
@@ -166,7 +166,7 @@ class DistantNormals(Claim[NormalLaw]):
     population = _NORMALS
     relation = Limit("t", (12.0, 24.0, 48.0), margin=0.005, resolution=0.005)
     control = Control("sqrt(pi)", lambda limit, problem: limit / jnp.sqrt(2.0))
-    controls = "the signal of a discriminator far from its goal"
+    controls = "the signal of a discriminator if the generator is far from the data"
     unexplained = "critics of limited slope, whose signal does not fade"
     trials = 16
     predict = math.sqrt(2 * math.pi)

@@ -70,7 +70,7 @@ class FiniteMetrics(Population[TwoSamples]):
         detour = np.min(problem.metric[:, :, None] + problem.metric[None], axis=1) - problem.metric
         return [
             Hypothesis(
-                "the largest amount by which a detour is shorter",
+                "the largest amount by which a detour is shorter than the direct way",
                 -detour.min(),
                 "<=",
                 1e-12,
@@ -283,8 +283,8 @@ class SampleFarFromItsLaw(Claim[RowsPerDimension]):
         return jnp.sqrt(2.0) * problem.scale
 
     def measure_at(self, problem: RowsPerDimension, key: Key[Array, ""], rung: float) -> Array:
-        """Return the mean distance of 16 fresh points to the nearest row, minus √d times that of their first
-        coordinates.
+        """Return the mean distance of 16 fresh points to the nearest row, minus √d times the mean distance of their
+        first coordinates to the nearest first coordinate of a row.
         """
         rng, d = generator_of(key), int(rung)
         draws = rng.standard_normal((problem.each * d + 16, d))

@@ -40,8 +40,8 @@ class WrongField(eqx.Module):
 
     @property
     def growth(self) -> Float[Array, ""]:
-        """The constant L: the largest eigenvalue of (A + A')/2 plus that of the wave's derivative b cos(<k, x>) k
-        k'/|k|².
+        """The constant L: the largest eigenvalue of (A + A')/2 plus b, the largest eigenvalue of the wave's derivative
+        b cos(<k, x>) k k'/|k|².
         """
         return jnp.linalg.eigvalsh((self.matrix + self.matrix.T) / 2)[-1] + self.height
 
@@ -58,7 +58,7 @@ class WrongFields(Population[WrongField]):
     there are a wave and a varying error.
     """
 
-    settings = Space(d=dimension(3, 1, 8), most=Real(2.0, 0.5, 3.0, "largest |L| of the first half"))
+    settings = Space(d=dimension(3, 1, 8), most=Real(2.0, 0.5, 3.0, "largest |L| in the problems with A = L I"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> WrongField:
         d = setting["d"]
@@ -165,7 +165,7 @@ class WallStopsSamples(Claim[Wall]):
     predict = 0.5
 
     def measure_at(self, problem: Wall, key: Key[Array, ""], rung: float) -> Array:
-        """Follow 64 starts by Euler steps of a sixteenth of the wall."""
+        """Follow 64 starts by Euler steps whose length at velocity 1 is a sixteenth of the width of the wall."""
         steps = 16 * int(rung)
         start = (jnp.arange(64) + 0.5) / 128
         inside = lambda x: ((x >= problem.place) & (x <= problem.place + 1 / rung)).astype(float)

@@ -141,5 +141,5 @@ class PathEnergyAboveTransport(Claim[GaussianPair]):
         return len(spectrum) * spectrum[-1] / spectrum[0] * total / problem.squared_distance
 
     def trivial(self, problem: GaussianPair) -> Array:
-        """The root mean square lengths of X_0 and X_1 differ, and W_2² is at least their squared difference."""
+        """Return the squared difference of the root mean square lengths of X_0 and X_1, which W_2² is never below."""
         return (jnp.sqrt(jnp.trace(problem.base)) - jnp.sqrt(jnp.trace(problem.target))) ** 2

@@ -1,7 +1,7 @@
 """Two players near an equilibrium, and the steps that move away from the equilibrium, around it, or towards it.
 
-This theory computes the factor of each step for bilinear games, and the rate of a generator and a critic with a
-penalty near their goal. It does not explain games of networks far from an equilibrium.
+This theory computes the factor of each step for bilinear games, and the rate at which a generator and a penalised
+critic converge near their goal. It does not explain games of networks far from an equilibrium.
 """
 
 from collections.abc import Callable
@@ -100,7 +100,9 @@ class SimultaneousAndExtragradientSteps(Claim[BilinearGame]):
         return factors**problem.steps @ start / problem.energy((problem.x, problem.y))
 
     def measure(self, problem: BilinearGame, key: Key[Array, ""]) -> Array:
-        """Take both kinds of steps with automatic gradients, and divide by the flow for the same time."""
+        """Take both kinds of steps with automatic gradients, and divide by the squared length that the flow has at the
+        same time.
+        """
         h, n = problem.step, len(problem.x)
 
         def simultaneous(x: Array, y: Array, slopes: Pair) -> Pair:
@@ -154,7 +156,7 @@ class AlternatingSteps(Claim[BilinearGame]):
         return problem.energy(problem.after(move), problem.step)
 
     def condition(self, problem: BilinearGame) -> Array:
-        """Allow for rounding in each step. The form is at least 1 - h/2 times the squared distance."""
+        """Allow for rounding in each step. The conserved form is at least (1 - h/2) times the squared distance."""
         return 8.0 * problem.steps * len(problem.x) / (1 - problem.step / 2) ** 2
 
 
@@ -212,7 +214,7 @@ class OptimisticSteps(Claim[ScalarGame]):
         return jnp.stack([jnp.sqrt(jnp.where(h < 0.5, slow, fast)), jnp.asarray(1.0)])
 
     def measure(self, problem: ScalarGame, key: Key[Array, ""]) -> Array:
-        """Return the mean factor over 200 steps that follow 200 other steps."""
+        """Return the mean factor over 200 steps, after 200 steps that do not count."""
         slopes = jax.grad(lambda z: problem.strength * z[0] * z[1])
         ascent = jnp.asarray([-1.0, 1.0])
 
@@ -317,5 +319,5 @@ class PenaltyRate(Claim[PenalisedCritic]):
         return rate(2 * problem.ratio * problem.h) - rate(0.0)
 
     def condition(self, problem: PenalisedCritic) -> Array:
-        """Allow for the Runge-Kutta steps, which are accurate to 1e-8. Divide this by 32 eps."""
+        """Allow for the Runge-Kutta steps, which are accurate to 1e-8: return 1e-8/(32 eps)."""
         return jnp.asarray(_ACCURACY / (32 * np.finfo(float).eps))

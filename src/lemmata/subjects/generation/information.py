@@ -71,7 +71,9 @@ class CodeLengthFromDenoising(Claim[WeightedPoints]):
 
     title = "Half the area under the error of the best denoiser is the entropy of the data"
     source = Source(
-        "guo2005", "Theorem 1", note="integrated, for a discrete distribution; the excess is by Verdu (2010)"
+        "guo2005",
+        "Theorem 1",
+        note="integrated, for a discrete distribution; the excess for wrong probabilities is by Verdu (2010)",
     )
     population = SeparatedPoints()
     relation = EqualInMean(margin=0.0, resolution=0.03)

@@ -203,7 +203,7 @@ class RecoveryBound(Claim[MeasuredSet]):
         return jnp.linalg.norm(problem.points[jnp.argmin(residuals)] - problem.signal)
 
     def trivial(self, problem: MeasuredSet) -> Array:
-        """The error is at most the distance of the farthest point of the set."""
+        """Return the distance of the farthest point of the set, which the error never exceeds."""
         return jnp.max(jnp.linalg.norm(problem.points - problem.signal, axis=1))
 
 
@@ -232,7 +232,7 @@ class FalseMinimum(Claim[LatentCode]):
     stated = Kind.THEOREM
     population = Drawn(LatentCode, code=normal("k"), k=Integer(10, 5, 20, "codes"), depth=Integer(2, 2, 3, "layers"))
     relation = EqualInMean(margin=0.02, resolution=0.04)
-    control = Control("the angle is that of one more layer", lambda values, problem: _on_ray(problem.depth + 1))
+    control = Control("the angle has its value for one more layer", lambda values, problem: _on_ray(problem.depth + 1))
     controls = "where descent on the latent code can get stuck"
     unexplained = "trained generators, whose weights are not Gaussian"
     trials = 96

@@ -1,7 +1,7 @@
 """Times of a diffusion: when the classes separate, and when the score of a sample points to a single row.
 
 This theory follows x_t = e^-t x_0 + sqrt(1 - e^-2t) z backwards in time. First the class of the result is decided.
-Later, if the score is the exact score of the sample, it is decided which row of the sample the path ends at. The
+Later, if the score is the exact score of the sample, the row of the sample at which the path ends is decided. The
 theory assumes normal classes and an exact score. It does not explain which rows a trained network remembers.
 """
 
@@ -22,8 +22,8 @@ _QUERIES = 48
 
 
 class NormalSample(eqx.Module):
-    """A sample of exp(c d) rows of a normal distribution in d dimensions. Half of the coordinates have variance 1,
-    half r.
+    """A sample of exp(c d) rows of a normal distribution in d dimensions. Half of the coordinates have variance 1, and
+    the other half have variance r.
 
     Args:
         ratio: r.
@@ -106,7 +106,7 @@ def _collapse(r: Array, content: Array | float) -> Array:
 
 
 class TwoClassSample(eqx.Module):
-    """A sample of exp(c_k d) rows of each of two classes N(m_k, s_k² I) in d dimensions, with distant means.
+    """A sample of two classes N(m_k, s_k² I) in d dimensions with distant means, with exp(c_k d) rows of class k.
 
     Args:
         spreads: s_k.
@@ -189,7 +189,7 @@ class DistantClasses(Population[TwoClasses]):
     def hypotheses(self, problem: TwoClasses) -> list[Hypothesis]:
         length = jnp.linalg.norm(problem.mean)
         return [
-            Hypothesis("the classes are distant (|m|)", length, ">=", 3.99, "so that the sign of <x, m> is the class")
+            Hypothesis("the classes are distant (|m|)", length, ">=", 3.99, "then the sign of <x, m> shows the class")
         ]
 
 

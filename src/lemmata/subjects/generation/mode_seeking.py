@@ -65,7 +65,7 @@ _MIXTURES = Drawn(
 
 
 def _descended(loss: Callable[[Array], Array], start: Float[Array, "2"], scale: Array) -> Float[Array, "2"]:
-    """Minimise by Adam, in units of the scale, with a rate that falls to 0."""
+    """Minimise by Adam, in units of the scale, with a learning rate that falls to 0."""
     solver, unit = optax.adam(optax.cosine_decay_schedule(0.1, _STEPS)), jnp.stack([scale, 1.0])
 
     def step(carry, _):
@@ -119,7 +119,9 @@ class MeanOfTheModes(Claim[TwoModes]):
         return jnp.stack([(found[0] / found[1] - problem.centre) / problem.scale, 1 / (found[1] * problem.scale**2)])
 
     def condition(self, problem: TwoModes) -> Array:
-        """Allow for slopes that round terms of the size of the second moment, and for a mean near c."""
+        """Allow for rounding errors of slopes, whose terms have the size of the second moment, and for a fitted mean
+        near c.
+        """
         size = (1 + (problem.centre / problem.scale) ** 2 + problem.apart**2) ** 2
         return 10 * size * (1 + 1 / jnp.abs(self.predict(problem)))
 
@@ -139,11 +141,11 @@ class OneModeIsDropped(Claim[TwoModes]):
     """
 
     title = "The fit by the reverse divergence drops a mode, at minus the log of the other mode's share"
-    source = Source("emergence2026", "Figure 12.10", note="the other direction of the divergence")
+    source = Source("emergence2026", "Figure 12.10", note="for the reverse divergence")
     stated = Kind.OWN
     population = _MIXTURES
     relation = Limit("a", (3.0, 4.0, 6.0, 8.0), margin=0.001, resolution=0.005)
-    control = Control("the divergence is half of this", lambda price, problem: price / 2)
+    control = Control("the divergence is log(1/w)/2", lambda price, problem: price / 2)
     controls = "the divergence of a model that holds one of two modes"
     unexplained = "modes that are near each other, for which one normal distribution covers both"
     trials = 16
@@ -152,7 +154,7 @@ class OneModeIsDropped(Claim[TwoModes]):
         return -jnp.log(problem.share)
 
     def measure_at(self, problem: TwoModes, key: Key[Array, ""], a: float) -> Array:
-        """Return the least result of descents from both modes and from the maximum-likelihood fit."""
+        """Return the least divergence that descents from both modes and from the maximum-likelihood fit reach."""
         own = eqx.tree_at(lambda p: p.apart, problem, jnp.asarray(a))
         loss = lambda q: _reverse(own, q)
         middle = jnp.stack([own.shares @ own.modes, jnp.log(own.scale * jnp.sqrt(1 + a**2))])

@@ -83,8 +83,8 @@ def divergence(means: Float[Array, "2 d"], variances: Float[Array, "2 d"]) -> Fl
 
 
 class WrongScores(Population[WrongScore]):
-    """Two distributions. The model is the score of the second, which is multiplied by 1 + e in half of the
-    problems.
+    """Two distributions. The model is the score of the second distribution; in half of the problems, this score is
+    multiplied by 1 + e.
     """
 
     settings = Space(d=dimension(2, 1, 8), horizon=Real(2.0, 1.0, 4.0, "T"))
@@ -122,7 +122,7 @@ class PathDivergence(Claim[WrongScore]):
     # A step of T/256 on squared nodes moves the mean of the log ratio by about its relative size.
     relation = EqualInMean(margin=0.02, resolution=0.05)
     control = Control(
-        "the integral counts half",
+        "the integral has the factor 1/2",
         lambda paths, problem: (paths + divergence(*problem.noised(problem.horizon))) / 2,
     )
     controls = "how far the paths of a generator are from the exact ones"

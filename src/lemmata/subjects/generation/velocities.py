@@ -39,7 +39,7 @@ class TwoFields(eqx.Module):
 
 
 class PairsOfFields(Population[TwoFields]):
-    """Random mixtures, and two random models, of which the first is smaller."""
+    """Random mixtures, and two random models; the parameters of the first are smaller on average."""
 
     settings = Space(d=dimension(2, 1, 2), components=_COMPONENTS)
 
@@ -97,7 +97,8 @@ class ConditionalLossFloor(Claim[TwoFields]):
     population = PairsOfFields()
     relation = EqualInMean(margin=0.0, resolution=0.02)
     control = Control(
-        "the number is d, as if X_0 alone counted", lambda floor, problem: jnp.full(2, problem.shifts.shape[1])
+        "the number is d, the trace of the covariance of X_0",
+        lambda floor, problem: jnp.full(2, problem.shifts.shape[1]),
     )
     controls = "what the training objective of flow matching measures"
     unexplained = "the minimiser over a training set"
@@ -147,7 +148,7 @@ class Interpolants(Population[InterpolatedPlaces]):
     def hypotheses(self, problem: InterpolatedPlaces) -> list[Hypothesis]:
         least = jnp.minimum(problem.a, problem.b)
         return [
-            Hypothesis("the smaller of a and b", least, ">", 0.0, "if a or b is 0, X_0 or X_1 does not enter"),
+            Hypothesis("the smaller of a and b", least, ">", 0.0, "otherwise X_t does not depend on X_0 or on X_1"),
             spread_out(problem.target),
         ]
 

@@ -290,7 +290,9 @@ def _clocks(crossings: list[Crossing]) -> str:
 
 
 def _onset(crossings: list[Crossing]) -> tuple[float | None, Interval | None]:
-    """Return t_0 of t_test = t_0 + log(1/eps)/b, from the lowest and the highest threshold that are reached."""
+    """Return the onset t_0, from the lowest and the highest threshold that are reached. At a threshold 1 - eps, t_test
+    = t_0 + log(1/eps)/b, where b is the rate at which the test error falls.
+    """
     own = [(at.threshold, at.test, at.test_interval) for at in crossings if at.test is not None and at.test_interval]
     (low, early, early_in), (high, late, late_in) = own[0], own[-1]
     share = math.log1p(-low) / math.log1p(-high)

@@ -35,7 +35,8 @@ _NETWORKS = 32  # over which a measurement averages
 def least_margin(powers: Float[np.ndarray, " modes"], p: int, firsts: int = 4) -> float:
     """Return the smallest difference between the right output and any other output, divided by the sum of the powers.
 
-    The outputs are sum_k powers_k cos(2 pi k (a + b - c)/p). The characters of a and of b are multiplied pair by pair.
+    The outputs are sum_k powers_k cos(2 pi k (a + b - c)/p). They are computed from products of the waves e^(2 pi i k
+    a/p) and e^(2 pi i k b/p).
 
     Args:
         powers: the powers of the frequencies 1, 2, ...
@@ -72,8 +73,8 @@ class ModePowers(eqx.Module):
 class RandomModes(Population[ModePowers]):
     """Random frequencies, each of power 1.
 
-    If `equal` is false, the powers are random and the number of frequencies is, too; half of the problems have a
-    single frequency.
+    If `equal` is false, the powers and the number of frequencies are random, and half of the problems have a single
+    frequency.
 
     Args:
         equal: whether all powers are 1. If they are, the setting `modes` is the number of frequencies.
@@ -136,7 +137,7 @@ class AnyFrequenciesAdd(AbstractMargin):
     source = Source("emergence2026", "Proposition 19.8", "Figure 19.12", "Figure 19.5", note="with the least margin")
     population = RandomModes(equal=False)
     relation = AtLeast()
-    control = Control("1.05 times the margin", lambda margin, problem: 1.05 * margin)
+    control = Control("the least margin is 1.05 times as large", lambda margin, problem: 1.05 * margin)
     trivial = "without products of waves of a and b, no positive margin is known"
 
     def predict(self, problem: ModePowers) -> Array:
@@ -231,7 +232,9 @@ class QuadraticUnitsAdd(Claim[RandomUnits]):
         return jnp.asarray([1.0, 4.25, 4.5 - 0.75 / rest - 1 / rest**2])
 
     def measure(self, problem: RandomUnits, key: Key[Array, ""]) -> Array:
-        """Average over pairs, classes and networks; the mean is the difference to independent readout phases."""
+        """Average over pairs, classes and networks. From the right output, subtract the output with independent
+        readout phases, whose mean is 0, to reduce noise.
+        """
         p, N = 2 * problem.half + 1, problem.width
         right = (jnp.arange(p)[:, None] + jnp.arange(p))[:, :, None] % p == jnp.arange(p)
         mean = lambda values, where: jnp.sum(jnp.where(where, values, 0.0)) / jnp.sum(where)

@@ -187,7 +187,7 @@ class LazyIsAdditive(AbstractLazyPrediction):
 
 
 def _additive_ridge(problem: SeenPairs, times: float) -> Array:
-    """Return the predictions at unseen pairs, with the ridge k_2 - times k_1 + (times - 1) k_0."""
+    """Return the predictions at unseen pairs, with the ridge k_2 - c k_1 + (c - 1) k_0, where c is `times`."""
     k0, k1, k2 = problem.levels
     shared = np.sqrt(k1 - k0) * codes(problem.p)
     features = np.hstack([np.full((len(shared), 1), np.sqrt(k0)), shared])[np.asarray(problem.order)]
@@ -246,7 +246,9 @@ class LazyRanksTheAnswerLast(AbstractLazyPrediction):
     stated = Kind.OWN
     population = TablesOfPairs(share=None)
     relation = Equal()
-    control = Control("the outputs for large k_0 and k_1 - k_0", lambda outputs, problem: _at_large_levels(problem))
+    control = Control(
+        "the outputs have their values for large k_0 and k_1 - k_0", lambda outputs, problem: _at_large_levels(problem)
+    )
 
     def predict(self, problem: SeenPairs) -> Array:
         (k0, k1, _), p, c = problem.levels, problem.p, problem.ridge

@@ -30,7 +30,9 @@ _DOUBLINGS = 22  # descent takes 2^22 steps
 
 
 class LookupAndRule(eqx.Module):
-    """n examples with labels -1 and 1. Each has a feature a of its own, and the shared feature b times its label."""
+    """n examples with labels -1 and 1. Each example has a feature of size a of its own, and the shared feature, which
+    is b times the label.
+    """
 
     labels: Float[Array, " n"]
     own: Float[Array, ""]
@@ -63,7 +65,7 @@ class LookupOrRule(Claim[LookupAndRule]):
         n=Integer(20, 2, 200, "examples"),
     )
     relation = Equal()
-    control = Control("n² in place of n", lambda told, problem: _told(problem, 2))
+    control = Control("the formulas contain n² in place of n", lambda told, problem: _told(problem, 2))
     controls = "whether a fit of least norm has stored the examples or found the rule"
     unexplained = "rules that have to be formed in training"
     traced = False
@@ -123,7 +125,9 @@ class RandomSums(Population[SeenSums]):
 
 
 def equations(problem: SeenSums, every: bool) -> Int[np.ndarray, "equations p"]:
-    """Return a row e_i + e_j - e_k - e_l for two seen pairs of equal sum: for every two, or for neighbours only."""
+    """Return one row e_i + e_j - e_k - e_l for every two seen pairs (i, j) and (k, l) of equal sum, or for
+    neighbouring pairs only.
+    """
     found, pairs = [], problem.pairs
     unit = np.eye(problem.p, dtype=int)
     for total in range(2 * problem.p - 1):
@@ -175,7 +179,9 @@ class ParallelogramsForceALine(Claim[SeenSums]):
         return jnp.asarray(float(nullity(equations(problem, every=False))))
 
     def measure(self, problem: SeenSums, key: Key[Array, ""]) -> Array:
-        """Return 2 plus the mean squared distance, computed from the ends of descent from all unit vectors."""
+        """Return 2 plus the mean squared distance from the lines, computed from the ends of descent from all unit
+        vectors.
+        """
         rows, p = equations(problem, every=True).astype(float), problem.p
         curvature = rows.T @ rows
         steps = np.eye(p) - curvature / max(np.abs(curvature).sum(axis=1).max(), 1.0)
@@ -185,5 +191,5 @@ class ParallelogramsForceALine(Claim[SeenSums]):
         return jnp.asarray(2 + np.sum((steps - line @ (line.T @ steps)) ** 2))
 
     def condition(self, problem: SeenSums) -> Array:
-        """Return the number of steps, because each step rounds the eigenvalue 1."""
+        """Return the number of steps, because each step rounds the eigenvalue 1 of the free directions."""
         return jnp.asarray(2.0**_DOUBLINGS)

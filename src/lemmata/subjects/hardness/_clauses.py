@@ -13,7 +13,7 @@ _CHUNK = 2**22  # words of bits that are held at a time
 _EXHAUSTED = 14  # inputs up to which a formula is compared on all 2^n points
 
 Clauses = Int[np.ndarray, "_ _"]
-"""One clause a row: literal j is column j, literal n + j its negation."""
+"""One clause in each row. Literal j is column j, and literal n + j is its negation."""
 
 
 def clause_count(n: int, k: int) -> int:
@@ -136,7 +136,7 @@ def _keys(clauses: np.ndarray, n: int) -> np.ndarray:
 
 
 def _has_part(clauses: np.ndarray, alive: np.ndarray, n: int) -> np.ndarray:
-    """Return for each clause whether it survives, too, after some literal is left out of it."""
+    """Return for each clause whether `alive` contains this clause without one of its literals."""
     found = np.zeros(len(clauses), bool)
     if not len(alive) or clauses.shape[1] == 1:
         return found

@@ -33,8 +33,20 @@ class DisjointTerms(Population[Terms]):
     def hypotheses(self, problem: Terms) -> list[Hypothesis]:
         uses = jnp.abs(problem.literals)
         return [
-            Hypothesis("the number of terms with one variable", uses.sum(axis=0).max(), "<=", 1, "terms are disjoint"),
-            Hypothesis("literals in the shortest term", uses.sum(axis=1).min(), ">=", 2, "its clauses are prime"),
+            Hypothesis(
+                "the largest number of terms that share a variable",
+                uses.sum(axis=0).max(),
+                "<=",
+                1,
+                "then no two terms share a variable",
+            ),
+            Hypothesis(
+                "literals in the shortest term",
+                uses.sum(axis=1).min(),
+                ">=",
+                2,
+                "then the clauses of the function are prime",
+            ),
         ]
 
 
@@ -68,7 +80,15 @@ class LabelledSamples(Population[LabelledSample]):
 
     def hypotheses(self, problem: LabelledSample) -> list[Hypothesis]:
         """Leave the examples unchecked: two statements are about uniform examples, the others about any examples."""
-        return [Hypothesis("terms of the target", len(problem.literals), "<=", 3, "its clauses have three literals")]
+        return [
+            Hypothesis(
+                "terms of the target",
+                len(problem.literals),
+                "<=",
+                3,
+                "then the clauses of the target have at most three literals",
+            )
+        ]
 
 
 def points_of(variables: int) -> Bool[np.ndarray, "points variables"]:

@@ -10,7 +10,9 @@ def _dot(first: list[int], second: list[int]) -> int:
 
 
 class _Reduction:
-    """A basis and its Gram-Schmidt coefficients as integers d_k = prod_{i<k} |b*_i|² and lambda_kj = d_{j+1} mu_kj."""
+    """A basis with Gram-Schmidt vectors b*_i and coefficients mu_kj, which are stored as the integers d_k = prod_{i<k}
+    |b*_i|² and lambda_kj = d_{j+1} mu_kj.
+    """
 
     def __init__(self, basis: Basis):
         n = len(basis)

@@ -78,7 +78,7 @@ class ClausesCostExamples(Claim[Examples]):
     """
 
     title = "The cost in error of learning clauses in place of terms grows with the number of variables"
-    source = Source("emergence2026", "Figure 9.13", "Figure 9.18", note="one case of what the captions call possible")
+    source = Source("emergence2026", "Figure 9.13", "Figure 9.18", note="an example of what the captions call possible")
     stated = Kind.OWN
     population = Drawn(
         Examples,

@@ -114,7 +114,7 @@ class ThreeTermDnf(Claim[Graph]):
 
 
 def prime_clauses(values: Bool[np.ndarray, " points"]) -> int:
-    """Return the number of prime clauses: the function implies them, but not if any literal is left out.
+    """Return the number of prime clauses, which the function implies, but does not imply if any literal is left out.
 
     A clause is false on a subcube, so the function must be 0 there. On axis i of the table of subcubes, the entries 0
     and 1 mean that variable i is fixed, and 2 that it is free.

@@ -1,4 +1,5 @@
-"""Short vectors of lattices: how short fast reduction makes them, and how it learns a neuron that descent cannot.
+"""Short vectors of lattices: how short fast reduction makes them, and how reduction learns a neuron that descent
+cannot learn.
 
 This theory bounds the shortest vector of a lattice, and the vector that lattice reduction returns. Hardness results for
 networks assume that better approximations are hard. Without noise, reduction also recovers a periodic neuron from a few
@@ -50,7 +51,9 @@ class Lattices(Population[Lattice]):
     settings = Space(d=Integer(7, 2, 8, "dimension", corners=(5, 8)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Lattice:
-        """Draw a basis; half are reduced with mu = 1/2 and |b*_{i+1}|² = 0.505 |b*_i|², rounded to integers."""
+        """Draw a basis. Half of the bases are already reduced: mu = 1/2 and |b*_{i+1}|² = 0.505 |b*_i|², up to
+        rounding to integers.
+        """
         rng, d = generator_of(key), setting["d"]
         kind = rng.integers(4)
         if kind == 0:
@@ -179,7 +182,7 @@ class OneCosineNeuron(Claim[CosineNeuron]):
     source = Source("song2021periodic", note="recovery without noise by lattice reduction")
     population = CosineNeurons()
     relation = Witness()
-    control = Control("it recovers twice as many digits", lambda digits, problem: 2 * digits)
+    control = Control("the reduction recovers twice as many digits", lambda digits, problem: 2 * digits)
     controls = "the functions that an algorithm can learn without following gradients"
     unexplained = "many dimensions, which need more digits than a float has"
     trivial = "no digit of the direction is known in advance"
@@ -247,5 +250,5 @@ class CosinesAreUncorrelated(Claim[TwoCosines]):
         return weights @ (jnp.cos(turn * nodes)[:, None] * jnp.cos(turn * across)) @ weights
 
     def condition(self, problem: TwoCosines) -> Array:
-        """Return 1/correlation, because values of order 1 cancel to the correlation."""
+        """Return 1/correlation, because values of order 1 cancel and leave the correlation."""
         return 1 / self.predict(problem)

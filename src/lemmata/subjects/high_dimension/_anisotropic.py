@@ -29,7 +29,9 @@ class LinearTarget(NamedTuple):
 
 
 class Risk(NamedTuple):
-    """Bias, variance and effective regularisation kappa of fits to n rows, and D = sum of (l/(l + kappa))²."""
+    """Bias, variance and effective regularisation kappa of fits to n rows, and D, the sum of (l/(l + kappa))² over the
+    eigenvalues l.
+    """
 
     bias: float
     variance: float
@@ -40,7 +42,7 @@ class Risk(NamedTuple):
 def from_covariance(
     covariance: Float[np.ndarray, "p p"], coefficients: Float[np.ndarray, " p"], noise: float, columns: int
 ) -> LinearTarget:
-    """The problem of the first columns; signal that only the other columns explain counts as noise.
+    """Return the problem for the first columns; signal that only the other columns explain counts as noise.
 
     Args:
         covariance: the covariance of all columns, positive definite.
@@ -82,16 +84,16 @@ def from_rows(
 
 
 def ridgeless(problem: LinearTarget, n: int) -> Risk:
-    """Bias and variance of the interpolant of smallest norm, or of least squares, on n rows.
+    """Return bias and variance of the interpolant of smallest norm, or of least squares, on n rows.
 
-    For a known covariance with eigenvalues l_i and coefficients b_i in its directions, kappa solves sum l_i/(l_i +
-    kappa) = n. Let D = sum (l_i/(l_i + kappa))². The variance is noise D/(n - D), and the bias is kappa² sum l_i
-    b_i²/(l_i + kappa)² / (1 - D/n). With n > p, kappa and the bias are 0 and D = p.
+    For a known covariance with eigenvalues l_i and coefficients b_i in the directions of its eigenvectors, kappa
+    solves sum l_i/(l_i + kappa) = n. Let D = sum (l_i/(l_i + kappa))². The variance is noise D/(n - D), and the bias
+    is kappa² sum l_i b_i²/(l_i + kappa)² / (1 - D/n). With n > p, kappa and the bias are 0 and D = p.
 
     The eigenvalues from N rows are more widely spread than the eigenvalues of the covariance. If mu solves the
-    equation with the eigenvalues from the rows, then kappa = mu/(1 - n/N). The reason: mu (S_N + mu)^-1 is close to
-    kappa (S + kappa)^-1 for kappa (1 - D_1(kappa)/N) = mu with D_1 = sum l_i/(l_i + kappa). The derivative of this
-    relation, d mu/d kappa = 1 - D/N, gives D and the bias.
+    equation with the eigenvalues from the rows, then kappa = mu/(1 - n/N). The reason: let S be the covariance and S_N
+    the covariance of the N rows. Then mu (S_N + mu)^-1 is close to kappa (S + kappa)^-1 for kappa (1 - D_1(kappa)/N) =
+    mu with D_1 = sum l_i/(l_i + kappa). The derivative of this relation, d mu/d kappa = 1 - D/N, gives D and the bias.
 
     Args:
         problem: the eigenvalues, the target and the noise.

@@ -28,7 +28,7 @@ def of_fits(sizes: np.ndarray, p: int, predicted: np.ndarray, measured: np.ndarr
                   bool((apart <= allowed).all()) if tested.any() else None,
                   f"within {100 * _AGREES:g} % or 3 standard errors, at sizes more than {_NEAR} rows from p"),
         Condition("no size is within 5 rows of the number of columns", None, bool((np.abs(sizes - p) > _NEAR).all()),
-                  "near that number, the error of a fit has no mean, or few fits do not show it"),
+                  "near that number, the error of a fit has no mean, or a mean that few fits do not show"),
     )  # fmt: skip
 
 

@@ -39,7 +39,7 @@ class LinearDesign(eqx.Module):
 
 
 def draw_design(rows: int, columns: int, fresh: int, signal: float, noise: float, key: Key[Array, ""]) -> LinearDesign:
-    """Standard normal inputs, coefficients of norm `signal` in a random direction, normal noise."""
+    """Draw standard normal inputs, coefficients of norm `signal` in a random direction, and normal noise."""
     keys = jax.random.split(key, 4)
     x = jax.random.normal(keys[0], (rows, columns))
     direction = jax.random.normal(keys[1], (columns,))
@@ -140,11 +140,9 @@ class TablesOfRows(Population[Regression]):
         # further than 3 rows from d (d >= 24) are also different numbers of rows.
         nearest = min(abs(round(rung * columns) - columns) for rung in self.rungs)
         last = self.rungs[-1]
-        why = (
-            "up to 1 row from d, the error has an infinite mean; up to 3, an infinite variance, and sizes may coincide"
-        )
+        why = "within 1 row of d the mean error is infinite, within 3 rows its variance is; two sizes may also coincide"
         return [
-            Hypothesis("d is large enough (rows between d and the nearest size)", nearest, ">", 3, why),
+            Hypothesis("d is large enough (least distance of a number of rows from d)", nearest, ">", 3, why),
             Hypothesis(
                 f"at least {last:g} d rows",
                 rows,

@@ -55,7 +55,8 @@ def mean_square_correlation(x: Float[Array, "n d"]) -> Float[Array, ""]:
 
 
 def isotropy(x: Float[Array, "n d"]) -> list[Hypothesis]:
-    """Checks that inputs look like independent standard normals: ends of the covariance spectrum, and kurtosis.
+    """Check that inputs look like independent standard normals, by the ends of the covariance spectrum and the
+    kurtosis.
 
     Too few entries fit any distribution: there must be enough to distinguish the kurtosis 3 of a normal distribution
     from the kurtosis 1.8 of the uniform distribution.
@@ -116,7 +117,7 @@ class RandomMatrices(Population[Design]):
         return Design(problem.x) if isinstance(problem, Regression) else None
 
     def hypotheses(self, problem: Design) -> list[Hypothesis]:
-        """Check for mean 0, variance 1 and uncorrelated columns, and that the limit is near at this size."""
+        """Check for mean 0, variance 1 and uncorrelated columns, and that the size is large enough for the limit."""
         x, (rows, columns) = problem.x, problem.x.shape
         square, fourth = jnp.mean(x**2), jnp.mean(x**4)
         gap = -_TRACY_WIDOM_MEAN * tracy_widom_scales(rows, columns)[1] / marchenko_pastur_edges(columns / rows)[1]
@@ -147,7 +148,7 @@ class RandomMatrices(Population[Design]):
                 "correlated columns move the largest eigenvalue beyond the edge",
             ),
             Hypothesis(
-                "the limit is near at this size",
+                "the size is large enough for the limit",
                 gap,
                 "<=",
                 self.margin,

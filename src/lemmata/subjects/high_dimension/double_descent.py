@@ -1,4 +1,5 @@
-"""Double descent in the number of rows: with fewer rows than features more data hurt, and with more rows they help.
+"""Double descent in the number of rows: more data hurt if there are fewer rows than features, and help if there are
+more rows.
 
 This theory gives the sign of the change of the held-out error as rows are added, for the least squares fit of smallest
 norm. It assumes isotropic inputs, a linear target and, on the rising side, no more signal than noise. It does not

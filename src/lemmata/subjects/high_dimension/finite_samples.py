@@ -46,7 +46,7 @@ class IsotropicModels(Population[IsotropicModel]):
         apart = abs(problem.rows - problem.columns)
         return [
             Hypothesis(
-                "|n - p|", apart, ">=", 6, "at 1 the risk has an infinite mean, and up to 3 an infinite variance"
+                "|n - p|", apart, ">=", 6, "at a difference of 1 the mean risk is infinite, and up to 3 its variance is"
             )
         ]
 
@@ -181,7 +181,9 @@ class BestOverparameterisation(Claim[SignalToNoise]):
     source = Source("hastie2022ridgeless", "Section 3", note="the minimum of the limiting risk for isotropic features")
     population = Drawn(
         SignalToNoise,
-        lambda own: Hypothesis("S, the ratio of signal to noise", own.ratio, ">", 1.0, "otherwise no g is best"),
+        lambda own: Hypothesis(
+            "S, the ratio of signal to noise", own.ratio, ">", 1.0, "otherwise the risk has no minimum over g"
+        ),
         ratio=uniform(3.0, 12.0),
         n=rows(80, 60, 150, corners=(60, 100)),
     )

@@ -204,7 +204,9 @@ _SHARES = (0.5, 1.0, 2.0)  # rows in units of m
 
 
 def _before_and_after(problem: BrokenPower, ratio: float) -> tuple[float, float, float]:
-    """The learned directions up to and beyond the break, and the learned share at the break, with ratio * m rows."""
+    """Return the learned directions before and after the break, divided by m, and the learned share at the break.
+    There are ratio * m rows.
+    """
     a, b = float(problem.first), float(problem.second)
     before = lambda k: hyp2f1(1, 1 / a, 1 + 1 / a, -k)
     after = lambda k: hyp2f1(1, 1 - 1 / b, 2 - 1 / b, -1 / k) / (k * (b - 1))

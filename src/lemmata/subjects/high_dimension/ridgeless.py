@@ -53,7 +53,9 @@ def _variance(problem: LinearDesign, key: Key[Array, ""]) -> Array:
 def _far_from_threshold(problem: LinearDesign) -> Hypothesis:
     rows, columns = problem.x.shape
     name = "n and d are far enough apart for the limit"
-    return Hypothesis(name, abs(rows - columns), ">=", 1 + 1 / _MARGIN, "the margin of the claim assumes this")
+    return Hypothesis(
+        name, abs(rows - columns), ">=", 1 + 1 / _MARGIN, "the claim's margin for finite size assumes this"
+    )
 
 
 class UnderparameterisedVariance(Claim[LinearDesign]):
@@ -144,7 +146,15 @@ class OverparameterisedBias(Claim[LinearDesign]):
         smaller, larger = min(kept, 1 - kept), max(kept, 1 - kept)
         spread = (2 * larger / (smaller * (problem.x.shape[1] + 2))) ** 0.5 if smaller > 0 else jnp.inf
         why = "with few rows or columns, one draw of rows can be far from the mean"
-        return [Hypothesis("n and d are large enough (relative spread of a share)", spread, "<=", 0.25, why)]
+        return [
+            Hypothesis(
+                "n and d are large enough (spread of the share of |beta|² that is kept)",
+                spread,
+                "<=",
+                0.25,
+                why,
+            )
+        ]
 
     def predict(self, problem: LinearDesign) -> Array:
         return ridgeless_bias(problem.gamma, jnp.linalg.norm(problem.coefficients))

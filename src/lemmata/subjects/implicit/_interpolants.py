@@ -60,8 +60,9 @@ class Interpolants:
     Args:
         found: the interpolants, by name.
         eta: the largest |x_j'nu| over columns x_j outside the support of the l_1 solution, for the dual solution nu
-            that makes it least. If eta is below 1, the sparse solution is unique. If its support has as many columns
-            as there are rows, the excess l_1 norm of a diagonal network falls like alpha^(2 (1 - eta)).
+            that makes it least. If eta is below 1, the sparse solution is unique. If the support of this solution has
+            as many columns as there are rows, the l_1 norm that a diagonal network reaches exceeds the least l_1 norm
+            by an amount that falls like alpha^(2 (1 - eta)).
         conditions: the conditions for the interpolants.
         claims: names of the claims that state these results.
     """

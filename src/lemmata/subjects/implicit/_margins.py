@@ -205,7 +205,8 @@ def margins(model: Any, x: Any, y: Any, *, layers: Sequence[Any] | Any = None, o
 
 
 def _freedom(last: LastLayer | None, separable: bool | None, rows: int) -> tuple[Condition, ...]:
-    """Check for n >= 2p, because n < 2p points in general position in p dimensions allow most labels.
+    """Check that n >= 2p, because most labellings of n < 2p points in general position in p dimensions can be
+    separated.
 
     Cover, Geometrical and statistical properties of systems of linear inequalities (1965).
     """

@@ -113,7 +113,7 @@ class StepsDriftFromBalance(Claim[DeepLinear]):
     source = Source("du2018balanced", note="descent, with the order in the step")
     population = NETWORKS
     relation = Rate("s", _STEPS)
-    control = Control("like sqrt(s)", lambda exponent, problem: exponent - 0.5)
+    control = Control("the change is of the order sqrt(s)", lambda exponent, problem: exponent - 0.5)
     controls = "how far discrete steps change the differences between layers"
     unexplained = "the constant"
     trials = 64
@@ -177,7 +177,7 @@ class NormsDiverge(Claim[Completion]):
     source = Source("razin2020", note="the example of completion, with constants")
     population = COMPLETIONS
     relation = AtLeast()
-    control = Control("1.5 times the bound holds", lambda ratio, problem: 1.5 * ratio)
+    control = Control("the entry is at least 1.5 times the bound", lambda ratio, problem: 1.5 * ratio)
     controls = "the unobserved entry as the loss falls"
     unexplained = "unbalanced starts, from which W can cross det W = 0 and stop at a finite entry"
     trivial = "the observed entries allow every value of w_11"
@@ -207,7 +207,7 @@ class NormsGrowLikeTheCubeRoot(Claim[Completion]):
     stated = Kind.OWN
     population = COMPLETIONS
     relation = Rate("t", _INSTANTS, margin=0.05, resolution=0.08)
-    control = Control("like sqrt(t)", lambda exponent, problem: jnp.asarray(0.5))
+    control = Control("the ratio grows like sqrt(t)", lambda exponent, problem: jnp.asarray(0.5))
     controls = "how fast the unobserved entry grows"
     unexplained = "unbalanced starts"
     trials = 32

@@ -1,4 +1,4 @@
-"""Diagonal linear networks: between the least l_2 norm and the least l_1 norm.
+"""Diagonal linear networks: their solutions, between the least l_2 norm and the least l_1 norm.
 
 This theory gives the limit of gradient flow on w = u² - v² for every size of the start, and how fast the limit becomes
 sparse. It assumes a least-squares loss and u = v at the start. It does not explain networks whose units are shared by
@@ -173,7 +173,10 @@ class SlowToSparse(Claim[DiagonalNetwork]):
     source = Source("woodworth2020", note="how small the start must be, here with the exponent")
     population = SparseSystems()
     relation = Rate("alpha", _STARTS)
-    control = Control("like alpha^(2 (1 - eta²))", lambda exponent, problem: 2 * (1 - _outside(problem) ** 2))
+    control = Control(
+        "the excess of the l_1 norm falls like alpha^(2 (1 - eta²))",
+        lambda exponent, problem: 2 * (1 - _outside(problem) ** 2),
+    )
     controls = "how far the l_1 norm of the limit is above the least l_1 norm"
     unexplained = "the constant, and columns with |a'nu| = 1"
     trials = 64

@@ -46,7 +46,9 @@ class StoppedRegression(eqx.Module):
 
 
 class StoppedRegressions(Population[StoppedRegression]):
-    """Half of the draws are near equality: orthogonal columns, mostly noise, and a time near 1.79/eigenvalue."""
+    """In half of the draws, the bound is nearly attained: columns are orthogonal, targets are mostly noise, and the
+    time is near 1.79/eigenvalue.
+    """
 
     settings = Space(
         n=Integer(20, 8, 200, "rows", corners=(16, 40)),
@@ -114,7 +116,9 @@ class EarlyStoppingIsRidge(Claim[StoppedRegression]):
         return _FACTOR * _risks(problem, jnp.eye(d) - weights @ problem.x, weights)
 
     def measure(self, problem: StoppedRegression, key: Key[Array, ""]) -> Array:
-        """w = W y with W' = X'/n - C W: W is a block of one matrix exponential, and W X = 1 - exp(-t C)."""
+        """Compute w = W y, where dW/dt = X'/n - C W and C = X'X/n. W is a block of one matrix exponential, and W X = 1
+        - exp(-t C).
+        """
         n, d = problem.x.shape
         block = jnp.zeros((d + n, d + n)).at[:d, :d].set(-problem.covariance).at[:d, d:].set(problem.x.T / n)
         grown = jax.scipy.linalg.expm(problem.time * block, max_squarings=48)
@@ -147,7 +151,7 @@ class VanishingRidge(Claim[Interpolation]):
         Interpolation, n=rows(3, 1, 8, corners=(2, 4)), p=dimension(16, 16), a=normal("n", "p"), b=normal("n")
     )
     relation = Rate("r", _RIDGES)
-    control = Control("like sqrt(r)", lambda exponent, problem: exponent - 0.5)
+    control = Control("the distance falls like sqrt(r)", lambda exponent, problem: exponent - 0.5)
     controls = "how far a ridge moves the interpolant"
     unexplained = "which ridge predicts best"
     trials = 64

@@ -89,7 +89,10 @@ class NormalisedDescentMargin(AbstractMarginOfOptimiser):
 
     title = "Gradient descent tends to the largest l_2 margin from every start"
     source = Source("gunasekar2018", note="steepest descent, for the l_2 norm")
-    control = Control("the direction of largest l_inf margin", lambda value, problem: _margin_of(problem, np.inf, 2))
+    control = Control(
+        "the weights tend to the direction of largest l_inf margin",
+        lambda value, problem: _margin_of(problem, np.inf, 2),
+    )
 
 
 class CoordinateDescentMargin(AbstractMarginOfOptimiser):
@@ -100,7 +103,9 @@ class CoordinateDescentMargin(AbstractMarginOfOptimiser):
 
     title = "Coordinate descent, and so boosting, tends to the largest l_1 margin"
     source = Source("gunasekar2018", note="steepest descent, for the l_1 norm")
-    control = Control("the direction of largest l_2 margin", lambda value, problem: _margin_of(problem, 2, 1))
+    control = Control(
+        "the weights tend to the direction of largest l_2 margin", lambda value, problem: _margin_of(problem, 2, 1)
+    )
     method = "l_1"
     order = 1.0
 
@@ -113,7 +118,9 @@ class SignDescentMargin(AbstractMarginOfOptimiser):
 
     title = "Sign descent tends to the largest l_inf margin"
     source = Source("gunasekar2018", note="steepest descent, for the l_inf norm")
-    control = Control("the direction of largest l_2 margin", lambda value, problem: _margin_of(problem, 2, np.inf))
+    control = Control(
+        "the weights tend to the direction of largest l_2 margin", lambda value, problem: _margin_of(problem, 2, np.inf)
+    )
     method = "l_inf"
     order = np.inf
 
@@ -126,6 +133,8 @@ class AdamMargin(AbstractMarginOfOptimiser):
 
     title = "Adam without epsilon tends to the largest l_inf margin"
     source = Source("zhang2024adam", note="main result, for the exponential loss and one schedule")
-    control = Control("the direction of largest l_2 margin", lambda value, problem: _margin_of(problem, 2, np.inf))
+    control = Control(
+        "the weights tend to the direction of largest l_2 margin", lambda value, problem: _margin_of(problem, 2, np.inf)
+    )
     method = "adam"
     order = np.inf

@@ -54,7 +54,7 @@ class LogTimeMargin(Claim[SeparableRows]):
     population = SeparableProblems()
     relation = Limit("log t", _LOGARITHMS, margin=0.02, resolution=0.02)
     control = Control(
-        "the direction of the mean row",
+        "the weights tend to the direction of the mean row",
         lambda value, problem: jnp.asarray(margin(problem.z, problem.z.mean(axis=0), 2)),
     )
     controls = "the margin after long training"
@@ -83,7 +83,7 @@ class MarginGapInLogTime(Claim[SeparableRows]):
     source = Source("soudry2018", note="main result, the rate of the margin")
     population = SeparableProblems()
     relation = Rate("log t", _LOGARITHMS, margin=0.05, resolution=0.1, spread=0.4)
-    control = Control("like (log t)^(-3/2)", lambda exponent, problem: exponent - 0.5)
+    control = Control("the gap falls like (log t)^(-3/2)", lambda exponent, problem: exponent - 0.5)
     controls = "how long the margin takes to grow"
     unexplained = "the constant"
     trials = 32
@@ -127,7 +127,7 @@ class DeepLinearMargin(Claim[SeparableRows]):
     population = SeparableProblems()
     relation = Limit("steps", _STEPS, margin=0.02, resolution=0.02)
     control = Control(
-        "the direction of largest l_inf margin",
+        "the weights tend to the direction of largest l_inf margin",
         lambda value, problem: jnp.asarray(margin(problem.z, separator(problem.z, jnp.inf), 2)),
     )
     controls = "the classifier of a deep linear network after long training"
@@ -157,7 +157,7 @@ class DiagonalMargin(Claim[SeparableRows]):
     population = SeparableProblems()
     relation = Limit("steps", _STEPS, margin=0.02, resolution=0.028)
     control = Control(
-        "the direction of largest l_2 margin",
+        "the weights tend to the direction of largest l_2 margin",
         lambda value, problem: jnp.asarray(margin(problem.z, separator(problem.z, 2), 1)),
     )
     controls = "the classifier of a diagonal linear network after long training"
@@ -234,7 +234,7 @@ class SmoothedMarginRises(Claim[FittedNetwork]):
         second=normal("m"),
     )
     relation = Order("part of the path", _SPAN)
-    control = Control("it falls", lambda sign, problem: -sign)
+    control = Control("the smoothed margin falls", lambda sign, problem: -sign)
     controls = "the margin of a network during all of late training"
     unexplained = "which margin is reached in the end"
     trials = 64

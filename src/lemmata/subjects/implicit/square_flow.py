@@ -29,7 +29,7 @@ class Start(eqx.Module):
 
 
 class Segment(eqx.Module):
-    """The solutions x >= 0 of ratio x_1 + x_2 = b."""
+    """The solutions x >= 0 of c x_1 + x_2 = b, where c is `ratio`."""
 
     ratio: Float[Array, ""]
     b: Float[Array, ""]
@@ -135,7 +135,9 @@ class ToySegment(Claim[Start]):
         return jnp.stack([squares, flow(lambda x: -jax.grad(loss)(x), jnp.zeros(2), time)[0]])
 
     def condition(self, problem: Start) -> Array:
-        """Return the tolerance in units of rounding; it is also absolute, so it matters most for small coordinates."""
+        """Return the tolerance in units of rounding. The solver's tolerance is also absolute, so it matters most for
+        small coordinates.
+        """
         return TOLERANCE / jnp.finfo(float).eps * jnp.array(100.0) * (1 + problem.scale)
 
 
@@ -152,7 +154,7 @@ class SmallStartIsSparse(Claim[Segment]):
     source = Source("emergence2026", "Figure 6.11", note="with the rate, in two dimensions")
     population = Drawn(Segment, ratio=uniform(0.3, 0.6), b=log_uniform(0.2, 1.0))
     relation = Rate("s", _SCALES)
-    control = Control("in proportion to s", lambda exponent, problem: jnp.ones(()))
+    control = Control("x_1 falls in proportion to s", lambda exponent, problem: jnp.ones(()))
     controls = "a coordinate that the sparse solution does not use"
     unexplained = "the constant"
     trials = 64
@@ -258,7 +260,8 @@ class Pythagoras(Claim[SquareFlow]):
     population = SYSTEMS
     relation = Equal()
     control = Control(
-        "with the arguments of D exchanged", lambda value, problem: divergence(problem.start, problem.truth)
+        "the identity holds with the arguments of D exchanged",
+        lambda value, problem: divergence(problem.start, problem.truth),
     )
     controls = "how far every solution is from the start"
     unexplained = "losses that are not least squares"
@@ -271,7 +274,7 @@ class Pythagoras(Claim[SquareFlow]):
         return divergence(problem.truth, end) + divergence(end, problem.start)
 
     def condition(self, problem: SquareFlow) -> Array:
-        """Bound the terms of the sum: logarithms of the start are as large as the sum, up to a factor."""
+        """Bound the errors: the slopes of the divergences are about |log(x_i/x_0i)| + 1 for the start x_0."""
         slopes = jnp.abs(jnp.log(problem.truth / problem.start)).sum() + len(problem.start)
         return _integration(problem) * slopes / divergence(problem.truth, problem.start)
 
@@ -288,7 +291,7 @@ class StepIsProximal(Claim[SquareFlow]):
     source = Source("emergence2026", "Figure 6.8", note="with the step of mirror descent, too")
     population = SYSTEMS
     relation = Equal(block=1)
-    control = Control("without the factor 1/2 of the penalty", lambda steps, problem: _steps(problem, 0.5))
+    control = Control("the penalty |x - x_0|²/(2 s) has no factor 1/2", lambda steps, problem: _steps(problem, 0.5))
     controls = "one step"
     unexplained = "how good the linear model is"
 

@@ -1,1 +1,3 @@
-"""In-context learning by construction: one transformer that runs the Lasso on universal features, and how exactly."""
+"""In-context learning by construction: one transformer that runs the Lasso on universal features, and how exact its
+steps are.
+"""

@@ -126,7 +126,7 @@ class ForwardPasses(Population[Prompt]):
         of_inputs: if positive, lambda is this factor times `penalty_asked` instead.
         of_theory: if positive, lambda is this factor times `penalty_of_theory` instead.
         temperature: the temperature tau; 0 means the temperature that the construction requires.
-        unreached: use only sizes at which the targets in float32 are lost to rounding at that temperature.
+        unreached: use only sizes at which the temperature of the construction rounds all targets away in float32.
         families: the classes of functions for the extra settings. If empty, all classes are used.
     """
 

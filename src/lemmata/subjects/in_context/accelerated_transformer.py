@@ -1,9 +1,9 @@
 """The accelerated transformer: the layers with momentum in Attn2 and FF2, and how many layers momentum saves.
 
 The theory covers a transformer of D = d + 3n + 8 rows that runs accelerated proximal gradient (FISTA). Its objective
-falls like 1/T² instead of 1/T. It assumes eta <= 1/(2 lambda_max(Phi^T Phi)/N), and weights of Attn2 and FF2 that
-change from block to block. It leaves open how the risk depends on the objective along the way. The construction is not
-in the source, in which the depth enters the risk as n C_F² / L.
+falls like 1/T² instead of 1/T. The theory assumes eta <= 1/(2 lambda_max(Phi^T Phi)/N), and weights of Attn2 and FF2
+that change from block to block. It leaves open how the risk depends on the objective along the way. The construction
+is not in the source, in which the depth enters the risk as n C_F² / L.
 """
 
 from collections.abc import Callable
@@ -182,7 +182,7 @@ class AcceleratedPassIsFista(Claim[Prompt]):
     population = MomentumPasses()
     relation = Equal(block=2)  # the coefficients of a step are sums whose terms cancel
     control = Control(
-        "the iterates of plain proximal gradient",
+        "the iterates are those of plain proximal gradient",
         lambda found, problem: iterates(proximal_gradient, problem),
         loose="the first iterate is the same",
     )
@@ -219,7 +219,7 @@ class ObjectiveOfFista(Claim[Prompt]):
     source = Source("beck2009fista", "Theorem 4.4")
     population = MomentumPasses(penalty=0.03, n=24)  # where the bound is tightest at some depth
     relation = AtMost()
-    control = Control("a quarter of this bound", lambda bound, problem: bound / 4)
+    control = Control("a quarter of this bound is enough", lambda bound, problem: bound / 4)
     controls = OBJECTIVE
     unexplained = RISK
 
@@ -232,7 +232,7 @@ class ObjectiveOfFista(Claim[Prompt]):
         return gaps_of(problem)[1][jnp.asarray(_SHARP, int)]
 
     def trivial(self, problem: Prompt) -> Array:
-        """Where it starts."""
+        """Return how far the objective at the start is above its least value."""
         return jnp.full(len(_SHARP), gaps_of(problem)[1][0])
 
 
@@ -249,7 +249,7 @@ class ObjectiveFallsWithTheSquare(Claim[Prompt]):
     source = Source("beck2009fista", "Theorem 4.4", note="the rate")
     population = MomentumPasses(penalty=0.002)  # flat enough for the rate not to be better than stated
     relation = Rate("T + 1", tuple(depth + 1 for depth in DEPTHS), upper=True)
-    control = Control("it falls like (T + 1)^(-5/2)", lambda exponent, problem: exponent - 0.5)
+    control = Control("the difference falls like (T + 1)^(-5/2)", lambda exponent, problem: exponent - 0.5)
     controls = OBJECTIVE
     unexplained = RISK
     trials = 128
@@ -275,7 +275,7 @@ class StepsThatAreSaved(Claim[Prompt]):
     population = MomentumPasses()
     relation = Rate("c_T", WORTH, resolution=0.08)
     # c_T itself grows as T^1.8 from 8 to 64.
-    control = Control("it grows like T^(3/2)", lambda exponent, problem: 1.5 / 1.8 * exponent)
+    control = Control("the number of plain steps grows like T^(3/2)", lambda exponent, problem: 1.5 / 1.8 * exponent)
     controls = "the number of plain steps that reach the objective of T accelerated steps"
     unexplained = RISK
     stated = Kind.OWN
@@ -298,7 +298,7 @@ class LayersToEqualRisk(Claim[Prompt]):
     source = Source("beck2009fista", "Theorem 4.4", note="for the risk of a transformer")
     population = MomentumPasses()
     relation = Order("momentum", (0.0, 1.0))
-    control = Control("it needs more layers", lambda sign, problem: -sign)
+    control = Control("the transformer with momentum needs more layers", lambda sign, problem: -sign)
     controls = "the number of layers until the risk is near the risk of the Lasso"
     unexplained = RISK
     stated = Kind.OWN

@@ -59,7 +59,7 @@ class GainIsAtMost(Claim[Prompt]):
     stated = Kind.OWN
     population = Prompts(N=64)
     relation = AtMost()
-    control = Control("three quarters of this bound", lambda bound, problem: 0.75 * bound)
+    control = Control("three quarters of this bound are enough", lambda bound, problem: 0.75 * bound)
     controls = _GAIN
     unexplained = _FINDING
 
@@ -89,7 +89,7 @@ class GainIsAtLeast(Claim[Prompt]):
     stated = Kind.OWN
     population = Prompts(N=64)
     relation = AtLeast()
-    control = Control("a lower bound that is larger by a quarter", lambda bound, problem: 1.25 * bound)
+    control = Control("the gain is at least 5/4 of this bound", lambda bound, problem: 1.25 * bound)
     controls = _GAIN
     unexplained = _FINDING
     trivial = 1.0  # features are at most 1
@@ -118,7 +118,7 @@ class StepsAlongEigenvectors(Claim[Prompt]):
     stated = Kind.OWN
     population = Prompts(N=64)
     relation = AtLeast()
-    control = Control("a lower bound that is larger by a twentieth", lambda bound, problem: 1.05 * bound)
+    control = Control("a step is worth at least 21/20 of this bound", lambda bound, problem: 1.05 * bound)
     controls = _GAIN
     unexplained = _FINDING
 
@@ -153,7 +153,7 @@ class ObjectiveOfTheStep(Claim[Prompt]):
     population = Prompts(N=64)
     relation = AtMost()
     control = Control(
-        "a quarter of this bound",
+        "a quarter of this bound is enough",
         lambda bound, problem: bound / 4,
         loose=(
             "the bound is too large by a factor of at least 6, because it allows for a minimum along the flattest "
@@ -174,7 +174,7 @@ class ObjectiveOfTheStep(Claim[Prompt]):
         return self._objective(problem, path[jnp.asarray(_TIMES)]) - self._objective(problem, self._end(problem))
 
     def trivial(self, problem: Prompt) -> Array:
-        """Where it starts."""
+        """Return how far the objective at the start is above its least value."""
         start = self._objective(problem, jnp.zeros(problem.prompt.shape[1]))
         return jnp.full(len(_TIMES), start - self._objective(problem, self._end(problem)))
 
@@ -203,7 +203,7 @@ class StepsSavedByTheCurvature(Claim[Prompt]):
     stated = Kind.OWN
     population = Prompts(N=64)
     relation = EqualInMean(over="problems", margin=0.02, resolution=0.02)
-    control = Control("the square root of this factor", lambda found, problem: jnp.sqrt(found))
+    control = Control("the factor is only sqrt(gamma)", lambda found, problem: jnp.sqrt(found))
     controls = _GAIN
     unexplained = _FINDING
     trials = 128

@@ -2,8 +2,8 @@
 
 No theorem covers these cases. The source assumes functions of the class, sub-Gaussian noise and the N for which the
 weights are built. The claims say what happens if one of these assumptions fails. The risk grows with the frequency,
-and averages of heavy-tailed noise fall more slowly than 1/sqrt(N). Predictions are wrong by the ratio of the two
-numbers N. It is open how a model could notice this.
+and averages of heavy-tailed noise fall more slowly than 1/sqrt(N). Predictions are wrong by a factor, which is the
+ratio of the two numbers N. It is open how a model could notice this.
 """
 
 import dataclasses
@@ -73,7 +73,7 @@ class NoiseAverages(Claim[NoiseOnFeatures]):
     # The sum of N such numbers over N^(2/3) tends to a stable distribution of index 3/2. The deviation at N = 64
     # changes the slope.
     relation = Rate("N", _COUNTS, margin=0.05, resolution=0.08)
-    control = Control("it falls like N^(-1/2)", lambda exponent, problem: exponent - 1 / 6)
+    control = Control("the mean of the noise falls like N^(-1/2)", lambda exponent, problem: exponent - 1 / 6)
     controls = "the noise in the gradient of the Lasso"
     unexplained = "which loss would be robust to such noise"
     trials = 32

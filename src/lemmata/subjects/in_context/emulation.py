@@ -122,7 +122,7 @@ class FeedForwardIsSoftThreshold(AbstractTokens):
     source = Source("li2025incontext", "(109a)", "(109b)", "(121)", "(122)", note="proof of Lemma 4")
     relation = Equal(block=-1)  # terms of the size of the largest coefficient cancel
     control = Control(
-        "the identity without relu(eta lambda)",
+        "the identity holds without the term relu(eta lambda)",
         lambda found, problem: found.at[:-1].add(-problem.model.step * problem.model.penalty),
     )
     condition = 4.0

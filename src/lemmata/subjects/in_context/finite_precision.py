@@ -2,10 +2,10 @@
 reach.
 
 The theory gives the error of one product. With the temperature tau, truncation falls like tau^-2 and rounding grows
-like eps tau. They balance at the best temperature. It assumes rounding to nearest, and a logistic function that is
-accurate to a unit in the last place. It leaves open how errors of many products cancel. At the temperature of Lemma 7,
-the error is only the rounding error. If N exceeds the size that `reachable` gives, the product consists of rounding
-errors only.
+like eps tau. They balance at the best temperature. The theory assumes rounding to nearest, and a logistic function
+that is accurate to a unit in the last place. It leaves open how errors of many products cancel. At the temperature of
+Lemma 7, the error is only the rounding error. If N exceeds the size that `reachable` gives, the product consists of
+rounding errors only.
 """
 
 import abc
@@ -99,7 +99,7 @@ class LinearisationOfThirdOrder(AbstractLinearisation):
     title = "Logistic functions compute a product x up to an error of at most |x|³ / (12 tau²)"
     source = Source("li2025incontext", "(119)", note="proof of Lemma 4, with the third derivative")
     stated = Kind.OWN
-    control = Control("the bound |x|³ / (12.5 tau²)", lambda bound, problem: bound * 12 / 12.5)
+    control = Control("the error is at most |x|³ / (12.5 tau²)", lambda bound, problem: bound * 12 / 12.5)
 
     def predict(self, problem: Products) -> Array:
         return jnp.abs(problem.x) ** 3 / (12 * problem.tau**2)
@@ -150,7 +150,7 @@ class TruncationFalls(Claim[Products]):
     source = Source("li2025incontext", "(117)", note="the order of the remainder")
     population = UniformProducts()
     relation = Rate("tau", SMALL)
-    control = Control("it falls like tau^(-3/2)", lambda exponent, problem: exponent + 0.5)
+    control = Control("the truncation error falls like tau^(-3/2)", lambda exponent, problem: exponent + 0.5)
     controls = PRODUCT
     unexplained = CANCEL
     stated = Kind.OWN
@@ -175,7 +175,7 @@ class RoundingGrows(Claim[Products]):
     source = Source("li2025incontext", "(117)", note="in finite precision")
     population = UniformProducts()
     relation = Rate("tau", LARGE)
-    control = Control("it grows like sqrt(tau)", lambda exponent, problem: exponent - 0.5)
+    control = Control("the rounding error grows like sqrt(tau)", lambda exponent, problem: exponent - 0.5)
     controls = PRODUCT
     unexplained = CANCEL
     stated = Kind.OWN
@@ -216,7 +216,7 @@ class BestTemperatureGrows(Claim[Products]):
     population = UniformProducts()
     relation = Rate("1 / eps", INVERSES, resolution=0.08)
     # The error of x²/tau that (119) would balance.
-    control = Control("it grows like eps^(-1/2)", lambda exponent, problem: exponent + 1 / 6)
+    control = Control("the best temperature grows like eps^(-1/2)", lambda exponent, problem: exponent + 1 / 6)
     controls = PRODUCT
     unexplained = CANCEL
     stated = Kind.OWN
@@ -242,7 +242,7 @@ class LeastErrorFalls(Claim[Products]):
     population = UniformProducts()
     relation = Rate("1 / eps", INVERSES, resolution=0.08)
     # The error of x²/tau that (119) would balance.
-    control = Control("it falls like eps^(1/2)", lambda exponent, problem: exponent + 1 / 6)
+    control = Control("the least error falls like eps^(1/2)", lambda exponent, problem: exponent + 1 / 6)
     controls = PRODUCT
     unexplained = CANCEL
     stated = Kind.OWN
@@ -268,7 +268,7 @@ class ErrorAtBestTemperature(Claim[Products]):
     source = Source("li2025incontext", "(117)", note="in finite precision, the error")
     population = UniformProducts(low=-1.0)
     relation = AtMost()
-    control = Control("three fifths of this bound", lambda bound, problem: 0.6 * bound)
+    control = Control("three fifths of this bound are enough", lambda bound, problem: 0.6 * bound)
     controls = PRODUCT
     unexplained = CANCEL
     stated = Kind.OWN
@@ -288,7 +288,7 @@ class ErrorAtBestTemperature(Claim[Products]):
         return jnp.stack(found)
 
     def trivial(self, problem: Products) -> Array:
-        """Return the error of a product that is 0."""
+        """Return the error of predicting 0 for every product."""
         return jnp.full(len(PRECISIONS), jnp.abs(problem.x).max())
 
 
@@ -340,7 +340,7 @@ class RoundingOfThePass(Claim[Prompt]):
     population = ForwardPasses(temperature=1e4)  # what `construct_transformer` takes by default
     relation = AtMost()
     control = Control(
-        "eps tau, the error of one product",
+        "the error is at most eps tau, the error of one product",
         lambda bound, problem: float(jnp.finfo(float).eps) * problem.model.temperature,
         loose=("rounding errors of different tokens cancel, so that the bound is too large by a factor of 1e2 or more"),
     )

@@ -142,7 +142,9 @@ def best_gain(covariance: Float[Array, " d"], examples: int, noise: float | Arra
 
 
 def inverse_covariance(found: Array, problem: LinearPrompt) -> Array:
-    """Return the risk of G = S^-1, the best G for infinite N, and the cost of changing G by a tenth."""
+    """Return two numbers: the risk of G = S^-1, which is the best G for infinite N, and the cost of changing this G by
+    a tenth.
+    """
     s, count = problem.covariance, len(problem.x)
     second = s * (1 + 1 / count) + (s.sum() + problem.variance) / count  # of X^T y / N, over s
     return jnp.stack([jnp.sum(s - 2 * s + second), 0.01 * jnp.sum(second)])
@@ -164,7 +166,7 @@ class LayersAreDescent(Claim[LinearPrompt]):
     source = Source("vonoswald2023", "Proposition 1")
     population = LinearPrompts()
     relation = Equal()
-    control = Control("half of this prediction", lambda found, problem: found / 2)
+    control = Control("the prediction is half as large", lambda found, problem: found / 2)
     controls = PREDICTION
     unexplained = TRAINING
 

@@ -75,7 +75,7 @@ class RiskAgainstExamples(AbstractRiskClaim):
         free=("n", "T", "family", "sigma"), N=int(_EXAMPLES[-1]), T=100, family="networks", sigma=0.5, queries=8
     )
     relation = Rate("N", _EXAMPLES, upper=True)
-    control = Control("it falls like (log N/N)^(1/2)/sqrt(N)", lambda exponent, problem: exponent - 0.5)
+    control = Control("the risk falls like (log N/N)^(1/2)/sqrt(N)", lambda exponent, problem: exponent - 0.5)
     predict = 0.0
 
     def measure_at(self, problem: Prompt, key: Key[Array, ""], rung: float) -> Array:
@@ -100,7 +100,7 @@ class RiskAgainstLayers(AbstractRiskClaim):
     population = Prompts(N=64, T=(int(_LAYERS[-1]) - 1) // 2, queries=4)
     relation = Rate("L", _LAYERS, upper=True)
     control = Control(
-        "it falls like 1/L²",
+        "the added error falls like 1/L²",
         lambda exponent, problem: exponent - 1,
         loose="single prompts converge linearly, so the mean slope is near -1.4",
     )
@@ -128,7 +128,7 @@ class RiskAgainstFeatures(AbstractRiskClaim):
         penalty=1e-4, accelerated=True,
     )  # fmt: skip
     relation = Rate("n", _NUMBERS, upper=True)
-    control = Control("it falls like n^(-3/2)", lambda exponent, problem: exponent - 0.5)
+    control = Control("the risk falls like n^(-3/2)", lambda exponent, problem: exponent - 0.5)
     predict = -1.0
 
     def measure_at(self, problem: Prompt, key: Key[Array, ""], rung: float) -> Array:

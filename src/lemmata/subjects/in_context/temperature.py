@@ -108,7 +108,7 @@ class GradientErrorOfThirdOrder(AbstractGradientError):
     title = "A bound of order 1/tau² on the error of a gradient step by attention"
     source = Source("li2025incontext", "(120)", note="proof of Lemma 4, with the third derivative")
     stated = Kind.OWN
-    control = Control("four fifths of this bound", lambda bound, problem: 0.8 * bound)
+    control = Control("four fifths of this bound are enough", lambda bound, problem: 0.8 * bound)
 
     def predict(self, problem: Prompt) -> Array:
         step, count = problem.model.step, len(problem.y)
@@ -207,7 +207,7 @@ class StepErrorOfThirdOrder(AbstractStepError):
     title = "A bound of order 1/tau² on the error of a proximal step by attention"
     source = Source("li2025incontext", "(128)", note="proof of Lemma 4, with the third derivative")
     stated = Kind.OWN
-    control = Control("half of this bound", lambda bound, problem: bound / 2)
+    control = Control("half of this bound is enough", lambda bound, problem: bound / 2)
 
     def predict(self, problem: Prompt) -> Array:
         eta, tau, count = problem.model.step, problem.model.temperature, len(problem.y)
@@ -235,7 +235,7 @@ class ErrorsAtTheTemperatureAsked(AbstractErrorBound):
     population = ForwardPasses(of_inputs=SHARE)
     control = Control("|rho_t|_1 <= C_F / sqrt(N)",
                       lambda bound, problem: bound.at[1].divide(sizes_of(problem)[0] * sizes_of(problem)[1]),
-                      loose="1e3, 1e12 and 1e33 times too large, so no nearer control is refuted")  # fmt: skip
+                      loose="bounds are 1e3, 1e12 and 1e33 times too large, so no nearer control fails")  # fmt: skip
     reading = READING
     expected = Status.VACUOUS
 
@@ -247,7 +247,7 @@ class ErrorsAtTheTemperatureAsked(AbstractErrorBound):
         return found_at(problem, self._asked(problem))
 
     def trivial(self, problem: Prompt) -> Array:
-        """Return 2 R, R and (phi^T rho_T)²; |rho_t|_1 <= R = mean y² / lambda, as l falls, and y^ is nearer to 0."""
+        """Return 2 R, R and (phi^T rho_T)² for R = mean y² / lambda; |rho_t|_1 <= R, and |y^| <= |phi^T rho_T|."""
         size = jnp.mean(problem.y**2) / problem.model.penalty
         value = value_at_the_end(at_temperature(problem, self._asked(problem)))
         return jnp.stack([2 * size, size, value**2])
@@ -387,7 +387,7 @@ class PenaltyOfTheConstruction(Claim[Prompt]):
     source = Source("li2025incontext", "Lemma 4, part ii", "(58a)", "(58c)")
     population = ForwardPasses(of_theory=1.0, families=("bumps", "cosines"))
     relation = Equal()
-    control = Control("the values are those at a constant of 1/32", with_less_penalty)
+    control = Control("the values are those with 1/32 of the penalty", with_less_penalty)
     controls = "the coefficients and the prediction of the transformer"
     unexplained = "sizes at which (58a) allows coefficients other than 0, and how small its constant may be"
     reading = "the constant in O(.) is 1"

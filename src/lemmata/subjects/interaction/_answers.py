@@ -65,7 +65,8 @@ class PolicyValue:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Advantage:
-    """The gain of each first action over a policy that is followed afterwards; NumPy reads the object as `gains`.
+    """The gain of each first action over a policy that is followed afterwards. As a NumPy array, the object is
+    `gains`.
 
     Args:
         gains: the gain of each action in each state; their mean over the actions of the policy is 0.

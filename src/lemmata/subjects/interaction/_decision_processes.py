@@ -144,5 +144,7 @@ class ValueGuesses(Population[ValueGuess]):
 
     def hypotheses(self, problem: ValueGuess) -> list[Hypothesis]:
         off = jnp.abs(problem.guess - best_values(problem.process)).max()
-        near = Hypothesis("the largest error of the guess", off, "<=", problem.error, "the bound is a multiple of it")
+        near = Hypothesis(
+            "the largest error of the guess", off, "<=", problem.error, "the bound is a multiple of this error"
+        )
         return [*problem.process.hypotheses(), near]

@@ -53,9 +53,9 @@ def estimated(steps: Any, *, states: Any, actions: Any, unseen: Any, prior: Any,
     fewest = int(tried[tried > 0].min())
     conditions = (
         Condition("steps are those of a Markov chain", None, None, "the next state depends only on state and action"),
-        Condition("every pair of a state and an action has a step (pairs without one)", float(missing), missing == 0,
-                  "their reward is `unseen`, and every next state is possible"),
-        Condition("every pair that was tried has at least 5 steps (fewest)", float(fewest), fewest >= 5,
+        Condition("every pair of a state and an action has a step (pairs without a step)", float(missing), missing == 0,
+                  "for the other pairs, the reward is `unseen` and all next states are equally likely"),
+        Condition("every pair that was tried has at least 5 steps (fewest of a pair)", float(fewest), fewest >= 5,
                   "with fewer steps, the limits of the probabilities are wide"),
         Condition("rewards equal their means", None, None, "the intervals ignore noise in the rewards"),
     )  # fmt: skip

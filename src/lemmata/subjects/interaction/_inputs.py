@@ -56,7 +56,9 @@ def as_transitions(given: Any) -> Float[np.ndarray, "s a s"]:
 
 
 def as_rewards(given: Any, transitions: Float[np.ndarray, "s a s"]) -> Float[np.ndarray, "s a"]:
-    """Return mean rewards by state and action, from rewards by state, by state and action, or by next state, too."""
+    """Return mean rewards by state and action, from rewards by state, by state and action, or by both and the next
+    state.
+    """
     table = numbers_of("rewards", given).astype(float)
     states, actions = transitions.shape[:2]
     if table.shape == (states,):

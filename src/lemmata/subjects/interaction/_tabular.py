@@ -121,7 +121,7 @@ class TabularMDP:
 
     @staticmethod
     def from_gymnasium(env: Any, discount: float | int = 0.99) -> "TabularMDP":
-        """The process of a tabular environment of Gymnasium.
+        """Return the process of a tabular environment of Gymnasium.
 
         Steps that end an episode lead to an additional last state, whose rewards are 0.
 
@@ -226,7 +226,7 @@ class TabularMDP:
         ties = int(((looked >= looked.max(axis=1, keepdims=True) - tie).sum(axis=1) > 1).sum())
         most = float((best.values + TabularMDP(self.transitions, -self.rewards, self.discount).optimal().values).max())
         conditions = (
-            Condition("one action looks best in each state (states with several)", float(ties), ties == 0,
+            Condition("one action looks best in each state (number of states with several)", float(ties), ties == 0,
                       "the loss depends on which of these actions is chosen, and the bound does not"),
             Condition("the smaller bound is below the loss of the worst policy", most, bool(factor * shifted < most),
                       "otherwise the bound holds for every policy, and shows nothing about this policy"),
@@ -263,7 +263,7 @@ class TabularMDP:
         transient = int((law == 0).sum())
         bound, spread = float(best / np.sqrt(1 - self.discount**2)), length(goal - law @ goal)
         conditions = (
-            Condition("the policy keeps visiting every state (states that it leaves for ever)", float(transient),
+            Condition("the policy keeps visiting every state (number of states that it leaves)", float(transient),
                       transient == 0, "the error does not include these states"),
             Condition("the bound is below the error of the best constant", spread, bool(bound < spread or bound == 0),
                       "otherwise the bound does not show that these features are useful"),
@@ -355,7 +355,9 @@ class EstimatedMDP(TabularMDP):
 
     @property
     def _known(self) -> np.ndarray:
-        """Which rows are not estimated from steps: those of the end state, which leads to itself."""
+        """Mark the rows that are not estimated from steps, which are the rows of the end state. This state leads to
+        itself.
+        """
         ends = self.transitions[np.arange(self.states), :, np.arange(self.states)] == 1
         return (ends & (self.counts.sum(axis=2) == 0))[..., None]
 

@@ -20,7 +20,7 @@ _EPS = float(np.finfo(float).eps)
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Occupancy:
-    """The discounted share of time that a policy spends in each state; NumPy reads the object as `shares`.
+    """The discounted share of time that a policy spends in each state. As a NumPy array, the object is `shares`.
 
     Args:
         shares: the share of each state; the shares sum to 1.
@@ -76,7 +76,7 @@ def occupied(moves: Float[np.ndarray, "s s"], start: Float[np.ndarray, " s"], di
                   "for exact shares, use a discount nearer to 0"),
         Condition("the policy influences the shares (discount)", discount, discount > 0,
                   "with the discount 0, the shares are the distribution of the first state under every policy"),
-        Condition("the policy visits every state (states never visited)", float(never), never == 0,
+        Condition("the policy visits every state (number of states never visited)", float(never), never == 0,
                   "the shares do not depend on rewards in states that are never visited"),
     )  # fmt: skip
     return Occupancy(shares, error, conditions)

@@ -82,7 +82,9 @@ def _stationary(transition: Float[Array, "s s"]) -> Float[Array, " s"]:
 
 
 def _gradient(problem: PolicyPair, visits: Float[Array, " s"]) -> Float[Array, "s a"]:
-    """For a softmax policy, the derivative of pi(.|s) turns action values into advantages."""
+    """Return the gradient with respect to the logits. For a softmax policy, the derivative of pi(.|s) turns action
+    values into advantages.
+    """
     policy = problem.policies[0]
     values = _action_values(problem.process, policy)
     advantages = values - jnp.sum(policy * values, axis=1, keepdims=True)

@@ -92,10 +92,14 @@ class ChainsWithFeatures(Population[ChainWithFeatures]):
         gap = jnp.abs(problem.law @ problem.transition - problem.law).max()
         return [
             Hypothesis(
-                "deviation from a stationary distribution", gap, "<=", 1e-12, "updates occur where the policy goes"
+                "deviation from a stationary distribution",
+                gap,
+                "<=",
+                1e-12,
+                "then updates occur in the states that the policy visits",
             ),
-            Hypothesis("the least probability of a state", problem.law.min(), ">", 0.0, "all states are visited"),
-            Hypothesis("the discount", problem.discount, "<", 1.0, "sums of rewards converge"),
+            Hypothesis("the least probability of a state", problem.law.min(), ">", 0.0, "then all states are visited"),
+            Hypothesis("the discount", problem.discount, "<", 1.0, "then sums of rewards converge"),
         ]
 
 
@@ -131,7 +135,7 @@ class TemporalDifferenceError(Claim[ChainWithFeatures]):
         return problem.length(problem.features @ jnp.linalg.solve(system, target) - problem.values)
 
     def trivial(self, problem: ChainWithFeatures) -> Array:
-        """The values 0."""
+        """Return the error of the values 0."""
         return problem.length(problem.values)
 
     def condition(self, problem: ChainWithFeatures) -> Array:
@@ -194,7 +198,7 @@ class UpdatesOfOneState(Claim[TwoStates]):
         return _growth(problem, problem.discount * problem.ratio - 1)
 
     def measure(self, problem: TwoStates, key: Key[Array, ""]) -> Array:
-        """20 steps with automatic derivatives of the values."""
+        """Take 20 steps with automatic derivatives of the values."""
         value = lambda w, feature: feature * w
 
         def step(both: float) -> Array:
@@ -210,7 +214,7 @@ class UpdatesOfOneState(Claim[TwoStates]):
         return jnp.stack([step(0.0), step(1.0)])
 
     def condition(self, problem: TwoStates) -> Array:
-        """Bound the rounding errors: each step rounds w, and a factor near 0 cancels."""
+        """Bound the rounding errors: each step rounds w, and terms cancel if the factor of a step is near 0."""
         factors = _growth(problem, problem.discount * problem.ratio - 1) ** (1 / _UPDATES)
         return 10 * _UPDATES * (1 + 1 / factors)
 

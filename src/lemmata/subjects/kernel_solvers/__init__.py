@@ -1,1 +1,3 @@
-"""The cost of computing with kernels: the condition number bounds iterations, the effective dimension the rank."""
+"""The cost of computing with kernels: the condition number bounds iterations, and the effective dimension bounds the
+rank.
+"""

@@ -184,7 +184,7 @@ class PreconditionedBound(Claim[RegularisedSystem]):
     population = PreconditionedSystems()
     relation = AtMost()
     control = Control(
-        "a thirtieth of the bound",
+        "a thirtieth of the bound is enough",
         lambda bound, problem: bound / 30,
         loose="the missing trace is far above the largest missing eigenvalue, so errors are 8 to 150 times smaller",
     )

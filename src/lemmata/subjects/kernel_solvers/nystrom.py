@@ -86,7 +86,9 @@ def _approximated(points: Integer, ridge: Real, size: Integer) -> Drawn:
         positive("ridge", "otherwise K + ridge I may not be invertible"),
         n=points,
         d=dimension(2, corners=(1, 2)),
-        lengthscale=Real(1.5, 0.1, 10.0, "of the kernel; the points are standard normal", corners=(1.5, 3.0)),
+        lengthscale=Real(
+            1.5, 0.1, 10.0, "length scale of the kernel; the points are standard normal", corners=(1.5, 3.0)
+        ),
         ridge=ridge,
         size=size,
         x=normal("n", "d"),

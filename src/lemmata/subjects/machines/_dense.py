@@ -105,7 +105,8 @@ def deep_kernel_machine(
         gram_0: G_0 of the inputs, such that K(G_0) is positive definite.
         y: labels, one column for each output. Centre them first if they should be centred.
         layers: the number of layers L, at least 1.
-        nu: the weight of each layer's divergence relative to C columns, above 0; one number for all layers.
+        nu: the weight of each layer's divergence relative to C columns, above 0; one number for all layers, or one for
+            each layer.
         noise: the variance s, above 0; 0 is allowed only if the objective has a maximum, see below.
         kernel: "relu" or "linear".
         start: a key for a random start of the search; None starts from the prior.
@@ -158,9 +159,9 @@ def _settled(value: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.
 
     Descent comes first; when rounding of values stops it, root finding follows.
 
-    Values of f that are exact to eps |f| do not show gradients below sqrt(eps |f| h) along a direction of curvature h.
-    If a direction collapses, h is 1e6. The gradient itself has a smaller error, so its root is computed. If the
-    objective at this root differs from the value at which descent ended, the root is discarded.
+    Values of the objective f that are exact to eps |f| do not show gradients below sqrt(eps |f| h) along a direction
+    of curvature h. If a direction collapses, h is 1e6. The gradient itself has a smaller error, so its root is
+    computed. If the objective at this root differs from the value at which descent ended, the root is discarded.
     """
     options = {"maxiter": 5000, "maxfun": 20000, "maxcor": 30, "ftol": 0.0, "gtol": 1e-10}
     found = minimize(value, start, jac=True, method="L-BFGS-B", options=options)

@@ -182,7 +182,9 @@ class GramLayerKeepsResidual(Claim[ImageGrams]):
         return jnp.asarray(np.asarray(behind.variance).reshape(-1) - told)
 
     def condition(self, problem: ImageGrams) -> Array:
-        """Multiply the condition numbers of both matrices by the ratio of the terms that cancel to the result."""
+        """Multiply the condition numbers of both matrices by the size of the terms that cancel, relative to the
+        result.
+        """
         p = len(problem.patches)
         prior = problem.start[:p, :p]
         size = np.linalg.norm(problem.learned, 2) / np.linalg.eigvalsh(prior)[0]

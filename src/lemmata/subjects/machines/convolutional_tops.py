@@ -58,7 +58,8 @@ class StiffMachine(eqx.Module):
         return float(_bound(self.grams, self.targets, self.noise, factor)[0])
 
     def best(self, stiffness: float, start: np.ndarray | None = None) -> tuple[np.ndarray, float]:
-        """Return the V of the G = L V V' L' that maximises bound - stiffness divergence, and the bound at this G.
+        """Return the V for which G = L V V' L' maximises the bound minus stiffness times the divergence, and the bound
+        at this G.
 
         Args:
             stiffness: the weight nu of the divergence.
@@ -123,7 +124,7 @@ class StiffMachines(Population[StiffMachine]):
         values = np.linalg.eigvalsh(np.asarray(problem.grams.inducing))
         return [
             Hypothesis("the inducing Gram matrix's least eigenvalue", values[0], ">", 0.0, "it is inverted"),
-            Hypothesis("the labels' noise", problem.noise, ">", 0.0, "the bound divides by it"),
+            Hypothesis("the labels' noise", problem.noise, ">", 0.0, "the bound divides by the noise"),
         ]
 
 
@@ -168,7 +169,8 @@ class PooledSites(eqx.Module):
 class Sites(Population[PooledSites]):
     """A third of the problems have spanned sites, a third images with equal sites, and a third overlapping patches.
 
-    The features of spanned sites are sums of the features of inducing points. The other sites have a ReLU.
+    The features of spanned sites are linear combinations of the features of inducing points. In the other problems,
+    the features of sites have passed through a ReLU.
 
     Args:
         spanned: if true, all problems have spanned sites.
@@ -182,7 +184,7 @@ class Sites(Population[PooledSites]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PooledSites:
-        """Draw normal features; overlapping patches are windows of three."""
+        """Draw normal features; overlapping patches are windows of three neighbouring signals."""
         draw = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         n, sites, p = setting["n"], setting["sites"], setting["inducing"]
         kind = 0 if self.spanned else draw.integers(3)
@@ -266,7 +268,9 @@ class PoolingOfSpannedSites(Claim[PooledSites]):
         return _pooled(problem.carried, residuals="dropped").variance
 
     def condition(self, problem: PooledSites) -> Array:
-        """Multiply the conditions of the inducing Gram matrix and of sums over pairs of sites, which cancel."""
+        """Multiply the condition numbers of the inducing Gram matrix and of the sums over pairs of sites, whose terms
+        cancel.
+        """
         return jnp.asarray(problem.spread * problem.inducing * problem.mean_variance / problem.exact)
 
 
@@ -355,7 +359,7 @@ class FitFallsWithStiffness(Claim[StiffMachine]):
     """
 
     title = "The fit of a machine to its training labels falls as nu rises"
-    source = Source(_KEY, "Abstract, retained", note="what its weight nu does")
+    source = Source(_KEY, "Abstract, retained", note="the effect of its weight nu")
     stated = Kind.OWN
     population = StiffMachines()
     relation = Order("stiffness", (0.1, 1.0, 10.0, 100.0))

@@ -80,7 +80,7 @@ class DigitMachines(Population[DigitMachine]):
 
     def hypotheses(self, problem: DigitMachine) -> list[Hypothesis]:
         rest = len(problem.x) - problem.rows
-        return [Hypothesis("rows to be called", rest, ">", 0, "otherwise nothing is measured")]
+        return [Hypothesis("test rows", rest, ">", 0, "otherwise there is no test error")]
 
 
 _KEY = "yang2023theory"
@@ -106,8 +106,8 @@ class LearnedGramsServeOtherRows(Claim[DigitMachine]):
     controls = "the squared error on rows that are not in training"
     unexplained = "the share of wrongly classified rows, for which no change was found; other tables and noises"
     reading = (
-        "case 0 has nu = 1, case 1 is the rescaled kernel, and case 2 has nu = 10 000. Case 1 was added when "
-        "rescaling was seen to give a quarter of what learning gains"
+        "machine 0 has nu = 1, machine 1 is the regression with the rescaled kernel, and machine 2 has nu = 10 000. "
+        "Machine 1 was added because rescaling alone gives a quarter of what learning gains"
     )
     trials = 60
     traced = False

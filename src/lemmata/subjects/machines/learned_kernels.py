@@ -63,7 +63,7 @@ class MachineRows(eqx.Module):
 
     @eqx.filter_jit
     def sparse(self, points: Float[Array, "p d"], raw: Float[Array, "layers p p"]) -> Float[Array, ""]:
-        """Return the sparse machine's objective for these inducing points and numbers, without added diagonals."""
+        """Return the sparse machine's objective for these inducing points and numbers, with jitter 0."""
         machine = SparseMachine(points, raw, jnp.log(jnp.asarray(self.level)), "relu", 0.0)
         return machine.objective(self.x, self.y, self.nu)
 
@@ -140,7 +140,8 @@ class DivergenceFallsWithNu(Claim[MachineRows]):
     unexplained = "whether the movement is useful"
     reading = (
         "close means that the divergence vanishes with its weight, at the rate of Gram matrices within 1/nu of the "
-        "prior. A first version tested that it falls from nu = 0.5 to 8, as any penalty does at exact maximisers"
+        "prior. A first version only tested that the divergence falls from nu = 0.5 to 8, which holds for any penalty "
+        "at exact maximisers"
     )
     trials = 12
     traced = False

@@ -84,7 +84,13 @@ class FewRowsPopulation(Population[FewRows]):
             Hypothesis(
                 "the smallest eigenvalue of G_0 relative to the mean", least, ">", _LEAST, "rows are independent"
             ),
-            Hypothesis("the rank of the labels, or noise", rank, ">=", n, "otherwise there is no maximum at small nu"),
+            Hypothesis(
+                "the rank of the labels (plus n if there is noise)",
+                rank,
+                ">=",
+                n,
+                "otherwise there is no maximum at small nu",
+            ),
         ]
 
 
@@ -141,7 +147,7 @@ class GeometricGrams(Claim[FewRows]):
     )
     controls = "the representation in every layer"
     unexplained = "maps that are not linear, and labels with noise"
-    reading = "every layer is as wide as the labels have columns, in the units of the limit"
+    reading = "every layer has as many features as the labels have columns, in the units of the limit"
     traced = False
 
     def predict(self, problem: FewRows) -> Array:
@@ -221,7 +227,11 @@ class NoMaximumWithoutNoise(Claim[FewRows]):
     def hypotheses(self, problem: FewRows) -> list[Hypothesis]:
         """Check that there are fewer columns of labels than rows."""
         n, columns = problem.y.shape
-        return [Hypothesis("columns of the labels", float(columns), "<", float(n), "one direction has no labels")]
+        return [
+            Hypothesis(
+                "columns of the labels", float(columns), "<", float(n), "then some direction of the rows has no labels"
+            )
+        ]
 
     def measure_at(self, problem: FewRows, key: Key[Array, ""], noise: float) -> Array:
         nu = problem.y.shape[1] / 2

@@ -57,7 +57,7 @@ class ViewsInPairs(Population[PairedViews]):
         values, k = problem.correlations, problem.left.shape[1]
         return [
             Hypothesis(
-                "probabilities sum to 1", problem.joint.sum(), "==", 1.0, "it must be a joint distribution", 1e-12
+                "probabilities sum to 1", problem.joint.sum(), "==", 1.0, "P(a, b) must be a joint distribution", 1e-12
             ),
             Hypothesis(
                 "the correlation after the k-th", values[k], "<", 0.93 * values[k - 1], "then descent converges in time"
@@ -141,7 +141,7 @@ class LeastSpectralLoss(Claim[PairedViews]):
     population = ViewsInPairs()
     relation = Equal()
     control = Control(
-        "singular values instead of their squares",
+        "the sum is over singular values instead of their squares",
         lambda value, problem: -jnp.sum(problem.correlations[: problem.left.shape[1]]),
     )
     controls = "the minimum of a contrastive loss"

@@ -1,4 +1,5 @@
-"""Fifth problem: is the error independent of the depth of a composition? For one kernel, its constant is not.
+"""Fifth problem: is the error independent of the depth of a composition? For one kernel, the constant of its rate is
+not.
 
 This is a partial result: interpolation of the L-fold composition of the tent map with one kernel needs twice as many
 points for each further composition. The exponent of the rate does not depend on the depth, but its constant doubles
@@ -64,7 +65,7 @@ TENT_COMPOSITIONS = Drawn(
     lambda tents: Hypothesis("the accuracy", tents.accuracy, "<", 1.0, "a constant already has the error 1"),
     lengthscale=log_uniform(0.5, 2.0),
     offset=uniform(0.35, 0.65),
-    accuracy=Real(0.02, 0.01, 0.1, "squared error over variance", corners=(0.015, 0.04)),
+    accuracy=Real(0.02, 0.01, 0.1, "required squared error, divided by the variance", corners=(0.015, 0.04)),
 )
 
 
@@ -92,7 +93,7 @@ class PointsDoubleWithDepth(Claim[ComposedTents]):
     stated = Kind.OWN
     population = TENT_COMPOSITIONS
     relation = Rate("2^L", _TEETH, margin=0.05, resolution=0.1)
-    control = Control("it grows like 2^(L/2)", lambda exponent, problem: exponent - 0.5)
+    control = Control("the number of points grows like 2^(L/2)", lambda exponent, problem: exponent - 0.5)
     controls = "the number of points that the interpolation of a composition needs"
     unexplained = "deep networks of kernels"
     traced = False  # several decompositions in one compiled batch can wait for each other on a CPU

@@ -19,7 +19,8 @@ ABOUT = {"tool": "reproducing kernels", "architecture": "kernel method", "object
 
 
 class ShiftedSamples(eqx.Module):
-    """Inputs for training and in use, and the error e = sum_i w_i k(u_i, .) of a kernel ridge fit to the first.
+    """Inputs for training and in use, and the error e = sum_i w_i k(u_i, .) of a kernel ridge fit to the training
+    inputs.
 
     Args:
         x: training inputs.
@@ -130,7 +131,7 @@ class SquaredErrorUnderShift(Claim[ShiftedSamples]):
     source = Source("foundation2025", "Section 7.6", note="a probe: the squared error of kernel ridge regression")
     population = Shifts()
     relation = AtMost()
-    control = Control("a quarter of the bound", lambda bound, problem: bound / 4)
+    control = Control("a quarter of the bound is enough", lambda bound, problem: bound / 4)
     controls = "the difference of the mean squared errors before and after a shift"
     unexplained = "why norms are small after training; targets outside the space"
 

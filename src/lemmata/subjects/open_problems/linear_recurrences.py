@@ -68,7 +68,7 @@ class DampedModesRate(Claim[ImpulseResponse]):
     population = ImpulseResponses(least=1.0, most=1.75)
     # between 16 and 128 modes, the ends of the period still contribute; the slopes are 5 % short of their limit
     relation = Rate("n", _RUNGS, margin=0.2, resolution=0.1)
-    control = Control("it falls like n^(1/2 - 4s)", lambda exponent, problem: exponent + 0.5)
+    control = Control("the squared error falls like n^(1/2 - 4s)", lambda exponent, problem: exponent + 0.5)
     controls = "the squared error with which stable linear recurrences reproduce impulse responses"
     unexplained = "functions of more than one variable; poles that training finds"
     traced = False

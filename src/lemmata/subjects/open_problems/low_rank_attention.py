@@ -82,7 +82,7 @@ class LargerFactorsFindHigherRank(Claim[TaughtHead]):
     """
 
     title = "The larger the initial factors of an attention head, the higher the rank found"
-    source = Source("foundation2025", "Section 7.1", note="for one head, in the size of its factors")
+    source = Source("foundation2025", "Section 7.1", note="for one head, by the size of its factors")
     population = RankOneTeachers()
     relation = Order("standard deviation", (1e-3, 0.03, 0.2))
     control = Control("the rank is lower", lambda sign, problem: -sign)

@@ -94,7 +94,7 @@ class FittedScoreRoughness(Claim[TwoPointScore]):
     )
     population = TwoPointScores()
     relation = Rate("sigma", (0.8, 0.7, 0.6, 0.5), margin=0.15, resolution=0.1)
-    control = Control("it grows like sigma^(-11/2)", lambda exponent, problem: exponent + 0.5)
+    control = Control("the squared seminorm grows like sigma^(-11/2)", lambda exponent, problem: exponent + 0.5)
     controls = "the squared Sobolev seminorm of fitted scores"
     unexplained = "finite samples; a theory of spaces that change with the noise"
     traced = False  # several decompositions of 120 rows in one compiled batch can wait for each other on a CPU

@@ -66,8 +66,8 @@ def galerkin_attention(
     over: Float[Array, "n c"] | None = None,
     normed: bool = True,
 ) -> Float[Array, "m c"]:
-    """The points x plus Q (K'V) / n, head by head. q comes from x, and normed k and v come from n points, by default
-    from x.
+    """Return x plus Q (K'V) / n, head by head. Queries q come from x, and normed keys k and values v come from n
+    points, by default from x.
 
     Each head's term is the mean over the n points of (q(x)·k(y)) v(y). This estimates the integral of a kernel of rank
     d against v. K'V is d x d, so m points cost m c² operations instead of m². A layer norm is taken over the d

@@ -35,16 +35,17 @@ class KernelBlock(eqx.Module):
 class SuperResolutionOperator(eqx.Module):
     """A super-resolution neural operator: bilinear interpolation plus a learned term, at any coordinates of an image.
 
-    Three 3 x 3 convolutions with repeated edges make features at the pixels. The features at a position come from the
-    four surrounding pixels. They are each pixel's features times its bilinear weight, the coordinates relative to
-    these pixels, and the size of an output pixel. Coordinates and size are in pixels of the image. An affine map takes
-    these 4 (channels + 2) + 2 numbers to `width` channels. Then come blocks of Galerkin attention over the positions,
-    and a head whose colours are added to bilinear interpolation. The head starts at 0, so at first the operator is
-    bilinear interpolation at any scale.
+    Three 3 x 3 convolutions with repeated edges make features at the pixels. The features at a position consist of
+    three parts: the features of each of the four surrounding pixels times its bilinear weight, the coordinates
+    relative to these pixels, and the size of an output pixel. Coordinates and size are in pixels of the image. An
+    affine map takes these 4 (channels + 2) + 2 numbers to `width` channels. Then come blocks of Galerkin attention
+    over the positions, and a head whose colours are added to bilinear interpolation. The head starts at 0, so at first
+    the operator is bilinear interpolation at any scale.
 
     The mean in the attention is over all positions of a call. So colours at a position depend on the other positions of
-    the call. If these are drawn at random, the difference is of the order of the inverse square root of their number.
-    If you pass `over`, the mean is over the positions in `over`, and colours do not depend on the other positions.
+    the call. If the positions are drawn at random, the difference is of the order of the inverse square root of their
+    number. If you pass `over`, the mean is over the positions in `over`, and colours do not depend on the other
+    positions.
 
     Source: Wei and Zhang (2023), whose encoder has 64 channels and 32 convolutions, and whose two blocks have width 256
     and 16 heads.

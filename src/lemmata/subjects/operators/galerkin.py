@@ -85,7 +85,7 @@ class GalerkinCost(Claim[AttendedField]):
     source = Source(_KEY, "Abstract, Galerkin attention", note="its efficiency")
     population = AttendedFields()
     relation = Rate("m", (1024.0, 4096.0, 16384.0))
-    control = Control("it grows like m^(3/2)", lambda exponent, problem: exponent + 0.5)
+    control = Control("the number of operations grows like m^(3/2)", lambda exponent, problem: exponent + 0.5)
     controls = "the number of operations of one layer of attention"
     unexplained = "the time that an operation takes, and the cost of the other parts of a network"
     traced = False
@@ -128,7 +128,7 @@ class AttentionKeepsTheSpan(Claim[AttendedField]):
     source = Source(_KEY, "Abstract, basis", "Abstract, dynamic basis", note="without pointwise networks")
     population = AttendedFields(layers=2, frequency=30.0)
     relation = Equal(block=-1)
-    control = Control("without the constant b", lambda x, problem: x - _fitted(problem)[-1])
+    control = Control("the outputs are A x(p), without the constant b", lambda x, problem: x - _fitted(problem)[-1])
     controls = "which functions of the coordinate attention can produce"
     unexplained = "the functions that pointwise networks add"
 

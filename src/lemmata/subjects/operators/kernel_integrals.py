@@ -49,7 +49,7 @@ def _normed(x: Float[Array, "r h d"]) -> Float[Array, "r h d"]:
 
 
 def off_the_integral(problem: AttendedField, draws: Float[Array, "draws n 2"]) -> Float[Array, ""]:
-    """Return the root mean square difference of attention over points from the integral, over draws of points."""
+    """Return the root mean square difference between attention over points and the integral, over draws of points."""
     attended = lambda points: galerkin_attention(problem.rows, problem.attentions[0], over=problem.field(points))
     return jnp.sqrt(jnp.mean((jax.vmap(attended)(draws) - problem.rows - integrated(problem)) ** 2))
 
@@ -65,7 +65,7 @@ class IntegralByRandomPoints(Claim[AttendedField]):
     stated = Kind.OWN
     population = AttendedFields()
     relation = Rate("m", (32.0, 128.0, 512.0))
-    control = Control("it falls like m^-1", lambda exponent, problem: exponent - 0.5)
+    control = Control("the distance falls like m^-1", lambda exponent, problem: exponent - 0.5)
     controls = "the distance between attention over points and the integral that it approximates"
     unexplained = "whether the outputs of a trained operator still depend on the points"
     trials = 48
@@ -112,14 +112,14 @@ class IntegralOnGrids(Claim[AttendedField]):
     source = Source(_KEY, "Abstract, function spaces", note="for the grid of the output pixels")
     population = AttendedFields()
     relation = Rate("m", (100.0, 400.0, 1600.0))
-    control = Control("it falls like m^(-1/2), as at random points", lambda exponent, problem: exponent + 0.5)
+    control = Control("the distance falls like m^(-1/2), as at random points", lambda exponent, problem: exponent + 0.5)
     controls = "the distance between attention over a grid and the integral that it approximates"
     unexplained = "images with edges, whose features are not smooth"
     trials = 48
     predict = -1.0
 
     def measure_at(self, problem: AttendedField, key: Key[Array, ""], m: float) -> Array:
-        """The midpoint rule."""
+        """Return the error of the midpoint rule."""
         side = round(m**0.5)
         return off_the_integral(problem, jnp.asarray(pixel_centres(side, side))[None])
 

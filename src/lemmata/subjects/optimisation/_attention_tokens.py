@@ -37,8 +37,9 @@ class AttentionTokens(eqx.Module):
 class AttentionSequences(Population[AttentionTokens]):
     """Normal tokens around a common normal mean, so that sequences are positively correlated.
 
-    Attributes: sequences, channels: the numbers of sequences and channels, unless a setting replaces them. mechanism,
-    scaling: of the attention layer.
+    Attributes:
+        sequences, channels: the default numbers of sequences and channels.
+        mechanism, scaling: the mechanism and the scaling of the attention layer.
     """
 
     free = ("x",)

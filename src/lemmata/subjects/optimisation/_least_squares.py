@@ -164,7 +164,7 @@ class Interpolations(Population[LeastSquares]):
             Hypothesis("features outnumber rows", p, ">", n, "otherwise there is at most one interpolant"),
             Hypothesis("the step is below 2 / lambda_max", problem.step, "<", 2 / values[0], "descent converges"),
             Hypothesis(
-                "steps are enough: t eta lambda_min",
+                "there are enough steps (t eta lambda_min)",
                 problem.steps * problem.step * values[-1],
                 ">=",
                 -jnp.log(eps),
@@ -173,5 +173,7 @@ class Interpolations(Population[LeastSquares]):
         ]
 
     def culprit(self, problem: LeastSquares) -> str | None:
-        """Return the reason if the training rows' Gram matrix is singular; then steps are also too few."""
+        """Return the reason if the training rows' Gram matrix is singular. In this case, there are also too few
+        steps.
+        """
         return singular_cause(problem.features @ problem.features.T, problem.inputs)

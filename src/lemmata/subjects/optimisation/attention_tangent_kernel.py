@@ -1,6 +1,6 @@
 """The tangent kernel of attention, compared with its output covariance, and the path of outputs in training.
 
-This theory compares the tangent kernel of wide networks with one attention layer with the kernel E f(x) f(x') of the
+For wide networks with one attention layer, this theory compares the tangent kernel with the kernel E f(x) f(x') of the
 outputs at initialisation. It assumes that the width and the number of heads go to infinity. It does not explain
 training outside the tangent regime.
 """
@@ -96,12 +96,12 @@ class AttentionTangentFactor(Claim[AttentionTokens]):
     """
 
     title = "The tangent kernel of wide attention is four times the covariance of its outputs"
-    source = Source("foundation2025", "(14)", note="with its factor, at 1/d")
+    source = Source("foundation2025", "(14)", note="with the factor, for logits scaled by 1/d")
     stated = Kind.OWN
     population = AttentionSequences()
     # the remaining error at width 64 is about 2/64
     relation = EqualInMean(margin=0.03, resolution=0.1)
-    control = Control("three times the covariance", lambda kernel, problem: 0.75 * kernel)
+    control = Control("the tangent kernel is three times the covariance", lambda kernel, problem: 0.75 * kernel)
     controls = "the tangent kernel of a network with one attention layer"
     unexplained = "logits scaled by 1/sqrt(d); several layers"
     trials = 64
@@ -125,12 +125,13 @@ class LinearAttentionTangentFactor(Claim[AttentionTokens]):
     """
 
     title = "The tangent kernel of linear attention is eight times the covariance of its outputs"
-    source = Source("foundation2025", "(14)", note="at 1/sqrt(d), without softmax")
+    source = Source("foundation2025", "(14)", note="for logits scaled by 1/sqrt(d), without softmax")
     stated = Kind.OWN
     population = AttentionSequences(mechanism="identity", scaling="1/sqrt(d)")
     relation = Equal(block=2)
     control = Control(
-        "six times the covariance, with the first layer counted once", lambda kernel, problem: 0.75 * kernel
+        "the tangent kernel is six times the covariance, with the first layer counted once",
+        lambda kernel, problem: 0.75 * kernel,
     )
     controls = "the tangent kernel of a network with one layer of linear attention"
     unexplained = "softmax; finite width"
@@ -156,11 +157,11 @@ class TangentDominatesCovariance(Claim[AttentionTokens]):
     """
 
     title = "The tangent kernel of ReLU attention is at least four times the output covariance"
-    source = Source("foundation2025", "(14)", note="a bound at 1/sqrt(d)")
+    source = Source("foundation2025", "(14)", note="a bound for logits scaled by 1/sqrt(d)")
     stated = Kind.OWN
     population = AttentionSequences(sequences=5, mechanism="relu", scaling="1/sqrt(d)")
     relation = AtLeast()
-    control = Control("eight times the covariance", lambda least, problem: 2 * least)
+    control = Control("the tangent kernel is at least eight times the covariance", lambda least, problem: 2 * least)
     controls = "the least generalised eigenvalue of the tangent kernel and the output covariance"
     unexplained = "how much queries and keys contribute"
     trivial = 1.0  # the contribution of the readout alone
@@ -185,7 +186,7 @@ class TangentIsNoMultiple(Claim[AttentionTokens]):
     """
 
     title = "With logits scaled by 1/sqrt(d), the tangent kernel is no multiple of the covariance"
-    source = Source("foundation2025", "(14)", note="its shape at 1/sqrt(d)")
+    source = Source("foundation2025", "(14)", note="its shape for logits scaled by 1/sqrt(d)")
     stated = Kind.OWN
     population = AttentionSequences(sequences=5, mechanism="relu", scaling="1/sqrt(d)")
     relation = Witness(0.95)
@@ -215,11 +216,11 @@ class FlowOfOutputs(Claim[SmallNetwork]):
     """
 
     title = "Under gradient flow, outputs follow the tangent kernel times the residual"
-    source = Source("foundation2025", "(13)", note="with the kernel on the right side")
+    source = Source("foundation2025", "(13)", note="with the kernel on the right-hand side of the equation")
     stated = Kind.OWN
     population = SmallNetworks()
     relation = Equal(block=1)
-    control = Control("half of the speed", lambda speed, problem: speed / 2)
+    control = Control("the outputs move at half of this speed", lambda speed, problem: speed / 2)
     controls = "the speed of a network's outputs under gradient flow"
     unexplained = "how the kernel changes"
 

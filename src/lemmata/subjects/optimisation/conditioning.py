@@ -1,4 +1,5 @@
-"""Condition numbers of kernels on tokens: factorial if smooth, quadratic for a kink, infinite for attention.
+"""Condition numbers of kernels on tokens. They grow like a factorial for smooth kernels and quadratically for kernels
+with a kink, and are infinite for attention.
 
 This theory gives the condition number of the Gram matrix of n tokens. This number decides how many iterations gradient
 descent needs for the worst target. The explicit formulas assume equally spaced tokens on a circle. The theory does not
@@ -131,7 +132,9 @@ class ConditionNumberOnCircle(Claim[CircleTokens]):
     stated = Kind.OWN
     population = TokensOnCircle()
     relation = Equal()
-    control = Control("only the term j = 0, without aliases", lambda value, problem: _condition_on_circle(problem, 0))
+    control = Control(
+        "both sums have only the term j = 0, without aliases", lambda value, problem: _condition_on_circle(problem, 0)
+    )
     controls = "the condition number of a Gram matrix"
     unexplained = "tokens that do not lie on a circle"
 

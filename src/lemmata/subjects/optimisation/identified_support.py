@@ -183,7 +183,9 @@ def shrinkage(problem: LassoPath, exponent: Array | float = 1.0) -> Array:
 
 
 def rounding(problem: LassoPath) -> Array:
-    """Bound the rounding of differences of iterates: condition number of H_SS times |rho^| / last distance."""
+    """Bound the rounding errors of differences of iterates, by the condition number of H_SS times |rho^|, divided by
+    the distance at the end.
+    """
     largest = jnp.linalg.eigvalsh(problem.curvature)[-1]
     return largest / problem.least * jnp.linalg.norm(problem.minimum) / problem.distances[problem.end]
 
@@ -246,7 +248,7 @@ class ObjectiveShrinks(Claim[LassoPath]):
     stated = Kind.OWN
     population = IdentifiedPaths()
     relation = AtMost()
-    control = Control("the exponent 3 K", lambda bound, problem: shrinkage(problem, 3.0))
+    control = Control("the exponent is 3 K instead of 2 K", lambda bound, problem: shrinkage(problem, 3.0))
     controls = "the objective of the Lasso late on a path"
     unexplained = _WHEN
     trivial = 1.0  # no step raises the objective
@@ -330,7 +332,7 @@ class StepsToTheSupport(Claim[LassoPath]):
     population = IdentifiedPaths()
     relation = AtMost()
     control = Control(
-        "a fiftieth of the steps",
+        "a fiftieth of the steps is enough",
         lambda bound, problem: bound / 50,
         loose="the last entries off S vanish long before the distance along the slowest direction of H is that short",
     )

@@ -23,7 +23,8 @@ _INVERSE_ERRORS = (1e3, 1e4, 1e5, 1e6)
 
 
 def contraction_errors(run: Run) -> Float[Array, "r T"]:
-    """Return E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1), the part of a step's error in squared distances.
+    """Return E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1), which bounds what the error of a step adds to
+    squared distances.
 
     Args:
         run: proximal gradient with errors.
@@ -33,7 +34,8 @@ def contraction_errors(run: Run) -> Float[Array, "r T"]:
 
 
 def objective_errors(run: Run) -> Float[Array, "r T"]:
-    """Return B_t = |e_t|_1 (2 mean |y_i| + 2 |rho_t|_1 + lambda), the part of a step's error in the objective.
+    """Return B_t = |e_t|_1 (2 mean |y_i| + 2 |rho_t|_1 + lambda), which bounds what the error of a step adds to the
+    objective.
 
     Args:
         run: proximal gradient with errors.
@@ -129,7 +131,7 @@ class ErrorOfAStep(AbstractRunClaim):
     title = "An error in the coefficients raises the Lasso objective at most in proportion to the error"
     source = Source("li2025incontext", "(100)", note="proof of Lemma 3, with constants")
     control = Control(
-        "a third of the bound",
+        "a third of the bound is enough",
         lambda bound, problem: bound / 3,
         loose="errors in one direction reach half of the bound at the first step and less later; random errors "
         "reach a fifth",
@@ -158,7 +160,7 @@ class RisesAddUp(AbstractRunClaim):
     title = "In proximal gradient, errors raise the objective at most by the sum of their bounds"
     source = Source("li2025incontext", "(101)", "(102)", note="proof of Lemma 3, with constants")
     control = Control(
-        "a third of the sum",
+        "a third of the sum is enough",
         lambda bound, problem: bound / 3,
         loose="errors in one direction reach half of the sum over early steps and less later; random errors reach a "
         "fifth",
@@ -279,7 +281,7 @@ class Robustness(Claim[Run]):
     source = Source("li2025incontext", "Lemma 3", "(41)", note="the order in the size of the errors")
     population = InexactRuns(steps=24, size=1.0)
     relation = Rate("1/epsilon", _INVERSE_ERRORS, upper=True)
-    control = Control("like epsilon^(3/2)", lambda exponent, problem: exponent - 0.5)
+    control = Control("the change is of the order epsilon^(3/2)", lambda exponent, problem: exponent - 0.5)
     controls = "the objective along inexact proximal gradient"
     unexplained = "the constant, which is far below T"
     trials = 32

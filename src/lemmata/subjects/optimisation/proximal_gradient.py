@@ -176,7 +176,7 @@ class ExactConvergence(Claim[Prompt]):
     population = Prompts()
     relation = AtMost()
     control = Control(
-        "a quarter of the bound",
+        "a quarter of the bound is enough",
         lambda bound, problem: bound / 4,
         loose="only one prompt in ten has features of such low curvature that it comes near the bound",
     )
@@ -190,7 +190,7 @@ class ExactConvergence(Claim[Prompt]):
         return size * jnp.sum(rho**2, axis=2) / jnp.arange(1, 9)
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
-        """l(rho_T) - l(rho)."""
+        """Return l(rho_T) - l(rho) at the points for comparison."""
         path, rho = self._references(problem)
         return self._objective(problem, path) - self._objective(problem, rho)
 
@@ -223,7 +223,11 @@ class ConvergenceRate(Claim[Prompt]):
     source = Source("li2025incontext", "Lemma 3", "(41)", note="the order in L")
     population = Prompts()
     relation = Rate("T", _STEPS, upper=True)
-    control = Control("like 1/T³", lambda exponent, problem: exponent - 2, loose="some prompts converge linearly early")
+    control = Control(
+        "the excess falls like 1/T³",
+        lambda exponent, problem: exponent - 2,
+        loose="some prompts converge linearly early",
+    )
     controls = "the objective after T exact steps"
     unexplained = "linear convergence at the end, once the support of the coefficients is found"
     trials = 96

@@ -1,4 +1,4 @@
-"""Training linear recurrences: the loss is convex in the readout, with saddles and bad minima in the dynamics.
+"""Training linear recurrences: the loss is convex in the readout, but has saddles and bad minima in the dynamics.
 
 This theory is about gradient descent on the parameters of small linear recurrences. Their losses are convex in the
 outputs, but not in the parameters. The explicit formulas assume a single mode. The theory does not explain training of
@@ -78,7 +78,7 @@ class ConcaveAtZero(Claim[ImpulseFit]):
     stated = Kind.OWN
     population = IMPULSE_FITS
     relation = Equal()
-    control = Control("2 - 2 alpha²", lambda value, problem: value + 2 * problem.pole**2)
+    control = Control("the curvature is 2 - 2 alpha²", lambda value, problem: value + 2 * problem.pole**2)
     controls = "the curvature of the loss of a linear recurrence"
     unexplained = "whether gradient descent comes near this point"
 
@@ -179,7 +179,7 @@ class ReadoutTraining(Claim[ReadoutFit]):
     source = Source("foundation2025", "Theorem 3", note="for the readout, with the constant of Drori and Teboulle")
     population = ReadoutFits()
     relation = AtMost()
-    control = Control("half of the bound", lambda bound, problem: bound / 2)
+    control = Control("half of the bound is enough", lambda bound, problem: bound / 2)
     controls = "the training loss of the readout"
     unexplained = "training of the dynamics"
 

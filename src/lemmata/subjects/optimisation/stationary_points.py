@@ -17,8 +17,8 @@ ABOUT = {"tool": "convex optimisation", "architecture": "dense network", "object
 class TanhDescent(eqx.Module):
     """Descent on the squared loss of a network with fixed signs as readout, or on Huber's function.
 
-    The network is f(x) = m^(-1/2) sum_j a_j tanh(<w_j, x>) with a_j = +-1, its loss the mean of (f - y)²/2. Huber's
-    function of a number u, the ramp, is u²/2 up to |u| = 1 and |u| - 1/2 beyond.
+    The network is f(x) = m^(-1/2) sum_j a_j tanh(<w_j, x>) with a_j = +-1, and its loss is the mean of (f - y)²/2.
+    Huber's function of a number u, the ramp, is u²/2 up to |u| = 1 and |u| - 1/2 beyond.
 
     Args:
         weights: the initial weights w, flattened; the first entry is the start of descent on the ramp.
@@ -107,7 +107,7 @@ class LeastGradient(Claim[TanhDescent]):
     source = Source("foundation2025", "Section 5.3, non-convex", note="sharper")
     population = TanhDescents()
     relation = AtMost()
-    control = Control("9/20 of the bound", lambda bound, problem: 0.45 * bound)
+    control = Control("9/20 of the bound is enough", lambda bound, problem: 0.45 * bound)
     controls = "the least squared gradient norm along gradient descent"
     unexplained = "whether the loss at the stationary point is low"
 

@@ -80,7 +80,7 @@ class PeriodicGame(eqx.Module):
 
     @property
     def worst(self) -> Float[Array, ""]:
-        """The regret in each round of staying at x = +1, which is (2C - 4)/3."""
+        """The mean regret per round of staying at x = +1, which is (2C - 4)/3."""
         return (2 * self.large - 4) / 3
 
     def gradient(self, number: Int[Array, " t"]) -> Float[Array, " t"]:

@@ -66,4 +66,8 @@ class PositiveTables(Population[PositiveTable]):
         return PositiveTable(rows * columns * jax.random.normal(keys[2], (m, n)) ** 2, row, column)
 
     def hypotheses(self, problem: PositiveTable) -> list[Hypothesis]:
-        return [Hypothesis("entries are positive", problem.values.min(), ">", 0.0, "the divergence takes logarithms")]
+        return [
+            Hypothesis(
+                "entries are positive", problem.values.min(), ">", 0.0, "the divergence takes logarithms of the entries"
+            )
+        ]

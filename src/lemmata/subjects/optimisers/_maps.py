@@ -90,7 +90,9 @@ def _on_given(
     transform: optax.GradientTransformation, gradients: Float[Array, "t m n"], start: Float[Array, "m n"],
     forth: Callable, scale: float,
 ) -> float:  # fmt: skip
-    """Return the deviation for given gradients: steps on their images times a factor, against the image of the end."""
+    """Return the deviation for given gradients. Steps on the mapped gradients times a factor should end at the image
+    of the end of the steps on the gradients themselves.
+    """
     ends = jax.jit(lambda own, at: at + updates_of(transform, own, at).sum(0))
     end = ends(gradients, start)
     other = ends(scale * jax.vmap(forth)(gradients), forth(start))

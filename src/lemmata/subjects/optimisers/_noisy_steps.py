@@ -58,7 +58,7 @@ class MixedMemories(Population[MixedMemory]):
                 problem.slow,
                 ">",
                 problem.fast,
-                "otherwise the two memories exchange names",
+                "otherwise the slow memory is the shorter one",
             )
         ]
 
@@ -112,7 +112,9 @@ class RareFeatures(Population[TwoFeatures]):
     settings = Space(most=Real(12.0, 4.0, 15.0, "largest ratio of the sums of squares", corners=(6.0, 12.0)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TwoFeatures:
-        """Draw moments over two orders of magnitude; often * moment has a ratio from 2 to the largest ratio."""
+        """Draw moments over two orders of magnitude; the products often * moment of both features have a ratio from 2
+        to the largest ratio.
+        """
         u = jax.random.uniform(key, (3,))
         ratio, moment = 2 * (setting["most"] / 2) ** u[0], 10 ** (2 * u[1] - 1)
         often, share = 0.5 + 0.5 * u[2], ratio ** -jnp.array([0.0, 0.7])

@@ -141,7 +141,9 @@ def optimiser_profile(transform: optax.GradientTransformation, *, window: int = 
 def _limit(
     kind: str, value: float, impulse: np.ndarray, longest: float, transform: optax.GradientTransformation
 ) -> tuple[str, float]:
-    """Name a decay by its limit: decoupled decay leads to a box with bounded steps, to a ridge with linear steps."""
+    """Name a decay by its limit. Decoupled decay leads to a box if steps are bounded, and to a ridge if steps are
+    linear.
+    """
     if kind == "coupled":
         return "ridge", value
     if kind != "decoupled":

@@ -76,5 +76,7 @@ class MatrixTrainings(Population[MatrixTraining]):
         """Check that gradients have no zeros, because methods without eps divide by gradients."""
         least = jnp.abs(jax.grad(problem.loss)(problem.start)).min()
         return [
-            Hypothesis("no entry of the first gradient is 0", least, ">", 0.0, "optimisers without eps divide by it")
+            Hypothesis(
+                "no entry of the first gradient is 0", least, ">", 0.0, "optimisers without eps divide by the gradient"
+            )
         ]

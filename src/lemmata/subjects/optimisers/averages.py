@@ -21,7 +21,7 @@ _RATE = 0.1
 
 
 def _decayed(problem: GradientHistory, share: float) -> Float[Array, " t"]:
-    """For each T, return the end of T descent steps whose sizes fall linearly by a share of the first."""
+    """For each T, return the end of T descent steps whose sizes fall linearly, in all by `share` of the first size."""
     number = jnp.arange(1, len(problem.gradients) + 1)
     weights = jnp.tril(1 - share * (number[None, :] - 1) / number[:, None])
     return -_RATE * weights @ problem.gradients
@@ -61,7 +61,9 @@ class ScheduleFreeIsLinearDecay(Claim[GradientHistory]):
         return jax.lax.scan(one, (start, method.init(start)), problem.gradients)[1]
 
     def condition(self, problem: GradientHistory) -> Array:
-        """Bound the rounding errors: each step computes the average by a difference over b1, and sums may cancel."""
+        """Bound the rounding errors: each step computes the average as a difference divided by b1, and sums may
+        cancel.
+        """
         sums = jnp.abs(self.predict(problem)).max()
         return len(problem.gradients) * _RATE * jnp.abs(problem.gradients).sum() / (problem.b1 * sums)
 
@@ -135,7 +137,9 @@ class AdamForgetsAdagradSums(Claim[GradientHistory]):
     source = Source("emergence2026", "Figure 5.9", note="the two memories, made exact")
     population = GradientHistories()
     relation = Equal()
-    control = Control("both forget like b2^(age/2)", lambda value, problem: _remembered(problem, 0.5, 0.5))
+    control = Control(
+        "both second moments forget like b2^(age/2)", lambda value, problem: _remembered(problem, 0.5, 0.5)
+    )
     controls = "the scale of a step after any gradients"
     unexplained = "how long a memory should be"
 

@@ -1,7 +1,7 @@
 """Where Adam fails: it can converge to the worst point, and its steps can be many learning rates long.
 
 This theory gives the limit of Adam on one convex game, and the largest length of a step for any gradients. It does not
-explain why both are rarely seen in training.
+explain why these failures are rarely seen in training.
 """
 
 from typing import Any
@@ -22,7 +22,9 @@ _ROUNDS = (300.0, 3000.0, 30000.0)
 
 
 def _mean_regrets(problem: PeriodicGame, method: optax.GradientTransformation) -> Float[Array, " rungs"]:
-    """Return the regret per round against x = -1 of x <- clip(x - rate/sqrt(t) u_t), for several numbers of rounds."""
+    """Return the regret per round of the steps x <- clip(x - rate/sqrt(t) u_t) against x = -1, for several numbers of
+    rounds.
+    """
     number = jnp.arange(1, int(_ROUNDS[-1]) + 1)
 
     def one(carry, row):

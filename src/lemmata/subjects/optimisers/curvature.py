@@ -108,7 +108,7 @@ class RescaledUnits(eqx.Module):
     scale: Float[Array, ""]
 
     def loss(self, params: tuple[Float[Array, " m"], Float[Array, "m d"]]) -> Float[Array, ""]:
-        """Of any parameters."""
+        """Return the loss at any parameters."""
         out, weights = params
         return jnp.mean((jnp.maximum(self.x @ weights.T, 0.0) @ out - self.y) ** 2) / 2
 
@@ -173,7 +173,7 @@ class HutchinsonTraceVariance(Claim[ProbedHessian]):
     population = ProbedHessians()
     relation = EqualInMean(resolution=0.05)
     control = Control(
-        "the error is that with normal probes",
+        "the error is as large as with normal probes",
         lambda value, problem: value + 2 * jnp.sum(jnp.diag(problem.hessian) ** 2),
     )
     controls = "the error of an estimated trace"

@@ -285,7 +285,9 @@ class SignDecayContracts(Claim[DecayedRun]):
         return jnp.maximum(jnp.abs(end).max() - 1 / problem.decay, 0.0)
 
     def condition(self, problem: DecayedRun) -> Array:
-        """Bound the errors: steps round weights of the size of the start; subtracting 1/lambda magnifies them."""
+        """Bound the errors: steps round weights of the size of the start, and subtracting 1/lambda magnifies these
+        rounding errors.
+        """
         size = jnp.abs(problem.start).max()
         return len(problem.gradients) * size / self.predict(problem)
 

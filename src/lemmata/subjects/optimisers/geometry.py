@@ -1,4 +1,4 @@
-"""Which of many solutions a method finds: the metric decides, and scales of coordinates can choose a bad one.
+"""Which of many solutions a method finds: the metric decides, and scales of coordinates can lead to a bad solution.
 
 This theory gives the limit of training for linear models with more weights than rows. It assumes a metric that does
 not change, or rows for which coordinate-wise methods move along one ray. It does not explain networks.
@@ -63,7 +63,9 @@ class MarginalClasses(eqx.Module):
 
     @property
     def x(self) -> Float[Array, "n p"]:
-        """The training rows (y, 1, 1, ..): of a row's own five coordinates, the first is 1 if y = 1, all if y = -1."""
+        """The training rows (y, 1, 1, ..). Of the five coordinates of its own, a row with y = 1 has 1 in the first,
+        and a row with y = -1 has 1 in all five.
+        """
         n = len(self.y)
         five = jnp.where(self.y[:, None] > 0, jnp.eye(1, 5), jnp.ones((1, 5)))
         private = (jnp.eye(n)[:, :, None] * five[:, None, :]).reshape(n, 5 * n)
@@ -71,7 +73,9 @@ class MarginalClasses(eqx.Module):
 
     @property
     def x_new(self) -> Float[Array, "m p"]:
-        """The new rows, which have other coordinates of their own, whose weights are still 0 after training."""
+        """The new rows. Their own coordinates are left out, because no training row uses these coordinates, so their
+        weights are still 0.
+        """
         m, n = len(self.y_new), len(self.y)
         return jnp.concatenate([self.y_new[:, None], jnp.ones((m, 2)), jnp.zeros((m, 5 * n))], axis=1)
 
@@ -90,7 +94,9 @@ class MarginalClassifications(Population[MarginalClasses]):
         return MarginalClasses(draw(two, setting["n"]), draw(three, setting["new"]).at[:2].set(jnp.array([1.0, -1.0])))
 
     def hypotheses(self, problem: MarginalClasses) -> list[Hypothesis]:
-        """Check for more rows of class +1 and some of class -1, so descent is right on new rows of both."""
+        """Check that most training rows have class +1 and some have class -1, so that descent is right on new rows of
+        both classes.
+        """
         share = (problem.y > 0).mean()
         return [
             Hypothesis(
@@ -139,7 +145,9 @@ class MetricChoosesInterpolant(Claim[MetricLeastSquares]):
         return jax.lax.fori_loop(0, problem.steps, one, jnp.zeros(problem.x.shape[1]))
 
     def condition(self, problem: MetricLeastSquares) -> Array:
-        """Bound the errors: steps round the residual and forget it after kappa steps; the solve has kappa."""
+        """Bound the errors: a rounding error of the residual decays over about kappa steps. Here kappa is the
+        condition number of X P X', which also bounds the error of the linear solve.
+        """
         values = jnp.linalg.eigvalsh(problem.x @ problem.metric @ problem.x.T)
         return problem.x.shape[1] * values[-1] / values[0]
 

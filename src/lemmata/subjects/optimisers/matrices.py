@@ -66,7 +66,7 @@ class ShampooStepIsPolar(Claim[GradientMatrices]):
     def condition(self, problem: GradientMatrices) -> Array:
         """Bound the errors: eigenvalues of G G' are rounded relative to the largest eigenvalue.
 
-        Directions without a gradient are magnified by floor^-1/4.
+        Directions without a gradient are magnified by eps^-1/4, where eps is the floor for eigenvalues in Shampoo.
         """
         return len(problem.gradients[0]) * (_squared_condition(problem) + _FLOOR**-0.25)
 
@@ -94,7 +94,7 @@ class SoapIsRotatedAdam(Claim[GradientMatrices]):
     population = GradientSequences()
     relation = Equal(block=_WHOLE)
     control = Control(
-        "its steps are Adam's steps in the original coordinates",
+        "SOAP takes the steps of Adam in the original coordinates",
         lambda value, problem: _adam_steps(_square(problem)[1:]),
     )
     controls = "the steps of SOAP between two renewals of its bases"
@@ -111,7 +111,9 @@ class SoapIsRotatedAdam(Claim[GradientMatrices]):
         return updates_of(method, gradients)[1:]
 
     def condition(self, problem: GradientMatrices) -> Array:
-        """Bound the errors: singular vectors turn by rounding over the smallest gap; Adam divides by small entries."""
+        """Bound the errors: rounding turns singular vectors by an angle of eps over the smallest gap, and Adam divides
+        by small entries.
+        """
         gradients = _square(problem)
         left, values, right = jnp.linalg.svd(gradients[0])
         gap = jnp.abs(jnp.diff(values**2)).min(initial=values[-1] ** 2)
@@ -187,7 +189,9 @@ class MuonMissesOrthogonality(Claim[GradientMatrices]):
     trivial = "an iteration that does not converge has no bound that is known in advance"
 
     def predict(self, problem: GradientMatrices) -> Array:
-        """Compute the maximum of the scalar map on a fine grid; it is infinite if a singular value is smaller."""
+        """Compute the maximum of the scalar map on a fine grid; it is infinite if a relative singular value is below
+        the grid.
+        """
         grid = np.linspace(_LEAST, 1.0, 200_001)
         values = jnp.linalg.svd(problem.gradients[0], compute_uv=False)
         # a grid misses an inner maximum by at most its curvature times the square of a spacing of 5e-6

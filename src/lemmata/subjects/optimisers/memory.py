@@ -44,7 +44,7 @@ class StoredNumbers(Claim[StoredMatrix]):
         "one more moment is stored for every weight", lambda counts, problem: counts + problem.rows * problem.columns
     )
     controls = "the memory of training beyond weights and gradients"
-    unexplained = "copies in other precisions, communication buffers"
+    unexplained = "copies in other precisions, and communication buffers"
     traced = False
 
     def predict(self, problem: StoredMatrix) -> Array:

@@ -150,7 +150,9 @@ class ChangedMetricMovesTheLimit(Claim[ChangedMetric]):
         return jax.lax.fori_loop(0, problem.early + problem.late, one, jnp.zeros(problem.x.shape[1]))
 
     def condition(self, problem: ChangedMetric) -> Array:
-        """Bound the errors: steps round the residual and forget it after kappa steps; the solve has kappa."""
+        """Bound the errors: a rounding error of the residual decays over about kappa steps. Here kappa is the
+        condition number of X P X', which also bounds the error of the linear solve.
+        """
         values = jnp.linalg.eigvalsh(problem.grams)
         return problem.x.shape[1] * (values[:, -1] / values[:, 0]).max()
 

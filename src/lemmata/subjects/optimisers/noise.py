@@ -51,7 +51,7 @@ class HutchinsonVariance(Claim[ProbedHessian]):
     population = ProbedHessians()
     relation = EqualInMean(resolution=0.05)
     control = Control(
-        "the error is that with normal probes", lambda value, problem: value + 2 * jnp.diag(problem.hessian) ** 2
+        "the error is as large as with normal probes", lambda value, problem: value + 2 * jnp.diag(problem.hessian) ** 2
     )
     controls = "the error of an estimated curvature"
     unexplained = "how outdated an estimate of the curvature may become"
@@ -133,7 +133,7 @@ class StationaryVariance(Claim[NoisyMinimum]):
     population = NoisyMinima()
     relation = EqualInMean(resolution=0.05)
     control = Control(
-        "the variance is that for small steps",
+        "the variance has its value for small steps",
         lambda value, problem: problem.step * problem.variance / (2 * (1 - problem.momentum) * problem.curvature),
     )
     controls = "the spread of the weights about a minimum"

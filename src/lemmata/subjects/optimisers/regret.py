@@ -91,7 +91,9 @@ class RareFeaturesKeepLongSteps(Claim[TwoFeatures]):
         return (mass[0] / mass[1]) ** -0.5
 
     def measure_at(self, problem: TwoFeatures, key: Key[Array, ""], rung: float) -> Array:
-        """Return the update on a gradient that is too small to count, after T random gradients."""
+        """Take T random gradients, then a gradient too small to change the sums, and return the ratio of both
+        features' updates.
+        """
         one, two = jax.random.split(key)
         size = (int(rung), 2)
         slopes = (

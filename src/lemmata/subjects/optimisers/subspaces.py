@@ -27,7 +27,7 @@ _STORED_RANK = 2
 # a number of the size of gradients that Adam adds to its denominators; without it, errors at zeros are unbounded
 _LEAST = 1.0
 _SINGLE = 2.0**29
-"""The precision of bases, which are found in single precision: 2^-23 in place of 2^-52."""
+"""The rounding error of bases, in units of 2^-52: bases are found in single precision, with the error 2^-23."""
 
 
 def _square(problem: GradientMatrices) -> Float[np.ndarray, "t k k"]:
@@ -59,7 +59,8 @@ class GaloreOfFullRankIsRotatedAdam(Claim[GradientMatrices]):
     population = GradientSequences()
     relation = Equal(block=_WHOLE)
     control = Control(
-        "its steps are Adam's steps in the original coordinates", lambda value, problem: _adam_steps(_square(problem))
+        "GaLore takes the steps of Adam in the original coordinates",
+        lambda value, problem: _adam_steps(_square(problem)),
     )
     controls = "the steps of GaLore between two renewals of its basis"
     unexplained = "how few dimensions are enough"
@@ -75,7 +76,9 @@ class GaloreOfFullRankIsRotatedAdam(Claim[GradientMatrices]):
         return _galore_steps(gradients, len(gradients[0]))
 
     def condition(self, problem: GradientMatrices) -> Array:
-        """Bound the errors: singular vectors, and so the steps, turn by single precision over the smallest gap."""
+        """Bound the errors: singular vectors, and so the steps, turn by an angle of 2^-23 (single precision) over the
+        smallest gap.
+        """
         gradients = _square(problem)
         left, values, _ = np.linalg.svd(gradients[0])
         gap = np.abs(np.diff(values)).min(initial=values[-1])
@@ -139,7 +142,9 @@ class GaloreLeavesTheTail(Claim[GradientMatrices]):
         return _losses(problem.gradients[0], _rank(problem))
 
     def condition(self, problem: GradientMatrices) -> Array:
-        """Bound the errors: bases err by single precision over a gap, losses by its square relative to the tail."""
+        """Bound the errors: the error of a basis is 2^-23 (single precision) over a gap. The error of a loss is the
+        square of this number, relative to the tail.
+        """
         values = np.linalg.svd(np.asarray(problem.gradients[0]), compute_uv=False)
         gap = np.abs(np.diff(values)).min(initial=values[-1])
         turned = (_SINGLE * 2.0**-26 * values[0] / gap) ** 2  # 2^-23 over the gap, squared, in units of 2^-52

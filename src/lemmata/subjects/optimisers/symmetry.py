@@ -1,8 +1,8 @@
 """The changes of coordinates that leave an optimiser unchanged.
 
 This theory is about the whole path of training after a change of the weights' coordinates, or of the unit of the loss.
-An optimiser commutes with a group of maps if each map takes its path to its path on the mapped loss. The theory assumes
-eps = 0. It does not explain which group suits a network.
+An optimiser commutes with a group of maps if each map takes the optimiser's path to its path on the mapped loss. The
+theory assumes eps = 0. It does not explain which group suits a network.
 """
 
 import abc
@@ -102,7 +102,7 @@ class AbstractCommutes(Claim[MatrixTraining]):
         """Bound the errors: steps divide by gradients, and the smallest entry has the largest entry's rounding error.
 
         Five Newton-Schulz steps, or an inverse fourth root, do not magnify a small singular value more than this. The
-        loss adds 24 points, and the rounding of a step changes the next gradient.
+        loss is a sum over 24 points, and the rounding of a step changes the next gradient.
         """
         slope = jnp.abs(jax.grad(problem.loss)(problem.start))
         values = jnp.linalg.svd(slope, compute_uv=False)
@@ -173,7 +173,7 @@ class AdamCommutesWithSignedPermutations(AbstractCommutes):
 
     title = "AdamW commutes with signed permutations and ignores the scale of the loss"
     source = Source("emergence2026", "Figure 5.15", note="the group of an optimiser")
-    control = Control("it commutes with rotations as well", _beyond(_adam, signed_permutation, rotation))
+    control = Control("AdamW commutes with rotations as well", _beyond(_adam, signed_permutation, rotation))
 
     def method(self) -> optax.GradientTransformation:
         return _adam()
@@ -190,7 +190,7 @@ class AdagradCommutesWithSignedPermutations(AbstractCommutes):
 
     title = "AdaGrad commutes with signed permutations and ignores the scale of the loss"
     source = Source("emergence2026", "Figure 5.15", note="the group of an optimiser")
-    control = Control("it commutes with rotations as well", _beyond(_adagrad, signed_permutation, rotation))
+    control = Control("AdaGrad commutes with rotations as well", _beyond(_adagrad, signed_permutation, rotation))
 
     def method(self) -> optax.GradientTransformation:
         return _adagrad()
@@ -207,7 +207,7 @@ class LionCommutesWithSignedPermutations(AbstractCommutes):
 
     title = "Lion commutes with signed permutations and ignores the scale of the loss"
     source = Source("emergence2026", "Figure 5.22", note="the group of an optimiser")
-    control = Control("it commutes with rotations as well", _beyond(_lion, signed_permutation, rotation))
+    control = Control("Lion commutes with rotations as well", _beyond(_lion, signed_permutation, rotation))
 
     def method(self) -> optax.GradientTransformation:
         return _lion()
@@ -224,7 +224,7 @@ class MuonCommutesWithSideRotations(AbstractCommutes):
 
     title = "Muon commutes with rotations of the rows and of the columns of a weight matrix"
     source = Source("emergence2026", "Figure 5.24", note="the group of an optimiser")
-    control = Control("it commutes with rotations of all entries as well", _beyond(_muon, side_rotations, rotation))
+    control = Control("Muon commutes with rotations of all entries as well", _beyond(_muon, side_rotations, rotation))
 
     def method(self) -> optax.GradientTransformation:
         return _muon()
@@ -241,7 +241,9 @@ class ShampooCommutesWithSideRotations(AbstractCommutes):
 
     title = "Shampoo commutes with rotations of the rows and of the columns of a weight matrix"
     source = Source("gupta2018", note="the group of the method")
-    control = Control("it commutes with rotations of all entries as well", _beyond(_shampoo, side_rotations, rotation))
+    control = Control(
+        "Shampoo commutes with rotations of all entries as well", _beyond(_shampoo, side_rotations, rotation)
+    )
 
     def method(self) -> optax.GradientTransformation:
         return _shampoo()
@@ -259,7 +261,7 @@ class AdafactorCommutesWithSidePermutations(AbstractCommutes):
     title = "Adafactor commutes with permutations of rows and columns, but not of entries"
     source = Source("emergence2026", "Figure 5.19", note="the group of an optimiser")
     control = Control(
-        "it commutes with permutations of all entries as well",
+        "Adafactor commutes with permutations of all entries as well",
         _beyond(_adafactor, side_permutations, signed_permutation),
     )
 

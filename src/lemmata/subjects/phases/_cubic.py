@@ -1,4 +1,6 @@
-"""Two-layer erf networks with a cubic teacher: one unit in the field of the others, and when the unit turns."""
+"""Two-layer erf networks with a cubic teacher: one unit in the field of the others, and when it turns to the
+teacher.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -266,9 +268,9 @@ def mixed_phase(teacher: CubicTeacher, interaction: float) -> MixedPhase:
     """Return what the network has learned at an interaction, to leading order in d, and by how many units.
 
     Beyond the transition, the share of units with the direction adjusts itself until these units are as likely as the
-    others. If units with the direction were more likely, more units would turn, and learning would weaken the field.
-    Let P(y) be the first two terms of `CubicTeacher.gain`. The conditions gain = 0 and gain' = 0 give b and c at a
-    share y. The equation for c gives the droplets, and the equation for b fixes y.
+    others. If units with the direction were more likely, more units would turn to it. The network would then learn
+    more, which weakens the field. Let P(y) be the first two terms of `CubicTeacher.gain`. The conditions gain = 0 and
+    gain' = 0 give b and c at a share y. The equation for c gives the droplets, and the equation for b fixes y.
 
     Args:
         teacher: the model.

@@ -79,7 +79,9 @@ class ModularAddition(eqx.Module):
 
     @property
     def critical_interaction(self) -> float:
-        """The value sqrt(4 gamma/3) of u a². There, S/P = 2F (1 - u a² F + gamma F²/3) at F = G has its double root."""
+        """The value sqrt(4 gamma/3) of u a². At this value, S/P for F = G, which is 2F (1 - u a² F + gamma F²/3), has
+        a double root.
+        """
         return float(np.sqrt(4 * self.decay / 3))
 
     @property
@@ -89,7 +91,7 @@ class ModularAddition(eqx.Module):
 
     @property
     def critical_noise(self) -> float:
-        """The noise sigma² at which the first units turn."""
+        """The noise sigma² at which the first units turn to the teacher."""
         return float(np.sqrt(self.interaction(1.0) / self.critical_interaction))
 
     def amplitude(self, noise: float) -> float:
@@ -106,7 +108,8 @@ class ModularAddition(eqx.Module):
             raise SettingError(
                 "noise",
                 found=f"{noise:g}, for which droplets is {self.droplets(noise):.3g}",
-                rule="a noise for which droplets is at most 1, because the formula fails once all units have turned",
+                rule="a noise for which droplets is at most 1, because the formula fails once all units have turned to "
+                "the teacher",
                 remedy="use more noise, or a larger readout_variance",
             )
         return min(1.0, noise / self.critical_noise)

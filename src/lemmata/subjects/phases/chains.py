@@ -88,7 +88,7 @@ class ChainsRememberTheirStart(Claim[FieldedUnit]):
     """
 
     title = "Chains of a unit remember from which side of the transition they started"
-    source = Source(_KEY, "Abstract, sharply distinct", note="as hysteresis of chains")
+    source = Source(_KEY, "Abstract, sharply distinct", note="tested as hysteresis of Markov chains")
     population = FieldedUnits()
     relation = Order("start", (0.0, 1.0))
     control = Control(
@@ -109,7 +109,9 @@ class ChainsRememberTheirStart(Claim[FieldedUnit]):
 
 
 def shares(problem: FieldedUnit, key: Key[Array, ""]) -> Float[Array, "kept chains"]:
-    """Return shares y along chains; half start at the least action without, half with the direction."""
+    """Return shares y along chains. Half of the chains start at the least action without the teacher's direction, and
+    half at the least action with it.
+    """
     keys, d = jax.random.split(key), problem.dimension
     beside = jnp.repeat(jnp.stack([problem.weight_variance, problem.beside]), _CHAINS)
     overlap = jnp.repeat(jnp.stack([jnp.zeros(()), problem.overlap]), _CHAINS)

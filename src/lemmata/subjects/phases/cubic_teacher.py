@@ -170,7 +170,9 @@ def share_density(problem: TaughtUnit, d: float, share: float, interaction: floa
 
 
 def least_action_difference(problem: TaughtUnit, gain: Callable) -> Array:
-    """Return the action over d at the problem's share minus that at 0.03, at the transition with fixed norm."""
+    """Return the action divided by d at the problem's share, minus its value at the share 0.03, at the transition with
+    fixed norm.
+    """
     u = held_norm_interaction(problem.teacher, problem.linear)[0]
     values = [gain(y, u, problem.linear, problem.teacher.epsilon) for y in (problem.share, _REFERENCE)]
     return jnp.asarray(values[0] - values[1])
@@ -287,7 +289,7 @@ class OverlapJumps(Claim[TaughtUnit]):
     source = Source(_KEY, "Abstract, sharply distinct")
     population = CubicTeachers()
     relation = Limit("d", (100.0, 400.0, 1600.0), margin=0.02, resolution=0.03)
-    control = Control("four fifths of the jump", lambda found, problem: 0.8 * found)
+    control = Control("the jump is four fifths as large", lambda found, problem: 0.8 * found)
     controls = "whether the transition is of first order for one unit"
     unexplained = "the field, which other units lower as soon as they turn to the teacher's direction"
     traced = False

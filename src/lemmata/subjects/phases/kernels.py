@@ -1,10 +1,10 @@
 """How little of a cubic component an infinitely wide network learns from fewer than about d³ rows.
 
 The Gaussian process of wide erf networks has one eigenvalue for all polynomials of degree 3, and this eigenvalue falls
-like d^-3. So from a number of rows n of order d, kernel regression learns almost nothing of such a component. Most of
-the cubic component in its predictions comes from the linear component, because the kernel divides by a length of the
-inputs. The theory says how large this part is for n rows with a given noise. It leaves open whether for a network of
-finite width n itself can be of order d, instead of n over the noise.
+like d^-3. So if the number n of rows is of order d, kernel regression learns almost nothing of such a component. Most
+of the cubic component in its predictions comes from the linear component, because the kernel divides by a length of
+the inputs. The theory says how large this part is for n rows with a given noise. It leaves open whether, for a network
+of finite width, n itself can be of order d instead of n divided by the noise.
 """
 
 import equinox as eqx
@@ -82,7 +82,7 @@ class CubicEigenvalue(Claim[WideErfNetwork]):
     source = Source(_KEY, "Abstract, beyond Gaussian processes")
     population = WideErfNetworks()
     relation = Rate("d", (64.0, 128.0, 256.0))
-    control = Control("it falls like d^-2.5", lambda found, problem: found + 0.5)
+    control = Control("the eigenvalue falls like d^-2.5", lambda found, problem: found + 0.5)
     controls = "how many rows the network at infinite width needs to learn a cubic component"
     unexplained = "inputs with directions that are not equivalent"
     traced = False

@@ -3,8 +3,8 @@
 By symmetry, the only unknown is the part a of the teacher that is not learned, and the frequencies of a unit are
 independent of each other. Each frequency has a power F in the first half of the weights and a power G in the second.
 The theory gives the noise at which units with a frequency become as likely as units without it, and what is learned
-beyond that point. It leaves open finite widths, samples of a part of the table, and more natural decays. The sixth
-order is chosen so that frequencies decouple.
+beyond that point. It leaves open finite widths, samples of a part of the table, and more natural decays. The decay of
+sixth order is chosen so that frequencies decouple.
 """
 
 import equinox as eqx
@@ -115,10 +115,18 @@ class MixedAdditions(Population[MixedAddition]):
         share = problem.model().droplets(problem.noise)
         return [
             Hypothesis(
-                "sigma² divided by its critical value", jnp.asarray(problem.noise), "<", 1.0, "otherwise no unit turns"
+                "sigma² divided by its critical value",
+                jnp.asarray(problem.noise),
+                "<",
+                1.0,
+                "otherwise no unit turns to the teacher",
             ),
             Hypothesis(
-                "the fraction of units that turn", jnp.asarray(share), "<", 1.0, "otherwise all units have turned"
+                "the fraction of units that turn to the teacher",
+                jnp.asarray(share),
+                "<",
+                1.0,
+                "otherwise all units have turned to the teacher",
             ),
         ]
 
@@ -253,7 +261,7 @@ class MixedAmplitude(Claim[MixedAddition]):
     relation = Limit("P", (41.0, 71.0, 131.0), margin=0.05, resolution=0.03)
     control = Control("the unlearned part is a fifth larger", lambda found, problem: 1.2 * found)
     controls = "the error of a network beyond its transition"
-    unexplained = "the noise at which all units have turned; with the paper's numbers, such a noise does not exist"
+    unexplained = "the noise at which all units have turned to the teacher (none with the paper's numbers)"
     traced = False
     trials = 10
 

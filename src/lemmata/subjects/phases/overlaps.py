@@ -1,4 +1,4 @@
-"""Overlaps: the response of an erf unit to a cubic teacher, which alone determines the field.
+"""Overlaps: the response of an erf unit to a cubic teacher. Only this response determines the field.
 
 The theory gives the inner products of a network's units with H_1 and H_3 of one direction. They are two exact
 functions of the overlap and the length of a unit's weights. It leaves open what finite samples add to these
@@ -82,7 +82,7 @@ class ErfOverlaps(Claim[ErfUnit]):
     population = ErfUnits()
     relation = Equal()
     control = Control(
-        "with the mean of squared length and squared overlap in place of the squared length",
+        "|w|² is replaced by (|w|² + q²)/2",
         lambda found, problem: hermite_overlaps(problem.overlap, (problem.squared_norm + problem.overlap**2) / 2),
     )
     controls = "what a unit contributes to the kernel on the teacher's two components"
@@ -126,7 +126,7 @@ class KernelOfUnits(Claim[ErfUnit]):
         return _closed(problem)
 
     def measure(self, problem: ErfUnit, key: Key[Array, ""]) -> Array:
-        """Products of integrals."""
+        """Compute the entries as products of integrals."""
         return _kernel(problem)
 
     def condition(self, problem: ErfUnit) -> Array:

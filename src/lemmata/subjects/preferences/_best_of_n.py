@@ -228,7 +228,7 @@ def _of_sample(rewards: np.ndarray, columns: np.ndarray, n: int, level: float) -
 
 
 def _errors(sample: RankedSample, counts: np.ndarray, peak: int, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Standard errors of all curves, and of the gold reward at the peak minus the gold reward at each n."""
+    """Return the standard errors of all curves, and of the gold reward at the peak minus the gold reward at each n."""
     highest = without_each(sample, peak, logs)[:, 1]
     errors, behind = [], []
     for m in counts:

@@ -17,7 +17,8 @@ _STEPS, _TOLERANCE = 100, 1e-10
 
 
 def separated_part(wins: Int[np.ndarray, "k k"]) -> tuple[np.ndarray, int, bool] | None:
-    """Return a part whose items never beat an item outside, the number of parts, and whether they lose to one.
+    """Return a part whose items never beat an item outside it, the number of parts, and whether an item in the part
+    loses to an item outside.
 
     A part is a strongly connected component of the graph of wins. The result is None if chains of wins lead from every
     item to every other item.

@@ -21,7 +21,8 @@ _FEWEST, _LARGEST_SHARE = 10, 0.1
 
 @dataclasses.dataclass(frozen=True)
 class Coverage:
-    """The distance of a policy from a reference, and by how much a learned reward may over-estimate because of it.
+    """The distance of a policy from a reference, and by how much a learned reward may over-estimate because of this
+    distance.
 
     Args:
         divergence: KL(policy | reference), the mean of log policy - log reference over the draws.
@@ -30,7 +31,8 @@ class Coverage:
             it is never negative.
         nonnegative_interval: the interval of `nonnegative`.
         chi_squared: the chi-squared divergence, the mean of 1/rho, minus 1; it is at least exp(divergence) - 1.
-        chi_squared_interval: its interval, whose lower end is raised to exp(KL) - 1 at the lower end of KL.
+        chi_squared_interval: the interval of `chi_squared`. Its lower end is at least exp(KL) - 1 for the lower end of
+            `divergence_interval`.
         effective_share: 1/(1 + chi_squared), the effective share of reference draws when they are weighted to represent
             the policy.
         seen: the mean of rho, an estimate of the reference's probability of the answers that the policy can draw; 1 if
@@ -70,8 +72,9 @@ def coverage(
 
     Both estimates of KL(policy | reference) are unbiased. A learned reward may over-estimate the policy more than it
     over-estimates the reference. The difference is at most the root of chi² times the standard deviation of the
-    reward's error under the reference. All means have intervals that are corrected for skewness. If a few draws
-    dominate the mean of policy/reference, a condition reports this; then chi² may be much larger than its estimate.
+    reward's error under the reference. All means have intervals that are corrected for skewness. If the mean of
+    policy/reference comes mostly from a single draw, a condition reports this; then chi² may be much larger than its
+    estimate.
 
     Args:
         logp: log probabilities of the drawn answers under the policy that drew them, sums over tokens.
@@ -132,7 +135,7 @@ def coverage(
                 "largest share of one draw in chi²",
                 share,
                 share <= _LARGEST_SHARE,
-                "a single draw may dominate chi²",
+                "the estimate of chi² may come mostly from a single draw",
             ),
             Condition(
                 "the reference's probability of the answers that the policy can draw",

@@ -24,7 +24,7 @@ class SparseTournaments(Population[ComparisonGraphs]):
     """A few comparisons of random pairs; the winners follow the Bradley-Terry model with normal rewards."""
 
     def settings(self) -> Space:
-        """So few comparisons of items that rewards cannot be fitted to about half of the tournaments."""
+        """Set so few comparisons that rewards cannot be fitted to about half of the tournaments."""
         items = Integer(5, 3, 8, "items")
         return Space(items=items, comparisons=Integer(12, 3, 40, "comparisons of a tournament", corners=(9, 16)))
 
@@ -89,7 +89,9 @@ class Contests(Population[Contest]):
         return Contest(rewards - rewards.mean(), setting["graph"], setting["comparisons"])
 
     def hypotheses(self, problem: Contest) -> list[Hypothesis]:
-        """The number of comparisons is large enough for the limit: even the rarest outcome is expected 5 times."""
+        """Check that there are enough comparisons for the limit: even the rarest outcome is expected at least 5
+        times.
+        """
         chance = jax.nn.sigmoid(-jnp.abs(problem.gaps)).min()
         rarest = problem.comparisons * chance
         why = "the Fisher information gives the error only if the better item sometimes loses"
@@ -116,7 +118,9 @@ class MixedOpinions(Population[Opinions]):
     settings = Space(answers=Integer(6, 3, 20, "answers"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Opinions:
-        """Utilities 2 s u + noise with s = 1, 1, -4; shares near 0.4, 0.35, 0.25."""
+        """Draw utilities 2 s u + noise, where s is 1, 1 and -4 for the three kinds, and shares near 0.4, 0.35 and
+        0.25.
+        """
         k = setting["answers"]
         normal = jax.random.normal(key, (4 * k + 3,))
         utilities = jnp.array([1.0, 1.0, -4.0])[:, None] * (2 * normal[:k])

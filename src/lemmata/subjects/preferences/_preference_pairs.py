@@ -77,7 +77,7 @@ class UnseenAnswer(eqx.Module):
 
     Args:
         log_ref: log probabilities of the reference.
-        probability: that the first answer is preferred to the second.
+        probability: the probability that the first answer is preferred to the second.
         left: the mass that a policy leaves to the two compared answers.
         rewards: the rewards of the three answers, at most `bound` in absolute value.
         bound: the bound on the rewards.
@@ -96,7 +96,7 @@ class UnseenAnswers(Population[UnseenAnswer]):
     """A third answer with reference probability e^-6 to e^-12. In half of the problems, rewards favour it fully."""
 
     free = ("rewards",)
-    settings = Space(strength=Real(1.5, 0.2, 2.5, "largest bound of the rewards over beta", corners=(1.0, 2.5)))
+    settings = Space(strength=Real(1.5, 0.2, 2.5, "largest bound on the rewards, divided by beta", corners=(1.0, 2.5)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> UnseenAnswer:
         """Draw a reference, a label probability, a leftover mass, a bound, and rewards within the bound."""

@@ -271,7 +271,9 @@ def _check_connected(wins: np.ndarray, ties: np.ndarray, items: tuple[Hashable, 
 def _against_saturated(
     wins: np.ndarray, ties: np.ndarray, win: np.ndarray, tie: np.ndarray
 ) -> tuple[float, int, float]:
-    """The deviance against a free probability for each pair, its degrees of freedom, and the least expected count."""
+    """Return the deviance of the rewards against a free probability for each pair, its degrees of freedom, and the
+    least expected count.
+    """
     games = wins + wins.T + ties
     met, pairs = games > 0, int((games > 0).sum()) // 2
     expected, even = games * win, games * tie

@@ -93,7 +93,7 @@ class ProxyErrors(Population[TabularPolicy]):
         return eqx.tree_at(lambda p: p.rewards, problem, jnp.where(half, ratio, problem.rewards))
 
     def hypotheses(self, problem: TabularPolicy) -> list[Hypothesis]:
-        """Both policies are probability distributions; nothing is assumed about the error."""
+        """Check that both policies are probability distributions; nothing is assumed about the error."""
         return _probabilities(problem)
 
 
@@ -128,7 +128,9 @@ class SubGaussianRewards(Population[TabularPolicy]):
         return TabularPolicy(log_ref, policy, scale * points, jnp.ones(()), scale)
 
     def hypotheses(self, problem: TabularPolicy) -> list[Hypothesis]:
-        """Both policies are probability distributions; the moment generating function is checked at four points."""
+        """Check that both policies are probability distributions, and check the moment generating function at four
+        points.
+        """
         mean = jnp.sum(jnp.exp(problem.log_ref) * problem.rewards)
         at = jnp.array([-3.0, -1.0, 1.0, 3.0])[:, None] / problem.scale
         logs = jax.nn.logsumexp(problem.log_ref + at * (problem.rewards - mean), axis=1)

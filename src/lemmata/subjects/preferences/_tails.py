@@ -10,10 +10,10 @@ _FEWEST, _SHARE = 50, 0.1
 def tail_index(rewards: Float[np.ndarray, " n"], level: float) -> tuple[float, float, float] | None:
     """Estimate the extreme value index of the upper tail; None if the top tenth has fewer than 50 draws.
 
-    Excesses over the 90 % quantile are modelled by a generalised Pareto distribution. The index comes from
-    probability-weighted moments. Its standard error is the one by Hosking and Wallis (1987), which exists for an index
-    below 1/2. Above 1/2, the interval is infinite upwards. Bounded tails have an index below 0, normal and exponential
-    tails have the index 0, and a tail like x^(-nu) has the index 1/nu.
+    The amounts by which rewards exceed the 90 % quantile are modelled by a generalised Pareto distribution. The index
+    comes from probability-weighted moments. Its standard error is the one by Hosking and Wallis (1987), which exists
+    for an index below 1/2. Above 1/2, the interval is infinite upwards. Bounded tails have an index below 0, normal
+    and exponential tails have the index 0, and a tail like x^(-nu) has the index 1/nu.
 
     Args:
         rewards: the rewards of independent draws.

@@ -1,8 +1,8 @@
 """If people disagree, fitted rewards rank answers by how often they win, not by their mean utility.
 
-This theory controls the Bradley-Terry rewards that are fitted to comparisons by annotators of several kinds, if
-every pair of answers is compared equally often. It assumes that each kind has its own utilities. It leaves
-unexplained whose utilities should count.
+This theory is about the Bradley-Terry rewards that are fitted to comparisons by annotators of several kinds, if every
+pair of answers is compared equally often. It assumes that each kind has its own utilities. It leaves unexplained whose
+utilities should count.
 """
 
 import jax

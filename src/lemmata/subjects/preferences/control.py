@@ -1,8 +1,8 @@
 """The policy with the best trade-off between reward and divergence from a reference, and mirror ascent towards it.
 
-This theory controls J(pi) = E_pi r - beta KL(pi | ref) over all policies pi on a list of answers. It assumes that
-the rewards r are known and that the policy can be any distribution. It leaves unexplained which policy a network
-with shared weights reaches.
+This theory is about J(pi) = E_pi r - beta KL(pi | ref) over all policies pi on a list of answers. It assumes that the
+rewards r are known and that the policy can be any distribution. It leaves unexplained which policy a network with
+shared weights reaches.
 """
 
 import jax
@@ -59,7 +59,7 @@ class GibbsIdentity(Claim[TabularPolicy]):
         return jnp.sum(policy * (problem.rewards - problem.beta * (problem.log_policy - problem.log_ref)))
 
     def condition(self, problem: TabularPolicy) -> Array:
-        """The size of the terms of the sums, relative to their difference."""
+        """Return the size of the terms of the sums, relative to their difference."""
         policy, beta = jnp.exp(problem.log_policy), problem.beta
         logs = jnp.abs(problem.log_policy) + jnp.abs(problem.log_ref) + jnp.abs(problem.rewards) / beta
         size = beta * (jnp.sum(policy * logs) + jnp.abs(problem.rewards).max() / beta)

@@ -1,6 +1,6 @@
 """How much a reward over-estimates a policy far from its data, and what divergence estimators measure and optimise.
 
-This theory controls how much a learned reward over-estimates, through the ratio policy/reference. It also controls the
+This theory bounds how much a learned reward over-estimates, by the ratio policy/reference. It is also about the
 estimators of KL(policy | reference) from draws of the policy. It assumes that the reward was fitted on answers of the
 reference. It leaves unexplained how large the error of the reward is on these answers.
 """

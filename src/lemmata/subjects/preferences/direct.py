@@ -1,9 +1,8 @@
 """Direct preference optimisation: which policy minimises its loss, and what the loss leaves open.
 
-This theory controls the minimiser and the gradient of -log sigma(beta m). Here m is the log odds of the chosen
-answer against the rejected answer, minus the log odds of the reference. It assumes policies with a free logit for
-each answer, or features that do not move. It leaves unexplained which of the many minimisers a language model
-finds.
+This theory gives the minimiser and the gradient of -log sigma(beta m). Here m is the log odds of the chosen answer
+against the rejected answer, minus the log odds of the reference. It assumes policies with a free logit for each
+answer, or features that do not move. It leaves unexplained which of the many minimisers a language model finds.
 """
 
 import jax

@@ -1,8 +1,8 @@
 """The largest gain in reward at a given divergence: for light tails, a multiple of the root of the divergence.
 
-This theory controls the gain E_pi r - E_ref r of any policy by its divergence from the reference. It assumes
-rewards that are sub-Gaussian under the reference. It leaves unexplained proxies with heavy tails, for which no such
-bound exists.
+This theory bounds the gain E_pi r - E_ref r of any policy by its divergence from the reference. It assumes rewards
+that are sub-Gaussian under the reference. It leaves unexplained proxies with heavy tails, for which no such bound
+exists.
 """
 
 import jax.numpy as jnp

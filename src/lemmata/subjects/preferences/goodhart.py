@@ -1,9 +1,9 @@
 """Goodhart's law with numbers: the gold reward can keep rising with the proxy, peak, or lose all of its gain.
 
-This theory controls the gold reward of policies that follow a proxy of it. With independent normal errors, gold never
-falls. If gold is a quadratic function of the proxy, it peaks at a known divergence. Heavy-tailed errors finally remove
-the whole gain. It assumes that the distribution of the proxy given the gold reward is known. It leaves unexplained
-which of the three cases a learned reward resembles.
+This theory gives the gold reward of policies that follow a proxy of this reward. With independent normal errors, gold
+never falls. If gold is a quadratic function of the proxy, it peaks at a known divergence. Heavy-tailed errors finally
+remove the whole gain. The theory assumes that the distribution of the proxy given the gold reward is known. It leaves
+unexplained which of the three cases a learned reward resembles.
 """
 
 import equinox as eqx
@@ -46,7 +46,9 @@ class NormalProxy(eqx.Module):
 
 
 class NormalProxies(Population[NormalProxy]):
-    """Gold rewards of scale 1/2 to 2, comparable errors, and tilts that move the mean proxy by 1/2 to 1 of its sd."""
+    """Gold rewards of scale 1/2 to 2, comparable errors, and tilts that move the mean proxy by 1/2 to 1 of its
+    standard deviation.
+    """
 
     settings = Space(error=Real(1.0, 0.5, 3.0, "error over gold", corners=(0.7, 1.5)))
 
@@ -129,9 +131,7 @@ class NormalErrorsNeverHurt(Claim[NormalProxy]):
     population = NormalProxies()
     # if weights are divided so that they sum to one, they have a bias of the order of one over the number of draws
     relation = EqualInMean(margin=0.005, resolution=0.02)
-    control = Control(
-        "the gold reward is the share rho of the proxy", lambda gold, problem: gold / jnp.sqrt(problem.share)
-    )
+    control = Control("the gold reward is rho times the proxy", lambda gold, problem: gold / jnp.sqrt(problem.share))
     controls = "the gold reward of policies that follow a noisy proxy"
     unexplained = "errors with heavy tails; errors that depend on the gold reward"
     trials = 256
@@ -165,7 +165,7 @@ class CurvedGoldPeaks(Claim[CurvedGold]):
     population = Drawn(
         CurvedGold,
         positive("curvature", "otherwise there is no peak"),
-        curvature=log_uniform(0.5**0.5, 2**0.5, times=Real(0.8, 0.3, 2.0, "middle of the curvatures")),
+        curvature=log_uniform(0.5**0.5, 2**0.5, times=Real(0.8, 0.3, 2.0, "geometric mean of the curvatures")),
         tilts=uniform(0.2, 3.0, 4),
     )
     relation = Equal(block=1)
@@ -179,7 +179,7 @@ class CurvedGoldPeaks(Claim[CurvedGold]):
         return _gains(problem, 1.0)
 
     def measure(self, problem: CurvedGold, key: Key[Array, ""]) -> Array:
-        """Means under the tilted distribution by Gauss-Hermite quadrature.
+        """Compute means under the tilted distribution by Gauss-Hermite quadrature.
 
         Find the peak by bisection of the gain's derivative.
         """

@@ -52,7 +52,7 @@ class DpoMargin(Claim[LabelledPair]):
         return _newton(lambda h: -q * jax.nn.log_sigmoid(beta * h) - (1 - q) * jax.nn.log_sigmoid(-beta * h), 20)
 
     def condition(self, problem: LabelledPair) -> Array:
-        """The condition number of the logit as a function of q."""
+        """Return the condition number of the logit as a function of q."""
         q = problem.probability
         return 16 / (q * (1 - q) * jnp.log(q / (1 - q)))
 
@@ -102,7 +102,7 @@ class MarginWithoutEnd(Claim[LabelledPair]):
     """
 
     title = "Without label noise, the margin of DPO grows like the logarithm of time"
-    source = Source("emergence2026", "Figure 20.11", note="with the margin in time")
+    source = Source("emergence2026", "Figure 20.11", note="with the margin as a function of time")
     population = LabelledPairs()
     relation = Equal()
     control = Control(

@@ -1,6 +1,6 @@
 """The best of n draws: its distribution, its divergence from the reference, and how often it wins.
 
-This theory controls the answer with the largest reward among n independent draws from a reference. It assumes that
+This theory is about the answer with the largest reward among n independent draws from a reference. It assumes that
 rewards have no ties, or that ties are broken at random. It leaves unexplained whether the reward is worth having.
 """
 
@@ -54,7 +54,7 @@ def _as_a_density(problem: FewAnswers) -> Array:
 
 
 def _measured_divergence(problem: RankedAnswers) -> Array:
-    """Return KL(best of n | reference), from differences of powers of the distribution function that are positive."""
+    """Return KL(best of n | reference), computed from positive differences of powers of the distribution function."""
     chance = jnp.exp(problem.logp)
     after = jnp.cumsum(chance)
     law = after**problem.draws - (after - chance) ** problem.draws

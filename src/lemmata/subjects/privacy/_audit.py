@@ -87,9 +87,9 @@ def privacy_audit(
     """Train many times with and without a canary, and bound eps from below by how well a score distinguishes the two.
 
     Each run draws one of the canaries; half of the runs append it to the data. The accountant's eps must hold at every
-    delta, and the confidence limits of one event hold for all deltas together. So the two are compared at many deltas,
-    because a few runs show little at 1e-5. A lower bound above the accountant's eps shows that the implementation is
-    wrong. A lower bound of 0 does not show privacy, because the attack may be weak.
+    delta, and the confidence limits of one event hold for all deltas together. So the lower bound and the accountant's
+    eps are compared at many deltas, because a few runs show little at 1e-5. A lower bound above the accountant's eps
+    shows that the implementation is wrong. A lower bound of 0 does not show privacy, because the attack may be weak.
 
     Args:
         train: train(x, y, seed) returns a model; all of its randomness must follow from the seed.

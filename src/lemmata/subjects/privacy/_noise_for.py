@@ -26,7 +26,7 @@ class NoiseFor:
         noise: the standard deviation of the noise in units of the clipping norm; its accounting, `spent`, is within
             the budget.
         eps: the budget.
-        too_little: a smaller noise that exceeds the budget; below rate 1, by a slightly coarser accounting.
+        too_little: a smaller noise that exceeds the budget. Below rate 1, a slightly coarser accounting shows this.
         spent: the result of `privacy_spent` for `noise`.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.

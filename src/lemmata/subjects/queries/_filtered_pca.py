@@ -37,7 +37,9 @@ FILTERS: dict[str, Filter] = {
     "large": _large,
     "top": lambda y: y >= np.quantile(y, 0.9),
 }
-"""Filters by name: the label itself, its squared deviation, the tenth farthest from the median, the largest tenth."""
+"""Filters by name: the label itself, its squared deviation, and whether the label is in the tenth that is farthest from
+the median, or in the largest tenth.
+"""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -213,7 +213,7 @@ def gradient_signal(
     squares = _squares(back, (family - mean) / n)
     distances = np.sum(list(squares.values()), axis=0)
     if not np.isfinite(distances).all():
-        rule = "a signal that can be computed"
+        rule = "finite gradients of the squared error"
         raise DataError("targets", found="gradients that are not finite", rule=rule, remedy="scale the targets")
     signs = np.random.default_rng(seed).choice([-1.0, 1.0], (_RANDOM, n)) * np.sqrt(np.mean((family - mean) ** 2))
     baseline = np.sum(list(_squares(back, signs.astype(values.dtype) / n).values()), axis=0)
@@ -243,7 +243,7 @@ def _interval(squares: np.ndarray, level: float) -> tuple[float, float]:
 
 
 def _content(signal: float, interval: tuple[float, float] | None) -> tuple[Condition, ...]:
-    """Whether the gradient depends on the target at all, and whether a sampled family excludes a signal of 0."""
+    """Check whether the gradient depends on the target at all, and whether a sampled family excludes a signal of 0."""
     visible = Condition(
         "some target changes the gradient (signal)",
         signal,
@@ -307,6 +307,6 @@ def _conditions(family: np.ndarray, mean: np.ndarray) -> tuple[Condition, ...]:
             "targets have equal lengths (largest ratio)",
             apart,
             apart <= 3,
-            "otherwise the longest targets dominate the signal",
+            "otherwise the signal comes mostly from the longest targets",
         ),
     )

@@ -19,7 +19,7 @@ def checked(x: Any, y: Any) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray,
         y: one number for each row.
 
     Raises:
-        ShapeError, DataError: if the arrays do not fit each other, or a label or all rows do not vary.
+        ShapeError, DataError: if the arrays do not fit each other, or if all labels are equal.
     """
     inputs, labels = numbers_of("x", x), numbers_of("y", y)
     if inputs.ndim != 2:

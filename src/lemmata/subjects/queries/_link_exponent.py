@@ -192,7 +192,9 @@ def information_exponent(
 
 
 def _content(exponent: int | None, values: np.ndarray, reach: np.ndarray, columns: int) -> tuple[Condition, ...]:
-    """Whether the rows exclude a smaller exponent, and whether there is more than one direction to choose from."""
+    """Check whether the rows exclude a smaller exponent, and whether there is more than one direction to choose
+    from.
+    """
     several = Condition("x has several columns", float(columns), columns > 1,
                         "with one column, there is only one direction")  # fmt: skip
     if exponent is None:
