@@ -71,8 +71,8 @@ def submitted(executor: Executor, function: Callable[..., Any], *arguments: Any)
     """Give a call to an executor.
 
     Raises:
-        RuntimeError: if the executor accepts no more tasks. Dask's executor would accept them without ever answering if
-            its scheduler is gone.
+        RuntimeError: if the executor accepts no more tasks. If its scheduler is gone, Dask's executor would accept
+            tasks and never answer.
     """
     client = getattr(executor, "_client", None)
     if getattr(client, "status", "running") != "running":

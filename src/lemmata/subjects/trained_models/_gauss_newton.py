@@ -28,7 +28,7 @@ def gauss_newton_eigenvalues(
 ) -> Float[np.ndarray, " k"]:
     """Return the k = min(n C, P) eigenvalues of M that can differ from 0, from the smaller of M and its dual.
 
-    If only some parameters decay, the others are treated as if their decay were 1/10000 of it.
+    If only some parameters decay, the others are treated as if they had 1/10000 of that decay.
 
     Args:
         model: a model with derivatives.
@@ -93,9 +93,9 @@ def dimension_by_products(
 
     Here K = R J J' R, where R are the symmetric roots of the losses' curvatures. K has the nonzero eigenvalues of M,
     and does not depend on the order of the parameters. After k Lanczos products from u, the eigenvalues of the
-    tridiagonal matrix are weighted by the squares of the first entries of its eigenvectors. The result integrates
-    polynomials of degree 2 k - 1 like the spectrum seen from u (Gauss). With a further node at 0, it does so for degree
-    2 k (Radau). The derivatives of s/(s + ridge) have alternating signs. So Gauss' rule is an upper bound and Radau's a
+    tridiagonal matrix are weighted by the squares of the first entries of its eigenvectors. This weighted sum is exact
+    for polynomials up to degree 2 k - 1 (Gauss' rule). With a further node at 0, it is exact up to degree 2 k (Radau's
+    rule). The derivatives of s/(s + ridge) have alternating signs. So Gauss' rule is an upper bound and Radau's a
     lower bound, even if they converge slowly. The memory is that of k arrays of outputs and one vector of parameters.
 
     Args:

@@ -217,7 +217,7 @@ def _within_span(
 
 
 def prior_of(model: AbstractModel) -> Float[np.ndarray, " P"]:
-    """Return the scale of each parameter in which all parameters have the same decay."""
+    """Return the factor of each parameter; after division by these factors, all parameters have the same decay."""
     if model.decayed is None:
         return np.ones(len(model.theta))
     return np.where(model.decayed, 1.0, np.sqrt(_FREE))
@@ -321,7 +321,7 @@ def _blocks(model: AbstractModel, x: np.ndarray, width: int) -> Iterator[tuple[s
 
 
 def roots(curvature: Float[np.ndarray, "n C C"]) -> Float[np.ndarray, "n C C"]:
-    """Symmetric square roots."""
+    """Return the symmetric square root of each matrix."""
     values, vectors = np.linalg.eigh(curvature)
     return (vectors * np.sqrt(np.maximum(values, 0))[:, None, :]) @ vectors.transpose(0, 2, 1)
 

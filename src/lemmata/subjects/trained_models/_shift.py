@@ -133,10 +133,11 @@ def _outputs(trained: Trained, x: np.ndarray) -> Float[np.ndarray, "n c"]:
 def two_sample_areas(
     blocks: list[Float[np.ndarray, "n _"]], second: Bool[np.ndarray, " n"], rng: np.random.Generator
 ) -> tuple[float, Float[np.ndarray, " draws"]]:
-    """Return the cross-fitted ROC area of ridge regression that predicts each row's sample, and permuted areas.
+    """Return the cross-fitted ROC area of a ridge regression for each row's sample, and the areas after permutations.
 
-    Columns are divided by their spread over all rows, and every block of columns has the same weight. So neither
-    depends on which sample a row is from. The scores are linear in the labels, which makes a permutation a product.
+    Columns are divided by their spread over all rows, and every block of columns has the same weight. So neither the
+    scales nor the weights depend on which sample a row is from. The scores are linear in the labels, so one matrix
+    product gives the scores for all permutations.
 
     Args:
         blocks: blocks of columns for all rows.

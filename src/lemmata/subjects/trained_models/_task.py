@@ -286,7 +286,7 @@ def _one_hot(y: np.ndarray) -> bool:
 
 
 def _two_classes(y: np.ndarray, f: Float[np.ndarray, "n 1"]) -> bool:
-    """Return whether one output's targets are two classes: words, whole numbers, or 0 and 1 far from outputs."""
+    """Return whether targets are two classes: words, whole numbers, or 0.0 and 1.0 with an output far from both."""
     found = set(y.ravel().tolist())
     if y.dtype.kind == "f":
         return found == {0.0, 1.0} and bool(np.abs(f - 0.5).max() > _BEYOND)

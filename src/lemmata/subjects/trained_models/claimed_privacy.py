@@ -94,7 +94,7 @@ class NoisedTrainings(Population[Trained]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
-        """Rows, and noisy steps on them; each setting is varied by up to a factor of 2."""
+        """Draw rows, and take noisy steps on them; the noise is varied by up to a factor of 2."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         noise, steps, delta = setting["noise"] * 2 ** rng.uniform(-1, 1), setting["steps"], setting["delta"]
         x, y = rng.normal(size=(_ROWS, _FEATURES)), rng.permutation(np.arange(_ROWS) % 2)

@@ -1,8 +1,8 @@
 """Norms of the layers: what their product and the margin imply for new rows and for moved inputs.
 
 The theory bounds the error and attacks by one number per layer and by the margins of the rows. It needs a chain of
-affine maps and activations of slope at most 1. It does not explain trained networks, which use far less than the
-product of their norms.
+affine maps and activations of slope at most 1. It does not explain why trained networks stay far below what the
+product of their norms allows.
 """
 
 import math
@@ -44,7 +44,7 @@ def margins(problem: Trained) -> Float[np.ndarray, " n"]:
 
 
 def rounded_up(value: float, step: float = _GRID) -> tuple[float, float]:
-    """Round up to a power 2^(j step). Return it, and minus the logarithm of its weight 1/((1 + |j|)² sum).
+    """Round up to a power 2^(j step). Return it, and minus the logarithm of its weight, proportional to 1/(1 + |j|)².
 
     The bound is for norms that are fixed before the rows are drawn. With these logarithms added, it holds for all
     powers at once.
@@ -221,7 +221,7 @@ class LinearRademacherBound(AbstractGauge):
         maps = 0 if network is None else len(network.weights)
         return [
             *chained(problem),
-            Hypothesis("affine maps in a row", float(maps), "<=", 1.0, "the bound is for linear models"),
+            Hypothesis("number of affine maps in the chain", float(maps), "<=", 1.0, "the bound is for linear models"),
         ]
 
     def predict(self, problem: Trained) -> Array:

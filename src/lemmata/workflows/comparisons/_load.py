@@ -194,7 +194,7 @@ def _finished(
     if len(kept) > most:
         notes = [
             *notes,
-            f"used {most} of {len(kept)} rows, drawn at random, because time grows as their cube (--max-rows)",
+            f"used {most} of {len(kept)} rows, drawn at random (--max-rows); the time grows as the cube of the rows",
         ]
         kept = np.sort(np.random.default_rng([options.seed, 5]).permutation(kept)[:most])
     encoded: Any = None

@@ -57,7 +57,7 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
     Args:
         data: the rows.
         rank: the numerical rank of the recurrent states over the rows; None without a recurrence.
-        cap: twice the number of states times channels.
+        cap: 2 times the number of states times the number of channels.
         exponents: the exponents of operations as a function of length, if they were measured.
     """
     norms = (data.x[data.mask] ** 2).sum(axis=1) ** 0.5

@@ -32,7 +32,7 @@ from lemmata.workflows.records.model_tables import PosteriorShown
 
 LEVEL, MOST, FEWEST = 0.9, 2000, 30
 MOVED = 0.1
-"""The largest share of the outputs by which a Newton step may still move them."""
+"""The largest allowed change of the outputs by one more Newton step, relative to their size."""
 _SURE = 0.95
 _DRAWS, _LEAST, _NUMBERS = 1000, 100, 5e7
 _FREE = 5.0  # degrees of freedom that the residuals have at least

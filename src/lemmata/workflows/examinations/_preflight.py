@@ -157,7 +157,7 @@ def _derivative(trained: Trained) -> Check:
 
 
 def _rounded(model: AbstractModel, v: np.ndarray, exact: np.ndarray, x: np.ndarray) -> bool:
-    """Whether the model rounds inside: outputs after a step too short for curvature in float64 leave the tangent."""
+    """Whether the model rounds inside: a step that is too short for curvature moves the outputs off the tangent."""
     once, moved = model.outputs(x), model.at(model.theta + _TINY * v).outputs(x)
     return bool(np.abs(moved - once - _TINY * exact).max() > _FINE * np.abs(once).max())
 

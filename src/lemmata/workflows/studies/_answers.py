@@ -199,7 +199,7 @@ def _first(useful: Sequence[Candidate], best: Candidate, loss: float) -> Candida
 def _rows(
     first: Candidate, best: Candidate, useful: Sequence[Candidate], question: Question, loss: float, needed: Interval
 ) -> str:
-    """State the number of rows that the requested loss takes, if the interval of this number ends.
+    """State the number of rows that the requested loss takes, if this number has a finite upper end.
 
     Otherwise, say that the number is open, or that reaching the loss is unlikely.
     """
@@ -245,7 +245,10 @@ def _spelled(n: float) -> str:
 
 
 def _horizon(item: Candidate, question: Question) -> float:
-    """The largest number of rows for a forecast: eight times the available rows, or eight times the measured rows."""
+    """The largest number of rows for a forecast: eight times the available rows.
+
+    If fewer than half of these were measured, it is eight times the measured rows, but at least the available rows.
+    """
     if item.reach >= question.total / 2:
         return float(HORIZON * question.total)
     return float(max(question.total, HORIZON * item.reach))

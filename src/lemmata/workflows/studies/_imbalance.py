@@ -8,7 +8,7 @@ from ._row_losses import wrong
 from ._units import rarer
 
 EQUAL = 0.3
-"""A class is rare if its rows are below this fraction of an equal share: 15 % of two classes, 10 % of three.
+"""A class is rare if its share is below this part of an equal share: 15 % for two classes, 10 % for three.
 
 A model that never predicts a class of share p loses p of the accuracy, and 1/k of the balanced accuracy of k classes.
 If a class is rare in this sense, its weight in accuracy is less than a third of its weight if classes count equally.

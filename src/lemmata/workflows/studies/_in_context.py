@@ -38,7 +38,7 @@ def run_in_context(
     seed: int = 0,
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
 ) -> dict[str, Any]:
-    """Run the transformer, plain and with momentum, the Lasso on the same features and two others; return a record.
+    """Run the transformer, plain and with momentum, the Lasso on the same features and two other methods.
 
     Rows are split at random into a prompt and queries; inputs are divided by the largest norm of a row.
 

@@ -90,5 +90,8 @@ def spectral(measured: Measured, dataset: Dataset) -> Spectral | None:
 
 @eqx.filter_jit
 def _facts(modes: Spectrum, y: Float[Array, "n k"], ridge: Float[Array, ""]) -> tuple[Array, Array, Array]:
-    """Compiled as a whole, so that one compilation is needed for each number of rows, not one for each operation."""
+    """Return the power of the target, the effective dimension and the condition number.
+
+    All are compiled as a whole: once for each number of rows, instead of once for each operation.
+    """
     return target_power(modes, y), effective_dimension(modes, ridge), condition_number(modes)

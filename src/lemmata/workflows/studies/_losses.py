@@ -111,7 +111,7 @@ class LeftOut:
 
     Args:
         worst: the largest squared error among them, divided by the squared error of guessing.
-        splits: the number of these splits, and
+        splits: the number of these splits.
         of: the number of all splits.
         rows: the number of training rows.
     """
@@ -315,12 +315,12 @@ def upper_gain(mean: float, variance: float, square: float, rows: float | int, u
     """The upper end (95 %) of the model's loss minus the loss of guessing on the same rows. Common errors cancel.
 
     For classes, the upper end is a standard error above the mean. If this is below 0, it is set to 0, unless the sign
-    test on the rows where exactly one of the two is wrong rejects (McNemar's test). The reason is that a model that
-    differs from guessing in two rows has a tiny standard error and no evidence.
+    test on the rows where exactly one of the two is wrong shows a difference (McNemar's test). The reason is that a
+    model that differs from guessing in two rows has a tiny standard error and no evidence.
 
     Args:
-        mean: the mean of the differences of single rows,
-        variance: the variance of these differences, and
+        mean: the mean over rows of the difference of the two losses.
+        variance: the variance of these differences.
         square: the mean of their squares.
         rows: the number of rows.
         unit: the metric.

@@ -15,7 +15,7 @@ ROWS, FEWEST_ROWS = 20_000, 50
 """The largest number of first rows that are compared, and the least number of rows for a decision."""
 NEIGHBOURS = 20
 EXPECTED = 0.01
-"""The expected number of rows, in the whole table, that are this near to another row by chance."""
+"""A distance is near if no more rows than this, in the whole table, are expected to be as near by chance."""
 NEAREST = 0.1
 """The largest distance of a near duplicate, as a share of the distance to the twentieth neighbour."""
 LEAST, SHARE = 3, 0.01

@@ -17,7 +17,7 @@ from ._metrics import Metric
 LEVELS = (0.05, 0.5, 0.95)
 STEP = 0.03
 WIDER = 3.0
-"""The number of rows as large as the largest that the sample may lack (3/m at 95 %, if none of m was seen)."""
+"""The number of rows like the largest one that a sample may lack: a share of 3/m is unseen in m rows in 5 % of cases."""
 TRAINED = 1.5
 """An allowance for other training sets, in addition to the exact bound of a share with few errors."""
 STEEPEST = 2.0

@@ -14,9 +14,11 @@ from sklearn.metrics import get_scorer, get_scorer_names
 from ._ranked import mean_precision
 
 PARTS, FINE = 5, 40
-"""Parts of the held-out rows, each of which is left out once, for the variance of a score that is not a mean over rows.
-Each costs a call of scikit-learn; there are many splits, so their mean variance is still accurate. One
-measurement on all rows takes the larger number."""
+"""The numbers of parts of the held-out rows, which are left out in turn for the variance of a score.
+
+This is done for a score that is not a mean over rows. Each part costs a call of scikit-learn. A few parts are enough on
+many splits, whose mean variance is accurate. The larger number is for a single measurement on all rows.
+"""
 RANKED = "average_precision"
 """The scorer whose value is too high on few rows of a class."""
 UNSCORED = "its predictions cannot be scored: "
