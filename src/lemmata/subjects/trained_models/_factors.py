@@ -90,8 +90,8 @@ def factors(
 def joined(found: tuple[Factor, ...]) -> tuple[Factor, ...]:
     """Return factors of the same Jacobian that need fewer products, with scales applied and biases joined to matrices.
 
-    For biases that are added to the outputs of a matrix, its inputs get one more number. Sums over factors stay the
-    same, but the columns of the Jacobian no longer belong to single arrays.
+    If biases are added to the outputs of a matrix, the inputs of the matrix get one more entry. Sums over factors stay
+    the same, but the columns of the Jacobian no longer belong to single arrays.
 
     Args:
         found: the result of `factors`.

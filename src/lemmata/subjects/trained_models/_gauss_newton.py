@@ -62,11 +62,11 @@ _NEAR = 0.05  # the rules of one probe; the probes differ by about the same amou
 
 @dataclasses.dataclass(frozen=True)
 class DimensionEstimate:
-    """The effective dimension tr M (M + ridge)^-1, computed only from products.
+    """The effective dimension tr M (M + ridge)^-1, computed only from products with M.
 
     Args:
         value: the estimate, halfway between the means of `low` and `high` over the probes.
-        low: a lower bound of u' K (K + ridge)^-1 u for each probe u.
+        low: a lower bound of u' K (K + ridge)^-1 u for each probe u, with K as in `dimension_by_products`.
         high: an upper bound of the same number.
         products: the number of products with M.
     """

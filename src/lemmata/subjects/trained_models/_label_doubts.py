@@ -20,7 +20,7 @@ _SHARES = np.concatenate([[0.0], np.geomspace(1e-3, 0.9, 60)])
 _TEMPERATURES = (-3.0, 4.0)
 _FEWEST = 5  # shares that an interval holds, or the grid is made finer around its middle
 _ENOUGH = 20_000
-"""The largest number of rows to which the share and the temperature are fitted."""
+"""The largest number of rows to which the share of wrong labels and the temperature are fitted."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ._contract import AbstractModel
 from ._losses import Loss, StatedLoss, loss_kind, loss_words
 
 COUNTS = "logarithms of means"
-"""The meaning of the outputs of a model of counts."""
+"""The meaning of the outputs of a model that predicts counts."""
 _ROUNDING = 1e-3
 _BEYOND = 1.5  # distance from the middle of 0 and 1; values that are fitted to 0 and 1 stay nearer
 

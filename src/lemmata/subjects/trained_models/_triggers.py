@@ -22,7 +22,7 @@ from ._once import once
 from ._trained import Trained
 
 WORKS = 0.9
-"""The share of rows of other classes that a change must move to its class."""
+"""The share of rows of other classes that a change must move to the target class."""
 _ROWS = 48
 _FILLED = 8  # rows from which a mask is filled
 _STEPS = 160

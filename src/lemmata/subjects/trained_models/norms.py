@@ -56,7 +56,9 @@ def rounded_up(value: float, step: float = _GRID) -> tuple[float, float]:
 def margin_bound(
     own: Float[np.ndarray, " n"], complexity: Callable[[float, float], float], price: float, rows: float | int
 ) -> float:
-    """min over margins gamma of mean ramp(own / gamma) + 2 R + 3 sqrt((ln(2/delta) + prices) / (2 rows)), at most 1.
+    """Return the margin bound at the best margin gamma, or 1 if this is smaller.
+
+    At gamma, it is mean ramp(own / gamma) + 2 R + 3 sqrt((ln(2/delta) + the prices of gamma and norms) / (2 rows)).
 
     Args:
         own: margins of the training rows; the ramp is 1 below 0, 0 above 1 and linear between.

@@ -20,7 +20,7 @@ from ._outputs import held_rows
 ABOUT = {"tool": "reproducing kernels", "architecture": "any", "object": "training"}
 
 RESIDUAL = "relative residual of the linear model at the start, on training rows"
-"""The hypothesis that training stayed in the linear regime."""
+"""The name of the hypothesis that training stayed in the linear regime."""
 LAZY = 0.1
 _LEVEL = 0.95
 _FACTOR = 1.3
@@ -31,7 +31,7 @@ _ROUNDING = 1e-6
 def begun(problem: Trained) -> list[Hypothesis]:
     """The conditions that the start is known, differs from the end, and is the same function of inputs and weights."""
     if problem.start is None:
-        return [Hypothesis(FACTS["start"].given, 0.0, ">=", 1.0, "--start, or start=")]
+        return [Hypothesis(FACTS["start"].given, 0.0, ">=", 1.0, "pass --start or start=")]
     if not problem.model.differentiable:
         return []
     before, after = at_start(problem), problem.model.in_double()

@@ -40,7 +40,7 @@ from ._theorem import statements, theorem
 from ._verdict import scored, sentences, trained
 
 BEGUN, FINISHED = 0.75, 0.9
-"""Two shares of the time limit: after the first no family is started, and after the second nothing else."""
+"""Two shares of the time limit. After the first, no family is begun. After the second, nothing else is begun."""
 
 Progress = Callable[[str, float, float], None]
 

@@ -10,7 +10,7 @@ from lemmata.workflows.records.examinations import Baseline, ClassScore, GaugeIn
 
 LEVEL = 0.95
 UNBALANCED = 4.0
-"""Classes are unbalanced if the most frequent class has this many times the rows of the rarest class."""
+"""Classes are unbalanced if the most frequent class has this many times as many rows as the rarest class."""
 
 
 def baseline(trained: Trained, f: Float[np.ndarray, "m C"], y: Float[np.ndarray, "m C"], x: np.ndarray) -> Baseline:

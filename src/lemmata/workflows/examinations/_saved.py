@@ -23,7 +23,7 @@ _KNOWN = re.compile(
     r"|sklearn\.(tree\._tree|neighbors\._(kd|ball)_tree|ensemble\._hist_gradient_boosting\.\w+|_loss\.\w+"
     r"|metrics\._dist_metrics|model_selection\._split|gaussian_process\.kernels)\.\w+"
 )
-"""Types that a file may contain besides the types that skops trusts. They only compute."""
+"""Types that a file may contain besides the types that skops trusts. These types only compute."""
 _OF_PROGRAMS = ("weights", "start", "checkpoint", "size", "rate", "corrected")
 
 

@@ -28,10 +28,10 @@ from ._row_names import PLACES, Names, RowNames
 
 _EVIDENCE = 5.0  # gain of the log likelihood; fewer than one in a thousand sets of right labels exceed this by chance
 _FIXED = 0.45
-"""The largest share of its own prediction that a row may determine.
+"""The largest allowed median leverage, where leverage is the share of its own prediction that a row determines.
 
-If half of the rows exceed this share, the prediction without a row comes from a long step. Networks that learn labels
-by heart then contradict right labels, too.
+If half of the rows have a larger leverage, the prediction without a row comes from a long step. Networks that learn
+labels by heart then contradict right labels, too.
 """
 _DOUBTED = 0.01  # fewer are what rows between two classes make of right labels
 _FEWEST = 100

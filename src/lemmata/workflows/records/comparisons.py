@@ -10,7 +10,7 @@ from lemmata.stored import Count, Finite, NotNegative, Numbers, Share
 from ._stored import StoredRecord
 
 SCHEMA = 2
-"""Version of compare.json; a reader refuses other versions."""
+"""The version of compare.json that this program writes. A reader refuses other versions."""
 Size = Annotated[int, Numbers(low=1.0, high=2.0**63)]
 Drawn = Annotated[Interval, Numbers()]
 """An interval that the page draws. It must therefore be finite."""

@@ -11,11 +11,11 @@ from .model_tables import InputTable, LayerTable, OutputScore, PosteriorShown
 LEFT_OUT = "leaving_out.held_out_error_from_training_rows"
 """The check that predicts the error on new rows from training rows alone."""
 TOO_LATE = "and the time limit leaves less time"
-"""The end of the reason for a check that had no time; the reason gives the check's seconds."""
+"""The end of the sentence that says why a check was not run; the sentence begins with the seconds that it takes."""
 ROWS = "rows.csv"
 """The file of all rows, next to the page."""
 SCHEMA = 2
-"""Version of model.json; a reader refuses other versions."""
+"""The version of model.json that this program writes. A reader refuses other versions."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,16 +19,16 @@ from ._standing import FULL, beats_guessing, eligible, near_best
 from ._unfound import already, copied, nothing, predicted, used
 
 STEPS = (0.25, 1.0, 3.0, 7.0)
-"""The numbers of additional rows that are priced, relative to the available rows."""
+"""The numbers of additional rows whose effect and cost are computed, divided by the number of available rows."""
 MOST_NAMED = 2
-"""Up to this number, models that may be as good as the best are named; more are only counted."""
+"""Up to this many models that may be as good as the best are named. If there are more, they are only counted."""
 EXACT = 1e-10
 """A predicted number is called exact if its loss is below this share of the loss of guessing."""
 ROUNDING = "exact up to rounding"
 NEAR = 1.25
-"""Two models were measured at one size if their numbers of rows differ by at most this factor."""
+"""Two models count as measured at the same size if their numbers of rows differ by at most this factor."""
 SAME_ROWS = 1.1
-"""Numbers of rows within this factor count as equal, because a forecast cannot distinguish them."""
+"""Numbers of rows that differ by at most this factor count as equal, because a forecast cannot distinguish them."""
 CHANGING = (
     "The study does not estimate how many rows would reach a value, because later rows differ from the earlier ones."
 )

@@ -38,7 +38,7 @@ MOST_CELLS = 10**8
 READ_BYTES = 4 * 2**30
 """The largest size of a table in memory, in bytes. Random rows of a larger table are drawn while it is read."""
 COPIES_HELD = 5
-"""The number of copies of the encoded rows that a study holds at once, used to check the memory."""
+"""The number of copies of the encoded rows that a study holds at once. The needed memory is computed from it."""
 
 
 @dataclasses.dataclass(frozen=True)

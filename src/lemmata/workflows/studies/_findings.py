@@ -17,7 +17,7 @@ from ._copies import equal_rows, first_equal
 from ._hints import numeric_hint, spread
 
 CHANCE = 1e-9
-"""A result is not a coincidence if shuffled rows of a column show it more rarely than this."""
+"""A result counts as a coincidence unless the probability of it in a shuffled column is below this."""
 SAME = 0.999
 """The share of the target's variance that a column must explain alone to count as a function of the target."""
 MONOTONE = 0.75

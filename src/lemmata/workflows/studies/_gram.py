@@ -13,7 +13,7 @@ from lemmata.kernels import AbstractKernel, Compose, Linear, SoftmaxTangent, num
 from ._architectures import Divide
 
 BLOCK, TILE, SMALL_TILE = 2048, 256, 64
-"""The rows of a block and of a tile. Tables of at most 64 rows are one small tile."""
+"""The numbers of rows of a block, a tile and a small tile. A table of at most 64 rows is one small tile."""
 
 
 def padded_gram(

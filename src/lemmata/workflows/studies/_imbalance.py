@@ -14,7 +14,7 @@ A model that never predicts a class of share p loses p of the accuracy, and 1/k 
 If a class is rare in this sense, its weight in accuracy is less than a third of its weight if classes count equally.
 """
 RARE = 8
-"""A class with fewer rows than this is too small for both sides of a split."""
+"""A class with fewer rows than this is too small for both training and testing."""
 
 
 def imbalance(dataset: Dataset, unit: Metric) -> list[Finding]:

@@ -22,7 +22,7 @@ from ._measure import Measured, spread_of
 
 SHOWN_MODES = 80
 ALLOWANCE = 0.12
-"""Half-width of the band in the logarithm of the error, besides the noise of a measurement over SPLITS splits."""
+"""Half the width of the band in the logarithm of the error. The noise of a mean over SPLITS splits is added to it."""
 SPLITS = 8
 
 

@@ -17,9 +17,9 @@ FEW = 5.0
 SURE = 0.05
 """A classifier significantly beats guessing if the exact sign test has at most this p-value."""
 WILD, WILDER = 10.0, 20.0
-"""A split is left out if a model is this many times worse there than guessing, and than in its median split."""
+"""Limits for leaving a split out: the model's loss there, in units of the loss of guessing and of its median split."""
 MOST_WILD, SQUARES = 0.2, 0
-"""If the share of such splits is larger than this, they are not an accident, and none is left out.
+"""If more than this share of the splits would be left out, none is, because these failures are not an accident.
 
 Fits are judged by the squared error, which is the first of the metrics of numbers."""
 
@@ -40,8 +40,8 @@ class Split:
         certain: whether the model only gives classes.
         seconds: the seconds that the fit and the predictions took.
         fitted: for each metric, the mean loss on the training rows, if it was requested.
-        members: the groups of the held-out rows, with groups; and for each the number of its rows and
-        sums: the sum of its losses, for each metric.
+        members, counts: if rows have groups, the groups of the held-out rows, and the number of rows of each.
+        sums: for each metric, the sum of the losses of each of these groups.
     """
 
     trained: int

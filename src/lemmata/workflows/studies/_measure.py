@@ -32,7 +32,7 @@ from ._units import constant
 KEPT_BYTES = 100_000
 """The largest number of held-out targets for which the losses of guessing are cached."""
 MOST_AGAIN = 1000
-"""The largest number of training rows on which a model's own error is measured."""
+"""The largest number of training rows on which the error of a model on training rows is measured."""
 
 
 class UnmeasuredError(SolverError):

@@ -29,7 +29,7 @@ from ._usual import (
 from ._validation import Groups, parted
 
 MOST_EXACT = 1000
-"""The number of rows up to which a kernel machine is fitted exactly in a split.
+"""Up to this number of training rows, a kernel machine is fitted exactly in a split.
 
 With more rows, the machine uses this number of centres.
 """

@@ -12,7 +12,7 @@ from ._copies import many_values
 from ._encoder import Standardise
 
 ROWS, FEWEST_ROWS = 20_000, 50
-"""The largest number of first rows that are compared, and the least number of rows for a decision."""
+"""Only this many of the first rows are compared. Tables of fewer rows than the second number are not tested."""
 NEIGHBOURS = 20
 EXPECTED = 0.01
 """A distance is near if no more rows than this, in the whole table, are expected to be as near by chance."""

@@ -17,9 +17,9 @@ from ._metrics import Metric
 LEVELS = (0.05, 0.5, 0.95)
 STEP = 0.03
 WIDER = 3.0
-"""The number of rows like the largest one that a sample may lack: a share of 3/m is unseen in m rows in 5 % of cases."""
+"""A sample may lack this many rows like its largest: with 5 % probability, a share of 3/m does not occur in m rows."""
 TRAINED = 1.5
-"""An allowance for other training sets, in addition to the exact bound of a share with few errors."""
+"""A share with few errors has an upper end of at most this many exact bounds, to allow for other training sets."""
 STEEPEST = 2.0
 """Beyond the measured sizes, no loss is expected to fall faster than this power of the number of rows."""
 SAME = 0.9

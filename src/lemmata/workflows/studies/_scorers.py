@@ -20,7 +20,7 @@ This is done for a score that is not a mean over rows. Each part costs a call of
 many splits, whose mean variance is accurate. The larger number is for a single measurement on all rows.
 """
 RANKED = "average_precision"
-"""The scorer whose value is too high on few rows of a class."""
+"""The scorer whose value is too high if a class has few rows."""
 UNSCORED = "its predictions cannot be scored: "
 BEYOND = 1e-9
 """A score is not a measure of error if it exceeds the score of perfect predictions by more than this."""

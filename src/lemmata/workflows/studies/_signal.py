@@ -16,7 +16,7 @@ from ._signal_time import of_time
 
 ROWS, PERMUTATIONS = 400, 199
 LEVEL = 0.01
-"""The share of tables without any signal in which the test finds a signal."""
+"""The largest share of tables without any signal in which the test may find a signal."""
 _MORE_ROWS, _FEW_OUTPUTS, _MANY_OUTPUTS = 800, 2, 10
 
 

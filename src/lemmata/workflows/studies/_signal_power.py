@@ -14,9 +14,9 @@ SHARES = np.array([
 ])  # fmt: skip
 """The possible shares of the target's variance, among which bisection finds the least in five steps."""
 TABLES, MOST = 30, 0.85
-"""The number of tables of each kind, and the share of them that counts as "most cases"."""
+"""The number of simulated tables for each kind of signal, and the share of them that counts as "most cases"."""
 BENT = 1.5
-"""The factor by which the share is larger for classes, whose probabilities are not linear in their causes.
+"""For classes, the found share is multiplied by this, because their probabilities are not linear in their causes.
 
 At the share that was found for mixtures with noise, without this factor, 52 to 85 % of the signals in real labels were
 found.
