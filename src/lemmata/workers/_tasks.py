@@ -33,8 +33,8 @@ def finished(
 
     If a task fails, its result is a `Lost`, and the other tasks go on. If the executor dies, the tasks that it has
     received are lost, at most two for each of its workers. The remaining tasks run here. If the caller stops
-    listening, tasks that have not begun are cancelled. A worker uses float64 if this process does, and BLAS has one
-    thread.
+    listening, tasks that have not begun are cancelled. A worker uses float64 if this process does, and gives one
+    thread to BLAS.
 
     Args:
         executor: any executor of `concurrent.futures`. None runs the tasks here, one after the other.

@@ -147,7 +147,7 @@ def _quadrature(
 def _gauss_and_radau(
     diagonal: Float[np.ndarray, " k"], beside: Float[np.ndarray, " k"], ridge: float
 ) -> tuple[float, float]:
-    """Return Radau's and Gauss' values of the integral of s/(s + ridge), from a tridiagonal matrix and the next entry.
+    """Return Radau's and Gauss' values of the integral of s/(s + ridge), from a tridiagonal matrix and its next entry.
 
     With the node 0, the entry after the diagonal is b² (T^-1)_kk, where b is the next off-diagonal entry.
     """

@@ -163,7 +163,7 @@ def _influence(
     model: AbstractModel, x: np.ndarray, curvature: Float[np.ndarray, "n C C"], ridge: float,
     gradient: Float[np.ndarray, " P"],
 ) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"], float, _Step]:  # fmt: skip
-    """Return S_i = J_i H^-1 J_i' where H = J' Lambda J + ridge, J H^-1 gradient, the error of H, and H^-1 J_i' w.
+    """Return, with H = J' Lambda J + ridge: J_i H^-1 J_i', J H^-1 gradient, the error of H, and the map to H^-1 J_i' w.
 
     The smaller of the two Gram matrices is used. If both are large, the span of the rows that dominate H is used. None
     of these methods stores the Jacobian: one sums over blocks of rows, and the others need its factors or blocks of

@@ -180,7 +180,7 @@ class LargestSingularValueFromTheChange(AbstractGauge):
 
 
 def _edges(problem: Trained) -> Array:
-    """The edge s (sqrt N + sqrt M) of the bulk at the start, with ends that differ from it by one factor."""
+    """The edge s (sqrt N + sqrt M) of the bulk at the start, with ends that are a fixed factor below and above."""
     _, start = largest_matrix(problem)
     edge = float(start.std()) * (np.sqrt(start.shape[0]) + np.sqrt(start.shape[1]))
     return edge * jnp.asarray([1 / _FACTOR, 1.0, _FACTOR])

@@ -111,7 +111,7 @@ def _finite(outputs: np.ndarray) -> Check:
 
 
 def _derivative(trained: Trained) -> Check:
-    """Compare the product with a random direction with a central difference, in float64 unless the model is large.
+    """Compare the derivative along a random direction to a central difference, in float64 unless the model is large.
 
     If a step crosses the kink of a unit, the difference is wrong but the derivative is right. Then a shorter step is
     taken. Rows can be exactly on a kink if training has ended there. They can also be there if training has not begun

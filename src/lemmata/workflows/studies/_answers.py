@@ -40,9 +40,9 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
     The best model is the one with the smallest expected loss with all rows. If this model does not significantly beat
     guessing, the sentence says so and names the best model that does. Models are compared at a size at which all of
     them were measured. A model that was measured up to a smaller size is best only if its measured loss is already
-    smaller. The number of rows for a requested loss is given for the best model, or for a model whose interval ends
-    before that number. A value is called reached or out of reach only if the 90 % interval lies on that side.
-    Otherwise, it is called open.
+    smaller. The number of rows for a requested loss is given for the best model, or for a model that surely needs
+    fewer rows. A value is called reached or out of reach only if the 90 % interval lies on that side. Otherwise, it is
+    called open.
 
     Args:
         found: the test for signal.

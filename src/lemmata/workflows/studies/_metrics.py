@@ -29,8 +29,8 @@ class Metric:
     Args:
         name: the name for `--metric` and `--error` ("rmse").
         task: "regression" or "classification".
-        rows: the contribution of each row to the loss, of outputs (m, k) against targets (m, k). The third argument is
-            the variance of the target.
+        rows: a function of outputs (m, k), targets (m, k) and the variance of the target. It returns the contribution
+            of each row to the loss.
         told: a function from loss and variance to the value in the user's unit.
         understood: the inverse function, from a value in the user's unit to the loss.
         rises: whether larger values are better.

@@ -218,7 +218,7 @@ def increasing(labels: np.ndarray | None) -> tuple[tuple[Any, ...], tuple[int, .
 def scorer_tasks() -> dict[str, str]:
     """Return the scorers of scikit-learn that score predictions of numbers or of classes, each with its task.
 
-    Scorers of clusterings, of rows with several labels, and a ratio without a best value are left out.
+    Scorers of clusterings and of rows with several labels are left out, and so is a ratio that has no best value.
 
     >>> scorer_tasks()["neg_max_error"], scorer_tasks()["f1_macro"], "rand_score" in scorer_tasks()
     ('regression', 'classification', False)
