@@ -210,7 +210,7 @@ class PacBayesFromHalf(AbstractGauge):
         if not all(bool(own.holds) for own in found):
             return found
         moved = from_half(problem).rules.distance
-        return [*found, Hypothesis("distance of the weights from the weights of half of the rows", moved, ">", 0.0,
+        return [*found, Hypothesis("distance of the weights from those trained on half of the rows", moved, ">", 0.0,
                                    "a program that returns the same weights whichever rows it gets "
                                    "has trained on all rows")]  # fmt: skip
 

@@ -133,7 +133,7 @@ class SpectralMarginBound(AbstractGauge):
         loose="the bound is 1 in every trial, and no trained model has an error above a half",
     )
     controls = "the error on new rows of all networks with these norms and margins at once"
-    unexplained = "why trained networks err less by orders of magnitude"
+    unexplained = "why the error of trained networks is smaller by orders of magnitude"
     traced = False
     expected = Status.VACUOUS
 

@@ -75,7 +75,7 @@ class MovedRowsAreSeen(Claim[Trained]):
     relation = AtLeast(delta=0.2)
     control = Control("a limit that is three times as far above 1/2", lambda limit, problem: 0.5 + 3 * (limit - 0.5))
     controls = "how large a shift must be to be detected"
-    unexplained = "shifts of few rows, or of few among many features"
+    unexplained = "shifts of a few rows, or of a few of many features"
     of_data = False
     traced = False
     trivial = 0.5  # the area of guessing

@@ -94,7 +94,7 @@ def _found(trained: Trained) -> PosteriorRows:
     rows = np.sort(np.random.default_rng([trained.seed, 37]).permutation(len(x))[:MOST])
     own = posterior_spread(model, trained.x, trained.y, task, decay, x[rows])
     if own is None:
-        raise SettingError("the curvature is singular, or too large even for the last layer alone")
+        raise SettingError("the curvature is singular, or costs too much even for the last layer alone")
     if own.movement > MOVED:
         told = f"a Newton step would still change the outputs by {own.movement:.2g} of their size"
         raise SettingError(f"{told}, and Laplace's approximation needs a stationary point")

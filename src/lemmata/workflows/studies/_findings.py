@@ -27,7 +27,10 @@ SENTENCE = 5
 COUNTS = 5
 """A target with at least this many different whole numbers may be counts or grades, not names of classes."""
 HEAVY_SHARE, HEAVY_KURTOSIS = 0.3, 10.0
-"""The least share of variance in the largest 1 % of rows, and excess kurtosis, of heavy tails; 8 % and 0 if normal."""
+"""From these values on, tails are heavy: the share of variance in the largest 1 % of rows, and the excess kurtosis.
+
+A normal target has 8 % and 0.
+"""
 
 IDENTIFIERS = re.compile("id|ids|identifier|uuid|guid|index|idx|key|rows?|rownames?|rownum|serial|unnamed")
 GROUPS = re.compile(

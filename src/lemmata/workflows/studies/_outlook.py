@@ -23,7 +23,7 @@ TRAINED = 1.5
 STEEPEST = 2.0
 """Beyond the measured sizes, no loss is expected to fall faster than this power of the number of rows."""
 SAME = 0.9
-"""A model measured on fewer rows than this share of another model's rows counts as measured on other rows."""
+"""Two models count as measured on different rows if one has fewer than this share of the other's rows."""
 AHEAD = 1e4
 """How far the curves are drawn, as a multiple of the last measured size."""
 

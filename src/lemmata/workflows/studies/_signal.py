@@ -36,8 +36,9 @@ class Signal:
             duplicates in another group count. The test assumes independent rows, and duplicates are not independent.
         total: the number of rows of the whole table.
         kind: what was shuffled. "rows": targets among rows. "held-out rows": targets of rows that models of other rows
-            predict. "both": these two, if neither shows a signal. "within groups": targets within groups. "whole groups":
-            the targets of whole groups. "groups": these two, if neither shows a signal. "time": the target in time.
+            predict. "both": these two, if neither shows a signal. "within groups": targets within groups.
+            "whole groups": the targets of whole groups. "groups": these two, if neither shows a signal. "time": the
+            target in time.
         least: the smallest p-value that this test can give. If it is above the level, the test can find nothing.
         shuffles: how many arrangements of the targets were tested besides the observed one; 0 if a series was forecast
             by blocks.

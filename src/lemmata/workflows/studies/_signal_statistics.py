@@ -98,7 +98,7 @@ def rescored(y: Float[np.ndarray, "n k"], classes: bool) -> Callable[[np.ndarray
 
 
 def unexplained(view: View) -> tuple[Float[np.ndarray, "kernels arrangements"], Float[np.ndarray, "rest arrangements"]]:
-    """Return the part of the targets' variance that kernels (by leave-one-out) and small sets of columns do not explain.
+    """Return the part of the targets' variance that kernels (by leave-one-out) and a few columns do not explain.
 
     Four statistics use few columns: the best column in a linear fit, the best column cut into five quantile bins, the
     best two columns, and the best four. Each added column explains the most of the variance that the earlier columns

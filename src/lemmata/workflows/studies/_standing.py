@@ -17,7 +17,7 @@ SURELY = 0.05
 COMMON = 0.5
 """The paired test uses sizes of at least this share of the largest size at which the model was measured."""
 TIED = 2.0
-"""The number of rows by which two classifiers may differ and still count as equally good."""
+"""Two classifiers count as equally good if their errors differ by at most this number of rows."""
 
 
 def beats_guessing(item: Candidate, question: Question) -> bool:
