@@ -77,7 +77,7 @@ class DimensionEstimate:
     products: int
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Return the lower end of Student's interval of `low`, and the upper end of that of `high`."""
+        """Return the lower end of Student's interval of `low`, and the upper end of the interval of `high`."""
         count = len(self.low)
         reach = stats.t.ppf((1 + level) / 2, count - 1) / np.sqrt(count)
         below, above = (float(own.mean() + sign * reach * own.std(ddof=1)) for own, sign in

@@ -41,7 +41,8 @@ class Shift:
 
     Args:
         area: the area under the classifier's ROC curve, on rows that it was not fitted to; 1/2 is guessing.
-        nulls: the areas after the rows are assigned at random; without a shift, `area` is drawn in the same way.
+        nulls: the areas after the rows are assigned to the two sets at random. Without a shift, `area` has the same
+            distribution.
         reference: "held-out" or "training": which rows the deployment rows are compared with.
         rows, used: the numbers of reference rows and of deployment rows.
     """
@@ -77,7 +78,7 @@ def find_shift(trained: Trained, *, training: bool = False, outputs: bool | None
     Args:
         trained: a model with deployment rows.
         training: whether to compare with training rows in any case.
-        outputs: whether outputs are used, too; None chooses as described above.
+        outputs: whether outputs are used, too. With None, they are used if held-out rows are the reference.
 
     Raises:
         DataError: if there are no deployment rows.

@@ -117,7 +117,7 @@ def smoothed(trained: Trained) -> Smoothed:
 
 
 def spread_ratio(x: np.ndarray) -> float:
-    """Return how much the scales of features differ; 1 if all values are in [-1, 1], as those of images should be.
+    """Return how much the scales of features differ; 1 if all values are in [-1, 1], as in images.
 
     Otherwise, it is the 90 % quantile of the standard deviations of the varying features, divided by their 10 %
     quantile.

@@ -98,7 +98,7 @@ def forecast_share(curve: Curve, rows: int, scored: int, trivial: float) -> Floa
 
 
 def wider_errors(problem: Trained) -> Float[np.ndarray, " m"]:
-    """The wrong held-out rows in models trained on the training rows and the held-out rows of the other half."""
+    """Whether each held-out row is wrong in a model of the training rows and the other half of held-out rows."""
     refits: Refits = wider_refits(problem)
     n, more = len(problem.x), added_rows(problem)
     x, y = (part[fresh_rows(problem)] for part in held_rows(problem))

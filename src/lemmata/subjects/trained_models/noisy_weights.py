@@ -172,7 +172,7 @@ class PacBayesFromTheStart(AbstractGauge):
 
 @functools.lru_cache(maxsize=1)
 def from_half(problem: Trained) -> Posterior:
-    """The posterior on one half of the rows. The prior is a model that is trained on the other, random half."""
+    """The posterior on one half of the rows. The prior is a model that is trained on the other half."""
     seen, rest = random_halves(problem, 2, 13)
     return posterior(problem, refits_of(problem)(seen, problem.seed), problem.x[rest], problem.y[rest])
 

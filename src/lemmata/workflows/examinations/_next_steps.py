@@ -104,8 +104,8 @@ def _labels(trained: Trained, left_out: Gauge | None, names: RowNames) -> list[A
 
     The number of wrong labels is not given, because the estimate also counts wrong labels that a table already had. In
     29 of 38 lists on other tables, the number of planted wrong labels was in the mixture's interval. The effect is
-    only reported in errors, not in log loss. If held-out labels are equally often wrong, a better model, which is more
-    certain of right labels, pays more log loss for each wrong label.
+    only reported in errors, not in log loss. If the same share of held-out labels is wrong, a better model, which is
+    more certain of right labels, pays more log loss for each wrong label.
     """
     doubts = of_training_rows(trained, left_out)
     if doubts is None or not (stands(doubts) and counted(trained)) or not (doubts.wrong > 0.5).any():

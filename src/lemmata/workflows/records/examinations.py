@@ -353,7 +353,7 @@ class ExaminationRecord(StoredRecord):
         actions: at most three things to do next, the one that helps most first.
         tried: in words, the other actions that were tried without success, or not tried.
         inputs: which inputs matter; None for documents, for fewer than 20 rows, and if no time was left.
-        outputs: for values, the accuracy of each output on held-out rows; for several, the last one is of all together.
+        outputs: for values, the accuracy of each output on held-out rows; for several, then of all together.
         posterior: Laplace's approximation on held-out rows; None if it does not apply.
         layers: the parameter arrays compared with random ones; None without parameters, and if no time was left.
     """

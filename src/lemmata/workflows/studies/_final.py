@@ -91,8 +91,8 @@ def final_model(
         dataset: the table that was read from it.
         options: the options of the study.
         name: the name of the model.
-        formula: the formula of the model in the study. It distinguishes the user's own model from others with its
-            name.
+        formula: the formula of the model in the study. It distinguishes the user's own model from other models with
+            the same name.
 
     Raises:
         MemoryPlanError: if a kernel's features of all rows do not fit into memory.

@@ -334,7 +334,7 @@ def upper_gain(mean: float, variance: float, square: float, rows: float | int, u
 
 
 def _sign_test(worse: float, apart: float) -> float:
-    """The probability of at most this many of the differing rows, if each row is equally likely to be better.
+    """The probability that at most this many of the differing rows are worse, if each is as likely to be better.
 
     Values between whole numbers are allowed.
     """

@@ -40,8 +40,8 @@ class Metric:
         probable: whether the metric needs probabilities.
         counted: the rows among which mistakes are counted, if the loss is a share. The values are "rows", "rarest" for
             rows of the rarest class, or "" if no rows are counted.
-        averaged: whether the loss is the mean of the losses of single rows; otherwise rows give their contributions to
-            it.
+        averaged: whether the loss is the mean of the losses of single rows. If not, `rows` gives contributions whose
+            mean is the loss.
         always: whether the metric is measured even if it was not requested, because theory and answers use it.
         of_class: whether the metric is about one class of two.
         guess: the best prediction of rows without any column (see `constant`).

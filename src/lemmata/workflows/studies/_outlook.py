@@ -99,7 +99,7 @@ class Candidate:
         return logs, np.stack([curves[:, :2].min(axis=1), curves[:, 1], curves[:, 1:].max(axis=1)], axis=1)
 
     def _steepest(self, ends: Float[np.ndarray, " 2"], ahead: Float[np.ndarray, " s"]) -> Float[np.ndarray, "s 2"]:
-        """Median and upper end, which fall as n^-2 beyond the last measured size, so that a curve never ends at 0."""
+        """Return a median and upper end that fall as n^-2 beyond the last measured size, so no curve ends at 0."""
         median = ends[0] if ends[0] > 0 else float(self.losses.mean[-1])
         return np.exp(-STEEPEST * ahead)[:, None] * np.array([median, max(ends[1], median)])
 

@@ -45,9 +45,9 @@ class Signal:
         groups: how many groups were tested, or 0.
         visible: the smallest share of the target's variance (R²) at which a linear signal in one or several columns
             would be found in most cases. It is infinite if no signal would be found. For series, it is only
-            approximate: how far the best percent of the shifts is below their median, or what the best column explains
-            there, or twice the relative difference of errors that the t-test of blocks would call significant. With
-            groups, it is about rows minus the means of their groups.
+            approximate. For shifts, it is how far the best percent of the shifts is below their median, or what the
+            best column explains in that percent. For blocks, it is twice the relative difference of errors that the
+            t-test would call significant. With groups, it is about rows minus the means of their groups.
         between: this share for the means of the groups; nan if whole groups were not exchanged.
         powers: this share for each kind of signal (`_signal_power`); empty if a signal was found.
         held: the number of held-out rows on which models were tested; 0 if there were none. The models were fitted to

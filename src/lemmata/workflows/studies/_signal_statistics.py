@@ -194,7 +194,10 @@ def _powers(view: View, statistics: np.ndarray, level: float, rng: np.random.Gen
 
 
 def _visible(errors: Float[np.ndarray, " shuffles"], column: Float[np.ndarray, "m shuffles"]) -> float:
-    """Return how far the best percent of shuffled errors is below their median, or what one column explains there."""
+    """Return the share of the variance that the best percent of shuffles explains.
+
+    It is the larger of two: how far this error is below the median error, and what the best single column explains.
+    """
     below = float(np.median(errors) - np.quantile(errors, 0.01))
     return min(1.0, max([below, *(1 - np.quantile(column, 0.01, axis=1)).tolist()]))
 
