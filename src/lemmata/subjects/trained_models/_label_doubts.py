@@ -62,7 +62,7 @@ def label_doubts(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> La
     """Estimate how many labels are wrong, and which, from outputs of models that have not seen the row.
 
     Args:
-        f: the logits at each row of a model without this row, as from `leave_one_out`.
+        f: the logits at each row, from a model that has not seen this row, as from `leave_one_out`.
         y: the labels, one-hot rows.
 
     Raises:

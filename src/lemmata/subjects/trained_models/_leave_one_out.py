@@ -289,7 +289,7 @@ def _by_outputs(
 
 
 def output_gram(model: AbstractModel, x: np.ndarray, width: int) -> Float[np.ndarray, "nC nC"]:
-    """Return J J' for the Jacobian J of all outputs, with parameters in units of their decay; no array is P wide.
+    """Return J J' for the Jacobian J of all outputs, with parameters in units of their decay; no array has P columns.
 
     If the model is a dense network, factors are used. Otherwise, the matrix is summed over blocks of parameters.
 

@@ -56,7 +56,7 @@ def rounded_up(value: float, step: float = _GRID) -> tuple[float, float]:
 def margin_bound(
     own: Float[np.ndarray, " n"], complexity: Callable[[float, float], float], price: float, rows: float | int
 ) -> float:
-    """Return the margin bound at the best margin gamma, or 1 if this is smaller.
+    """Return the margin bound at the best margin gamma, and at most 1.
 
     At gamma, it is mean ramp(own / gamma) + 2 R + 3 sqrt((ln(2/delta) + the prices of gamma and norms) / (2 rows)).
 

@@ -23,8 +23,8 @@ SHORTEST_RUN = 0.01
 def cost(family: str, lengths: Sequence[int], channels: int, mean: bool) -> Cost | None:
     """Measure, at each length, the cost of mixing one row at every position and reading it out by one linear map.
 
-    Operations and bytes are those that the compiler reports. The counter includes the body of a loop once, so the step
-    of the recurrence is compiled separately and counted T times.
+    Operations and bytes are those that the compiler reports. The compiler counts the body of a loop only once, so the
+    step of the recurrence is compiled separately and counted T times.
 
     Args:
         family: the name of the family.

@@ -52,7 +52,7 @@ def run_comparison(
     started: float | None = None,
     executor: Executor | None = None,
 ) -> ComparisonRecord:
-    """Find which way of mixing a sequence fits these rows, its error now and with more rows, and its cost.
+    """Find the way of mixing a sequence that fits these rows best, its error now and with more rows, and its cost.
 
     Args:
         data: the sequences.

@@ -87,7 +87,7 @@ def _mean(values: Float[np.ndarray, " m"]) -> GaugeInterval:
 
 
 def _by_frequencies(x: np.ndarray, documents: np.ndarray) -> Float[np.ndarray, " m"]:
-    """The loss of each document, in nats per token, by the target frequencies in the training documents plus one."""
+    """The loss of each document, in nats per token, by the token counts in the training documents, each plus one."""
     known, told = x[:, 1:], documents[:, 1:]
     tokens = np.union1d(known[known >= 0], told[told >= 0])
     counts = np.ones(len(tokens))

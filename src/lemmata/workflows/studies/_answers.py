@@ -1,4 +1,4 @@
-"""The answers in words: whether there is signal, the best model, how many rows are needed, and what more bring."""
+"""The answers in words: whether there is signal, the best model, how many rows are needed, and the gain from more."""
 
 import dataclasses
 import math

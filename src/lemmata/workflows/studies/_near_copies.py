@@ -28,9 +28,9 @@ def near_copies(inputs: Inputs, groups: np.ndarray | None = None, order: np.ndar
     The distance to the nearest row is compared with the distance to the twentieth nearest row, so dense and sparse
     regions are treated equally. If rows are spread evenly in d dimensions around a row, the ratio of the two is below
     r with a probability of at most 19 r^d. The rows themselves determine d: half of the twenty neighbours are within
-    2^(-1/d) of the distance of the twentieth. A ratio is near if 0.01 rows of the whole table are expected to be below
-    it. Only number columns with many values count; in all other columns, a duplicate must be equal. Rows of a series
-    are not tested, because neighbours in time are naturally near.
+    2^(-1/d) of the distance of the twentieth. A ratio counts as near if at most 0.01 rows of the whole table are
+    expected to have a smaller ratio by chance. Only number columns with many values count; in all other columns, a
+    duplicate must be equal. Rows of a series are not tested, because neighbours in time are naturally near.
 
     Args:
         inputs: raw inputs.
