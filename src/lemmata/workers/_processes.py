@@ -19,9 +19,9 @@ from lemmata.interruption import ignore_interruption
 from ._tasks import told_line
 
 ATTEMPTS = 3
-"""The number of processes that a task may crash before it is given up."""
+"""A task is given up after this number of processes have ended while they ran the task."""
 _HELD = 3 * 2**29, 2**32
-"""The bytes of memory at which a process ends and a new process replaces it.
+"""The least and the largest limit, in bytes, of the memory above which a new process replaces a process.
 
 Compiled functions fill the memory of a process. The limit is half of the machine's remaining memory, but lies between
 these two values. The new process compiles its functions again. Each function also takes a few of the 65,530 memory

@@ -33,8 +33,8 @@ def finished(
 
     If a task fails, its result is a `Lost`, and the other tasks go on. If the executor dies, the tasks that it has
     received are lost, at most two for each of its workers. The remaining tasks run here. If the caller stops
-    listening, tasks that have not begun are cancelled. A worker uses float64 if this process does, and BLAS has one
-    thread.
+    listening, tasks that have not begun are cancelled. A worker uses float64 if this process does, and gives one
+    thread to BLAS.
 
     Args:
         executor: any executor of `concurrent.futures`. None runs the tasks here, one after the other.
@@ -71,8 +71,8 @@ def submitted(executor: Executor, function: Callable[..., Any], *arguments: Any)
     """Give a call to an executor.
 
     Raises:
-        RuntimeError: if the executor accepts no more tasks. Dask's executor would accept them without ever answering if
-            its scheduler is gone.
+        RuntimeError: if the executor accepts no more tasks. If its scheduler is gone, Dask's executor would accept
+            tasks and never answer.
     """
     client = getattr(executor, "_client", None)
     if getattr(client, "status", "running") != "running":

@@ -234,7 +234,7 @@ def test_what_is_no_chain_has_no_norms(small):
         assert found.status == "inapplicable"
         assert "chain of affine maps" in found.reason
     found = _gauges.gauge(norms.LinearRademacherBound(), small, 0)
-    assert found.reason == "affine maps in a row = 2, required <= 1"
+    assert found.reason == "number of affine maps in the chain = 2, required <= 1"
 
 
 @pytest.mark.parametrize(

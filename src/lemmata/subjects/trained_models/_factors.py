@@ -27,7 +27,7 @@ class Factor:
     Args:
         taken: the inputs of the layer; 1 for biases.
         pushed: the derivatives of the model's outputs in the outputs of the layer.
-        turned: whether the array is (in, out), not (out, in).
+        turned: whether the array has the shape (in, out) instead of (out, in).
         scale: the number by which the derivatives are multiplied.
     """
 
@@ -37,7 +37,7 @@ class Factor:
     scale: float = 1.0
 
     def jacobian(self) -> Float[np.ndarray, "n C Q"]:
-        """Return the derivatives themselves, as a matrix with Q = a b columns."""
+        """Return the derivatives as a matrix, one column for each of the Q = a b entries of the array."""
         n, width, _ = self.pushed.shape
         letters = "nb,nca->ncba" if self.turned else "nca,nb->ncab"
         both = (self.taken, self.pushed) if self.turned else (self.pushed, self.taken)
@@ -88,10 +88,10 @@ def factors(
 
 
 def joined(found: tuple[Factor, ...]) -> tuple[Factor, ...]:
-    """Return factors of the same Jacobian with fewer products: a matrix includes its biases, and scales are applied.
+    """Return factors of the same Jacobian that need fewer products, with scales applied and biases joined to matrices.
 
-    For biases that are added to the outputs of a matrix, its inputs get one more number. Sums over factors stay the
-    same, but the columns of the Jacobian no longer belong to single arrays.
+    If biases are added to the outputs of a matrix, the inputs of the matrix get one more entry. Sums over factors stay
+    the same, but the columns of the Jacobian no longer belong to single arrays.
 
     Args:
         found: the result of `factors`.
@@ -109,7 +109,7 @@ def _believed(
     found: dict[str, tuple[np.ndarray, np.ndarray]], name: str, shape: tuple[int, ...],
     jacobian: Float[np.ndarray, "k C Q"], few: np.ndarray, most: float,
 ) -> Factor | None:  # fmt: skip
-    """Return the factor of an array that reproduces its Jacobian on a few rows; biases are found by their values."""
+    """Return a factor that reproduces an array's Jacobian on a few rows, or None; for biases, each layer is tried."""
     if name in found:
         tried = [Factor(*found[name], turned) for turned in (False, True)]
     else:
@@ -125,7 +125,7 @@ def _believed(
 
 
 def gram_of(left: tuple[Factor, ...], right: tuple[Factor, ...] | None = None) -> Float[np.ndarray, "nC mC"]:
-    """Return the inner products of all outputs' derivatives at some rows with those at other rows, or the same rows.
+    """Return the inner products of outputs' derivatives, between some rows and other rows, or among these rows.
 
     Args:
         left: the factors of the rows.

@@ -13,8 +13,11 @@ _LEAST = 1e-10  # share of the largest curvature; S = J H^-1 J' is then known to
 
 @once
 def rows_fix_weights(trained: Trained) -> bool:
-    """Return whether the outputs are linear in all of at most 3000 parameters, and the curvature J' Lambda J is
-    positive in each direction of the parameters, to 1e-10 of its largest eigenvalue.
+    """Return whether the training rows alone determine all weights.
+
+    This is so if there are at most 3000 parameters, the outputs are linear in all of them, and each eigenvalue of the
+    curvature J' Lambda J is above 1e-10 of the largest. J is the Jacobian of the outputs, and Lambda is the Hessian of
+    the losses in the outputs.
 
     Leaving a row out of least squares without a penalty is then exact, with the leverages x_i' (X' X)^-1 x_i. For more
     than two classes, all logits may move together without changing a probability, so this one direction of the C

@@ -14,7 +14,7 @@ from ._outputs import held_outputs
 from ._trained import Trained
 
 HELD_OUT = "held-out rows"
-"""The name of the hypothesis that there are enough such rows."""
+"""The name of the hypothesis that there are enough held-out rows."""
 _ENOUGH = 100.0
 
 

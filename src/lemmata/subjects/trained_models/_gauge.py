@@ -24,12 +24,12 @@ TO_BE_SCORED = (HELD_OUT, CLASSES_IN_USE)
 class AbstractGauge(Claim[Trained]):
     """A check: a claim that an examination tests on a trained model.
 
-    A check has these methods besides those of a claim. All except the first are optional, and the default is given
-    last. passes(problem): the expected time, in gradients of all training rows; known results cost 0. bytes(problem):
-    the memory that the check needs at once; 0. needed(problem): whether this model gets the check. A check that
-    replaces another check returns False if that other check fits; True. rows_factor(problem): for a vacuous bound, the
-    factor by which the number of rows would have to grow; unknown. alternative(problem): for a bound, the limit from
-    held-out rows alone, which the bound has to beat; none.
+    A check has these methods besides those of a claim. All except `passes` are optional; each description ends with
+    the default. passes(problem): the expected time, in gradients of all training rows; known results cost 0.
+    bytes(problem): the memory that the check needs at once; 0. needed(problem): whether this model gets the check. A
+    check that replaces another check returns False if that other check fits; True. rows_factor(problem): for a vacuous
+    bound, the factor by which the number of rows would have to grow; unknown. alternative(problem): for a bound, the
+    limit from held-out rows alone, which the bound has to beat; none.
 
     Attributes:
         of_losses: True if, for a language model, which has one output for each document, the check only needs losses

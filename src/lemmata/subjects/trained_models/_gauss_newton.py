@@ -28,7 +28,7 @@ def gauss_newton_eigenvalues(
 ) -> Float[np.ndarray, " k"]:
     """Return the k = min(n C, P) eigenvalues of M that can differ from 0, from the smaller of M and its dual.
 
-    If only some parameters decay, the others are treated as if their decay were 1/10000 of it.
+    If only some parameters decay, the others are treated as if they had 1/10000 of that decay.
 
     Args:
         model: a model with derivatives.
@@ -62,11 +62,11 @@ _NEAR = 0.05  # the rules of one probe; the probes differ by about the same amou
 
 @dataclasses.dataclass(frozen=True)
 class DimensionEstimate:
-    """The effective dimension tr M (M + ridge)^-1, computed only from products.
+    """The effective dimension tr M (M + ridge)^-1, computed only from products with M.
 
     Args:
         value: the estimate, halfway between the means of `low` and `high` over the probes.
-        low: a lower bound of u' K (K + ridge)^-1 u for each probe u.
+        low: a lower bound of u' K (K + ridge)^-1 u for each probe u, with K as in `dimension_by_products`.
         high: an upper bound of the same number.
         products: the number of products with M.
     """
@@ -77,7 +77,7 @@ class DimensionEstimate:
     products: int
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Return the lower end of Student's interval of `low`, and the upper end of that of `high`."""
+        """Return the lower end of Student's interval of `low`, and the upper end of the interval of `high`."""
         count = len(self.low)
         reach = stats.t.ppf((1 + level) / 2, count - 1) / np.sqrt(count)
         below, above = (float(own.mean() + sign * reach * own.std(ddof=1)) for own, sign in
@@ -93,9 +93,9 @@ def dimension_by_products(
 
     Here K = R J J' R, where R are the symmetric roots of the losses' curvatures. K has the nonzero eigenvalues of M,
     and does not depend on the order of the parameters. After k Lanczos products from u, the eigenvalues of the
-    tridiagonal matrix are weighted by the squares of the first entries of its eigenvectors. The result integrates
-    polynomials of degree 2 k - 1 like the spectrum seen from u (Gauss). With a further node at 0, it does so for degree
-    2 k (Radau). The derivatives of s/(s + ridge) have alternating signs. So Gauss' rule is an upper bound and Radau's a
+    tridiagonal matrix are weighted by the squares of the first entries of its eigenvectors. This weighted sum is exact
+    for polynomials up to degree 2 k - 1 (Gauss' rule). With a further node at 0, it is exact up to degree 2 k (Radau's
+    rule). The derivatives of s/(s + ridge) have alternating signs. So Gauss' rule is an upper bound and Radau's a
     lower bound, even if they converge slowly. The memory is that of k arrays of outputs and one vector of parameters.
 
     Args:
@@ -147,7 +147,7 @@ def _quadrature(
 def _gauss_and_radau(
     diagonal: Float[np.ndarray, " k"], beside: Float[np.ndarray, " k"], ridge: float
 ) -> tuple[float, float]:
-    """Return Radau's and Gauss' values of the integral of s/(s + ridge), from a tridiagonal matrix and the next entry.
+    """Return Radau's and Gauss' values of the integral of s/(s + ridge), from a tridiagonal matrix and its next entry.
 
     With the node 0, the entry after the diagonal is b² (T^-1)_kk, where b is the next off-diagonal entry.
     """

@@ -74,6 +74,6 @@ class GrokkingModels(Population[Trained]):
         return [
             Hypothesis("the model has derivatives", float(problem.model.differentiable), ">=", 1.0),
             Hypothesis("the model predicts classes", float(problem.task.is_classification), ">=", 1.0),
-            Hypothesis(FACTS["checkpoints"].given, earlier, ">=", 2.0, "--checkpoint, or checkpoints="),
+            Hypothesis(FACTS["checkpoints"].given, earlier, ">=", 2.0, "pass --checkpoint or checkpoints="),
             enough_held_out(held),
         ]

@@ -25,8 +25,8 @@ def held_influence(trained: Trained) -> Float[np.ndarray, " n"]:
     """Return, for each training row, the growth of the mean held-out loss without it; below 0, the row does harm.
 
     For a single output, the row's own leverage h is removed from the curvature by the factor 1/(1 - h). For a linear
-    model with squared loss, the result is then the exact slope of the held-out loss along the change by retraining. In
-    other cases, the error is of first order.
+    model with squared loss, the result is then the exact derivative of the held-out loss along the change of the
+    weights by retraining. In other cases, the error is of first order.
 
     Raises:
         SettingError: if there are no held-out rows.

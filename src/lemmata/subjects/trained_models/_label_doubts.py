@@ -20,7 +20,7 @@ _SHARES = np.concatenate([[0.0], np.geomspace(1e-3, 0.9, 60)])
 _TEMPERATURES = (-3.0, 4.0)
 _FEWEST = 5  # shares that an interval holds, or the grid is made finer around its middle
 _ENOUGH = 20_000
-"""The largest number of rows to which the share and the temperature are fitted."""
+"""The largest number of rows to which the share of wrong labels and the temperature are fitted."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +45,7 @@ class LabelDoubts:
     fitted: int
 
     def area(self, planted: Bool[np.ndarray, " n"]) -> float:
-        """Return the probability that a planted row is more doubtful than another row; ties count half.
+        """Return the probability that a row with a planted label is more doubtful than another; ties count half.
 
         Raises:
             ShapeError: if all rows are planted, or none, or there is not one entry for each row.
@@ -62,7 +62,7 @@ def label_doubts(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> La
     """Estimate how many labels are wrong, and which, from outputs of models that have not seen the row.
 
     Args:
-        f: the logits at each row of a model without this row, as from `leave_one_out`.
+        f: the logits at each row, from a model that has not seen this row, as from `leave_one_out`.
         y: the labels, one-hot rows.
 
     Raises:
@@ -85,7 +85,7 @@ def label_doubts(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> La
     part_f, part_y = f[few], y[few]
 
     def profile(share: float) -> tuple[float, float]:
-        """Return the best log likelihood at a share, and log T there."""
+        """Return the largest log likelihood at a share, over all temperatures T, and log T at this maximum."""
         loss = lambda slope: -float(np.log(_likelihoods(part_f, part_y, slope, share)[2]).sum())
         found: optimize.OptimizeResult = optimize.minimize_scalar(loss, bounds=_TEMPERATURES, method="bounded")  # pyright: ignore
         return -float(found.fun), float(found.x)
@@ -107,7 +107,7 @@ def label_doubts(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> La
 def _profiled(
     shares: Float[np.ndarray, " g"], profile: Callable[[float], tuple[float, float]]
 ) -> tuple[Float[np.ndarray, " g"], Float[np.ndarray, " g"], Float[np.ndarray, " g"]]:
-    """Return shares, the best log likelihood at each, and log T there."""
+    """Return the shares, the largest log likelihood at each share, and log T at this maximum."""
     found = np.array([profile(float(share)) for share in shares])
     return shares, found[:, 0], found[:, 1]
 
@@ -120,7 +120,7 @@ def _kept(values: Float[np.ndarray, " g"]) -> Int[np.ndarray, " k"]:
 def _likelihoods(
     f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"], slope: float, share: float
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """Return, at each label, q, the likelihood of a wrong label, and the whole likelihood."""
+    """Return, for each label, its q, its likelihood as a wrong label, and its likelihood in total."""
     q = (softmax(f * np.exp(-slope), axis=1) * y).sum(1)
     other = share * (1 - q) / (f.shape[1] - 1)
     return q, other, np.maximum((1 - share) * q + other, 1e-300)

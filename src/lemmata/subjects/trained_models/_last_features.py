@@ -14,7 +14,7 @@ def readout_places(model: AbstractModel, x: np.ndarray) -> np.ndarray | None:
 
     Args:
         model: the model at its parameters.
-        x: the rows on which it is tried.
+        x: the rows on which matrices are tried.
     """
     few = x[:_TRIED]
     f, start = model.outputs(few), len(model.theta)
@@ -30,7 +30,7 @@ def readout_places(model: AbstractModel, x: np.ndarray) -> np.ndarray | None:
 
 
 def last_features(model: AbstractModel, places: np.ndarray, x: np.ndarray) -> Float[np.ndarray, "n h"]:
-    """Return the features phi of rows: output c is <w_c, phi> plus terms without w_c, so phi is its slope in w_c.
+    """Return the features phi of rows: output c is <w_c, phi> plus terms without w_c, so its slope in w_c is phi.
 
     Args:
         model: the model at its parameters.

@@ -33,9 +33,9 @@ def rows_for_shares(model: AbstractModel, outputs: int, most: int) -> int:
 def layer_shares(model: AbstractModel, x: np.ndarray, seed: int = 0) -> Float[np.ndarray, " layers"]:
     """Return the share of each parameter array in the trace of the tangent kernel on some rows; they add up to 1.
 
-    The factors of a dense network are used if there are any, and otherwise the Jacobian. If the Jacobian of one row
-    takes more than 64 MiB, the sum over outputs is estimated from one vector u of random signs for each row, because
-    |J_i' u|² has this sum as its mean.
+    If the model is a dense network, its factors are used, and otherwise its Jacobian. If the Jacobian of one row takes
+    more than 64 MiB, the sum over outputs is estimated from one vector u of random signs for each row, because |J_i'
+    u|² has this sum as its mean.
 
     Args:
         model: a model with derivatives.

@@ -32,7 +32,7 @@ _BYTES = 6 * 2**30
 _BLOCK = 2**28
 _COPIES = 5
 EXACT = 3000
-"""The number of outputs, or of parameters if these are fewer, up to which the whole curvature is used."""
+"""Up to this number of outputs on all rows (or of parameters, if these are fewer), the exact curvature is used."""
 _WALKED = 16
 _Step = Callable[[int, np.ndarray], np.ndarray]  # for a row and weights w of its outputs, H^-1 J_i' w
 _FREE = 1e4  # how many times wider the prior of a parameter without decay is taken, relative to one with it
@@ -163,7 +163,7 @@ def _influence(
     model: AbstractModel, x: np.ndarray, curvature: Float[np.ndarray, "n C C"], ridge: float,
     gradient: Float[np.ndarray, " P"],
 ) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"], float, _Step]:  # fmt: skip
-    """Return S_i = J_i H^-1 J_i' where H = J' Lambda J + ridge, J H^-1 gradient, the error of H, and H^-1 J_i' w.
+    """Return, with H = J' Lambda J + ridge: J_i H^-1 J_i', J H^-1 gradient, the error of H, and the map to H^-1 J_i' w.
 
     The smaller of the two Gram matrices is used. If both are large, the span of the rows that dominate H is used. None
     of these methods stores the Jacobian: one sums over blocks of rows, and the others need its factors or blocks of
@@ -217,7 +217,7 @@ def _within_span(
 
 
 def prior_of(model: AbstractModel) -> Float[np.ndarray, " P"]:
-    """Return the scale of each parameter in which all parameters have the same decay."""
+    """Return the factor of each parameter; after division by these factors, all parameters have the same decay."""
     if model.decayed is None:
         return np.ones(len(model.theta))
     return np.where(model.decayed, 1.0, np.sqrt(_FREE))
@@ -289,7 +289,7 @@ def _by_outputs(
 
 
 def output_gram(model: AbstractModel, x: np.ndarray, width: int) -> Float[np.ndarray, "nC nC"]:
-    """Return J J' for the Jacobian J of all outputs, with parameters in units of their decay; no array is P wide.
+    """Return J J' for the Jacobian J of all outputs, with parameters in units of their decay; no array has P columns.
 
     If the model is a dense network, factors are used. Otherwise, the matrix is summed over blocks of parameters.
 
@@ -321,7 +321,7 @@ def _blocks(model: AbstractModel, x: np.ndarray, width: int) -> Iterator[tuple[s
 
 
 def roots(curvature: Float[np.ndarray, "n C C"]) -> Float[np.ndarray, "n C C"]:
-    """Symmetric square roots."""
+    """Return the symmetric square root of each matrix."""
     values, vectors = np.linalg.eigh(curvature)
     return (vectors * np.sqrt(np.maximum(values, 0))[:, None, :]) @ vectors.transpose(0, 2, 1)
 

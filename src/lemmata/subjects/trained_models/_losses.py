@@ -141,8 +141,8 @@ class StatedLoss:
         kind: "log", "squared", "huber", "poisson" or "other".
         width: the width of Huber's loss.
         smoothing: the share by which labels are smoothed.
-        weights: the weights of classes, by their names. "balanced" is n divided by the number of classes and by the
-            rows of the class. None means no weights.
+        weights: the weights of classes, by their names. "balanced" gives a class with r of the n rows the weight n /
+            (C r), where C is the number of classes. None means no weights.
         said: the words for another loss.
         origin: who stated it.
     """

@@ -10,7 +10,7 @@ from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 class MemorisingNetworks(Population[Trained]):
     """Networks with a tanh layer on three normal classes in many dimensions; a share `noise` of classes is random.
 
-    The rows are as in `TrainedNetworks`, whose sizes are such that a network cannot learn every row.
+    The rows are drawn as in `TrainedNetworks`, but those networks are too small to learn every row.
 
     Args:
         noise: the share of random classes, in training and held-out rows.

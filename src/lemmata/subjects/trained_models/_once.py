@@ -44,5 +44,5 @@ def answers(own: Any) -> dict[str, Any]:
 
 
 def name_of(question: Callable[[Any], Any]) -> str:
-    """Return the name under which the result is stored. Methods of one name in two files have different names."""
+    """Return the name under which the result is stored. It differs for methods of the same name in two files."""
     return f"{question.__module__}.{question.__qualname__}"

@@ -25,8 +25,8 @@ def with_two_outputs(
     Here f is the logit of the second class. If log loss is stated, the output is read as a logit, but as a probability
     if all outputs are in [0, 1] and are not linear in any layer of parameters. Without a statement, the same holds if
     the model has derivatives and the targets are words, Booleans or two whole numbers. For the targets 0.0 and 1.0, the
-    output is read as a logit if its logistic function is nearer to the targets, in squares, than the output. It is read
-    as a probability if outputs in [0, 1] are not linear in any layer.
+    output is read as a logit if its logistic function is nearer to the targets, in squares, than the output. If all
+    outputs are in [0, 1], it is read as a probability if it is not linear in any layer.
 
     Args:
         model: any model; a model with several outputs, or for values, is not changed.
@@ -85,5 +85,5 @@ def _link(
 
 
 def _bent(model: AbstractModel, x: np.ndarray) -> bool:
-    """Return whether outputs are linear in no layer, as after a logistic function; True if only outputs are known."""
+    """Return whether outputs are nonlinear in each layer, as after a logistic function, or only outputs are known."""
     return isinstance(model, BlackBox) or not model.differentiable or not linear_layers(model, x).any()

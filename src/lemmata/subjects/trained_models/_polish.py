@@ -23,7 +23,7 @@ from ._trained import Trained
 
 DESCENT_STEPS = 600
 MEMORY = 10
-"""The number of steps that L-BFGS keeps; with 30, a step took twice as long, and 600 steps came no further."""
+"""The number of past steps that L-BFGS stores. With 30, a step took twice as long and 600 steps did no better."""
 PRODUCTS = (5, 10, 20, 40, 80, 80, 80)
 """The largest number of products with the Hessian in each of the Newton steps at the end."""
 _FORCED = 1e-2  # the residual of Newton's equation, in units of the gradient
@@ -151,8 +151,9 @@ def _descended(
         start: the parameters at the start.
         steps: the largest number of steps.
         largest: the largest entry of the gradient at which it ends.
-        gain: the decrease in ten steps together, relative to an objective above 1, at which it ends. A step may gain
-            almost nothing if a unit has a kink. This is likely for the first step, which has no curvature estimate.
+        gain: the decrease over ten steps at which it ends, divided by the objective if this is above 1. A single step
+            may gain almost nothing if a unit has a kink. This is likely for the first step, which has no curvature
+            estimate.
     """
     values: list[float] = []
 
@@ -220,8 +221,8 @@ def polished_copy(trained: Trained) -> Polished:
 def changed_by_polishing(trained: Trained) -> float:
     """Return the share of predictions on training rows that differ between the converged copy and the model.
 
-    For values, it is the root mean square change of the predictions, relative to that of the errors. For documents,
-    the change of the losses is relative to their spread.
+    For values, it is the root mean square change of the predictions, relative to the root mean square error. For
+    documents, the change of the losses is relative to their spread.
     """
     before, after = training_outputs(trained), polished_copy(trained).model.outputs(trained.x)
     if trained.task.is_classification:

@@ -232,9 +232,10 @@ def _rows(name: str, x: Any, model: AbstractModel) -> np.ndarray:
 
 
 def _as_taken(model: AbstractModel, rows: np.ndarray) -> np.ndarray:
-    """Keep whole numbers whole if they name something (tokens), which shows in a model that does not accept fractions.
+    """Keep whole numbers as they are if they name something, such as tokens; convert other rows to fractions.
 
-    If the model gives the same outputs for 3 and for 3.0, its rows are numbers, and it has derivatives in them.
+    Numbers name something if the model does not accept 3.0 in place of 3, or gives other outputs for 3.0. Otherwise,
+    the rows are quantities, and the model has derivatives in them.
     """
     if rows.dtype.kind == "f":
         return rows

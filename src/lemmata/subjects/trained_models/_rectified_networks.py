@@ -30,7 +30,7 @@ def begin(seed: int, d: int, hidden: int) -> AbstractModel:
 
 @dataclasses.dataclass(frozen=True)
 class RectifiedTrainer:
-    """Trains by mean log loss + (decay/2) |theta|² to a stationary point, or by `steps` of descent without decay.
+    """Trains on mean log loss + (decay/2) |theta|² to a stationary point, or by `steps` descent steps without decay.
 
     It is used like a user's own function of rows, targets and seed.
     """
@@ -40,7 +40,7 @@ class RectifiedTrainer:
     steps: int = 0
 
     def __call__(self, x: np.ndarray, y: np.ndarray, seed: int, start: Any = None) -> Any:
-        """Train from a start that the seed draws; return the network and its parameters."""
+        """Train from initial weights that are drawn with the seed; return the network and its parameters."""
         own = begin(seed, x.shape[1], self.hidden)
         task = read_task(own, x, y)
         objective = Objective(own, x, task.encode(y), task, 0.0 if self.steps else self.decay)
@@ -65,7 +65,7 @@ class RectifiedNetworks(Population[Trained]):
         rows: the default number of training rows.
         held: the number of held-out rows.
         hidden: the default number of hidden units; 0 means a linear model.
-        widths: the range from which a verification takes other numbers of units.
+        widths: the range from which a verification draws other numbers of hidden units.
         decay: delta in mean loss + (delta/2) |theta|².
         distance: the distance between the centres.
         noise: the share of random classes, in training and held-out rows.

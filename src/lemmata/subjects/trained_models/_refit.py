@@ -109,7 +109,7 @@ def refits_of(trained: Trained) -> Refits:
 
 @once
 def wider_refits(trained: Trained) -> Refits:
-    """Return a trainer, as `refits_of` does, for the training rows and then the held-out rows that do not repeat them.
+    """Return the trainer of `refits_of` for training rows followed by the held-out rows that do not repeat them.
 
     Raises:
         SettingError: if there is no `fit`, or if there are no held-out rows.
@@ -124,9 +124,10 @@ def wider_refits(trained: Trained) -> Refits:
 
 @once
 def by_chance(trained: Trained) -> Trained:
-    """Return the model trained again on targets drawn independently of the inputs, with held-out targets drawn so too.
+    """Return the model trained again on targets that are independent of the inputs; held-out targets are, too.
 
-    Each target is drawn independently of all others. In a permutation, the other rows would show which target is left.
+    Each target is drawn independently of all others. If the targets were permuted instead, all other rows together
+    would show the target of the last row.
 
     Raises:
         SettingError: if there is no `fit`, or it fails.

@@ -68,7 +68,7 @@ def row_effects(trained: Trained) -> RowEffects:
 
 
 def row_effects_passes(trained: Trained) -> float:
-    """Return the remaining cost of `row_effects`, in float64 gradients of all rows, with its starting point."""
+    """Return the remaining cost of `row_effects`, in float64 gradients of all rows, including its starting point."""
     double = 8.0 / trained.model.theta.itemsize
     own = 0.0 if is_known(row_effects, trained) else double * step_passes(trained) * (2.0 * SHOWN + 1) * DESCENT_STEPS
     return own + leaving_out_passes(trained)

@@ -51,8 +51,9 @@ def leave_sampled_rows_out(
     It holds five vectors of parameters and the outputs of all rows. Each product passes all rows forwards and back.
 
     Args:
-        objective: of classes or values, with a decay above 0, at a stationary point, as `movement` in the result
-            measures. If only some parameters decay, the others are treated as if their decay were 1/10000 of it.
+        objective: an objective for classes or values, with a decay above 0, at a stationary point; `movement` in the
+            result measures whether it is one. If only some parameters decay, the others are treated as if they had
+            1/10000 of that decay.
         rows: the indices of training rows.
         steps: the largest number of conjugate gradient steps, for each row and for the movement; each step is a product
             with all rows.

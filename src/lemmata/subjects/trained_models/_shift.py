@@ -41,7 +41,8 @@ class Shift:
 
     Args:
         area: the area under the classifier's ROC curve, on rows that it was not fitted to; 1/2 is guessing.
-        nulls: the areas after the rows are assigned at random; without a shift, `area` is drawn in the same way.
+        nulls: the areas after the rows are assigned to the two sets at random. Without a shift, `area` has the same
+            distribution.
         reference: "held-out" or "training": which rows the deployment rows are compared with.
         rows, used: the numbers of reference rows and of deployment rows.
     """
@@ -77,7 +78,7 @@ def find_shift(trained: Trained, *, training: bool = False, outputs: bool | None
     Args:
         trained: a model with deployment rows.
         training: whether to compare with training rows in any case.
-        outputs: whether outputs are used, too; None chooses as described above.
+        outputs: whether outputs are used, too. With None, they are used if held-out rows are the reference.
 
     Raises:
         DataError: if there are no deployment rows.
@@ -133,10 +134,11 @@ def _outputs(trained: Trained, x: np.ndarray) -> Float[np.ndarray, "n c"]:
 def two_sample_areas(
     blocks: list[Float[np.ndarray, "n _"]], second: Bool[np.ndarray, " n"], rng: np.random.Generator
 ) -> tuple[float, Float[np.ndarray, " draws"]]:
-    """Return the cross-fitted ROC area of ridge regression that predicts each row's sample, and permuted areas.
+    """Return the cross-fitted ROC area of a ridge regression for each row's sample, and the areas after permutations.
 
-    Columns are divided by their spread over all rows, and every block of columns has the same weight. So neither
-    depends on which sample a row is from. The scores are linear in the labels, which makes a permutation a product.
+    Columns are divided by their spread over all rows, and every block of columns has the same weight. So neither the
+    scales nor the weights depend on which sample a row is from. The scores are linear in the labels, so one matrix
+    product gives the scores for all permutations.
 
     Args:
         blocks: blocks of columns for all rows.

@@ -46,7 +46,7 @@ class Smoothed:
     seed: int
 
     def broken(self) -> Float[np.ndarray, " r"]:
-        """Return the least radius at which an attack changes each row's class; without success, eight certified radii.
+        """Return the least radius at which an attack changes each row's class, or 8 certified radii if no attack does.
 
         Projected gradient steps lower the mean probability of the class under the noise. Fresh draws decide whether
         the class has changed: another class must be more frequent by 3.5 standard deviations. The search begins at the
@@ -117,7 +117,7 @@ def smoothed(trained: Trained) -> Smoothed:
 
 
 def spread_ratio(x: np.ndarray) -> float:
-    """Return how much the scales of features differ; 1 if all values are in [-1, 1], as those of images should be.
+    """Return how much the scales of features differ; 1 if all values are in [-1, 1], as in images.
 
     Otherwise, it is the 90 % quantile of the standard deviations of the varying features, divided by their 10 %
     quantile.
@@ -134,7 +134,7 @@ def spread_ratio(x: np.ndarray) -> float:
 
 
 def shared_range(x: np.ndarray) -> float:
-    """Return the share of varying features whose range is that of all features, up to 10 %; it is near 1 for pixels.
+    """Return the share of varying features whose range is the common range, up to 10 %; it is near 1 for pixels.
 
     Columns with different units have different ranges.
 

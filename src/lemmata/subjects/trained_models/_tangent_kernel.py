@@ -38,7 +38,7 @@ class KernelMachine:
 def tangent_kernel(model: AbstractModel, x: np.ndarray, others: np.ndarray | None = None) -> Float[np.ndarray, "n m"]:
     """Return the tangent kernel (1/C) sum_c <df_c(x)/dtheta, df_c(z)/dtheta>, a mean over the C outputs.
 
-    Jacobians of blocks of rows of at most 0.25 GiB are held, two at a time.
+    Memory holds the Jacobians of at most two blocks of rows at a time, of at most 0.25 GiB each.
 
     Args:
         model: the model at its parameters.
@@ -79,7 +79,7 @@ def block_rows(model: AbstractModel, x: np.ndarray) -> int:
 
 
 def kernel_passes(model: AbstractModel, x: np.ndarray, others: int, factored: bool = False) -> float:
-    """Return the cost of the kernel of x, and of as many other rows with x, in gradients of all rows x.
+    """Return the cost of the kernel of x and of its kernel with `others` more rows, in gradients of all rows x.
 
     Each output of a row needs one gradient. A gradient of all rows takes about 6 P operations for each row, and a
     product of two Jacobians 2 C P for each pair of rows. The Jacobian of a dense network has factors, so a product

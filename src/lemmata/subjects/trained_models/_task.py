@@ -15,7 +15,7 @@ from ._contract import AbstractModel
 from ._losses import Loss, StatedLoss, loss_kind, loss_words
 
 COUNTS = "logarithms of means"
-"""The meaning of the outputs of a model of counts."""
+"""The meaning of the outputs of a model that predicts counts."""
 _ROUNDING = 1e-3
 _BEYOND = 1.5  # distance from the middle of 0 and 1; values that are fitted to 0 and 1 stay nearer
 
@@ -286,7 +286,7 @@ def _one_hot(y: np.ndarray) -> bool:
 
 
 def _two_classes(y: np.ndarray, f: Float[np.ndarray, "n 1"]) -> bool:
-    """Return whether one output's targets are two classes: words, whole numbers, or 0 and 1 far from outputs."""
+    """Return whether targets are two classes: words, whole numbers, or 0.0 and 1.0 with an output far from both."""
     found = set(y.ravel().tolist())
     if y.dtype.kind == "f":
         return found == {0.0, 1.0} and bool(np.abs(f - 0.5).max() > _BEYOND)

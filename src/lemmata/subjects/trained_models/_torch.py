@@ -21,7 +21,7 @@ from ._torch_double import in_float64, unwrapped
 
 @dataclasses.dataclass(frozen=True)
 class TorchModel(AbstractModel):
-    """A PyTorch module; see `AbstractModel`. Parameters that need no gradient, and buffers, are part of the function.
+    """A PyTorch module; see `AbstractModel`. Buffers, and parameters that need no gradient, belong to the function.
 
     Args:
         module: the user's own module, which is not changed.

@@ -8,7 +8,7 @@ def in_float64() -> Any:
     """Return a context in which a module computes in float64, even if it requests another precision.
 
     `x.float()`, `x.to(torch.float32)` and `torch.zeros(n, k)` within a module mix precisions once its parameters are in
-    float64. Here, each of these gives float64; numbers that are not fractions keep their type.
+    float64. Here, each of these gives float64; whole numbers and Booleans keep their type.
     """
     torch = sys.modules["torch"]
     floats = {torch.float32, torch.float16, torch.bfloat16}

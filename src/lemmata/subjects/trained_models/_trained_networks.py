@@ -52,7 +52,7 @@ def begin(seed: int, d: int, hidden: int) -> AbstractModel:
 
 
 def train(x: np.ndarray, y: np.ndarray, seed: int, *, decay: float, hidden: int, steps: int = 0) -> Any:
-    """Train to a stationary point of mean log loss + (decay/2) |theta|², from a start that the seed draws.
+    """Train to a stationary point of mean log loss + (decay/2) |theta|², from weights drawn with the seed.
 
     If `steps` is above 0, train by this number of steps of gradient descent on the loss without decay instead.
     """
@@ -88,7 +88,7 @@ class TrainedNetworks(Population[Trained]):
         noise: the share of random classes, in training and held-out rows.
         decay: delta in mean loss + (delta/2) |theta|².
         hidden: the default number of hidden units; 0 means a linear model.
-        widths: the range from which a verification takes other numbers of units.
+        widths: the range from which a verification draws other numbers of hidden units.
         steps: the number of descent steps on the loss; 0 trains to a stationary point.
         differentiable: whether the claims need derivatives.
         unseen: whether the claims are measured on held-out rows.
@@ -139,20 +139,20 @@ def stationary(problem: Trained, movement: float = 0.4) -> list[Hypothesis]:
 
     Args:
         problem: the model with its rows.
-        movement: how far a Newton step may still move the outputs, relative to their size. At 0.4, classes do not
-            change; a comparison of losses in units needs 0.1.
+        movement: how far a Newton step may still move the outputs, relative to their size. At 0.4, predicted classes
+            do not change; a comparison of the losses themselves needs 0.1.
     """
     decay = objective_of(problem).decay
     if not decay > 0 and not rows_fix_weights(problem):
         return [Hypothesis("the decay of the weights", decay, ">", 0.0, _UNFIXED)]
     if len(problem.x) < _FEWEST:
-        return [Hypothesis("training rows", float(len(problem.x)), ">=", float(_FEWEST), "fewer rows say nothing")]
+        return [Hypothesis("training rows", float(len(problem.x)), ">=", float(_FEWEST), "fewer rows show too little")]
     left_out = rows_left_out(problem)
     return [
         Hypothesis("relative change of the outputs by one more Newton step", left_out.movement, "<=", movement,
                    "the Newton step of leaving a row out needs a stationary point"),
         Hypothesis("how far steps without a row are from their linearisation", left_out.bend, "<=", _BENT,
-                   "the steps are not small; a layer that cancels the size of its weights has no stationary point"),
+                   "the steps are too long; a layer that cancels the size of its weights has no stationary point"),
         Hypothesis("share of predictions that differ in the converged copy", changed_by_polishing(problem), "<=", 0.1,
                    "otherwise the copy is a different model"),
         Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.01,

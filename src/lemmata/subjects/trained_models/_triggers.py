@@ -22,7 +22,7 @@ from ._once import once
 from ._trained import Trained
 
 WORKS = 0.9
-"""The share of rows of other classes that a change must move to its class."""
+"""The share of rows of other classes that a change must move to the target class."""
 _ROWS = 48
 _FILLED = 8  # rows from which a mask is filled
 _STEPS = 160
@@ -84,7 +84,7 @@ class Triggers:
     def rests(
         self, model: AbstractModel, x: np.ndarray, others: np.ndarray, c: int, *, seed: int = 0
     ) -> Float[np.ndarray, " n"]:
-        """Return how often each row loses class c if the mask of c is filled from another row, among eight.
+        """Return the share of eight trials in which each row loses class c if the mask is filled from another row.
 
         Args:
             model: the model that was searched.
@@ -107,9 +107,9 @@ class Triggers:
 def parted(lost: Float[np.ndarray, " n"]) -> float:
     """Return how clearly rows either lose their class or keep it: mean (l - p)² / (p (1 - p)).
 
-    Here l is how often each row loses its class, and p is the mean of l. The result is 1 if each row always loses its
-    class or never does. It is 1/8 on average if all rows lose it with the same probability. It is 0 if all rows lose
-    it, or no row.
+    Here l is the share of trials in which each row loses its class, and p is the mean of l over the rows. The result
+    is 1 if each row always loses its class or never does. It is 1/8 on average if all rows lose it with the same
+    probability. It is 0 if all rows lose it, or no row.
 
     Args:
         lost: the result of `Triggers.rests`.

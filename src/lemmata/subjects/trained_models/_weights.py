@@ -42,7 +42,7 @@ def weights(model: Any) -> dict[str, np.ndarray]:
 
 
 def with_weights(model: Any, arrays: Mapping[str, np.ndarray], name: str = "weights") -> Any:
-    """Return a model with other arrays in place of its own, in its own precision. `weights` gives their names.
+    """Return a model with other arrays in place of its own, in its own precision, by the names that `weights` returns.
 
     A PyTorch or Flax nnx module is changed in place; a PyTorch module is set to evaluation mode.
 

@@ -162,7 +162,15 @@ class SmallestAttack(AbstractGauge):
         if not problem.task.is_classification:
             return [Hypothesis("the model predicts classes", 0.0, ">=", 1.0)]
         if problem.x.dtype.kind != "f":
-            return [Hypothesis("inputs can be changed by small amounts", 0.0, ">=", 1.0, "whole numbers cannot be")]
+            return [
+                Hypothesis(
+                    "inputs can be changed by small amounts",
+                    0.0,
+                    ">=",
+                    1.0,
+                    "whole numbers only change by 1 or more",
+                )
+            ]
         found = float(len(attacked(problem)[0]))
         enough = Hypothesis("rows that the model predicts correctly", found, ">=", 16.0, "these rows are attacked")
         if not enough.holds:
@@ -171,7 +179,7 @@ class SmallestAttack(AbstractGauge):
         return [
             enough,
             Hypothesis(
-                "margin halfway to the boundary, distance from half the margin",
+                "distance of the margin halfway to the boundary from half the margin",
                 off,
                 "<=",
                 _STRAIGHT,

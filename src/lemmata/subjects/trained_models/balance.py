@@ -56,7 +56,7 @@ class UnitsStayBalanced(AbstractGauge):
     """
 
     title = "An upper bound on how far gradient descent moves units out of balance"
-    source = Source("du2018balanced", "Theorem 2.1", note="for gradient flow; here for descent, with its drift")
+    source = Source("du2018balanced", "Theorem 2.1", note="for gradient flow; here for descent, which drifts")
     stated = Kind.OWN
     population = DescendedNetworks(rate=0.02, steps=400, readout=0.05, scale=1.0)
     relation = AtMost(delta=0.1)
@@ -79,7 +79,7 @@ class UnitsStayBalanced(AbstractGauge):
         assert problem.rate is not None
         first = dataclasses.replace(problem, model=at_start(problem))
         steepest = max(sharpness(problem)[0], sharpness(first)[0])
-        why = "otherwise a step may lower the loss by less; measured where training began and ended"
+        why = "otherwise a step may lower the loss by too little; measured where training began and ended"
         return [*found, Hypothesis("the rate times the largest curvature", problem.rate * steepest, "<=", 1.0, why)]
 
     def predict(self, problem: Trained) -> Array:
@@ -180,7 +180,7 @@ class LargestSingularValueFromTheChange(AbstractGauge):
 
 
 def _edges(problem: Trained) -> Array:
-    """The edge s (sqrt N + sqrt M) of the bulk at the start, as an interval with the same factor."""
+    """The edge s (sqrt N + sqrt M) of the bulk at the start, with ends that are a fixed factor below and above."""
     _, start = largest_matrix(problem)
     edge = float(start.std()) * (np.sqrt(start.shape[0]) + np.sqrt(start.shape[1]))
     return edge * jnp.asarray([1 / _FACTOR, 1.0, _FACTOR])

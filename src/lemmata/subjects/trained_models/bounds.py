@@ -149,7 +149,7 @@ class Described:
 
 
 def pruned_and_rounded(model: AbstractModel, kept: float, bits: int) -> tuple[AbstractModel, float]:
-    """Keep a share of the weights, the largest, and round them to 2^bits equidistant values in each array.
+    """Keep the largest weights, a share of all, and round them to 2^bits equidistant values in each array.
 
     Returns:
         The model, and the bits of its description. The description says how many weights are left, which they are, the

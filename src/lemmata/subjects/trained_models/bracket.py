@@ -69,7 +69,7 @@ class HeldOutErrorBracket(AbstractGauge):
                 0.0,
                 "without decay no stationary point is known",
             ),
-            Hypothesis("training rows", float(len(problem.x)), ">=", float(_FEWEST), "fewer rows show nothing"),
+            Hypothesis("training rows", float(len(problem.x)), ">=", float(_FEWEST), "fewer rows show too little"),
         ]
         if not all(bool(own.holds) for own in found):
             return found
@@ -98,7 +98,7 @@ class HeldOutErrorBracket(AbstractGauge):
 
 
 def distance(problem: Trained) -> float:
-    """The larger of two movements, each divided by its limit: after a Newton step, and by polishing.
+    """The larger of two changes, each divided by its limit: of outputs by a Newton step, of predictions by polishing.
 
     Args:
         problem: the model with its rows.

@@ -54,14 +54,14 @@ def memorising(problem: Trained) -> list[Hypothesis]:
 
 
 def _share_of_held(problem: Trained, model: Trained) -> Array:
-    """The share of wrong classes on held-out rows that do not duplicate training rows, for a model of this history."""
+    """The share of held-out rows without duplicates for which one model of this history predicts a wrong class."""
     x, y = (part[fresh_rows(problem)] for part in held_rows(problem))
     wrong = problem.task.errors(model.model.outputs(x), y)
     return jnp.asarray(measured_share(int(wrong.sum()), len(wrong)))
 
 
 def _foretold(wrong: np.ndarray, new: int) -> Array:
-    """The share of wrong new rows that follows from leaving rows out, counted as half as many independent rows.
+    """Predict the share of wrong new rows from n left-out rows, which count as n/2 independent rows.
 
     Let a model fit all rows, and leave out each of two rows i and j. The errors at the two rows are not independent.
     The error at i depends on j as much as the error at j depends on i, so a sum over ordered pairs has twice the

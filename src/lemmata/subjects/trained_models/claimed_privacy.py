@@ -66,7 +66,7 @@ class ReleasedMemberships(Population[Trained]):
         own = float((~copies_of(problem).within).sum())
         return [
             Hypothesis(FACTS["claimed"].given, float(problem.claimed is not None), ">=", 1.0,
-                       "--epsilon and --delta, or claimed="),
+                       "pass --epsilon and --delta, or claimed="),
             enough_held_out(held),
             Hypothesis("training rows without a duplicate", own, ">=", 20.0,
                        "privacy protects a single row, and a duplicated row is in the training set twice"),
@@ -94,7 +94,7 @@ class NoisedTrainings(Population[Trained]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
-        """Rows, and noisy steps on them; each setting is varied by up to a factor of 2."""
+        """Draw rows, and take noisy steps on them; the noise is varied by up to a factor of 2."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         noise, steps, delta = setting["noise"] * 2 ** rng.uniform(-1, 1), setting["steps"], setting["delta"]
         x, y = rng.normal(size=(_ROWS, _FEATURES)), rng.permutation(np.arange(_ROWS) % 2)
@@ -111,9 +111,9 @@ class NoisedTrainings(Population[Trained]):
         known = problem.noised is not None
         found = [
             Hypothesis(FACTS["noised"].given, float(known), ">=", 1.0,
-                       'privacy = {"sampling": q, "noise": sigma, "steps": T}, or noised='),
+                       'state privacy = {"sampling": q, "noise": sigma, "steps": T}, or noised='),
             Hypothesis(FACTS["claimed"].given, float(problem.claimed is not None), ">=", 1.0,
-                       "--epsilon and --delta, or claimed="),
+                       "pass --epsilon and --delta, or claimed="),
         ]  # fmt: skip
         if problem.claimed is not None:
             found.append(

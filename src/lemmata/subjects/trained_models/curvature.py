@@ -59,10 +59,10 @@ def sharpness(problem: Trained) -> tuple[float, int]:
 
 
 class Moves:
-    """Small moves away from the weights, under descent from whose gradient the gradient at the weights is subtracted.
+    """Small moves away from the weights, followed by descent that leaves the weights themselves in place.
 
-    A move d becomes d - rate (g(theta + d) - g(theta)), where g is the gradient of the objective. So descent leaves
-    the weights themselves in place, whether or not they are a stationary point.
+    A move d becomes d - rate (g(theta + d) - g(theta)), where g is the gradient of the objective. So the move 0 stays
+    0, whether or not the weights are a stationary point.
 
     Args:
         problem: the model with its training rows.

@@ -74,7 +74,7 @@ class MarginAboveChance(AbstractGauge):
             *found,
             Hypothesis("error on training rows", error, "<=", _QUANTILE, "otherwise the quantile is below 0"),
             Hypothesis(
-                "training rows per input",
+                "training rows per feature",
                 float(rows),
                 ">=",
                 _ROWS,
@@ -102,7 +102,7 @@ _RUNS = DescendedNetworks(rows=40, hidden=12, steps=4000)
 
 
 class RunsToSmallLoss(Population[Trained]):
-    """Descent on classes that are separable by enough features, in steps that reach a loss of 1/n in time."""
+    """Descent on classes that enough features separate, with a rate that is large enough to reach a loss of 1/n."""
 
     def settings(self) -> Space:
         wide = {"d": Integer(6, 5, 100, "features"), "rate": Real(0.5, 0.4, 4.0, "rate of descent")}
@@ -164,7 +164,7 @@ class WeightsAlongMaximalMargin(AbstractGauge):
         ]
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Fit theta by least squares to gradients of margins, with coefficients of at least 0."""
+        """Fit theta by least squares as a sum of gradients of margins with coefficients of at least 0."""
         return jnp.asarray(margin_direction(problem).cosine)
 
     def trivial(self, problem: Trained) -> Array:

@@ -199,7 +199,7 @@ class HeldOutLossFromTrainingDocuments(AbstractGauge):
     relation = Estimate()
     control = Control("half of this loss", lambda interval, problem: interval / 2)
     controls = "the loss of a language model on documents that it has not seen"
-    unexplained = "documents from another distribution, or partly copied; why this model has this loss"
+    unexplained = "documents that are from another distribution or partly copied; why this model has this loss"
     of_losses = True
     traced = False
     trials = 320

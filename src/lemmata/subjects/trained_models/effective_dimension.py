@@ -140,7 +140,7 @@ class FewerDimensionsThanByChance(AbstractGauge):
             sure,
             ">=",
             _SURE,
-            "with a smaller probability, the model is unsure of its rows, and these rows have curvature",
+            "with a smaller probability, the model is unsure of its rows, at which the loss then has curvature",
         )
         return [*found, own, *decayed(by_chance(problem))]
 

@@ -60,7 +60,7 @@ class FallingLosses(Population[Trained]):
         held = 0 if problem.held is None else int(fresh_rows(problem).sum())
         earlier = float(len(problem.checkpoints))
         return [
-            Hypothesis(FACTS["checkpoints"].given, earlier, ">=", 4.0, "the power law has three constants"),
+            Hypothesis(FACTS["checkpoints"].given, earlier, ">=", 4.0, "the power law has three constants to fit"),
             enough_held_out(held),
             Hypothesis.unchecked("checkpoint k was written after k times as many steps as the first checkpoint",
                                  "a power law in time needs the time of each checkpoint"),
@@ -110,7 +110,11 @@ class LossOnTheLawOfCheckpoints(AbstractGauge):
             return []
         times, losses = earlier_losses(problem)
         positive = Hypothesis(
-            "least loss of the checkpoints", float(losses.min()), ">", 0.0, "the power law is fitted to logarithms"
+            "least loss of the checkpoints",
+            float(losses.min()),
+            ">",
+            0.0,
+            "the power law is fitted to logarithms of losses",
         )
         if losses.min() <= 0:
             return [positive]

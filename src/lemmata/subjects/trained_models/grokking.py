@@ -32,7 +32,7 @@ _CHANGED = 0.1
 
 
 def refitted(problem: Trained) -> Int[np.ndarray, " k"]:
-    """The positions of 32 random training rows. For each of them, a copy descends without it."""
+    """The positions of the 32 random training rows that are left out, one at a time."""
     return np.sort(np.random.default_rng([problem.seed, 23]).permutation(len(problem.x))[:_ROWS])
 
 

@@ -119,7 +119,7 @@ class ErrorOfTheStartKernel(AbstractGauge):
         return jnp.asarray(from_left_out(problem, start_kernel(problem).left_out))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The kernel machine on held-out rows that are not duplicates of training rows."""
+        """The error of the kernel machine on held-out rows that are not duplicates of training rows."""
         return jnp.asarray(on_new_rows(problem, start_kernel(problem)))
 
     def trivial(self, problem: Trained) -> Array:
@@ -191,7 +191,7 @@ class ErrorOfTheEndKernel(AbstractGauge):
         return jnp.asarray(from_left_out(problem, rows_left_out(problem).outputs))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The kernel machine on held-out rows that are not duplicates of training rows."""
+        """The error of the kernel machine on held-out rows that are not duplicates of training rows."""
         return jnp.asarray(on_new_rows(problem, end_kernel(problem)))
 
     def trivial(self, problem: Trained) -> Array:

@@ -60,7 +60,7 @@ class LastLayerKnowsItsRows(Claim[Trained]):
     relation = AtMost(delta=0.1)
     control = Control("at most a fortieth of this share", lambda share, problem: share / 4)
     controls = "how far leaving rows out of the readout alone is from the error of a network"
-    unexplained = "features that have learned more than their rows"
+    unexplained = "what the features have learned beyond their rows"
     of_data = False
     traced = False
     trivial = 1.0  # a share is at most 1

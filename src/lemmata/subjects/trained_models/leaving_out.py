@@ -25,7 +25,7 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"
 
 _LEVEL = 0.95
 LIMITS = f"{100 * _LEVEL:g} % limits"
-"""What the ends of a measured share or mean are."""
+"""The meaning of the ends of the interval of a measured share or mean."""
 
 
 def predicted_share(
@@ -91,7 +91,7 @@ def _guessing(problem: Trained) -> float:
 
 
 def _unseen(problem: Trained) -> int:
-    """The number of new rows to predict for: of held-out rows without duplicates, or else of training rows."""
+    """The number of predicted rows: of held-out rows without duplicates or, if there are none, of training rows."""
     held = 0 if problem.held is None else int(fresh_rows(problem).sum())
     return held or len(problem.x)
 
@@ -168,7 +168,7 @@ class HeldOutErrorFromTrainingRows(AbstractGauge):
 
 
 def attack_area(members: Float[np.ndarray, " n"], others: Float[np.ndarray, " m"]) -> tuple[float, float, float]:
-    """Return the ROC area of an attack that calls rows of small loss members, and the variances of its two means.
+    """Return the ROC area of an attack that calls rows of small loss members, and its variance over rows of each kind.
 
     Args:
         members: losses of rows that the model has seen.

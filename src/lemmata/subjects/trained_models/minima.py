@@ -52,7 +52,7 @@ class DecayOutweighsNegativeCurvature(AbstractGauge):
     population = TrainedNetworks(unseen=False, widths=(4, 12))
     relation = AtMost(delta=0.1)
     control = Control("at most half of the decay", lambda share, problem: share / 2)
-    controls = "whether the converged copy of the model is at a minimum, by which margin, and not at a saddle"
+    controls = "whether the converged copy of the model is at a minimum and not at a saddle, and by which margin"
     unexplained = "weights of a training that stopped early, which are not at a minimum; other minima"
     trivial = "the curvature of a loss may be anything"
     traced = False

@@ -53,8 +53,7 @@ def curve_of(problem: Trained) -> Curve:
     """Measure the errors of models that the program trains on a quarter, half and three quarters of the training rows.
 
     The rows are divided into four folds. Each run of neighbouring folds, in a circle, is used once for training, and
-    the other folds are scored. A run of two folds and the opposite run are complements, so only two of the four such
-    runs are used.
+    the other folds are scored. Of the four runs of two folds, two are used, which are complements of each other.
     """
     n, refits, found = len(problem.x), refits_of(problem), []
     folds = np.array_split(np.random.default_rng([problem.seed, 16]).permutation(n), _FOLDS)
@@ -99,7 +98,7 @@ def forecast_share(curve: Curve, rows: int, scored: int, trivial: float) -> Floa
 
 
 def wider_errors(problem: Trained) -> Float[np.ndarray, " m"]:
-    """The wrong held-out rows in models trained on the training rows and the held-out rows of the other half."""
+    """Whether each held-out row is wrong in a model of the training rows and the other half of held-out rows."""
     refits: Refits = wider_refits(problem)
     n, more = len(problem.x), added_rows(problem)
     x, y = (part[fresh_rows(problem)] for part in held_rows(problem))
@@ -144,7 +143,7 @@ class ErrorWithMoreRows(AbstractGauge):
                 "training rows", float(n), ">=", float(_FEWEST), "one model is trained on a quarter of the rows"
             ),
             Hypothesis(
-                "training rows with half of the held-out rows, relative to training rows", factor, ">=", _GAIN, why
+                "training rows plus half of the held-out rows, relative to training rows", factor, ">=", _GAIN, why
             ),
         ]
 

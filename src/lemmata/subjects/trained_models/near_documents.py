@@ -96,7 +96,7 @@ def _kept(problem: Edited, weight: float) -> Array:
 
 
 def _shingled(row: np.ndarray) -> int:
-    """Count the different tuples of five tokens in a row."""
+    """Count the different tuples of five consecutive tokens."""
     return len({tuple(row[i : i + LENGTH]) for i in range(len(row) - LENGTH + 1)})
 
 

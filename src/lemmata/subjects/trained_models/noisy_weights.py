@@ -172,7 +172,7 @@ class PacBayesFromTheStart(AbstractGauge):
 
 @functools.lru_cache(maxsize=1)
 def from_half(problem: Trained) -> Posterior:
-    """The posterior on one half of the rows. The prior is a model that is trained on the other, random half."""
+    """The posterior on one half of the rows. The prior is a model that is trained on the other half."""
     seen, rest = random_halves(problem, 2, 13)
     return posterior(problem, refits_of(problem)(seen, problem.seed), problem.x[rest], problem.y[rest])
 
@@ -210,7 +210,7 @@ class PacBayesFromHalf(AbstractGauge):
         if not all(bool(own.holds) for own in found):
             return found
         moved = from_half(problem).rules.distance
-        return [*found, Hypothesis("distance of the weights from the weights of half of the rows", moved, ">", 0.0,
+        return [*found, Hypothesis("distance of the weights from those trained on half of the rows", moved, ">", 0.0,
                                    "a program that returns the same weights whichever rows it gets "
                                    "has trained on all rows")]  # fmt: skip
 

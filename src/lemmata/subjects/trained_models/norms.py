@@ -1,8 +1,8 @@
 """Norms of the layers: what their product and the margin imply for new rows and for moved inputs.
 
 The theory bounds the error and attacks by one number per layer and by the margins of the rows. It needs a chain of
-affine maps and activations of slope at most 1. It does not explain trained networks, which use far less than the
-product of their norms.
+affine maps and activations of slope at most 1. It does not explain why trained networks stay far below what the
+product of their norms allows.
 """
 
 import math
@@ -44,7 +44,7 @@ def margins(problem: Trained) -> Float[np.ndarray, " n"]:
 
 
 def rounded_up(value: float, step: float = _GRID) -> tuple[float, float]:
-    """Round up to a power 2^(j step). Return it, and minus the logarithm of its weight 1/((1 + |j|)² sum).
+    """Round up to a power 2^(j step). Return it, and minus the logarithm of its weight, proportional to 1/(1 + |j|)².
 
     The bound is for norms that are fixed before the rows are drawn. With these logarithms added, it holds for all
     powers at once.
@@ -56,7 +56,9 @@ def rounded_up(value: float, step: float = _GRID) -> tuple[float, float]:
 def margin_bound(
     own: Float[np.ndarray, " n"], complexity: Callable[[float, float], float], price: float, rows: float | int
 ) -> float:
-    """min over margins gamma of mean ramp(own / gamma) + 2 R + 3 sqrt((ln(2/delta) + prices) / (2 rows)), at most 1.
+    """Return the margin bound at the best margin gamma, and at most 1.
+
+    At gamma, it is mean ramp(own / gamma) + 2 R + 3 sqrt((ln(2/delta) + the prices of gamma and norms) / (2 rows)).
 
     Args:
         own: margins of the training rows; the ramp is 1 below 0, 0 above 1 and linear between.
@@ -131,7 +133,7 @@ class SpectralMarginBound(AbstractGauge):
         loose="the bound is 1 in every trial, and no trained model has an error above a half",
     )
     controls = "the error on new rows of all networks with these norms and margins at once"
-    unexplained = "why trained networks err less by orders of magnitude"
+    unexplained = "why the error of trained networks is smaller by orders of magnitude"
     traced = False
     expected = Status.VACUOUS
 
@@ -221,7 +223,7 @@ class LinearRademacherBound(AbstractGauge):
         maps = 0 if network is None else len(network.weights)
         return [
             *chained(problem),
-            Hypothesis("affine maps in a row", float(maps), "<=", 1.0, "the bound is for linear models"),
+            Hypothesis("number of affine maps in the chain", float(maps), "<=", 1.0, "the bound is for linear models"),
         ]
 
     def predict(self, problem: Trained) -> Array:

@@ -129,7 +129,7 @@ class HeldOutErrorFromSampledRows(AbstractGauge):
                 0.0,
                 "without decay nothing determines the weights",
             ),
-            Hypothesis("training rows", float(len(problem.x)), ">=", float(_FEWEST), "fewer rows show nothing"),
+            Hypothesis("training rows", float(len(problem.x)), ">=", float(_FEWEST), "fewer rows show too little"),
         ]
         if not all(bool(own.holds) for own in found):
             return found

@@ -75,7 +75,7 @@ class MovedRowsAreSeen(Claim[Trained]):
     relation = AtLeast(delta=0.2)
     control = Control("a limit that is three times as far above 1/2", lambda limit, problem: 0.5 + 3 * (limit - 0.5))
     controls = "how large a shift must be to be detected"
-    unexplained = "shifts of few rows, or of few among many features"
+    unexplained = "shifts of a few rows, or of a few of many features"
     of_data = False
     traced = False
     trivial = 0.5  # the area of guessing
@@ -308,13 +308,13 @@ class SameInputsTwoErrors(Claim[Trained]):
         return jnp.full(3, abs(first - second) / 2)
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The larger distance of each estimate from the two errors."""
+        """For each estimate, the larger of its distances from the two errors."""
         estimates = np.array([by_confidence(problem)[1], by_threshold(problem)[1], 0.5])
         return jnp.asarray(np.abs(estimates[:, None] - np.array(_two_errors(problem))).max(1))
 
 
 def _two_errors(problem: Trained) -> tuple[float, float]:
-    """The error on deployment rows with their own classes, and with the next classes."""
+    """The error on deployment rows with their own classes, and with each class replaced by the next."""
     assert isinstance(problem, Deployed)
     assert problem.deployed is not None
     assert problem.answers is not None
@@ -336,7 +336,7 @@ class LabelledRowsTellTheError(Claim[Trained]):
     population = DeployedRows(moved=_FAR, relabelled=0.2, hidden=0, used=labels_needed(WITHIN))
     relation = AtMost(delta=0.15)
     control = Control("half of this distance", lambda distance, problem: distance / 2)
-    controls = "how many labelled rows replace what inputs do not show"
+    controls = "how many labelled rows show the error, which inputs alone do not show"
     unexplained = "which rows to label first"
     of_data = False
     traced = False

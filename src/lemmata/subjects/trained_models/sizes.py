@@ -26,7 +26,7 @@ _STEP = 1.4
 
 
 def narrow(params: dict, x: Array) -> Array:
-    """Predict from the first features alone, one for each weight."""
+    """Predict linearly from the first features, as many as there are weights."""
     return x[:, : len(params["w"])] @ params["w"][:, None]
 
 
@@ -63,7 +63,7 @@ class SizedModels(Population[Trained]):
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         held = 0 if problem.held is None else int(fresh_rows(problem).sum())
         sizes = {len(model.theta) for model in problem.sizes if len(model.theta) < len(problem.model.theta)}
-        why = "the power law has three constants; pass sizes=, or define sizes() in the program"
+        why = "the power law has three constants to fit; pass sizes=, or define sizes() in the program"
         return [
             Hypothesis("smaller models of different sizes", float(len(sizes)), ">=", 4.0, why),
             enough_held_out(held),
@@ -118,7 +118,11 @@ class LossOnTheLawOfSizes(AbstractGauge):
             return []
         sizes, losses = smaller_losses(problem)
         positive = Hypothesis(
-            "least loss of the smaller models", float(losses.min()), ">", 0.0, "the power law is fitted to logarithms"
+            "least loss of the smaller models",
+            float(losses.min()),
+            ">",
+            0.0,
+            "the power law is fitted to logarithms of losses",
         )
         if losses.min() <= 0:
             return [positive]

@@ -1,7 +1,7 @@
 """Smoothing: how far an input may change before a model's most frequent answer under noise can change.
 
 The theory covers the smoothed model, which answers with the class that is most frequent under normal noise. It needs
-inputs of one unit. It does not cover the model without noise, or the accuracy that the noise costs.
+features in one common unit. It does not cover the model without noise, or the accuracy that the noise costs.
 """
 
 import jax.numpy as jnp
@@ -23,7 +23,7 @@ _SHARED = 0.25
 
 
 def one_unit(problem: Trained) -> Hypothesis:
-    """The condition that the inputs have one unit, which is stated or shown by similar spreads or a common range."""
+    """The condition that features have one unit, which is stated, or shown by similar spreads or a common range."""
     if problem.scale is not None:
         largest = float(np.abs(problem.x).max()) / problem.scale
         return Hypothesis(
@@ -78,14 +78,25 @@ class AttacksOnSmoothedModel(AbstractGauge):
         if not problem.task.is_classification:
             return [Hypothesis("the model predicts classes", 0.0, ">=", 1.0)]
         if problem.x.dtype.kind != "f":
-            return [Hypothesis("inputs can be changed by small amounts", 0.0, ">=", 1.0, "whole numbers cannot be")]
+            return [
+                Hypothesis(
+                    "inputs can be changed by small amounts",
+                    0.0,
+                    ">=",
+                    1.0,
+                    "whole numbers only change by 1 or more",
+                )
+            ]
         unit = one_unit(problem)
         if not bool(unit.holds):
             return [unit]
         if not problem.x.std(0).any():
             return [Hypothesis("number of features that vary", 0.0, ">", 0.0, "the noise is in units of their spread")]
         certain = float(len(smoothed(problem).radii))
-        return [unit, Hypothesis(f"rows of {ROWS} whose class under noise is certain", certain, ">=", float(_FEWEST))]
+        return [
+            unit,
+            Hypothesis(f"rows, of the first {ROWS}, whose class under noise is certain", certain, ">=", float(_FEWEST)),
+        ]
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Attack the mean probability under noise by projected gradient steps in balls; the radius is bisected."""

@@ -20,7 +20,7 @@ from ._outputs import held_rows
 ABOUT = {"tool": "reproducing kernels", "architecture": "any", "object": "training"}
 
 RESIDUAL = "relative residual of the linear model at the start, on training rows"
-"""The hypothesis that training stayed in the linear regime."""
+"""The name of the hypothesis that training stayed in the linear regime."""
 LAZY = 0.1
 _LEVEL = 0.95
 _FACTOR = 1.3
@@ -31,7 +31,7 @@ _ROUNDING = 1e-6
 def begun(problem: Trained) -> list[Hypothesis]:
     """The conditions that the start is known, differs from the end, and is the same function of inputs and weights."""
     if problem.start is None:
-        return [Hypothesis(FACTS["start"].given, 0.0, ">=", 1.0, "--start, or start=")]
+        return [Hypothesis(FACTS["start"].given, 0.0, ">=", 1.0, "pass --start or start=")]
     if not problem.model.differentiable:
         return []
     before, after = at_start(problem), problem.model.in_double()
@@ -42,8 +42,8 @@ def begun(problem: Trained) -> list[Hypothesis]:
     return [
         Hypothesis("distance of the weights from the start, relative to the length of the start", moved, ">", 0.0,
             "otherwise nothing was trained"),
-        Hypothesis("difference in outputs between the start and the model at its parameters", apart, "<=", _ROUNDING,
-                   "values that are not parameters, such as running means, must not change in training"),
+        Hypothesis("difference in outputs between the start and the model at the parameters of the start", apart, "<=",
+                   _ROUNDING, "values that are not parameters, such as running means, must not change in training"),
     ]  # fmt: skip
 
 
@@ -56,7 +56,10 @@ def at_start(problem: Trained) -> AbstractModel:
 def squares(
     problem: Trained, x: np.ndarray, pushed: Float[np.ndarray, "n C"]
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """Return |f - f0 - pushed|² and |f - f0|² for each row, where f and f0 are the outputs now and at the start."""
+    """Return |f - f0 - pushed|² and |f - f0|² for each row.
+
+    Here f and f0 are the outputs now and at the start, and `pushed` is J0 (theta - theta0), as in `pushed_forward`.
+    """
     moved = problem.model.in_double().outputs(x) - at_start(problem).outputs(x)
     return ((moved - pushed) ** 2).sum(1), (moved**2).sum(1)
 
@@ -75,7 +78,7 @@ def pushed_by_differences(problem: Trained, x: np.ndarray) -> Float[np.ndarray, 
 
 
 def root_ratio(above: Float[np.ndarray, " n"], below: Float[np.ndarray, " n"], new: int) -> tuple[float, float]:
-    """(mean a / mean b)^1/2, and the standard deviation of the logarithm of the ratio for `new` other rows over it."""
+    """Return (mean above / mean below)^1/2, and the standard deviation of its log change on `new` other rows."""
     a, b = float(above.mean()), float(below.mean())
     if a <= _ROUNDING**2 * b:
         return float(np.sqrt(a / b)), 0.0

@@ -32,8 +32,8 @@ ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "constructio
 
 
 class CrowdedReadouts(Population[Trained]):
-    """Classes around random centres at a stationary point with decay. There are two more classes than hidden units, or
-    still more.
+    """Classes around random centres at a stationary point with decay. There are at least two more classes than hidden
+    units.
     """
 
     settings = Space(
@@ -42,7 +42,7 @@ class CrowdedReadouts(Population[Trained]):
         d=Integer(12, 1, 500, "features", corners=(8, 16)),
         n=Integer(200, 20, 5000, "training rows", corners=(160, 240)),
         decay=Real(2e-3, 1e-5, 1.0, "decay of the weights", corners=(1e-3, 3e-3)),
-    ).where("there are two classes more than hidden units", lambda own: own["classes"] > own["hidden"] + 1)
+    ).where("there are at least two more classes than hidden units", lambda own: own["classes"] > own["hidden"] + 1)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
         """Draw centres and rows, and train a network on them."""

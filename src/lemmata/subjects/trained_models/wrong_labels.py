@@ -49,7 +49,7 @@ def wrong_labels(problem: Trained) -> Bool[np.ndarray, " n"]:
 class MislabelledNetworks(Population[Trained]):
     """Three separate normal classes, and a linear or tanh model trained on partly wrong labels.
 
-    Held-out labels are wrong as often.
+    The same share of held-out labels is wrong.
     """
 
     settings = Space(
@@ -134,7 +134,7 @@ class WrongLabelsComeFirst(AbstractGauge):
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         assert problem.corrected is not None
         off = float(np.mean(rows_left_out(problem).outputs.argmax(1) != problem.corrected.argmax(1)))
-        clear = Hypothesis("share of left-out rows whose predicted class is not the corrected one", off, "<=", _CLEAR)
+        clear = Hypothesis("share of left-out rows whose predicted class is not the corrected label", off, "<=", _CLEAR)
         return [clear, *_some(problem)]
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:

@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 DRAWS, LEVEL, RELEVANT = 4000, 0.05, 0.05
-"""Bootstrap samples, level of a comparison, and smallest difference that matters, in shares of the variance."""
+"""The number of bootstrap samples, the level, and the smallest difference that matters, as a share of the variance."""
 TIMES, ROUNDING = 2.0, 1e-10
-"""The smallest factor between two errors that matters even if both errors are small.
+"""The first number is the smallest factor between two errors that matters even if both errors are small.
 
 A model whose error falls as 1/n gains this factor from twice the rows. The second number is the error below which all
 differences are rounding errors.
@@ -30,7 +30,7 @@ class Bootstrap:
     samples: Float[np.ndarray, "b f"]
 
     def interval(self, family: int) -> tuple[float, float]:
-        """The central 95 % of an error."""
+        """The central 95 % interval of the error of a family, over the resampled rows."""
         lower, upper = np.quantile(self.samples[:, family], [LEVEL / 2, 1 - LEVEL / 2])
         return float(lower), float(upper)
 
@@ -94,7 +94,7 @@ class Pair:
         p_value: the two-sided p-value of no difference.
         adjusted: the p-value after Holm's correction over all pairs.
         ratio: error of the first divided by error of the second.
-        least, most: an interval that holds for all pairs together, at 95 %; nan if it is not known.
+        least, most: the interval of the ratio. Those of all pairs hold together at 95 %; nan if it is not known.
     """
 
     first: int

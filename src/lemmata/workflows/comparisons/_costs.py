@@ -23,15 +23,15 @@ SHORTEST_RUN = 0.01
 def cost(family: str, lengths: Sequence[int], channels: int, mean: bool) -> Cost | None:
     """Measure, at each length, the cost of mixing one row at every position and reading it out by one linear map.
 
-    Operations and bytes are those that the compiler reports. The counter includes the body of a loop once, so the step
-    of the recurrence is compiled separately and counted T times.
+    Operations and bytes are those that the compiler reports. The compiler counts the body of a loop only once, so the
+    step of the recurrence is compiled separately and counted T times.
 
     Args:
         family: the name of the family.
         lengths: at least two lengths. Lengths that would not fit into a quarter of the memory are left out.
         channels: the number of numbers in a token.
-        mean: whether the comparison also reads every position. Otherwise it reads only the last position, and the
-            exponent for this is given separately.
+        mean: whether the comparison reads every position instead of only the last one. The exponent of the operations
+            for its own way of reading is given separately.
 
     Returns:
         The cost, or None if fewer than two lengths fit.

@@ -33,7 +33,7 @@ DEFAULT_ROWS = 2500
 DEFAULT_BYTES = 3 * 2**30
 _NAMES = Bundled(sets=SETS.sets, tasks=tuple(TASKS))
 MATRICES = 6
-"""The number of rows x rows matrices that a comparison holds at once."""
+"""The number of matrices, with one row and one column for each row of the data, that a comparison holds at once."""
 
 
 def load_sequences(data: object, options: ComparisonOptions = ComparisonOptions()) -> Sequences:  # noqa: B008 -- frozen
@@ -194,7 +194,7 @@ def _finished(
     if len(kept) > most:
         notes = [
             *notes,
-            f"used {most} of {len(kept)} rows, drawn at random, because time grows as their cube (--max-rows)",
+            f"used {most} of {len(kept)} rows, drawn at random (--max-rows); the time grows as the cube of the rows",
         ]
         kept = np.sort(np.random.default_rng([options.seed, 5]).permutation(kept)[:most])
     encoded: Any = None

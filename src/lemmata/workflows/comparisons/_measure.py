@@ -25,7 +25,7 @@ class Candidate(Protocol):
     values: tuple[float, ...]
 
     def kernel(self, setting: int, training: Int[np.ndarray, " n"]) -> Float[np.ndarray, "N n"]:
-        """The kernel at this position of the setting, standardised by the training rows."""
+        """The kernel at the value of the setting with this index, standardised by the training rows."""
         ...
 
 
@@ -53,7 +53,7 @@ class FixedMixer:
         return self._vectors[0 if self._flat else setting]
 
     def kernel(self, setting: int, training: Int[np.ndarray, " n"]) -> Float[np.ndarray, "N n"]:
-        """The kernel at this position of the setting, standardised by the training rows."""
+        """The kernel at the value of the setting with this index, standardised by the training rows."""
         z = standardised(self.vectors(setting), training)
         return head_kernel(z, z[training], self.values[setting] if self._flat else 1.0)
 
@@ -78,7 +78,7 @@ class Measured:
     """The measured errors of a family on all splits.
 
     Args:
-        losses: squared error of each held-out row with all training rows, one line per split.
+        losses: squared error of each held-out row after a fit to all training rows, one line per split.
         wrong: for classes, whether a held-out row is predicted wrongly, in the same order as the losses; else None.
         permuted: the losses with shuffled targets.
         errors: mean held-out squared error at each size, one line per split.

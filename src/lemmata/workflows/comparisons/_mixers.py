@@ -46,7 +46,7 @@ FAMILIES = (
     Family("conv", "convolution", "the mean over positions of 300 cosine features of windows of 3 tokens",
            "width of the features", (0.5, 1.0, 2.0)),
     Family("recurrent", "recurrence", "the last states of 16 linear modes with poles -1/2 + i pi k",
-           "step, in lengths of the sequence", (1.0, 4.0, 16.0)),
+           "step, times the length of the sequence", (1.0, 4.0, 16.0)),
     Family("attention", "attention", "softmax attention of the last token to itself and to the tokens before it",
            "inverse temperature", (1.0, 4.0, 16.0)),
 )  # fmt: skip
@@ -102,7 +102,7 @@ def one_step(
 def attention(
     x: Float[Array, "T c"], mask: Bool[Array, " T"], beta: float | Float[Array, ""], mean: bool = False
 ) -> Float[Array, " q"]:
-    """Sum over earlier s of softmax_s(beta <x_t, x_s> / c) x_s, together with x_t, at the last position t.
+    """Concatenate sum_(s < t) softmax_s(beta <x_t, x_s> / c) x_s and x_t, at the last position t.
 
     For tokens of variance 1 in each of c channels the logits are beta times a number near 1 at s = t. Without an
     earlier token the sum is 0. With `mean`, the result is the mean over all positions t, which takes T² operations.

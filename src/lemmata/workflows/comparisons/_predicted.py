@@ -47,9 +47,9 @@ def predict(candidate: Candidate, y: Float[np.ndarray, "N k"], of: Splits, measu
     is measured on the remaining rows. Both errors are divided by the error of guessing the mean on these rows, which
     is their variance times 1 + 1/n.
 
-    The interval is error exp(-+ 1.96 w). Leave-one-out errors of n rows have a relative standard error s. Training sets
-    of two splits share n/N of their rows, so w² = s² (1/r + (1 - 1/r) n/N) for a mean over r splits. With fewer rows,
-    the spread over the splits is added.
+    The interval is error exp(-+ 1.96 w). Leave-one-out errors of n rows have a relative standard error s. Training
+    sets of two splits share n/N of their rows, where N is the number of all rows, so w² = s² (1/r + (1 - 1/r) n/N) for
+    a mean over r splits. With fewer rows, the spread over the splits is added.
     """
     repeats, total, most = len(of.orders), len(y), of.sizes[-1]
     errors, equivalents, dimensions = np.empty((repeats, len(of.sizes))), np.empty(repeats), np.empty(repeats)

@@ -40,7 +40,7 @@ from ._theorem import statements, theorem
 from ._verdict import scored, sentences, trained
 
 BEGUN, FINISHED = 0.75, 0.9
-"""Two shares of the time limit: after the first no family is started, and after the second nothing else."""
+"""Two shares of the time limit. After the first, no family is begun. After the second, nothing else is begun."""
 
 Progress = Callable[[str, float, float], None]
 
@@ -52,7 +52,7 @@ def run_comparison(
     started: float | None = None,
     executor: Executor | None = None,
 ) -> ComparisonRecord:
-    """Find which way of mixing a sequence fits these rows, its error now and with more rows, and its cost.
+    """Find the way of mixing a sequence that fits these rows best, its error now and with more rows, and its cost.
 
     Args:
         data: the sequences.

@@ -57,7 +57,7 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
     Args:
         data: the rows.
         rank: the numerical rank of the recurrent states over the rows; None without a recurrence.
-        cap: twice the number of states times channels.
+        cap: 2 times the number of states times the number of channels.
         exponents: the exponents of operations as a function of length, if they were measured.
     """
     norms = (data.x[data.mask] ** 2).sum(axis=1) ** 0.5
@@ -79,8 +79,8 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
                 "With N complex states for each channel, a linear readout spans at most 2 N functions of the row for "
                 "each channel. A nonlinear head removes this limit.",
                 True,
-                f"here the limit is {cap}. The states of {len(data.x)} rows at the middle step have rank {rank}, and "
-                "half of the head is nonlinear",
+                f"here the limit is {cap}. The states of {len(data.x)} rows at the middle value of the step have rank "
+                f"{rank}, and half of the head is nonlinear",
                 _claim("state_space.induced_kernels.final_state_rank"),
             )
         )

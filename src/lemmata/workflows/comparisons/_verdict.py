@@ -9,7 +9,9 @@ from ._bootstrap import RELEVANT
 from ._words import factor, listed, told, told_small
 
 LARGE, NEAR, TINY = 0.5, 0.15, 1e-4
-"""Three limits. Above the first share of the variance, the best family has missed something or there is noise.
+"""Three limits. The first is the share of the variance above which an error of the best family needs a reason.
+
+The reason is noise, or a rule that the family cannot express.
 
 The second is the largest difference between predicted and measured error for which no reason is given. The third is an
 error so small that it cannot be predicted.

@@ -13,7 +13,7 @@ from ._networks import POLES, SETTINGS, network, points
 from ._sequences import Sequences
 
 OPERATIONS = 1.5e9
-"""The largest work for a kernel, in pairs of positions of pairs of rows, times poles of a recurrence: 20 to 40 s."""
+"""The most work for a kernel, 20 to 40 s: pairs of rows, times pairs of positions, times poles of a recurrence."""
 FEWEST = 100
 
 
@@ -35,7 +35,7 @@ class WideNetwork:
             self._matrices.append(matrix / np.trace(matrix) * len(matrix))
 
     def kernel(self, setting: int, training: Int[np.ndarray, " n"]) -> Float[np.ndarray, "N n"]:
-        """The kernel at this position of the setting. It does not depend on training rows."""
+        """The kernel at the value of the setting with this index. It does not depend on training rows."""
         return self._matrices[setting][:, training]
 
 

@@ -10,7 +10,7 @@ from lemmata.workflows.records.examinations import Baseline, ClassScore, GaugeIn
 
 LEVEL = 0.95
 UNBALANCED = 4.0
-"""Classes are unbalanced if the most frequent class has this many times the rows of the rarest class."""
+"""Classes are unbalanced if the most frequent class has this many times as many rows as the rarest class."""
 
 
 def baseline(trained: Trained, f: Float[np.ndarray, "m C"], y: Float[np.ndarray, "m C"], x: np.ndarray) -> Baseline:
@@ -87,7 +87,7 @@ def _mean(values: Float[np.ndarray, " m"]) -> GaugeInterval:
 
 
 def _by_frequencies(x: np.ndarray, documents: np.ndarray) -> Float[np.ndarray, " m"]:
-    """The loss of each document, in nats per token, by the target frequencies in the training documents plus one."""
+    """The loss of each document, in nats per token, by the token counts in the training documents, each plus one."""
     known, told = x[:, 1:], documents[:, 1:]
     tokens = np.union1d(known[known >= 0], told[told >= 0])
     counts = np.ones(len(tokens))

@@ -49,7 +49,7 @@ def _rejects_one(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"], t: fl
 
 
 def excludes(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> bool:
-    """Whether a row's own class has probability 0, which shares of neighbours or trees can give.
+    """Whether a row's own class has probability 0, as can happen if probabilities are shares of neighbours or trees.
 
     The log loss is then infinite, and the temperature that lowers it most depends on this row alone.
 

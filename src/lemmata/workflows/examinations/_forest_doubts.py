@@ -36,10 +36,10 @@ class ForestDoubts:
 def forest_doubts(trained: Trained) -> ForestDoubts | None:
     """Estimate how many labels a random forest contradicts. Each row is judged by trees that have not seen it.
 
-    A model that has learned wrong labels by heart contradicts only few of them, and its own errors may be equally many.
-    A forest with at least eight rows per leaf does not learn wrong labels. The forest is grown on training and
-    held-out rows together: at most 2,000 rows and 1,000 columns, drawn by the seed. Rows with a duplicate and classes
-    of fewer than 30 rows are left out.
+    A model that has learned wrong labels by heart contradicts only few of them, and may contradict as many right
+    labels by its own errors. A forest with at least eight rows per leaf does not learn wrong labels. The forest is
+    grown on training and held-out rows together: at most 2,000 rows and 1,000 columns, drawn by the seed. Rows with a
+    duplicate and classes of fewer than 30 rows are left out.
 
     Args:
         trained: the model with its rows; the model itself is not used.

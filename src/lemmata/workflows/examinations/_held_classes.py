@@ -7,7 +7,7 @@ from lemmata.subjects.trained_models import Trained, fresh_rows, held_outputs, h
 from lemmata.workflows.records.examinations import GaugeInterval, ReliabilityBin
 
 MOST = 30
-"""The largest number of classes for which a table of the classes is kept."""
+"""The largest number of classes for which a table of true and predicted classes is stored."""
 _BINS, _FEWEST, _LEVEL = 10, 20, 0.95
 
 

@@ -23,7 +23,7 @@ from lemmata.workflows.records.model_tables import InputShown, InputTable
 
 PERMUTATIONS, ROWS, MOST = 20, 1000, 256
 FEWEST = 20
-"""The number of rows below which no input is permuted."""
+"""If there are fewer rows than this, no input is permuted."""
 _FEWER = 250
 _SECONDS = 10.0
 _BYTES = 2**26

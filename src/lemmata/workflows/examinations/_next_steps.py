@@ -64,7 +64,8 @@ def next_steps(
         names: the names of rows.
         second: the time of a gradient over all training rows, in seconds.
         deadline: `time.monotonic()` after which nothing new is started.
-        seconds: the time that one descent may be expected to take. After this time, no further descent is begun.
+        seconds: a descent is tried only if it is expected to take at most this time. After this time, no further decay
+            is tried.
     """
     late = lambda: deadline is not None and time.monotonic() > deadline
     found, tried = list(_temperature(trained)), []
@@ -90,7 +91,7 @@ def next_steps(
 
 
 def _worth(effects: list[Effect]) -> float:
-    """The share of the last quantity that an action saves. It is 0 if the saving is not significant."""
+    """The share of the last effect's quantity that an action saves. It is 0 if the saving is not significant."""
     if not effects or not effects[-1].gain.lower > 0:
         return 0.0
     return effects[-1].gain.value / effects[-1].before
@@ -103,8 +104,8 @@ def _labels(trained: Trained, left_out: Gauge | None, names: RowNames) -> list[A
 
     The number of wrong labels is not given, because the estimate also counts wrong labels that a table already had. In
     29 of 38 lists on other tables, the number of planted wrong labels was in the mixture's interval. The effect is
-    only reported in errors, not in log loss. If held-out labels are equally often wrong, a better model, which is more
-    certain of right labels, pays more log loss for each wrong label.
+    only reported in errors, not in log loss. If the same share of held-out labels is wrong, a better model, which is
+    more certain of right labels, pays more log loss for each wrong label.
     """
     doubts = of_training_rows(trained, left_out)
     if doubts is None or not (stands(doubts) and counted(trained)) or not (doubts.wrong > 0.5).any():
@@ -194,8 +195,8 @@ def _in_words(trained: Trained, factor: float) -> str:
 def _temperature(trained: Trained) -> Iterator[Action]:
     """Try to divide the logits by a number, which is fitted to half of the held-out rows and tested on the other half.
 
-    A number below 1 raises the loss of every error. It is not used if its half has hardly any errors, because the half
-    then does not show this cost.
+    A number below 1 raises the loss of every error. It is not used if the model makes hardly any errors on the first
+    half, because this half then does not show that cost.
     """
     if not trained.task.probable or trained.task.is_language or not _measurable(trained):
         return
@@ -230,7 +231,7 @@ def _losses(trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, 
 
 
 def _effects(trained: Trained, copy: AbstractModel) -> list[Effect]:
-    """Return the effects of a copy on held-out rows: on the error and, for classes, last on the log loss."""
+    """Return the effects of a copy on held-out rows: on the error and then, for probabilities, on the log loss."""
     (f, y), new = _held(trained), fresh_rows(trained)
     g = copy.outputs(held_rows(trained)[0][new])
     classes = trained.task.is_classification

@@ -32,7 +32,7 @@ from lemmata.workflows.records.model_tables import PosteriorShown
 
 LEVEL, MOST, FEWEST = 0.9, 2000, 30
 MOVED = 0.1
-"""The largest share of the outputs by which a Newton step may still move them."""
+"""The largest allowed change of the outputs by one more Newton step, relative to their size."""
 _SURE = 0.95
 _DRAWS, _LEAST, _NUMBERS = 1000, 100, 5e7
 _FREE = 5.0  # degrees of freedom that the residuals have at least
@@ -94,7 +94,7 @@ def _found(trained: Trained) -> PosteriorRows:
     rows = np.sort(np.random.default_rng([trained.seed, 37]).permutation(len(x))[:MOST])
     own = posterior_spread(model, trained.x, trained.y, task, decay, x[rows])
     if own is None:
-        raise SettingError("the curvature is singular, or too large even for the last layer alone")
+        raise SettingError("the curvature is singular, or costs too much even for the last layer alone")
     if own.movement > MOVED:
         told = f"a Newton step would still change the outputs by {own.movement:.2g} of their size"
         raise SettingError(f"{told}, and Laplace's approximation needs a stationary point")

@@ -77,7 +77,7 @@ def _limit(scores: Float[np.ndarray, " m"]) -> float:
 
 
 def _trivial(trained: Trained, y: Float[np.ndarray, "m C"], half: np.ndarray) -> float:
-    """The size without a model: the fewest classes that contain as many rows, or the width around the mean."""
+    """The size without a model: of the fewest classes with 90 % of the rows, or of an interval around the mean."""
     if trained.task.is_classification:
         shares = np.sort(trained.y.mean(0))[::-1]
         return float(np.searchsorted(np.cumsum(shares), LEVEL - 1e-12) + 1)

@@ -111,7 +111,7 @@ def _finite(outputs: np.ndarray) -> Check:
 
 
 def _derivative(trained: Trained) -> Check:
-    """Compare the product with a random direction with a central difference, in float64 unless the model is large.
+    """Compare the derivative along a random direction to a central difference, in float64 unless the model is large.
 
     If a step crosses the kink of a unit, the difference is wrong but the derivative is right. Then a shorter step is
     taken. Rows can be exactly on a kink if training has ended there. They can also be there if training has not begun
@@ -157,7 +157,7 @@ def _derivative(trained: Trained) -> Check:
 
 
 def _rounded(model: AbstractModel, v: np.ndarray, exact: np.ndarray, x: np.ndarray) -> bool:
-    """Whether the model rounds inside: outputs after a step too short for curvature in float64 leave the tangent."""
+    """Whether the model rounds inside: a step that is too short for curvature moves the outputs off the tangent."""
     once, moved = model.outputs(x), model.at(model.theta + _TINY * v).outputs(x)
     return bool(np.abs(moved - once - _TINY * exact).max() > _FINE * np.abs(once).max())
 

@@ -162,7 +162,7 @@ def _language(module: Any, path: Path) -> tuple[str | None, int | None]:
         rule = '"language", or no task; lemmata infers other tasks from the targets'
         raise SettingError(f"task in {path}", found=repr(task)[:80], rule=rule)
     if padding is not None and (isinstance(padding, bool) or not isinstance(padding, int)):
-        raise SettingError(f"padding in {path}", found=repr(padding)[:80], rule="a whole number, the token of padding")
+        raise SettingError(f"padding in {path}", found=repr(padding)[:80], rule="the number of the padding token")
     return task, padding
 
 

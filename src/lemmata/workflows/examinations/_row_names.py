@@ -60,7 +60,7 @@ class RowNames:
 
 
 PLACES = RowNames()
-"""Places from 0."""
+"""The names of rows that have no names of their own: their positions, counted from 0."""
 
 
 def names_in_frame(rows: Any) -> Names:

@@ -23,7 +23,7 @@ _KNOWN = re.compile(
     r"|sklearn\.(tree\._tree|neighbors\._(kd|ball)_tree|ensemble\._hist_gradient_boosting\.\w+|_loss\.\w+"
     r"|metrics\._dist_metrics|model_selection\._split|gaussian_process\.kernels)\.\w+"
 )
-"""Types that a file may contain besides the types that skops trusts. They only compute."""
+"""Types that a file may contain besides the types that skops trusts. These types only compute."""
 _OF_PROGRAMS = ("weights", "start", "checkpoint", "size", "rate", "corrected")
 
 
@@ -44,7 +44,7 @@ def is_saved(program: str) -> bool:
 
 
 def load_saved(program: str, data: object, options: ModelOptions) -> tuple[Trained, str, str, RowNames]:
-    """Load a saved pipeline's last step on the outputs of its other steps, with the names of model, data and rows.
+    """Load a saved pipeline's last step as a model of its other steps' outputs, with names of model, data and rows.
 
     Args:
         program: the file of the saved pipeline.

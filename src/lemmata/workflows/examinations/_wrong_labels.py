@@ -28,10 +28,10 @@ from ._row_names import PLACES, Names, RowNames
 
 _EVIDENCE = 5.0  # gain of the log likelihood; fewer than one in a thousand sets of right labels exceed this by chance
 _FIXED = 0.45
-"""The largest share of its own prediction that a row may determine.
+"""The largest allowed median leverage, where leverage is the share of its own prediction that a row determines.
 
-If half of the rows exceed this share, the prediction without a row comes from a long step. Networks that learn labels
-by heart then contradict right labels, too.
+If half of the rows have a larger leverage, the prediction without a row comes from a long step. Networks that learn
+labels by heart then contradict right labels, too.
 """
 _DOUBTED = 0.01  # fewer are what rows between two classes make of right labels
 _FEWEST = 100
@@ -47,8 +47,8 @@ def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLA
 
     Training rows are judged by the output of the model without them. A model that has memorised its labels can hide
     wrong labels in its training rows. It can also contradict right labels, because a Newton step away from a learned
-    row is long. Its held-out rows, which it has not seen, still show wrong labels. If neither has a result, a forest of
-    all rows is used, whose errors differ from the model's.
+    row is long. Its held-out rows, which it has not seen, still show wrong labels. If neither training nor held-out
+    rows give a result, a forest of all rows is used, whose errors differ from the model's.
 
     Args:
         trained: a model that does not guess, because a model that guesses contradicts every label.
@@ -188,10 +188,10 @@ def _one_class(trained: Trained, doubts: LabelDoubts) -> Any:
 def counted(trained: Trained) -> bool:
     """Whether leaving training rows out can show the number of wrong labels.
 
-    A Newton step without a row of leverage h has a relative error of about h. With h near 1, it may give the row's own
-    class any probability, also 0, whether the label is right or wrong. So three conditions must hold: half of the rows
-    hardly determine their own outputs, no row excludes its own class, and wrong labels are visible even among the rows
-    whose step is not too long.
+    A Newton step without a row of leverage h has a relative error of about h. With h near 1, the step may give the
+    row's own class any probability, even 0, whether the label is right or wrong. So three conditions must hold: half
+    of the rows hardly determine their own outputs, no row excludes its own class, and wrong labels are visible even
+    among the rows whose step is not too long.
     """
     without = rows_left_out(trained)
     if float(np.median(without.leverage)) > _FIXED or excludes(without.outputs, trained.y):

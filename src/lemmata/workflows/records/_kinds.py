@@ -9,7 +9,7 @@ from . import comparisons, examinations, studies
 from ._stored import StoredRecord
 
 _MARKS = {r'"gauges"\s*:': examinations.ExaminationRecord, r'"families"\s*:': comparisons.ComparisonRecord}
-"""A field that only this record has, with quotes as in JSON, where quotes within a text are escaped."""
+"""For each kind of record, a field that only it has, with the quotes of JSON, which escapes quotes within a text."""
 
 
 def kind_of(path: Path) -> type[StoredRecord]:

@@ -3,9 +3,9 @@
 import math
 
 HORIZON = 8
-"""Forecasts were checked up to this many times the data. Larger numbers of rows are not given."""
+"""Forecasts were checked up to this many times the available rows. Larger numbers of rows are not shown."""
 FARTHEST = 1000.0
-"""The upper end of a number of rows is not shown if it exceeds the data by this factor."""
+"""The upper end of a number of rows is not shown if it is more than this many times the available rows."""
 ASKED = "asked with --error"
 """The origin of the value that `needed` is about, if the user gave this value."""
 

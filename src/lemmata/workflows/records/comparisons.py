@@ -10,7 +10,7 @@ from lemmata.stored import Count, Finite, NotNegative, Numbers, Share
 from ._stored import StoredRecord
 
 SCHEMA = 2
-"""Version of compare.json; a reader refuses other versions."""
+"""The version of compare.json that this program writes. A reader refuses other versions."""
 Size = Annotated[int, Numbers(low=1.0, high=2.0**63)]
 Drawn = Annotated[Interval, Numbers()]
 """An interval that the page draws. It must therefore be finite."""
@@ -50,7 +50,8 @@ class Cost:
     Args:
         points: the measurements.
         flops, bytes, seconds: the fitted exponents in the length.
-        read: the exponent of the operations in the range that this comparison uses.
+        read: the exponent of the operations if the mixer is read as in this comparison, at the last or at all
+            positions.
     """
 
     points: list[CostPoint]
@@ -69,7 +70,7 @@ class FamilyResult:
         error: the held-out squared error, divided by the error of guessing the mean.
         wrong: for classes, the share of held-out rows that is predicted wrongly.
         permuted: the error with shuffled targets.
-        sound: whether `permuted` is 1, within its interval or 5 % of the variance.
+        sound: whether `permuted` differs from 1 by no more than its interval, or 5 % of the variance.
         setting: the meaning of the family's one setting. `values`: all values of the setting. `chosen`: the value that
             leave-one-out chose in each split.
         ridges: the ridge in each split, relative to the mean diagonal of the Gram matrix.

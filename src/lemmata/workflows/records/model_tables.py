@@ -15,7 +15,7 @@ class InputShown:
         slope: the mean size of the gradient times the input's standard deviation; None without derivatives.
         growth: the growth of the mean loss if the values of this input are permuted among the rows, with its 95 %
             interval for new rows; None if it was not permuted.
-        null: 95 % of such growths are within +- this of 0 if the input has no information.
+        null: if the input has no information, 95 % of such growths lie between minus and plus this number.
         told: whether the growth is significant: the null is rejected, at 5 % for all inputs together, and the interval
             is above 0. None if the input was not permuted.
     """
@@ -175,7 +175,7 @@ class PosteriorShown:
 
     @property
     def status(self) -> str:
-        """The status "agrees" if intervals hold at their level, or averaging does not surely raise the log loss."""
+        """The status "agrees" if intervals hold at their level, or averaging does not significantly raise log loss."""
         if self.covered is not None:
             return "agrees" if self.covered.lower <= self.level <= self.covered.upper else "disagrees"
         if self.gain is not None:

@@ -9,7 +9,7 @@ from lemmata.stored import As, Count, Finite, NotNegative, Positive, Share
 from ._stored import StoredRecord
 
 SCHEMA = 3
-"""Version of study.json; a reader refuses other versions."""
+"""The version of study.json that this program writes. A reader refuses other versions."""
 
 
 @dataclasses.dataclass(frozen=True)

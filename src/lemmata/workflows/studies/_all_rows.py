@@ -29,10 +29,10 @@ def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
 
     In regression the measurement is leave-one-out, the error at N - 1 rows. For classes, ten folds are left out, each
     with its share of every class. The reason is that a left-out row's class is rarer among the other rows, so
-    leave-one-out ranks a machine that learned nothing below guessing. Both measurements need independent rows. So
-    neither is made for a table with groups or an order, or with more than 2,500 rows. In this case, the eigensystem is
-    that of the given rows. Neither is made if mean targets of texts are among the columns, because the columns of a
-    row then depend on the targets of other rows.
+    leave-one-out ranks a machine that learned nothing below guessing. Both measurements need independent rows, so
+    neither is made for a table with groups or an order. Neither is made for more than 2,500 rows. In these cases, the
+    eigensystem is that of the given rows. Neither is made if mean targets of texts are among the columns, because the
+    columns of a row then depend on the targets of other rows.
 
     Args:
         measured: the measured model.

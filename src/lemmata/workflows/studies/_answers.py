@@ -1,4 +1,4 @@
-"""The answers in words: whether there is signal, the best model, how many rows are needed, and what more bring."""
+"""The answers in words: whether there is signal, the best model, how many rows are needed, and the gain from more."""
 
 import dataclasses
 import math
@@ -19,16 +19,16 @@ from ._standing import FULL, beats_guessing, eligible, near_best
 from ._unfound import already, copied, nothing, predicted, used
 
 STEPS = (0.25, 1.0, 3.0, 7.0)
-"""The numbers of additional rows that are priced, relative to the available rows."""
+"""The numbers of additional rows whose effect and cost are computed, divided by the number of available rows."""
 MOST_NAMED = 2
-"""Up to this number, models that may be as good as the best are named; more are only counted."""
+"""Up to this many models that may be as good as the best are named. If there are more, they are only counted."""
 EXACT = 1e-10
 """A predicted number is called exact if its loss is below this share of the loss of guessing."""
 ROUNDING = "exact up to rounding"
 NEAR = 1.25
-"""Two models were measured at one size if their numbers of rows differ by at most this factor."""
+"""Two models count as measured at the same size if their numbers of rows differ by at most this factor."""
 SAME_ROWS = 1.1
-"""Numbers of rows within this factor count as equal, because a forecast cannot distinguish them."""
+"""Numbers of rows that differ by at most this factor count as equal, because a forecast cannot distinguish them."""
 CHANGING = (
     "The study does not estimate how many rows would reach a value, because later rows differ from the earlier ones."
 )
@@ -40,9 +40,9 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
     The best model is the one with the smallest expected loss with all rows. If this model does not significantly beat
     guessing, the sentence says so and names the best model that does. Models are compared at a size at which all of
     them were measured. A model that was measured up to a smaller size is best only if its measured loss is already
-    smaller. The number of rows for a requested loss is given for the best model, or for a model whose interval ends
-    before that number. A value is called reached or out of reach only if the 90 % interval lies on that side.
-    Otherwise, it is called open.
+    smaller. The number of rows for a requested loss is given for the best model, or for a model that surely needs
+    fewer rows. A value is called reached or out of reach only if the 90 % interval lies on that side. Otherwise, it is
+    called open.
 
     Args:
         found: the test for signal.
@@ -199,7 +199,7 @@ def _first(useful: Sequence[Candidate], best: Candidate, loss: float) -> Candida
 def _rows(
     first: Candidate, best: Candidate, useful: Sequence[Candidate], question: Question, loss: float, needed: Interval
 ) -> str:
-    """State the number of rows that the requested loss takes, if the interval of this number ends.
+    """State the number of rows that the requested loss takes, if this number has a finite upper end.
 
     Otherwise, say that the number is open, or that reaching the loss is unlikely.
     """
@@ -245,7 +245,10 @@ def _spelled(n: float) -> str:
 
 
 def _horizon(item: Candidate, question: Question) -> float:
-    """The largest number of rows for a forecast: eight times the available rows, or eight times the measured rows."""
+    """The largest number of rows for a forecast: eight times the available rows.
+
+    If fewer than half of these were measured, it is eight times the measured rows, but at least the available rows.
+    """
     if item.reach >= question.total / 2:
         return float(HORIZON * question.total)
     return float(max(question.total, HORIZON * item.reach))

@@ -88,7 +88,7 @@ def _words(claim: Claim) -> dict:
 
 
 def _numbers(claim: Claim, problem: Regression, seed: int) -> dict:
-    """Return the examination as plain values, or the reason for a failure, which is no evidence on the statement."""
+    """Return the examination as plain values, or the reason for a failure, which is not evidence for or against it."""
     try:
         found = examine(claim, problem, key_from(seed, "examination", claim.name))
     except (LemmataError, ArithmeticError, ValueError, RuntimeError) as error:

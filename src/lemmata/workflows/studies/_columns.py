@@ -14,7 +14,7 @@ from ._encoder import Calendars, Categories
 from ._hints import not_numbers, numeric_hint, odd_numbers
 
 MOST_CATEGORIES = 20
-"""Text with more distinct values than this has rare values pooled; a numeric target with more is not classes."""
+"""If a text has more distinct values than this, rare ones are pooled. Numbers with more are not taken for classes."""
 FEWEST_REPEATS = 5
 """The number of rows that a category needs to become a column, if its text has more than 20 distinct values.
 

@@ -7,7 +7,7 @@ from jaxtyping import Int
 from ._columns import MOST_CATEGORIES, Inputs, Targets, count
 
 CONTRADICTING = 0.01
-"""The least share of the target's variance between rows of equal inputs that a finding reports."""
+"""Differences between rows of equal inputs are reported if they make up this share of the target's variance."""
 _FIRST = 10_000
 
 
@@ -59,11 +59,11 @@ def copied_rows(
     """Count the rows that equal an earlier row in every cell of the table. Only this function counts them.
 
     Args:
-        inputs: raw inputs, and
+        inputs: raw inputs.
         pooled: codes that distinguish the texts which are pooled in one category.
         y: the targets.
-        group: the group of each row, or None, and
-        time: its time, or None.
+        group: the group of each row, or None.
+        time: the time of each row, or None.
 
     Returns:
         First, the number of rows that equal an earlier row in inputs and target, and in group and time if these are
@@ -90,8 +90,8 @@ def equal_rows(
         inputs: raw inputs.
         targets: the targets of the same rows.
         label: the name of the target.
-        group: a number for the group of each row, if --group gives it, and
-        time: its time, if --time does.
+        group: a number for the group of each row, if --group is given; else None.
+        time: the time of each row, if --time is given; else None.
     """
     cells = [inputs.values, inputs.pooled, *([] if time is None else [time])]
     found = []
@@ -117,7 +117,7 @@ def equal_rows(
 
 
 def _tells_apart(inputs: Inputs, targets: Targets) -> bool:
-    """Whether some number has so many values that chance would not produce equal rows."""
+    """Whether some column of numbers has so many values that chance would not produce equal rows."""
     numbers = [column for column, own in zip(inputs.values.T, inputs.categories, strict=True) if own is None]
     return any(map(many_values, numbers if targets.classes else [*numbers, *targets.values.T]))
 

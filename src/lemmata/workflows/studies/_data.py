@@ -38,7 +38,7 @@ MOST_CELLS = 10**8
 READ_BYTES = 4 * 2**30
 """The largest size of a table in memory, in bytes. Random rows of a larger table are drawn while it is read."""
 COPIES_HELD = 5
-"""The number of copies of the encoded rows that a study holds at once, used to check the memory."""
+"""The number of copies of the encoded rows that a study holds at once. The needed memory is computed from it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Dataset:
         y_mean: the mean that was subtracted from each column of y.
         y_scale: the number by which each column of y was divided; the user's value is `y * y_scale + y_mean`.
         rows: the number of rows of the table on disk.
-        columns: input columns in the table, before encoding and dropping.
+        columns: the number of input columns in the table, before encoding and dropping.
         notes: remarks on the loading, in plain sentences.
         duplicates: rows with equal inputs.
         index: the row of the table on disk of each used row, counted from 0 below the header.

@@ -17,7 +17,7 @@ from ._splits import LARGEST_SHARE_IN_TIME, before_stretches
 
 LEVEL = 0.05
 CALMER = 4.0
-"""A warning is given if the mean squared error on earlier rows is more than this factor above that on later rows."""
+"""A warning is given if the mean squared error on earlier rows is more than this many times that on later rows."""
 
 
 def drift(best: Candidate, question: Question) -> list[str]:
@@ -51,7 +51,7 @@ def drift(best: Candidate, question: Question) -> list[str]:
 
 
 def ahead(dataset: Dataset) -> list[str]:
-    """With an order: say how far ahead every error looks."""
+    """With an order: say how many rows ahead the measured forecasts reach."""
     if dataset.order is None:
         return []
     rows = before_stretches(len(dataset.targets))[1]
@@ -62,7 +62,7 @@ def ahead(dataset: Dataset) -> list[str]:
 
 
 def calmer(dataset: Dataset, question: Question) -> list[str]:
-    """With an order, for numbers: warn if the last value was a far worse forecast before the tested stretches.
+    """With an order, for numbers: warn if the last value was a far worse forecast before the tested rows than on them.
 
     The last value is repeated over stretches of one length, before the first tested row and from there on. No model is
     tested on the rows before, so no interval covers what happened there.

@@ -15,13 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from ._calendar import Calendar, CalendarParts
 
 FARTHEST = 10.0
-"""A held-out entry is clipped to this many standard deviations or, if larger, twice the farthest training entry.
+"""A held-out entry is clipped to this many standard deviations, or to twice the farthest training entry if larger.
 
 Otherwise one pixel that hardly varies among the training rows could outweigh all others.
 """
 
 FOLDS = 5
-"""The number of parts of the training rows. Each part gets its target means from the other parts."""
+"""The number of parts into which training rows are divided. Each part gets its target means from the other parts."""
 
 Categories = tuple[tuple[str, ...] | None, ...]
 Calendars = tuple[Calendar | None, ...]

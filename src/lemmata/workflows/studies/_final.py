@@ -91,8 +91,8 @@ def final_model(
         dataset: the table that was read from it.
         options: the options of the study.
         name: the name of the model.
-        formula: the formula of the model in the study. It distinguishes the user's own model from others with its
-            name.
+        formula: the formula of the model in the study. It distinguishes the user's own model from other models with
+            the same name.
 
     Raises:
         MemoryPlanError: if a kernel's features of all rows do not fit into memory.
@@ -170,7 +170,7 @@ class _Fit:
         return self.raw.inputs(self.dataset.raw_features, self.dataset.given.rows[rows])
 
     def encoder(self, rows: np.ndarray | None = None) -> list[tuple[str, Any]]:
-        """Return the first steps. With groups, their target means are learned from other groups."""
+        """Return the first steps. With groups, the target means of a row are learned from other groups."""
         rows = self.rows if rows is None else rows
         columns = encoder_of(self.kinds, self.raw, self.name not in UNSCALED, numbers=self.dataset.classes is None)
         if self.group is not None and self.kinds.many:

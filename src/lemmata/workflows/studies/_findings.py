@@ -17,17 +17,20 @@ from ._copies import equal_rows, first_equal
 from ._hints import numeric_hint, spread
 
 CHANCE = 1e-9
-"""A result is not a coincidence if shuffled rows of a column show it more rarely than this."""
+"""A result counts as a coincidence unless the probability of it in a shuffled column is below this."""
 SAME = 0.999
 """The share of the target's variance that a column must explain alone to count as a function of the target."""
 MONOTONE = 0.75
-"""The share of steps in one direction above which ranks are compared."""
+"""If at least this share of the target's steps has one direction, ranks decide whether the relation is monotone."""
 SENTENCE = 5
 """Texts with at least this median number of words are free text. Shorter texts that never repeat are labels."""
 COUNTS = 5
 """A target with at least this many different whole numbers may be counts or grades, not names of classes."""
 HEAVY_SHARE, HEAVY_KURTOSIS = 0.3, 10.0
-"""The share of variance in the largest 1 % of rows, and the excess kurtosis. A normal target has 8 % and 0."""
+"""From these values on, tails are heavy: the share of variance in the largest 1 % of rows, and the excess kurtosis.
+
+A normal target has 8 % and 0.
+"""
 
 IDENTIFIERS = re.compile("id|ids|identifier|uuid|guid|index|idx|key|rows?|rownames?|rownum|serial|unnamed")
 GROUPS = re.compile(
@@ -179,8 +182,8 @@ def examine_rows(
         targets: the targets of the same rows.
         earliest: for each row, the first row with equal inputs.
         label: the name of the target.
-        group: a number for the group of each row, if --group gives it, and
-        time: its time, if --time does.
+        group: a number for the group of each row, if --group is given; else None.
+        time: the time of each row, if --time is given; else None.
     """
     findings = [
         Finding(

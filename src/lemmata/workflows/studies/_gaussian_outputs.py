@@ -7,7 +7,7 @@ from scipy.special import ndtr
 from lemmata.spectra import Spectrum
 
 DRAWS = 128
-"""The number of Gaussian draws of the outputs, the same at every size. Half of them are the others' negatives."""
+"""The number of Gaussian draws of the outputs, equal at every size: half of them, and the negatives of that half."""
 PROBES = 40
 """The number of random vectors that estimate how the variance at a row is divided among the classes."""
 # of variance: squared error over squared bias, which diverges if the number of modes equals the number of training rows

@@ -13,7 +13,7 @@ from lemmata.kernels import AbstractKernel, Compose, Linear, SoftmaxTangent, num
 from ._architectures import Divide
 
 BLOCK, TILE, SMALL_TILE = 2048, 256, 64
-"""The rows of a block and of a tile. Tables of at most 64 rows are one small tile."""
+"""The numbers of rows of a block, a tile and a small tile. A table of at most 64 rows is one small tile."""
 
 
 def padded_gram(
@@ -23,7 +23,7 @@ def padded_gram(
 
     A small matrix is computed by NumPy, if NumPy can compute the kernel. A large matrix is computed in tiles of one
     shape. This shape is compiled once, because compiling a deep network's kernel costs more than evaluating it on
-    thousands of rows. Of two tiles that mirror each other, one is computed.
+    thousands of rows. Of two tiles that mirror each other, only one is computed.
     """
     n = len(x) if columns is None else columns
     found = _on_host(kernel, x, x if n == len(x) else x[:n], len(x) * n)

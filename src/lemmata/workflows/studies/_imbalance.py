@@ -8,13 +8,13 @@ from ._row_losses import wrong
 from ._units import rarer
 
 EQUAL = 0.3
-"""A class is rare if its rows are below this fraction of an equal share: 15 % of two classes, 10 % of three.
+"""A class is rare if its share is below this part of an equal share: 15 % for two classes, 10 % for three.
 
 A model that never predicts a class of share p loses p of the accuracy, and 1/k of the balanced accuracy of k classes.
 If a class is rare in this sense, its weight in accuracy is less than a third of its weight if classes count equally.
 """
 RARE = 8
-"""A class with fewer rows than this is too small for both sides of a split."""
+"""A class with fewer rows than this is too small for both training and testing."""
 
 
 def imbalance(dataset: Dataset, unit: Metric) -> list[Finding]:

@@ -38,7 +38,7 @@ def run_in_context(
     seed: int = 0,
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
 ) -> dict[str, Any]:
-    """Run the transformer, plain and with momentum, the Lasso on the same features and two others; return a record.
+    """Run the transformer, plain and with momentum, the Lasso on the same features and two other methods.
 
     Rows are split at random into a prompt and queries; inputs are divided by the largest norm of a row.
 
@@ -102,7 +102,7 @@ def run_in_context(
 def _check_numbers(width: float, sharpness: float, penalty: float, layers: int) -> None:
     """Raise an error for settings with features or a penalty that are not finite, or with too many layers."""
     positive = f"positive and finite, from {_SMALLEST:g} to {_LARGEST:g}"
-    near = "a value near 1: inputs lie in the unit ball"
+    near = "a value near 1, because inputs lie in the unit ball"
     for name, value in (("--width", width), ("--sharpness", sharpness)):
         if not _SMALLEST <= value <= _LARGEST:
             raise SettingError(f"{name} is out of bounds", found=value, rule=positive, remedy=near)

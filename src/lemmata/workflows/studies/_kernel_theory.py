@@ -22,7 +22,7 @@ from ._measure import Measured, spread_of
 
 SHOWN_MODES = 80
 ALLOWANCE = 0.12
-"""Half-width of the band in the logarithm of the error, besides the noise of a measurement over SPLITS splits."""
+"""Half the width of the band in the logarithm of the error. The noise of a mean over SPLITS splits is added to it."""
 SPLITS = 8
 
 
@@ -90,5 +90,8 @@ def spectral(measured: Measured, dataset: Dataset) -> Spectral | None:
 
 @eqx.filter_jit
 def _facts(modes: Spectrum, y: Float[Array, "n k"], ridge: Float[Array, ""]) -> tuple[Array, Array, Array]:
-    """Compiled as a whole, so that one compilation is needed for each number of rows, not one for each operation."""
+    """Return the power of the target, the effective dimension and the condition number.
+
+    All are compiled as a whole: once for each number of rows, instead of once for each operation.
+    """
     return target_power(modes, y), effective_dimension(modes, ridge), condition_number(modes)

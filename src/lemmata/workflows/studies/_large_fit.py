@@ -10,9 +10,9 @@ from ._kernel_fit import RIDGES, ROUNDING, KernelFit, without_the_mean
 from ._validation import Groups, group_parts, last_rows, parted
 
 CENTRES = 1000
-"""The number of centres of a kernel machine if there are more rows than this."""
+"""If there are more rows than this, a kernel machine has this number of centres."""
 VALIDATED, VALIDATION_SHARE = 2000, 0.1
-"""The ridge of a machine on centres is chosen on a tenth of the training rows, at most 2000, that are left out."""
+"""A tenth of the training rows, at most 2000, is left out to choose the ridge of a kernel machine on centres."""
 BLOCK = 2**15
 SMALLEST = 1e-10
 """Eigenvalues of the centres' Gram matrix below this share of the largest are dropped as rounding error."""
@@ -109,7 +109,7 @@ def centres_fit(
     most: int = CENTRES,
     groups: Groups = None,
 ) -> tuple[KernelFit, Float[np.ndarray, "v k"]]:
-    """Fit kernel ridge regression in the span of 1000 training rows; also return the targets that chose the ridge.
+    """Fit kernel ridge regression in the span of 1000 training rows; also return targets for choosing the ridge.
 
     The last tenth of the rows (at most 2000) chooses the ridge: `left_out` contains the predictions of the other rows
     for these rows. All rows are then fitted with this ridge. With the eigenvectors of K_zz, the features are K(x, z) U

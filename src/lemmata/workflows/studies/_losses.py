@@ -17,9 +17,9 @@ FEW = 5.0
 SURE = 0.05
 """A classifier significantly beats guessing if the exact sign test has at most this p-value."""
 WILD, WILDER = 10.0, 20.0
-"""A split is left out if a model is this many times worse there than guessing, and than in its median split."""
+"""Limits for leaving a split out: the model's loss there, in units of the loss of guessing and of its median split."""
 MOST_WILD, SQUARES = 0.2, 0
-"""If the share of such splits is larger than this, they are not an accident, and none is left out.
+"""If more than this share of the splits would be left out, none is, because these failures are not an accident.
 
 Fits are judged by the squared error, which is the first of the metrics of numbers."""
 
@@ -40,8 +40,8 @@ class Split:
         certain: whether the model only gives classes.
         seconds: the seconds that the fit and the predictions took.
         fitted: for each metric, the mean loss on the training rows, if it was requested.
-        members: the groups of the held-out rows, with groups; and for each the number of its rows and
-        sums: the sum of its losses, for each metric.
+        members, counts: if rows have groups, the groups of the held-out rows, and the number of rows of each.
+        sums: for each metric, the sum of the losses of each of these groups.
     """
 
     trained: int
@@ -111,7 +111,7 @@ class LeftOut:
 
     Args:
         worst: the largest squared error among them, divided by the squared error of guessing.
-        splits: the number of these splits, and
+        splits: the number of these splits.
         of: the number of all splits.
         rows: the number of training rows.
     """
@@ -315,12 +315,12 @@ def upper_gain(mean: float, variance: float, square: float, rows: float | int, u
     """The upper end (95 %) of the model's loss minus the loss of guessing on the same rows. Common errors cancel.
 
     For classes, the upper end is a standard error above the mean. If this is below 0, it is set to 0, unless the sign
-    test on the rows where exactly one of the two is wrong rejects (McNemar's test). The reason is that a model that
-    differs from guessing in two rows has a tiny standard error and no evidence.
+    test on the rows where exactly one of the two is wrong shows a difference (McNemar's test). The reason is that a
+    model that differs from guessing in two rows has a tiny standard error and no evidence.
 
     Args:
-        mean: the mean of the differences of single rows,
-        variance: the variance of these differences, and
+        mean: the mean over rows of the difference of the two losses.
+        variance: the variance of these differences.
         square: the mean of their squares.
         rows: the number of rows.
         unit: the metric.
@@ -334,7 +334,7 @@ def upper_gain(mean: float, variance: float, square: float, rows: float | int, u
 
 
 def _sign_test(worse: float, apart: float) -> float:
-    """The probability of at most this many of the differing rows, if each row is equally likely to be better.
+    """The probability that at most this many of the differing rows are worse, if each is as likely to be better.
 
     Values between whole numbers are allowed.
     """

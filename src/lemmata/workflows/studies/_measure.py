@@ -32,7 +32,7 @@ from ._units import constant
 KEPT_BYTES = 100_000
 """The largest number of held-out targets for which the losses of guessing are cached."""
 MOST_AGAIN = 1000
-"""The largest number of training rows on which a model's own error is measured."""
+"""The largest number of training rows on which the error of a model on training rows is measured."""
 
 
 class UnmeasuredError(SolverError):
@@ -48,8 +48,8 @@ class Measured:
         losses: the losses by the name of the metric.
         learns: whether the model learns anything at the largest size. A kernel whose best ridge is the largest does
             not.
-        reach: the largest number of training rows on which the model was measured, and
-        most: the largest number that the table allows.
+        reach: the largest number of training rows on which the model was measured.
+        most: the largest number of training rows that the table allows.
         ridge: for a kernel, the ridge chosen on all rows, else None.
         modes: for a kernel, the eigensystem of its centred Gram matrix on all rows, else None.
         notes: sizes that were left out, in sentences.
@@ -304,7 +304,7 @@ def row_losses(dataset: Dataset, y, outputs, probable, members=None, parts=PARTS
     Args:
         dataset: the table.
         y: the targets of the rows.
-        outputs: predictions, and
+        outputs: predictions.
         probable: probabilities of classes, or None.
         members: the groups of the rows, or None.
         parts: the number of parts that are left out for the variance of a score.

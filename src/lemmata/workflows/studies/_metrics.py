@@ -29,8 +29,8 @@ class Metric:
     Args:
         name: the name for `--metric` and `--error` ("rmse").
         task: "regression" or "classification".
-        rows: the contribution of each row to the loss, of outputs (m, k) against targets (m, k). The third argument is
-            the variance of the target.
+        rows: a function of outputs (m, k), targets (m, k) and the variance of the target. It returns the contribution
+            of each row to the loss.
         told: a function from loss and variance to the value in the user's unit.
         understood: the inverse function, from a value in the user's unit to the loss.
         rises: whether larger values are better.
@@ -40,8 +40,8 @@ class Metric:
         probable: whether the metric needs probabilities.
         counted: the rows among which mistakes are counted, if the loss is a share. The values are "rows", "rarest" for
             rows of the rarest class, or "" if no rows are counted.
-        averaged: whether the loss is the mean of the losses of single rows; otherwise rows give their contributions to
-            it.
+        averaged: whether the loss is the mean of the losses of single rows. If not, `rows` gives contributions whose
+            mean is the loss.
         always: whether the metric is measured even if it was not requested, because theory and answers use it.
         of_class: whether the metric is about one class of two.
         guess: the best prediction of rows without any column (see `constant`).

@@ -29,14 +29,14 @@ from ._usual import (
 from ._validation import Groups, parted
 
 MOST_EXACT = 1000
-"""The number of rows up to which a kernel machine is fitted exactly in a split.
+"""Up to this number of training rows, a kernel machine is fitted exactly in a split.
 
 With more rows, the machine uses this number of centres.
 """
 TUNED_ROWS, TUNED_ROWS_OF_MANY, TUNED_CENTRES = 200, 4000, 500
 LENGTHSCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
 MANY = 2.0
-"""If times have more rows than this on average, and not all equally many, no season is searched for."""
+"""If there are more rows than this per time on average, and unequal numbers, no season is searched for."""
 DAYS = (1.0, 7.0, 365.2425)
 """The seasons of a calendar in days: a day, a week and a year."""
 
@@ -256,9 +256,9 @@ def chosen(
 ) -> AbstractKernel:
     """Choose the kernel with the smallest leave-one-out error on the first 200 training rows.
 
-    With more than 1,000 rows, the first 4,000 rows choose the kernel with the smallest error, on centres, for a tenth
-    of these rows. Rows with groups are sorted by group, so the first rows may belong to one group. With groups, this
-    number of rows is therefore taken evenly from all rows.
+    With more than 1,000 rows, each kernel is fitted on centres to nine tenths of the first 4,000 rows, and the error
+    on the last tenth decides. Rows with groups are sorted by group, so the first rows may belong to one group. With
+    groups, as many rows are therefore taken evenly from all rows.
     """
     if len(kernels) == 1:
         return kernels[0]

@@ -12,10 +12,10 @@ from ._copies import many_values
 from ._encoder import Standardise
 
 ROWS, FEWEST_ROWS = 20_000, 50
-"""The largest number of first rows that are compared, and the least number of rows for a decision."""
+"""Only this many of the first rows are compared. Tables of fewer rows than the second number are not tested."""
 NEIGHBOURS = 20
 EXPECTED = 0.01
-"""The expected number of rows, in the whole table, that are this near to another row by chance."""
+"""A distance is near if no more rows than this, in the whole table, are expected to be as near by chance."""
 NEAREST = 0.1
 """The largest distance of a near duplicate, as a share of the distance to the twentieth neighbour."""
 LEAST, SHARE = 3, 0.01
@@ -28,9 +28,9 @@ def near_copies(inputs: Inputs, groups: np.ndarray | None = None, order: np.ndar
     The distance to the nearest row is compared with the distance to the twentieth nearest row, so dense and sparse
     regions are treated equally. If rows are spread evenly in d dimensions around a row, the ratio of the two is below
     r with a probability of at most 19 r^d. The rows themselves determine d: half of the twenty neighbours are within
-    2^(-1/d) of the distance of the twentieth. A ratio is near if 0.01 rows of the whole table are expected to be below
-    it. Only number columns with many values count; in all other columns, a duplicate must be equal. Rows of a series
-    are not tested, because neighbours in time are naturally near.
+    2^(-1/d) of the distance of the twentieth. A ratio counts as near if at most 0.01 rows of the whole table are
+    expected to have a smaller ratio by chance. Only number columns with many values count; in all other columns, a
+    duplicate must be equal. Rows of a series are not tested, because neighbours in time are naturally near.
 
     Args:
         inputs: raw inputs.

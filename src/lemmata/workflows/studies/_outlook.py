@@ -17,13 +17,13 @@ from ._metrics import Metric
 LEVELS = (0.05, 0.5, 0.95)
 STEP = 0.03
 WIDER = 3.0
-"""The number of rows as large as the largest that the sample may lack (3/m at 95 %, if none of m was seen)."""
+"""A sample may lack this many rows like its largest: with 5 % probability, a share of 3/m does not occur in m rows."""
 TRAINED = 1.5
-"""An allowance for other training sets, in addition to the exact bound of a share with few errors."""
+"""A share with few errors has an upper end of at most this many exact bounds, to allow for other training sets."""
 STEEPEST = 2.0
 """Beyond the measured sizes, no loss is expected to fall faster than this power of the number of rows."""
 SAME = 0.9
-"""A model measured on fewer rows than this share of another model's rows counts as measured on other rows."""
+"""Two models count as measured on different rows if one has fewer than this share of the other's rows."""
 AHEAD = 1e4
 """How far the curves are drawn, as a multiple of the last measured size."""
 FEW, MOST_STRETCHED, STRETCH = 120, 60, 1.3
@@ -106,7 +106,7 @@ class Candidate:
         return logs, np.clip(_stretched(curves, stretch(self.total)), 0.0, self.unit.most)
 
     def _steepest(self, ends: Float[np.ndarray, " 2"], ahead: Float[np.ndarray, " s"]) -> Float[np.ndarray, "s 2"]:
-        """Median and upper end, which fall as n^-2 beyond the last measured size, so that a curve never ends at 0."""
+        """Return a median and upper end that fall as n^-2 beyond the last measured size, so no curve ends at 0."""
         median = ends[0] if ends[0] > 0 else float(self.losses.mean[-1])
         return np.exp(-STEEPEST * ahead)[:, None] * np.array([median, max(ends[1], median)])
 

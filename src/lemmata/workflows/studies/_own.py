@@ -177,5 +177,5 @@ def _made(path: str, name: str) -> Any:
 
 @functools.cache
 def _module(path: str, written: int) -> Any:
-    """Import the file in its version at that time."""
+    """Import the file as it was when it was last written; `written` is this time."""
     return executed(path, "lemmata_user_model")

@@ -15,23 +15,23 @@ MOST_LEFT_OUT = 2500
 FIT_SECONDS, QUICK_FIT_SECONDS = 45.0, 8.0
 """A size at which one fit of a model costs more than this is not measured.
 
-The page says how far each model was measured.
+The page says up to which size each model was measured.
 """
 SMALLEST_TOP, STEPS_DOWN = 32, 200
 """A model that costs too much at the sizes of a table is measured up to fewer rows, but at least to this many."""
 SIZE_SECONDS, QUICK_SIZE_SECONDS = 1.0, 0.4
-"""The largest price of all fits at one size, beyond the least number of splits."""
+"""The largest price of all fits at one size. The least number of splits is fitted at any price."""
 FEW_ROWS, FEWEST_SPLITS = 400, 4
-"""With fewer rows than this, the allowed cost falls in proportion, because more splits hold out the same rows again.
+"""If a table has fewer rows than this, the allowed cost falls in proportion, as more splits hold out the same rows.
 
-At least the second number of splits are measured, at any price.
+On such tables, at least the second number of splits is measured, at any price.
 """
 LEAST_BLOCKS = 4
-"""The least number of stretches of time on which a costly model is measured."""
+"""A costly model is measured on at least this number of stretches of time."""
 WHOLE = 6.0
-"""The allowed cost of holding out every row once at the last size, in multiples of the cost of all fits at a size."""
+"""The allowed cost of holding out every row once at the last size, in multiples of the allowed price at a size."""
 COSTLY = 8.0
-"""A model whose least number of fits has a higher price is measured at every other size."""
+"""If the least number of fits of a model costs more than this, it is measured only at every second size."""
 
 
 def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[int, tuple[int, ...]]]:

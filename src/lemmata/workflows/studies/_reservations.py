@@ -24,7 +24,7 @@ def about_answers(found: Signal, asked: Question, dataset: Dataset, in_time: Seq
         found: the test for signal.
         asked: the question of the study.
         dataset: the table.
-        in_time: the findings from an order of the rows.
+        in_time: the findings that only rows with an order have, such as drift.
     """
     told = [("copies", copied(found)), ("rare class", asked.rare), *(("drift", text) for text in in_time)]
     told.append(("unit", say_unit(asked.unit, dataset)))

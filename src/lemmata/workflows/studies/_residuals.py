@@ -12,7 +12,7 @@ from ._scorers import Scored
 from ._splits import split
 
 AFFORDABLE = 5.0
-"""The allowed cost, in seconds, of the additional fit. If the largest size costs more, a smaller size is used."""
+"""The allowed seconds of the fit whose residuals are shown. If the largest size costs more, a smaller one is used."""
 MOST_SHOWN = 1000
 
 

@@ -20,7 +20,7 @@ from ._suspects import suspects
 
 FEWEST_ROWS = 20
 _MANY_LOST = 0.05
-"""The share of rows without a target above which a warning is given before the results."""
+"""If a larger share of the rows than this has no target, a warning precedes the results."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -57,7 +57,7 @@ MEASURED_SHARE, PAGE_SECONDS = 0.9, 4.0
 """The share of a time limit, less the time for the page, after which no model is begun. Theory gets the rest."""
 BAND = 24
 MOST_THREADS = 8
-"""Models are measured in parallel on threads. Their fits release Python's lock, so one process is enough."""
+"""The most threads that measure models in parallel. Fits release Python's lock, so one process is enough."""
 
 Progress = Callable[[str, float, float], None]
 

@@ -14,11 +14,13 @@ from sklearn.metrics import get_scorer, get_scorer_names
 from ._ranked import mean_precision
 
 PARTS, FINE = 5, 40
-"""Parts of the held-out rows, each of which is left out once, for the variance of a score that is not a mean over rows.
-Each costs a call of scikit-learn; there are many splits, so their mean variance is still accurate. One
-measurement on all rows takes the larger number."""
+"""The numbers of parts of the held-out rows, which are left out in turn for the variance of a score.
+
+This is done for a score that is not a mean over rows. Each part costs a call of scikit-learn. A few parts are enough on
+many splits, whose mean variance is accurate. The larger number is for a single measurement on all rows.
+"""
 RANKED = "average_precision"
-"""The scorer whose value is too high on few rows of a class."""
+"""The scorer whose value is too high if a class has few rows."""
 UNSCORED = "its predictions cannot be scored: "
 BEYOND = 1e-9
 """A score is not a measure of error if it exceeds the score of perfect predictions by more than this."""
@@ -216,7 +218,7 @@ def increasing(labels: np.ndarray | None) -> tuple[tuple[Any, ...], tuple[int, .
 def scorer_tasks() -> dict[str, str]:
     """Return the scorers of scikit-learn that score predictions of numbers or of classes, each with its task.
 
-    Scorers of clusterings, of rows with several labels, and a ratio without a best value are left out.
+    Scorers of clusterings and of rows with several labels are left out, and so is a ratio that has no best value.
 
     >>> scorer_tasks()["neg_max_error"], scorer_tasks()["f1_macro"], "rand_score" in scorer_tasks()
     ('regression', 'classification', False)

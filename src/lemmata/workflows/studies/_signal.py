@@ -16,7 +16,7 @@ from ._signal_time import of_time
 
 ROWS, PERMUTATIONS = 400, 199
 LEVEL = 0.01
-"""The share of tables without any signal in which the test finds a signal."""
+"""The largest share of tables without any signal in which the test may find a signal."""
 _MORE_ROWS, _FEW_OUTPUTS, _MANY_OUTPUTS = 800, 2, 10
 
 
@@ -36,17 +36,18 @@ class Signal:
             duplicates in another group count. The test assumes independent rows, and duplicates are not independent.
         total: the number of rows of the whole table.
         kind: what was shuffled. "rows": targets among rows. "held-out rows": targets of rows that models of other rows
-            predict. "both": both, and neither shows a signal. "within groups": targets within groups. "whole groups":
-            the targets of whole groups. "groups": both, and neither shows a signal. "time": the target in time.
+            predict. "both": these two, if neither shows a signal. "within groups": targets within groups.
+            "whole groups": the targets of whole groups. "groups": these two, if neither shows a signal. "time": the
+            target in time.
         least: the smallest p-value that this test can give. If it is above the level, the test can find nothing.
         shuffles: how many arrangements of the targets were tested besides the observed one; 0 if a series was forecast
             by blocks.
         groups: how many groups were tested, or 0.
         visible: the smallest share of the target's variance (R²) at which a linear signal in one or several columns
             would be found in most cases. It is infinite if no signal would be found. For series, it is only
-            approximate: how far the best percent of the shifts is below their median, or what the best column explains
-            there, or twice the relative difference of errors that the t-test of blocks would call significant. With
-            groups, it is about rows minus the means of their groups.
+            approximate. For shifts, it is how far the best percent of the shifts is below their median, or what the
+            best column explains in that percent. For blocks, it is twice the relative difference of errors that the
+            t-test would call significant. With groups, it is about rows minus the means of their groups.
         between: this share for the means of the groups; nan if whole groups were not exchanged.
         powers: this share for each kind of signal (`_signal_power`); empty if a signal was found.
         held: the number of held-out rows on which models were tested; 0 if there were none. The models were fitted to

@@ -111,7 +111,7 @@ def _error(past, y, before, start: int, end: int, reach: int, slope: float | np.
 
 
 def _spread(rest: np.ndarray, middle: np.ndarray, before: np.ndarray, start: int, end: int, reach: int) -> np.ndarray:
-    """The mean square of the rest minus `middle` or, with a reach, minus earlier rows within the reach.
+    """The mean square of `rest` minus `middle` or, with a reach, minus its earlier rows within the reach.
 
     For long blocks, only some of the distances to earlier rows are used.
     """

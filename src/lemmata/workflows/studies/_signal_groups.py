@@ -11,12 +11,12 @@ from ._signal_statistics import Outcome, View, kernels, outcome, rescored, score
 
 ROWS = 480
 _EACH = 0.8
-"""The share of groups that must have the number of rows over which the target of a group is averaged."""
+"""The target of a group is averaged over as many rows as at least this share of the groups has."""
 _ENUMERATED = 800
 
 
 def of_groups(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: float) -> Outcome:
-    """Run both tests, each at half of the level, if both can reach it; otherwise run the test that can.
+    """Run both tests, each at half of the level. If only one test can give so small a p-value, run only this test.
 
     Within groups: the group's mean is subtracted from targets and columns, and targets are exchanged among the rows of
     a group. The level needs only one assumption: within a group, targets are exchangeable given the columns. Effects

@@ -14,7 +14,10 @@ from ._signal_statistics import Outcome, scored
 SHUFFLES = 999
 KIND = "held-out rows"
 _MOST_ROWS, _LEAST_ROWS, _CELLS = 20_000, 2000, 80_000
-"""The largest number of used rows; it is smaller for many classes."""
+"""The largest number of used rows. For a target of k columns, it is also at most the third number divided by k.
+
+This second limit is never below the second number.
+"""
 _FEWEST = 20
 _RIDGES = (0.01, 1.0, 10.0)
 _MOST_COLUMNS = 1000

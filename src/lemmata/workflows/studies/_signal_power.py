@@ -12,11 +12,11 @@ SHARES = np.array([
     0.001, 0.002, 0.003, 0.004, 0.005, 0.007, 0.01, 0.013, 0.016, 0.02, 0.025, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12,
     0.15, 0.18, 0.22, 0.26, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95,
 ])  # fmt: skip
-"""The shares of the target's variance that are searched in five steps of halving."""
+"""The possible shares of the target's variance, among which bisection finds the least in five steps."""
 TABLES, MOST = 30, 0.85
-"""The number of tables of each kind, and the share of them that counts as "most cases"."""
+"""The number of simulated tables for each kind of signal, and the share of them that counts as "most cases"."""
 BENT = 1.5
-"""The factor by which the share is larger for classes, whose probabilities are not linear in their causes.
+"""For classes, the found share is multiplied by this, because their probabilities are not linear in their causes.
 
 At the share that was found for mixtures with noise, without this factor, 52 to 85 % of the signals in real labels were
 found.

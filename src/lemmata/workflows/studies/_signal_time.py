@@ -11,7 +11,7 @@ from ._signal_blocks import of_blocks
 from ._signal_statistics import Outcome, View, kernels, outcome, scored
 
 LATEST = 1500
-"""The number of latest rows that are used of a longer series."""
+"""Of a longer series, only this number of its latest rows is used."""
 _WINDOW, _FEWEST, _SHARE = 400, 40, 0.5
 
 

@@ -17,7 +17,7 @@ MOST_HELD_OUT, HELD_SHARE = 20_000, 0.2
 BLOCKS = 8
 """The number of stretches of later rows that are predicted with --time."""
 FOLDS_OF_GROUPS = 5
-"""The number of parts into which groups are divided; each part is held out once. Fewer groups are held out singly."""
+"""The number of parts into which groups are divided. If there are fewer groups, each group is a part."""
 
 
 def split_sizes(
@@ -69,7 +69,7 @@ def number_of_splits(total: int, n: int, quick: bool = False, most: float = math
 
 
 def held_out(total: int, n: int) -> int:
-    """Return the largest number of held-out rows for n training rows. Few splits of few rows do not need many."""
+    """Return the largest number of held-out rows for n training rows. Small training sets need fewer."""
     return min(total - n, max(64, 4 * n), max(500, int(HELD_SHARE * total)), MOST_HELD_OUT)
 
 

@@ -11,13 +11,13 @@ from ._question import Question
 from ._row_losses import wrong
 
 FULL = 0.75
-"""A model counts as measured as far as the rows allow if it was measured on this share of the largest size."""
+"""A model counts as measured on all rows if it was measured on at least this share of them."""
 SURELY = 0.05
 """A model is not as good as the best if a paired test of their losses on common splits has at most this p-value."""
 COMMON = 0.5
-"""The paired test uses sizes of at least this share of the largest size of the model."""
+"""The paired test uses sizes of at least this share of the largest size at which the model was measured."""
 TIED = 2.0
-"""The number of rows by which two classifiers may differ and still count as equally good."""
+"""Two classifiers count as equally good if their errors differ by at most this number of rows."""
 
 
 def beats_guessing(item: Candidate, question: Question) -> bool:

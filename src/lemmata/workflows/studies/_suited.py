@@ -9,15 +9,16 @@ from jaxtyping import Float
 from lemmata.errors import SettingError
 
 WIDE = 0.5
-"""The number of columns per row from which a lasso is added to the models of classes."""
+"""If there are at least this many columns per row, a lasso (for classes) or an elastic net (for numbers) is added."""
 
 
 def suited(x: Float[np.ndarray, "N d"], task: str, targets: Float[np.ndarray, "rows k"] | None) -> list[str]:
     """Return the names of the models that are compared if the user names none.
 
     The list depends on the targets and columns. It includes Poisson regression for counts (whole numbers, none below 0)
-    and gamma regression for amounts (all above 0, the mean above the median by a tenth of the deviation). It includes
-    an elastic net for many columns, and a lasso for classes if there are at least half as many columns as rows.
+    and gamma regression for amounts (all above 0, with a mean that exceeds the median by more than a tenth of the
+    standard deviation). It includes an elastic net for many columns, and a lasso for classes if there are at least
+    half as many columns as rows.
     """
     if task == "classification":
         wide = targets is not None and x.shape[1] >= WIDE * len(targets)

@@ -34,7 +34,7 @@ MISSING_MARKS = ["", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "Null", "nu
 _NAMED_SEPARATOR = re.compile('"?sep=(.)"?', re.IGNORECASE)
 """A first line that tells a spreadsheet program which character separates the fields."""
 _COUNTED = 2**28
-"""The largest number of bytes of a text for which cells that were read as missing are counted."""
+"""In a text of at least this number of bytes, cells that were read as missing are not counted."""
 
 
 @dataclasses.dataclass(frozen=True)

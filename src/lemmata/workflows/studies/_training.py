@@ -50,8 +50,8 @@ def train_networks(
     Training is full-batch gradient descent on 1/2 sum |F(x_i) - F_0(x_i) - y_i|², where F_0 is the untrained network
     F. The kernel's prediction is descent with the same step on the infinite-width tangent kernel, in closed form. This
     is the kernel's gradient flow in discrete time. The remaining difference is due to the finite width. Inputs of the
-    softmax network are divided by the largest norm, as for its kernel. The time of the softmax network is that of the
-    kernel H, without the factor width.
+    softmax network are divided by the largest norm, as for its kernel. The time of the softmax network is counted for
+    the kernel H, which is its tangent kernel without the factor width.
 
     `gap` is the largest root mean square of (network - kernel) over the test rows at any recorded time. It is relative
     to the root mean square of the test targets. `kernel_movement` is |H_end - H_start| / |H_start| in Frobenius norm

@@ -15,13 +15,13 @@ from ._splits import before_stretches
 from ._units import say_guess
 
 OPEN = 0.05
-"""A p-value above the level of the test and up to this leaves open whether there is signal."""
+"""A p-value between the level of the test and this number leaves open whether there is a signal."""
 BLIND = 0.5
 """A test that only finds signals above this share of the variance does not show that there is no signal."""
 COMMON = 0.2
 """If guessing the most frequent class errs in a smaller share of rows than this, accuracy shows little."""
 SERIES = 400
-"""In series with fewer rows, a trend or a season is missed in most cases, as simulations showed."""
+"""In series with fewer rows than this, a trend or a season is missed in most cases, as simulations showed."""
 COPIES = 0.05
 """If at least this share of rows repeats an earlier row, the answers begin with a warning."""
 _KINDS = {

@@ -225,7 +225,7 @@ def _own(scorer: Any, dataset: Dataset) -> Metric:
     if abs(twice - guessed) > SAME * max(abs(guessed), abs(best)):
         raise SettingError(
             f"your score {name!r} depends on the number of rows",
-            found=f"{guessed:g} of {len(y):,} rows, and {twice:g} of the same rows twice", rule="the same value",
+            found=f"{guessed:g} for {len(y):,} rows, and {twice:g} if every row is repeated", rule="the same value",
             remedy="return a mean over rows instead of a sum",
         )  # fmt: skip
     negative = getattr(scorer, "_sign", 1) < 0  # make_scorer(greater_is_better=False) turns the sign

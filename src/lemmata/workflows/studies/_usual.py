@@ -16,9 +16,9 @@ from ._trees import LEAF_OF_MANY, boosted, boosting_price, forest, forest_price,
 from ._validation import PARTS, Groups, group_parts, parted, validating
 
 STEPS = 20
-"""The most steps per row of a support vector machine. With little noise, a large penalty would never end."""
+"""The most steps per row of a support vector machine. Without this limit, some fits with a large penalty never end."""
 RATIOS = (0.2, 0.5, 0.9)
-"""The shares of the absolute penalty that an elastic net tries."""
+"""The shares that the absolute penalty has in the penalties that an elastic net tries."""
 
 
 Makers = Sequence[Callable[[], Any]]
@@ -26,7 +26,7 @@ Entry = tuple[str, str, Fitted, Callable[[int, int, int], float]]
 
 
 def _chosen(makers: Makers, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
-    """Fit the estimator with the smallest loss on one row in five to all training rows.
+    """Choose the estimator with the smallest loss on one training row in five, and fit it to all training rows.
 
     The loss is the log-loss for classes, and the squared error for numbers. An estimator that cannot be fitted is not
     chosen.

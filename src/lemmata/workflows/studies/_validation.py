@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 PARTS = 5
-"""One row in five, or the groups of about a fifth of the rows, choose the setting. The model is then fitted to all."""
+"""One row in five, or groups with about a fifth of the rows, choose a setting. The model is then fitted to all rows."""
 
 Groups = Int[np.ndarray, " n"] | None
 
@@ -19,7 +19,7 @@ def parted(groups: Groups) -> bool:
 
 
 def group_parts(groups: Int[np.ndarray, " n"]) -> list[Int[np.ndarray, " part"]]:
-    """The rows of each of five parts, where no group is in two: about as equal in rows as in scikit-learn's GroupKFold.
+    """The rows of up to five parts of about equal size, where no group is in two parts, by scikit-learn's GroupKFold.
 
     >>> sorted(part.tolist() for part in group_parts(np.array([0, 0, 1, 2])))
     [[0, 1], [2], [3]]
