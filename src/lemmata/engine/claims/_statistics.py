@@ -90,6 +90,8 @@ def stretch(sample: np.ndarray) -> float:
     count = len(sample)
     deviations = np.sort(sample - np.median(sample))
     wanted = max(4, -(-count // 4))
+    if count < wanted:  # no tail can be seen
+        return _FARTHEST
     if deviations[-wanted] <= 0 and (deviations < 0).any():  # few values, with the median's own at the top
         deviations = deviations - deviations[deviations < 0].max()
     above = deviations[-wanted - 1 :]
