@@ -161,7 +161,7 @@ class Contract(AbstractLayer):
         return self.apply(params, filled(x, mask)), empty < 0.5 if new else None
 
     def push(self, state: State) -> State:
-        """The sums over pairs of positions; if no positions are summed over, the products at every position."""
+        """The sums over pairs of positions; if pairs are neither stored nor needed, products at every position."""
         grid, count = state.grid, len(state.grid.sites)
         sites = self.over(grid.sites)
         if sites and not count:

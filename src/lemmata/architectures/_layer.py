@@ -39,12 +39,12 @@ class AbstractLayer(eqx.Module):
 
     @abc.abstractmethod
     def push(self, state: State) -> State:
-        """The second moments of the outputs from the moments of the inputs, as their width tends to infinity."""
+        """The second moments of the outputs from those of the inputs, as the number of inputs tends to infinity."""
 
     def apply_masked(
         self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites_out fan_out"], Bool[Array, "*sites_out"] | None]:
-        """Apply the layer to one field with empty positions, which the mask marks as 0. Return outputs and their mask.
+        """Apply the layer to one field, whose empty positions are False in the mask. Return outputs and their mask.
 
         By default, this calls `apply`, which is right for layers that act on each position separately.
         """

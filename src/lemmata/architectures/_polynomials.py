@@ -100,8 +100,8 @@ class Polynomial(AbstractLayer):
 class Hermite(AbstractLayer):
     r"""h_n(u), where n = `degree`: the Hermite polynomial with unit norm under the standard normal distribution.
 
-    E[phi phi] = S_n(nngp, (xx - 1)(yy - 1)) with the S_n of `Monomial`. For unit variances, this is nngp^n. E[phi'
-    phi'] = n S_{n-1}, since h_n' = sqrt(n) h_{n-1}.
+    E[phi phi] = S_n(nngp, (xx - 1)(yy - 1)) with the S_n of `Monomial`. For unit variances, this is nngp^n. For the
+    derivative, E[phi' phi'] = n S_{n-1}, since h_n' = sqrt(n) h_{n-1}.
 
     Raises:
         SettingError: for a degree that is not an integer from 1 to 64.

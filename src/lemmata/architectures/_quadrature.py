@@ -49,7 +49,7 @@ class Elementwise(AbstractLayer):
             this way.
 
     `NNGPKernel` and `TangentKernel` compare the sum over orders with E[fn(u)²] from another quadrature rule.
-    `TangentKernel` makes the same comparison for the derivative. Both kernels raise SettingError if the difference is
+    `TangentKernel` also makes this comparison for the derivative. Both kernels raise SettingError if the difference is
     above 1e-6, or 2e-5 in float32. This happens for functions that are not square-integrable, are singular, bend
     elsewhere than at 0, or oscillate too fast. Sines oscillate too fast at standard deviations above about 6 radians;
     use `Sin` and `Cos`, which have closed forms. `push` itself marks such moments as NaN, since under `jit` it cannot

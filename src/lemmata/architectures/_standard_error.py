@@ -87,7 +87,7 @@ def with_standard_error(
     everything = x if y is None else jnp.concatenate([x, y])
     size = len(everything) * math.prod(everything.shape[1:-1])
     plan = ResultPlan("joint moments of all positions", (_MATRICES, size, size), everything.dtype.itemsize)
-    plan.require(everything, remedy="pass fewer points or positions, use float32, or use NNGPKernel, which needs less")
+    plan.require(everything, remedy="pass fewer points or positions, use float32, or use kernel.cross for the mean")
     mean, error = _replicated(kernel.entries(), everything, jax.random.split(key, replicates))
     if not bool(jnp.isfinite(mean).all()):
         rule = "finite values, which need finite inputs and moments"

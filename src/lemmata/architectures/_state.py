@@ -65,7 +65,7 @@ class Law:
         return dataclasses.replace(self.dropped(), centred=self.centred if odd else -1)
 
     def dropped(self) -> "Law":
-        """The law after multiplying coordinates by independent random factors: not Gaussian, else unchanged."""
+        """The law after multiplying coordinates by independent random factors: not Gaussian, otherwise the same."""
         return dataclasses.replace(self, gaussian=False)
 
     def perturbed(self) -> "Law":
@@ -112,7 +112,7 @@ class Grid(eqx.Module):
         mask_y: the filled positions of y; an array like `State.yy`.
         adjacency_x: the graphs of x if points are graphs (`OnGraphs`), of shape (n, nodes, nodes).
         adjacency_y: the graphs of y, (m, nodes, nodes).
-        joint: whether x and y are the same points and all inputs, so that an estimate may draw for all inputs
+        joint: whether x and y are the same points, namely all inputs, so that an estimate may draw for all inputs
             together.
     """
 

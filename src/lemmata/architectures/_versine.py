@@ -81,7 +81,7 @@ def _input_versines_jvp(own, primals, tangents):
 
 
 def sign_of(nngp: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The sign of a covariance, or 1 at 0, so that sign * (1 - versine) and its derivatives are right everywhere."""
+    """The sign of a covariance, or 1 at 0. So sign * (1 - versine) is the correlation everywhere, with derivatives."""
     return jnp.where(nngp < 0, -1.0, 1.0).astype(nngp.dtype)
 
 

@@ -50,8 +50,8 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         time: the training time, in units in which the flow is df/dt = -K (f - y). Infinity is allowed if `width` is
             None. If `time` is None, it is 1 / ridge, for the ridge of smallest leave-one-out error in kernel ridge
             regression. Ridge r and time 1/r have similar effects: in the fit, the ridge multiplies a mode of
-            eigenvalue a by a/(a + r), and the time multiplies it by 1 - exp(-a/r). The time is between 0.1 and 10,000
-            divided by the largest eigenvalue of K, and it is the same for every width.
+            eigenvalue a by a/(a + r), and the time multiplies it by 1 - exp(-a/r). This default is between 0.1 and
+            10,000 divided by the largest eigenvalue of K, and it is the same for every width.
         normalise: True divides inputs by the largest norm of a training row, False refuses rows of norm above 1, and
             None divides if a norm is above 1, with a warning.
         random_state: seed, `numpy.random.RandomState` or None, for the network's initialisation.

@@ -34,7 +34,7 @@ def ridge_moment(direction: Float[Array, " d"], profile: float) -> float:
 
 
 def logistic_moment(direction: Float[Array, " d"]) -> float:
-    """The moment |a|/4 of the logistic function of <a, x> + b, its largest slope, as its slope is positive definite.
+    """The moment |a|/4 of the logistic function of <a, x> + b. It is the largest slope: the slope is positive definite.
 
     Args:
         direction: a.

@@ -2,8 +2,8 @@
 
 A verdict depends on the code that its claim names, directly or through other code. For a class, the code includes the
 fields of the class, and the methods whose names appear in this code. For a `singledispatch` function, the code
-includes the functions that are registered for the types that occur in it. It also includes derivatives that are given
-to a function by `@f.defjvp`. Moving a definition does not change a fingerprint.
+includes the functions that are registered for types that occur in the code. It also includes derivatives that are
+given to a function by `@f.defjvp`. Moving a definition does not change a fingerprint.
 """
 
 import ast

@@ -63,7 +63,7 @@ def fingerprint_of(claim: Claim) -> str:
 
 
 def trials_print_of(claim: Claim) -> str:
-    """The hash of the code that a claim's trials run. Rules for judging are not part of it and may change."""
+    """The hash of the code that a claim's trials run. Rules for judging can change without changing it."""
     return _trials_print(type(claim))
 
 

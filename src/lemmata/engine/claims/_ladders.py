@@ -67,7 +67,7 @@ def spread_over_problems(
 ) -> Judgement:
     """The judgement of a mean, combined with the distances of the problems' own values from the statement.
 
-    If each problem is measured twice, the mean product of its two measurements estimates the mean square of the
+    If each problem is measured twice, the mean product of the two measurements estimates the mean square of the
     problems' own values. With a single measurement, the mean square also includes noise. It can support a statement,
     but it can refute one only if there is no noise.
 

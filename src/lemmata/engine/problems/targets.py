@@ -201,7 +201,7 @@ class Cube(AbstractTarget):
         return sign * (jnp.abs(x) / schedule.scale(t) + spread * (edge(lower) - edge(upper)))
 
     def _truncation(self, schedule: Schedule, t: Float[Array, ""], x: Float[Array, " d"]) -> tuple[Array, ...]:
-        """The standard deviation before truncation, the cube's ends minus |x|/alpha in its units, and the sign of x."""
+        """The standard deviation before truncation, the cube's ends minus |x|/alpha in this unit, and the sign of x."""
         alpha = schedule.scale(t)
         spread = jnp.sqrt(schedule.variance(t)) / alpha
         centre = jnp.abs(x) / alpha

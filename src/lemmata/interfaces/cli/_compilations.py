@@ -144,7 +144,7 @@ def _jax_in(directory: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _noting_what_is_spoilt(names: set[str]) -> Iterator[None]:
-    """Collect functions with damaged cache entries. JAX's warnings are hidden, because JAX recompiles these."""
+    """Collect functions with damaged cache entries. JAX's warnings are hidden: it recompiles these functions."""
     shown = warnings.showwarning
 
     def note(message, *rest, **options):

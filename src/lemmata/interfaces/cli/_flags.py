@@ -17,7 +17,7 @@ def solve_in_turn() -> None:
     """Before JAX starts, make jaxlib 0.10 solve batches of linear systems in turn, unless XLA_FLAGS sets a scheduler.
 
     When jaxlib solves two batches at once, each can wait for threads of the pool that the other holds. On two cores, a
-    program with two batches hung in one of its first two runs, out of two hundred.
+    program with two batches hung in the first or the second of two hundred runs.
     """
     flags, name = os.environ.get("XLA_FLAGS", ""), "--xla_cpu_scheduler_type"
     a_file = bool(flags.strip()) and not flags.strip().startswith("--")  # XLA reads its flags there
