@@ -208,7 +208,7 @@ class ComparisonOptions:
 
 
 def _what(fact: str) -> str:
-    """Return the beginning of an option's help text. The option states a fact about a trained model."""
+    """Return the beginning of the help of an option that states a fact about a trained model."""
     return FACTS[fact].sentence
 
 

@@ -9,7 +9,7 @@ from jaxtyping import Float
 INK, BLUE, RED = "#7b828c", "#3b6fb6", "#c2562d"
 """Colours that can be read on light and dark pages: for words, for results, and for what results are compared with."""
 WHOLE: dict[str, Any] = {"format": "d", "labelExpr": "datum.value == floor(datum.value) ? datum.label : ''"}
-"""Labels for an axis of counts that hide fractions, because Vega's smallest tick step does not hide them."""
+"""Labels for an axis of counts that hide fractions, because Vega's `tickMinStep` does not hide them."""
 _SIZE = {"width": 240, "height": 200}
 
 

@@ -67,7 +67,7 @@ def linearize(f: Any, params: Any) -> Any:
     """The linearised network f(p, x) + f'(p, x)[q - p] as a function of (q, x): `taylor_expand` of order 1.
 
     Its tangent kernel is the tangent kernel of f at p, for all parameters q. So the solvers predict its training
-    exactly from this kernel: `gradient_flow` for squared loss, `loss_flow` for any smooth loss.
+    from this kernel: `gradient_flow` for squared loss, `loss_flow` for any smooth loss.
 
     Args:
         f: the function f(params, x), or an object with such a method `apply`; for modules see `taylor_expand`.

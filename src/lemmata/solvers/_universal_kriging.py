@@ -251,7 +251,10 @@ class PolyharmonicSpline(eqx.Module):
 
 
 def _covariance(z: Array, x: Array, centre: Array, unit: Array) -> Array:
-    """r² ln(r / unit). Sums with weights that annihilate affine functions are those of r² ln r, but lose no digits."""
+    """r² ln(r / unit).
+
+    With weights that annihilate affine functions, its sums equal the sums of r² ln r, but lose no digits.
+    """
     return unit**2 * squares_logarithm(squared_distances((z - centre) / unit, (x - centre) / unit))
 
 

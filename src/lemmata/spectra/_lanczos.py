@@ -236,6 +236,6 @@ def _conditions(asymmetry: float) -> tuple[Condition, ...]:
     return (
         Condition("products are symmetric", asymmetry, True, "|u'Av - v'Au| for the unit vectors of the iteration"),
         Condition(
-            "the start is uniform on the sphere", None, True, "the seed draws the start; the bound averages over starts"
+            "the start is uniform on the sphere", None, True, "drawn from the seed; the bound averages over the starts"
         ),
     )

@@ -1,6 +1,6 @@
-"""Search a shelf: return the items that have all words, the best first.
+"""Search a shelf: return the items that have all words, then those that have some of them, each group best first.
 
-If no item has all words, return the nearest items, and the number of items that have each word.
+The result also has the number of items that have each word. If no item has all words, these numbers show why.
 """
 
 import dataclasses

@@ -257,7 +257,7 @@ class RiskOfProjection(Claim[ContradictedLabels]):
         return jnp.sqrt(jnp.mean(jnp.sum((_projected(problem) - problem.y) ** 2, axis=1)))
 
     def trivial(self, problem: ContradictedLabels) -> Array:
-        """Twice the error of the function 0, which also bounds the error of any fit that shrinks."""
+        """Twice the error of the function 0. A fit that is no larger than the labels has at most this error."""
         return 2 * jnp.sqrt(jnp.mean(jnp.sum(problem.y**2, axis=1)))
 
     def condition(self, problem: ContradictedLabels) -> Array:

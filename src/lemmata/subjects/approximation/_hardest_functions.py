@@ -16,8 +16,8 @@ def hardest(pool: Float[Array, "m p"], drawn: Float[Array, "m n"]) -> tuple[Floa
     """Return a measure mu on m points, with mu(1) = 0 and |mu| <= 1, of large deviation, and the deviation.
 
     The deviation is E|phi_mu| - P_n|phi_mu|. Here phi_mu is the integral of phi over mu, E is the mean over the pool,
-    and P_n is the mean over the drawn features. The search starts at the best pair (delta_x -
-    delta_x')/2 and moves towards other pairs.
+    and P_n is the mean over the drawn features. The search starts at the best pair
+    (delta_x - delta_x')/2 and moves towards other pairs.
 
     Args:
         pool: phi_theta(x), with one row for each point and one column for each feature of the pool.
