@@ -38,7 +38,7 @@ def router_signal_to_noise(
         dimension: the dimension d of queries and keys.
         block: the number B of keys in a block.
         relevant: the number of relevant keys in the block, at most B.
-        others: the same excess for each other relevant key.
+        others: how much larger the product of each other relevant key is, on average.
         correlation: the correlation r, between 0 and 1.
 
     Raises:

@@ -19,7 +19,7 @@ class RoutedKeys(eqx.Module):
 
     Args:
         excess: how much larger the product of the first relevant key with the query is, on average.
-        others: the same excess for each other relevant key.
+        others: how much larger the product of each other relevant key is, on average.
         correlation: the correlation of products in one block.
         dimension: the dimension of queries and keys.
         block: the number of keys in a block.
@@ -46,7 +46,7 @@ class RoutedKeys(eqx.Module):
             key: the random key.
             draws: the number of contexts.
             blocks: the number of blocks in each context.
-            block: the number of keys in a block; by default the number of the problem.
+            block: the number of keys in a block; by default the problem's own number.
             shrink: the factor that multiplies the excesses.
         """
         generator = np.random.default_rng(np.asarray(jax.random.key_data(key)))

@@ -20,7 +20,7 @@ ABOUT = {"tool": "random matrices", "architecture": "attention", "object": "spec
 
 
 class AttentionStack(eqx.Module):
-    """Layers X <- s X + softmax(Y W_q' W_k Y' / sqrt(p)) Y W_v', with the rows Y of X at length sqrt(p).
+    """Layers X <- s X + softmax(Y W_q' W_k Y' / sqrt(p)) Y W_v', where Y is X with its rows scaled to length sqrt(p).
 
     Args:
         tokens: X before the first layer, one token in each row.

@@ -173,7 +173,7 @@ class ComposedFunction(eqx.Module):
 
 
 class ComposedFunctions(Population[ComposedFunction]):
-    """Compositions g of halfspaces. Half of them use disjoint coordinates, and in half of them g is a parity."""
+    """Compositions of halfspaces. Half use disjoint coordinates, and in half of them the outer function is a parity."""
 
     settings = Space(d=dimension(9, 4, 12, corners=(7, 10)), k=dimension(3, 2, 4, corners=(2, 4)))
 

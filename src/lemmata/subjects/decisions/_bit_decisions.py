@@ -74,10 +74,11 @@ class BitDecisions(Population[BitDecision]):
 
 
 class ScrambledDecision(eqx.Module):
-    """A process in which the bits of the next state are parities of bits, and the reward is one bit.
+    """A process in which bit 0 of the next state is the action, its other bits are parities, and the reward is bit 0.
 
     Args:
-        masks: for each bit of the next state, the bits whose parity it is.
+        masks: for each bit k > 0 of the next state, the bits whose parity it is. Bit 0 is the action, so masks[0] is
+            not used.
         horizon: the number of states whose rewards count.
     """
 
@@ -91,7 +92,7 @@ class ScrambledDecision(eqx.Module):
 
 
 class ScrambledDecisions(Population[ScrambledDecision]):
-    """Processes in which each bit of the next state is a parity of more than half of the bits."""
+    """Processes in which each bit k > 0 of the next state is a parity of more than half of the bits."""
 
     settings = Space(bits=Integer(8, 4, 10, "bits", corners=(7, 9)), horizon=Integer(6, 2, 60, "states that count"))
 

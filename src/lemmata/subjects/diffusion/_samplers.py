@@ -241,7 +241,7 @@ def train_score(
     sigma: float = 2.0,
     steps: int = 300,
 ) -> LearnedScore:
-    """Learn a score by training a softmax network from (1, t, x(t)) to x(0) with `steps` gradient descent steps.
+    """Learn a score by training a softmax network to map (1, t, x(t)) to x(0), with `steps` gradient descent steps.
 
     The learning rate is 1 divided by the trace of the tangent kernel, which the softmax kernel estimates.
 

@@ -31,7 +31,8 @@ class NoisyLabels(eqx.Module):
     Args:
         cross: the kernel K between all points (training points first) and the training points.
         member: the values of F_H at all points.
-        labels: F_H(x_i) + y_i - F*(x_i) at the training points, where y_i is a noisy label of the denoiser F*.
+        labels: F_H(x_i) + y_i - F*(x_i) at the training points, where y_i is the clean point and F*(x_i) its mean
+            given x_i.
         norm: the squared norm |F_H|².
     """
 

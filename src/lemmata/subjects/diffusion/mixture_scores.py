@@ -69,7 +69,7 @@ class MixtureScore(Claim[HeatedPlaces]):
         return _at_places(problem, problem.mixture.score)
 
     def measure(self, problem: HeatedPlaces, key: Key[Array, ""]) -> Array:
-        """Differentiate automatically the log density, which is computed from Cholesky factors."""
+        """Differentiate the log density, computed from Cholesky factors, by automatic differentiation."""
         return _at_places(problem, jax.grad(problem.mixture.log_density, argnums=1))
 
     def condition(self, problem: HeatedPlaces) -> Array:

@@ -51,7 +51,7 @@ class ScoreMatchingFloor(Claim[HeatedLaw]):
         return jnp.stack([problem.mixture.means.shape[1] / problem.variances - information] * 2)
 
     def measure(self, problem: HeatedLaw, key: Key[Array, ""]) -> Array:
-        """Estimate the objective at the true score, and the mean posterior variance over v², from draws."""
+        """Estimate the objective at the true score, and the mean posterior variance divided by v², from draws."""
 
         def both(v, key):
             clean, noised = problem.mixture.draw(key, v, _DRAWS)

@@ -101,7 +101,7 @@ def rank_needed(rows: int, error: float, probability: float = 0.1) -> int:
     """Return the least k at which 4 N² exp(-(e² - e³) k / 4) is at most the given probability.
 
     Take a kernel of N rows and its version in a random subspace of dimension k. With probability at least 1 minus
-    `probability`, entries of the two kernels differ by at most e max |g|², where g are the gradients of the rows
+    `probability`, all entries of the two kernels differ by at most e max |g|², where g are the gradients of the rows
     (Johnson and Lindenstrauss).
 
     Args:

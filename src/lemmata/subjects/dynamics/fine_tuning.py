@@ -135,7 +135,9 @@ class UnrelatedWordsBreakIt(Claim[FewShotTask]):
     """
 
     title = "With unrelated label words in a prompt, fine-tuning is less linear"
-    source = Source("malladi2023kernel", "Abstract, conditions", note="if pre-training has nearly solved the task")
+    source = Source(
+        "malladi2023kernel", "Abstract, conditions", note="the condition that pre-training has nearly solved the task"
+    )
     stated = Kind.REMARK
     population = UnsolvedTasks()
     relation = Order("words", (0.0, 1.0))

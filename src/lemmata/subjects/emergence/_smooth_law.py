@@ -140,7 +140,7 @@ def steepest_with_floor(
     chance: float,
     gain: float,
 ) -> float:
-    """Return the largest exponent among the floors whose deviance is at most `gain` above the one without a floor."""
+    """Return the largest exponent among floors whose deviance is at most `gain` above the deviance without a floor."""
     theta, loss, _ = _by_top(design, successes[None], items, chance)
     return float(np.max(theta[0, :, 1][loss[0] <= loss[0, 0] + gain]))
 

@@ -113,7 +113,7 @@ def _of_names(arrays: Mapping[str, Any], name: str, where: str) -> tuple[Any, in
             f"{where} has no {name}",
             found=known + more,
             rule="the name of one array",
-            remedy="pass the array's name as the argument name",
+            remedy="pass the array's name as `name`",
         )
     return arrays[name], _length(arrays, "b_dec") if name == "W_dec" else None
 

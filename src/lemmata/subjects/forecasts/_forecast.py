@@ -39,7 +39,7 @@ FARTHEST = 1e4
 as unreachable."""
 LEAST = 3
 LEAST_OWN = 0.25
-"""The least share of its standard error that a measurement is assumed not to share with the other measurements."""
+"""At least this share of a measurement's standard error is assumed to be independent of the other measurements."""
 STEP = 0.03
 
 

@@ -3,7 +3,7 @@ random signs.
 
 This theory bounds the largest deviation over a class. For an empirical distribution function, the bound has the best
 constant. For any class, the bound uses the Rademacher complexity, which enters the proof through a second sample and
-random signs. It assumes independent rows. It does not explain classes of large complexity whose chosen members
+random signs. The theory assumes independent rows. It does not explain classes of large complexity whose chosen members
 generalise.
 """
 
