@@ -152,7 +152,7 @@ def test_a_ladder_needs_columns(claim, d, key):
 @pytest.mark.parametrize(("rows", "columns", "enough"), [(200, 4, False), (2, 60, False), (200, 60, True)])
 def test_the_bias_needs_rows_and_columns(rows, columns, enough, key):
     found = examine(ridgeless.OverparameterisedBias(), linear_problem(key, rows, columns), key)
-    assert ("n and d are large enough (spread of the share of |beta|² that is kept)" not in broken(found)) == enough
+    assert ("n and d are large enough (relative spread of the kept share of |beta|²)" not in broken(found)) == enough
     assert found.applies == enough
 
 

@@ -1,6 +1,4 @@
-"""The exact score of a sample. By Bayes' rule, it follows from the posterior probability that a noisy row came from
-each row.
-"""
+"""The exact score of a sample, from the posterior probabilities with which a noisy row came from each row."""
 
 import dataclasses
 from typing import Any

@@ -241,6 +241,6 @@ def _conditions(x: np.ndarray, value: float, scores: np.ndarray) -> tuple[Condit
         Condition("the two classes are well apart (half of their distance, in standard deviations inside a class)",
                   float(gap / max(within, 1e-300)), bool(gap >= 2 * within),
                   "otherwise the two sides of the leading direction are not classes"),
-        Condition("the smaller side of the leading direction has more than a few outliers (share of the rows)", small,
+        Condition("the smaller side of the leading direction is not only a few outliers (share of the rows)", small,
                   small >= 0.05, "otherwise these few rows determine the time; leave them out"),
     )  # fmt: skip

@@ -234,8 +234,8 @@ def _features(pooled: np.ndarray, landmarks: np.ndarray) -> np.ndarray:
 
 
 def _shares(column: np.ndarray) -> np.ndarray:
-    """Return features for one column. There, the energy distance is twice the integral over places of a squared
-    difference: between the shares of both samples below the place.
+    """Return features for one column. There, the energy distance is twice the integral, over all places, of the
+    squared difference between the two samples' shares of rows below the place.
 
     The integral is a sum over at most `_LANDMARKS` places.
     """

@@ -146,9 +146,7 @@ class GaussianFlowsStraightenOnce(Claim[GaussianPair]):
         return jnp.stack([problem.middle @ jnp.linalg.inv(problem.base)] * 2)
 
     def measure(self, problem: GaussianPair, key: Key[Array, ""]) -> Array:
-        """Solve the first flow, and return the maps of one Euler step and of a solver for the velocity of its
-        pairs.
-        """
+        """Solve the first flow, and return the map of the second flow by one Euler step and by a solver."""
         first = problem.flow()
         second = GaussianPair(problem.base, first @ problem.base @ first.T, problem.base @ first.T)
         return jnp.stack([jnp.eye(len(first)) + second.velocity(jnp.zeros(())), second.flow()])

@@ -23,9 +23,9 @@ _SMALL = 0.02
 VERDICTS = {
     "delayed": "it generalises later than it fits",
     "at once": "no delay: it generalises as soon as it fits, or before",
-    "small start": "no delay: in the directions that no row contains, the start is not larger than the solution",
+    "small start": "no delay: in the directions orthogonal to all rows, the start is not larger than the solution",
     "determined": "no delay: the rows determine all weights",
-    "no decay": "it does not generalise later: without decay, the start stays in directions that no row contains",
+    "no decay": "it does not generalise later: without decay, the start stays in directions orthogonal to all rows",
     "not fitted": "it does not fit the rows to this error",
     "no generalisation": "it does not generalise: in the end, predicting 0 is no worse on the new rows",
 }

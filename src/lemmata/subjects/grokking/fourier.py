@@ -232,8 +232,8 @@ class QuadraticUnitsAdd(Claim[RandomUnits]):
         return jnp.asarray([1.0, 4.25, 4.5 - 0.75 / rest - 1 / rest**2])
 
     def measure(self, problem: RandomUnits, key: Key[Array, ""]) -> Array:
-        """Average over pairs, classes and networks. From the right output, subtract the output with independent
-        readout phases, whose mean is 0, to reduce noise.
+        """Average over pairs, classes and networks. The first number is the mean difference between the right output
+        and the output with independent readout phases.
         """
         p, N = 2 * problem.half + 1, problem.width
         right = (jnp.arange(p)[:, None] + jnp.arange(p))[:, :, None] % p == jnp.arange(p)

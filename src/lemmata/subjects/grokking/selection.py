@@ -175,7 +175,7 @@ class ParallelogramsForceALine(Claim[SeenSums]):
     traced = False
 
     def predict(self, problem: SeenSums) -> Array:
-        """D."""
+        """Return D."""
         return jnp.asarray(float(nullity(equations(problem, every=False))))
 
     def measure(self, problem: SeenSums, key: Key[Array, ""]) -> Array:

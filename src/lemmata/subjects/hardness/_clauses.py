@@ -13,7 +13,7 @@ _CHUNK = 2**22  # words of bits that are held at a time
 _EXHAUSTED = 14  # inputs up to which a formula is compared on all 2^n points
 
 Clauses = Int[np.ndarray, "_ _"]
-"""One clause in each row. Literal j is column j, and literal n + j is its negation."""
+"""One clause in each row. Literal j stands for column j of the data, and literal n + j for its negation."""
 
 
 def clause_count(n: int, k: int) -> int:

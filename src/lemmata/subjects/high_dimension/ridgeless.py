@@ -148,7 +148,7 @@ class OverparameterisedBias(Claim[LinearDesign]):
         why = "with few rows or columns, one draw of rows can be far from the mean"
         return [
             Hypothesis(
-                "n and d are large enough (spread of the share of |beta|² that is kept)",
+                "n and d are large enough (relative spread of the kept share of |beta|²)",
                 spread,
                 "<=",
                 0.25,

@@ -291,7 +291,7 @@ class StepIsProximal(Claim[SquareFlow]):
     source = Source("emergence2026", "Figure 6.8", note="with the step of mirror descent, too")
     population = SYSTEMS
     relation = Equal(block=1)
-    control = Control("the penalty |x - x_0|²/(2 s) has no factor 1/2", lambda steps, problem: _steps(problem, 0.5))
+    control = Control("both penalties are twice as large", lambda steps, problem: _steps(problem, 0.5))
     controls = "one step"
     unexplained = "how good the linear model is"
 

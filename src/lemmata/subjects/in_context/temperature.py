@@ -247,7 +247,7 @@ class ErrorsAtTheTemperatureAsked(AbstractErrorBound):
         return found_at(problem, self._asked(problem))
 
     def trivial(self, problem: Prompt) -> Array:
-        """Return 2 R, R and (phi^T rho_T)² for R = mean y² / lambda; |rho_t|_1 <= R, and |y^| <= |phi^T rho_T|."""
+        """Return 2 R, R and (phi^T rho_T)² for R = mean y²/lambda; |rho_t|_1 <= R, and y^ is from 0 to phi^T rho_T."""
         size = jnp.mean(problem.y**2) / problem.model.penalty
         value = value_at_the_end(at_temperature(problem, self._asked(problem)))
         return jnp.stack([2 * size, size, value**2])

@@ -263,7 +263,7 @@ class TabularMDP:
         transient = int((law == 0).sum())
         bound, spread = float(best / np.sqrt(1 - self.discount**2)), length(goal - law @ goal)
         conditions = (
-            Condition("the policy keeps visiting every state (number of states that it leaves)", float(transient),
+            Condition("the policy keeps visiting every state (number of states it leaves forever)", float(transient),
                       transient == 0, "the error does not include these states"),
             Condition("the bound is below the error of the best constant", spread, bool(bound < spread or bound == 0),
                       "otherwise the bound does not show that these features are useful"),
@@ -355,9 +355,7 @@ class EstimatedMDP(TabularMDP):
 
     @property
     def _known(self) -> np.ndarray:
-        """Mark the rows that are not estimated from steps, which are the rows of the end state. This state leads to
-        itself.
-        """
+        """A mask of the rows that are not estimated from steps: those of the end state, which leads to itself."""
         ends = self.transitions[np.arange(self.states), :, np.arange(self.states)] == 1
         return (ends & (self.counts.sum(axis=2) == 0))[..., None]
 

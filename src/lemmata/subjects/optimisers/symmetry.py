@@ -1,8 +1,8 @@
 """The changes of coordinates that leave an optimiser unchanged.
 
 This theory is about the whole path of training after a change of the weights' coordinates, or of the unit of the loss.
-An optimiser commutes with a group of maps if each map takes the optimiser's path to its path on the mapped loss. The
-theory assumes eps = 0. It does not explain which group suits a network.
+An optimiser commutes with a group of maps if each map takes the optimiser's path to the optimiser's path on the mapped
+loss. The theory assumes eps = 0. It does not explain which group suits a network.
 """
 
 import abc
@@ -102,7 +102,7 @@ class AbstractCommutes(Claim[MatrixTraining]):
         """Bound the errors: steps divide by gradients, and the smallest entry has the largest entry's rounding error.
 
         Five Newton-Schulz steps, or an inverse fourth root, do not magnify a small singular value more than this. The
-        loss is a sum over 24 points, and the rounding of a step changes the next gradient.
+        loss is a mean over 24 points, and the rounding of a step changes the next gradient.
         """
         slope = jnp.abs(jax.grad(problem.loss)(problem.start))
         values = jnp.linalg.svd(slope, compute_uv=False)

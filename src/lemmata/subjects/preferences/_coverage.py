@@ -72,9 +72,9 @@ def coverage(
 
     Both estimates of KL(policy | reference) are unbiased. A learned reward may over-estimate the policy more than it
     over-estimates the reference. The difference is at most the root of chi² times the standard deviation of the
-    reward's error under the reference. All means have intervals that are corrected for skewness. If the mean of
-    policy/reference comes mostly from a single draw, a condition reports this; then chi² may be much larger than its
-    estimate.
+    reward's error under the reference. All means have intervals that are corrected for skewness. If a single draw
+    contributes more than a tenth of the mean of policy/reference, a condition reports this; then chi² may be much
+    larger than its estimate.
 
     Args:
         logp: log probabilities of the drawn answers under the policy that drew them, sums over tokens.
@@ -135,7 +135,7 @@ def coverage(
                 "largest share of one draw in chi²",
                 share,
                 share <= _LARGEST_SHARE,
-                "the estimate of chi² may come mostly from a single draw",
+                "the estimate of chi² depends strongly on a single draw",
             ),
             Condition(
                 "the reference's probability of the answers that the policy can draw",
