@@ -127,7 +127,7 @@ class FewTargetsPerQuery(Claim[HiddenSets]):
     source = Source("emergence2026", "Figure 11.4", "Theorem 11.7", note="the count for one query")
     population = QueriesOfSets()
     relation = AtMost()
-    control = Control("at most 1/(2 tau²) of the functions", lambda count, problem: count / 2)
+    control = Control("at most 1/(2 tau²) of the functions have such a correlation", lambda count, problem: count / 2)
     controls = "how many targets one query can distinguish from zero"
     unexplained = "how to choose the queries"
 

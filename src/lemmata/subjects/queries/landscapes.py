@@ -77,7 +77,7 @@ class LandscapeIsASumOfTensors(Claim[StudentAndTeacher]):
         output=normal("m"), target=normal("m"),
     )  # fmt: skip
     relation = Equal()
-    control = Control("the sum is without the terms of degree 4", lambda value, problem: value - _term(problem, 4))
+    control = Control("the sum omits the terms of degree 4", lambda value, problem: value - _term(problem, 4))
     controls = "what the loss of a network compares"
     unexplained = "which minima the loss has"
 

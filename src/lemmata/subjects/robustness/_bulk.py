@@ -63,7 +63,7 @@ class Bulk:
         return self._spike_of(self.values[0] / self.noise)
 
     def unseen(self, chance: float) -> float:
-        """Return the spike whose eigenvalue noise alone exceeds with this chance; smaller spikes look like noise."""
+        """Return the spike whose eigenvalue is exceeded by noise with this chance; smaller spikes look like noise."""
         centre, scale = self._johnstone()
         normal = float(stats.gamma.isf(chance, _SHAPE, scale=_SCALE)) - _SHIFT
         return max(self._spike_of((centre + scale * normal) / len(self.scores)), float(np.sqrt(self.gamma)))

@@ -273,7 +273,7 @@ def _shared(reading: ClassSpectrum, many: int, classes: int) -> ClassSpectrum:
 
 
 def _isotropy(bulk: Bulk) -> Condition:
-    why = f"at most {bulk.allowed:.2g} of {len(bulk.values)} are out of place if all directions have one variance"
+    why = f"at most {bulk.allowed:.2g} of {len(bulk.values)} are out of place if all directions have the same variance"
     if bulk.isotropic is None:
         why = f"at least {FEWEST} eigenvalues are needed to check whether their distribution is isotropic"
     return Condition("eigenvalues that do not fit isotropic rows", bulk.misplaced, bulk.isotropic, why)

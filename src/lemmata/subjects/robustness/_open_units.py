@@ -124,7 +124,7 @@ class OpenNetwork:
 
 
 def open_network(network: ReluNetwork, bounds: Bounds) -> OpenNetwork | None:
-    """Return the network on the ball where these bounds hold, or None if its matrices would be much larger.
+    """Return the network on the ball of these bounds, or None if that would take much larger matrices than its own.
 
     Args:
         network: the network.

@@ -76,7 +76,7 @@ class MediansAddUp(Claim[ShiftedRows]):
     """
 
     title = "The error of coordinatewise medians grows like the root of the dimension"
-    source = Source("diakonikolas2016", note="main result: the estimate on which the source improves")
+    source = Source("diakonikolas2016", note="the estimate on which the main result improves")
     population = SHIFTED_ROWS
     relation = Rate("d", (8.0, 32.0, 128.0), margin=0.03, resolution=0.05)
     control = Control("the error does not depend on the dimension", lambda exponent, problem: exponent - 0.5)

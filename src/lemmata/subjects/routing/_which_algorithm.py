@@ -155,8 +155,8 @@ def which_algorithm(
         prompts: inputs (m, n, d), targets (m, n) and queries (m, d) of m prompts. If they have single or half
             precision, a function gets arrays of single precision, and otherwise of double precision.
         tasks: weight vectors (t, d) that the predictor may have memorised.
-        lengths: how many of the n examples are shown, one number or several; by default, at most 5 numbers that are at
-            most n.
+        lengths: how many of the n examples are shown, one number or several; by default, at most 5 numbers from n/16
+            to n.
         level: the confidence level of the intervals.
 
     Raises:

@@ -25,8 +25,7 @@ class Fit:
         log_loss: the measured log losses.
         theta: the fitted parameters.
         clip: the size beyond which residuals count linearly.
-        scale: the squared unit of `excess`, which is the amount that noise alone adds to the objective for each
-            parameter.
+        scale: the amount that noise alone adds to the objective for each parameter; `excess` is in units of it.
     """
 
     design: Design

@@ -42,8 +42,8 @@ def fit_scaling_law(
         robust: whether to use Huber's loss at 1.345 robust standard deviations instead of least squares.
 
     Raises:
-        DataError: for numbers that are not positive and finite, too few points, or too few different sizes, for the
-            number of parameters, or n and d that vary together.
+        DataError: for numbers that are not positive and finite, for fewer points or different sizes than the
+            parameters need, or for n and d that vary together.
         ShapeError: for columns of different lengths.
         SettingError: for a level outside (0, 1).
 

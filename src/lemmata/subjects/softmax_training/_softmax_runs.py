@@ -225,9 +225,9 @@ class PushedUnits(Population[Training]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Training:
-        """Draw inputs around one direction; units move by 0.0099 along or against the first input, by their sign.
+        """Draw inputs around one direction, and the movement of the units that changes F most.
 
-        Such a movement changes F most.
+        Each unit moves by 0.0099, along or against the first input, as its first sign decides.
         """
         n, d, k = setting["n"], setting["d"], setting["k"]
         weights, inputs, outputs, side = draws(key, (d + k, setting["pairs"]), (n, d), (1, k), ())

@@ -109,7 +109,7 @@ def stable_dense(normal: Float[Array, "n n"]) -> DenseMatrix:
 
 
 def stable_diagonal(normal: Float[Array, "2 n"]) -> DiagonalMatrix:
-    """Return poles with log-normal decays around 1/2, and with frequencies near 0, pi, 2 pi, ...."""
+    """Return poles with log-normal decays around 1/2, and with frequencies near 0, pi, 2 pi and so on."""
     n = normal.shape[1]
     return DiagonalMatrix(-DAMPING * jnp.exp(0.5 * normal[0]) + 1j * (jnp.pi * jnp.arange(n) + normal[1]))
 

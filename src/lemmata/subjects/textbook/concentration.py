@@ -151,7 +151,7 @@ class BoundedDifferences(Claim[CoinFunction]):
         return jnp.asarray(np.exp(-2 * problem.far**2 / np.sum(problem.turns.max(1) ** 2)))
 
     def measure(self, problem: CoinFunction, key: Key[Array, ""]) -> Array:
-        """The share of all states."""
+        """The share of states in which the function exceeds its mean by at least t."""
         return jnp.asarray(np.mean(problem.values - problem.values.mean() >= problem.far))
 
 

@@ -171,7 +171,7 @@ class BetheFromBelow(Claim[IsingModel]):
         return jnp.asarray(bethe_log_mean_weight(problem))
 
     def trivial(self, problem: IsingModel) -> Array:
-        """A bound on the logarithm of the largest weight of a state."""
+        """An upper bound on the logarithm of the largest weight of a state."""
         return jnp.asarray(np.triu(problem.couplings).sum() + np.abs(problem.fields).sum())
 
     def condition(self, problem: IsingModel) -> Array:

@@ -62,7 +62,7 @@ class MeanFieldFromBelow(Claim[IsingModel]):
         return jnp.asarray(mean_field_value(problem, mean_field(problem)))
 
     def trivial(self, problem: IsingModel) -> Array:
-        """A bound on the logarithm of the largest weight of a state."""
+        """An upper bound on the logarithm of the largest weight of a state."""
         return jnp.asarray(np.abs(np.triu(problem.couplings)).sum() + np.abs(problem.fields).sum())
 
 

@@ -193,7 +193,7 @@ class AbstractModel(abc.ABC):
         )
 
     def matrix_factors(self, x: np.ndarray) -> dict[str, tuple[Float[np.ndarray, "n b"], Float[np.ndarray, "n C a"]]]:
-        """Return, for each matrix that multiplies rows, its inputs and the derivatives of the outputs in its results.
+        """Return, by name, the inputs of each matrix that multiplies rows and the outputs' derivatives in its results.
 
         The interface to a library reports these matrices as far as it can; `factors` checks whether they are right.
         """
