@@ -125,7 +125,7 @@ def _believed(
 
 
 def gram_of(left: tuple[Factor, ...], right: tuple[Factor, ...] | None = None) -> Float[np.ndarray, "nC mC"]:
-    """Return the inner products of outputs' derivatives, between some rows and other rows, or among these rows.
+    """Return the inner products of outputs' derivatives at some rows with those at other rows, or at the same rows.
 
     Args:
         left: the factors of the rows.

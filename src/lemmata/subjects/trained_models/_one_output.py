@@ -24,9 +24,9 @@ def with_two_outputs(
 
     Here f is the logit of the second class. If log loss is stated, the output is read as a logit, but as a probability
     if all outputs are in [0, 1] and are not linear in any layer of parameters. Without a statement, the same holds if
-    the model has derivatives and the targets are words, Booleans or two whole numbers. For the targets 0.0 and 1.0, the
-    output is read as a logit if its logistic function is nearer to the targets, in squares, than the output. If all
-    outputs are in [0, 1], it is read as a probability if it is not linear in any layer.
+    the model has derivatives and the targets are words, Booleans or two whole numbers. For the targets 0.0 and 1.0,
+    outputs that are all in [0, 1] are read as probabilities if they are not linear in any layer. Other outputs are read
+    as logits if their logistic function is nearer to the targets, in squares, than the outputs.
 
     Args:
         model: any model; a model with several outputs, or for values, is not changed.

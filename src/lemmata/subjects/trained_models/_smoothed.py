@@ -134,7 +134,7 @@ def spread_ratio(x: np.ndarray) -> float:
 
 
 def shared_range(x: np.ndarray) -> float:
-    """Return the share of varying features whose range is the common range, up to 10 %; it is near 1 for pixels.
+    """Return the share of varying features with the range of all features, up to 10 % of it; it is near 1 for pixels.
 
     Columns with different units have different ranges.
 

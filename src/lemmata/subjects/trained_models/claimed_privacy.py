@@ -111,7 +111,7 @@ class NoisedTrainings(Population[Trained]):
         known = problem.noised is not None
         found = [
             Hypothesis(FACTS["noised"].given, float(known), ">=", 1.0,
-                       'state privacy = {"sampling": q, "noise": sigma, "steps": T}, or noised='),
+                       'state privacy = {"sampling": q, "noise": sigma, "steps": T}, or pass noised='),
             Hypothesis(FACTS["claimed"].given, float(problem.claimed is not None), ">=", 1.0,
                        "pass --epsilon and --delta, or claimed="),
         ]  # fmt: skip

@@ -168,7 +168,10 @@ class HeldOutErrorFromTrainingRows(AbstractGauge):
 
 
 def attack_area(members: Float[np.ndarray, " n"], others: Float[np.ndarray, " m"]) -> tuple[float, float, float]:
-    """Return the ROC area of an attack that calls rows of small loss members, and its variance over rows of each kind.
+    """Return the ROC area of an attack that calls rows of small loss members, and two variances.
+
+    The area is a mean over members, and also a mean over other rows. The variances are those of the terms of these
+    means.
 
     Args:
         members: losses of rows that the model has seen.

@@ -184,7 +184,7 @@ def _log_losses(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Flo
 
 
 def share_as_uncalibrated(problem: Trained) -> float:
-    """The share of calibrated models with at least the model's binned error, on the rows that fit the temperature."""
+    """The share of calibrated models with at least the model's binned error, on the rows used for the temperature."""
     own, _ = few_of_each(problem)
     f, y = held_outputs(problem)[own], held_rows(problem)[1][own]
     p = softmax(f / temperature(f, y), axis=1)
@@ -232,7 +232,7 @@ class CalibrationAfterTemperature(AbstractGauge):
         if problem.held is None or not all(own.holds for own in found) or fresh_rows(problem).sum() < _FEWEST:
             return found
         share, why = share_as_uncalibrated(problem), "otherwise one temperature cannot repair the confidence"
-        name = "share of calibrated models whose error is as large on the rows that fit the temperature"
+        name = "share of calibrated models whose error is as large on the rows to which the temperature is fitted"
         return [*found, Hypothesis(name, share, ">=", _UNLIKELY, why)]
 
     def predict(self, problem: Trained) -> Array:

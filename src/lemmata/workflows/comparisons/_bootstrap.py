@@ -94,7 +94,7 @@ class Pair:
         p_value: the two-sided p-value of no difference.
         adjusted: the p-value after Holm's correction over all pairs.
         ratio: error of the first divided by error of the second.
-        least, most: the interval of the ratio. Those of all pairs hold together at 95 %; nan if it is not known.
+        least, most: the interval of `ratio`; nan if it is not known. The intervals of all pairs hold together at 95 %.
     """
 
     first: int

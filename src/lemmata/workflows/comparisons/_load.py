@@ -194,7 +194,8 @@ def _finished(
     if len(kept) > most:
         notes = [
             *notes,
-            f"used {most} of {len(kept)} rows, drawn at random (--max-rows); the time grows as the cube of the rows",
+            f"used {most} of {len(kept)} rows, drawn at random (--max-rows); "
+            "the time grows as the cube of the number of rows",
         ]
         kept = np.sort(np.random.default_rng([options.seed, 5]).permutation(kept)[:most])
     encoded: Any = None

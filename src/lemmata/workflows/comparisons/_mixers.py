@@ -47,7 +47,7 @@ FAMILIES = (
            "width of the features", (0.5, 1.0, 2.0)),
     Family("recurrent", "recurrence", "the last states of 16 linear modes with poles -1/2 + i pi k",
            "step, times the length of the sequence", (1.0, 4.0, 16.0)),
-    Family("attention", "attention", "softmax attention of the last token to itself and to the tokens before it",
+    Family("attention", "attention", "softmax attention of the last token to earlier tokens, and the last token itself",
            "inverse temperature", (1.0, 4.0, 16.0)),
 )  # fmt: skip
 BY_NAME = {family.name: family for family in FAMILIES}
@@ -104,8 +104,9 @@ def attention(
 ) -> Float[Array, " q"]:
     """Concatenate sum_(s < t) softmax_s(beta <x_t, x_s> / c) x_s and x_t, at the last position t.
 
-    For tokens of variance 1 in each of c channels the logits are beta times a number near 1 at s = t. Without an
-    earlier token the sum is 0. With `mean`, the result is the mean over all positions t, which takes T² operations.
+    For tokens of variance 1 in each of c channels, <x_t, x_t> / c is near 1, so beta is the scale of the logits.
+    Without an earlier token the sum is 0. With `mean`, the result is the mean over all positions t, which takes T²
+    operations.
     """
     tokens = jnp.where(mask[:, None], x, 0.0)
     length, channels = x.shape

@@ -23,8 +23,8 @@ _MACHINES = (
 def beside_its_kernels(trained: Trained, gauges: list[Gauge]) -> list[str]:
     """Compare the model's error with the errors of its tested kernels in one sentence; empty without such kernels.
 
-    A test on the rows where the errors differ decides whether model and kernel differ. If the model stayed linear, it
-    equals the kernel machine at the start in theory, so this machine is left out.
+    A test on the rows where the errors differ decides whether model and kernel differ. If the model stayed linear,
+    it equals the kernel machine at the start in theory. If the test agrees, this machine is left out.
 
     Args:
         trained: the model with its rows.

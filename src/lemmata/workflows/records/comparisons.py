@@ -70,7 +70,7 @@ class FamilyResult:
         error: the held-out squared error, divided by the error of guessing the mean.
         wrong: for classes, the share of held-out rows that is predicted wrongly.
         permuted: the error with shuffled targets.
-        sound: whether `permuted` differs from 1 by no more than its interval, or 5 % of the variance.
+        sound: whether the interval of `permuted` contains 1, or `permuted` differs from 1 by at most 0.05.
         setting: the meaning of the family's one setting. `values`: all values of the setting. `chosen`: the value that
             leave-one-out chose in each split.
         ridges: the ridge in each split, relative to the mean diagonal of the Gram matrix.

@@ -11,7 +11,7 @@ from .model_tables import InputTable, LayerTable, OutputScore, PosteriorShown
 LEFT_OUT = "leaving_out.held_out_error_from_training_rows"
 """The check that predicts the error on new rows from training rows alone."""
 TOO_LATE = "and the time limit leaves less time"
-"""The end of the sentence that says why a check was not run; the sentence begins with the seconds that it takes."""
+"""The end of the sentence that says why a check was not run. The sentence begins with the time of this check."""
 ROWS = "rows.csv"
 """The file of all rows, next to the page."""
 SCHEMA = 2
@@ -353,7 +353,7 @@ class ExaminationRecord(StoredRecord):
         actions: at most three things to do next, the one that helps most first.
         tried: in words, the other actions that were tried without success, or not tried.
         inputs: which inputs matter; None for documents, for fewer than 20 rows, and if no time was left.
-        outputs: for values, the accuracy of each output on held-out rows; for several, then of all together.
+        outputs: for values, the accuracy of each output on held-out rows; after several, the accuracy of all together.
         posterior: Laplace's approximation on held-out rows; None if it does not apply.
         layers: the parameter arrays compared with random ones; None without parameters, and if no time was left.
     """

@@ -88,7 +88,7 @@ def _words(claim: Claim) -> dict:
 
 
 def _numbers(claim: Claim, problem: Regression, seed: int) -> dict:
-    """Return the examination as plain values, or the reason for a failure, which is not evidence for or against it."""
+    """Return the examination as plain values, or the reason for a failure, which is not evidence about the claim."""
     try:
         found = examine(claim, problem, key_from(seed, "examination", claim.name))
     except (LemmataError, ArithmeticError, ValueError, RuntimeError) as error:

@@ -7,7 +7,7 @@ from jaxtyping import Int
 from ._columns import MOST_CATEGORIES, Inputs, Targets, count
 
 CONTRADICTING = 0.01
-"""Differences between rows of equal inputs are reported if they make up this share of the target's variance."""
+"""Differences between rows of equal inputs are reported if they are at least this share of the target's variance."""
 _FIRST = 10_000
 
 

@@ -17,7 +17,7 @@ from ._copies import equal_rows, first_equal
 from ._hints import numeric_hint, spread
 
 CHANCE = 1e-9
-"""A result counts as a coincidence unless the probability of it in a shuffled column is below this."""
+"""A result counts as a coincidence unless its probability in a shuffled column is below this."""
 SAME = 0.999
 """The share of the target's variance that a column must explain alone to count as a function of the target."""
 MONOTONE = 0.75
@@ -27,9 +27,9 @@ SENTENCE = 5
 COUNTS = 5
 """A target with at least this many different whole numbers may be counts or grades, not names of classes."""
 HEAVY_SHARE, HEAVY_KURTOSIS = 0.3, 10.0
-"""From these values on, tails are heavy: the share of variance in the largest 1 % of rows, and the excess kurtosis.
+"""The limits of heavy tails: the share of variance in the largest 1 % of rows, and the excess kurtosis.
 
-A normal target has 8 % and 0.
+Tails are heavy from this kurtosis on, or from half of it and this share on. A normal target has 8 % and 0.
 """
 
 IDENTIFIERS = re.compile("id|ids|identifier|uuid|guid|index|idx|key|rows?|rownames?|rownum|serial|unnamed")

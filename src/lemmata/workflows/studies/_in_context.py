@@ -40,7 +40,8 @@ def run_in_context(
 ) -> dict[str, Any]:
     """Run the transformer, plain and with momentum, the Lasso on the same features and two other methods.
 
-    Rows are split at random into a prompt and queries; inputs are divided by the largest norm of a row.
+    Rows are split at random into a prompt and queries; inputs are divided by the largest norm of a row. The result is a
+    record.
 
     Args:
         dataset: a table with one numeric target.

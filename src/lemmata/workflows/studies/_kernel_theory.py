@@ -22,7 +22,7 @@ from ._measure import Measured, spread_of
 
 SHOWN_MODES = 80
 ALLOWANCE = 0.12
-"""Half the width of the band in the logarithm of the error. The noise of a mean over SPLITS splits is added to it."""
+"""Half the width of the band in the log error, to which the noise of a mean over SPLITS splits is added in squares."""
 SPLITS = 8
 
 

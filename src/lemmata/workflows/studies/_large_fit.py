@@ -109,7 +109,7 @@ def centres_fit(
     most: int = CENTRES,
     groups: Groups = None,
 ) -> tuple[KernelFit, Float[np.ndarray, "v k"]]:
-    """Fit kernel ridge regression in the span of 1000 training rows; also return targets for choosing the ridge.
+    """Fit kernel ridge regression in the span of 1000 training rows; also return the targets that choose the ridge.
 
     The last tenth of the rows (at most 2000) chooses the ridge: `left_out` contains the predictions of the other rows
     for these rows. All rows are then fitted with this ridge. With the eigenvectors of K_zz, the features are K(x, z) U

@@ -98,7 +98,7 @@ def rescored(y: Float[np.ndarray, "n k"], classes: bool) -> Callable[[np.ndarray
 
 
 def unexplained(view: View) -> tuple[Float[np.ndarray, "kernels arrangements"], Float[np.ndarray, "rest arrangements"]]:
-    """Return the part of the targets' variance that kernels (by leave-one-out) and a few columns do not explain.
+    """Return the part of the targets' variance that each kernel (by leave-one-out) or few columns leave unexplained.
 
     Four statistics use few columns: the best column in a linear fit, the best column cut into five quantile bins, the
     best two columns, and the best four. Each added column explains the most of the variance that the earlier columns
@@ -194,9 +194,10 @@ def _powers(view: View, statistics: np.ndarray, level: float, rng: np.random.Gen
 
 
 def _visible(errors: Float[np.ndarray, " shuffles"], column: Float[np.ndarray, "m shuffles"]) -> float:
-    """Return the share of the variance that the best percent of shuffles explains.
+    """Return the share of the variance that is explained in the best percent of shuffles.
 
-    It is the larger of two: how far this error is below the median error, and what the best single column explains.
+    It is the larger of two: how far the 1 % quantile of the errors is below their median, and what the best single
+    column explains in its own best percent.
     """
     below = float(np.median(errors) - np.quantile(errors, 0.01))
     return min(1.0, max([below, *(1 - np.quantile(column, 0.01, axis=1)).tolist()]))

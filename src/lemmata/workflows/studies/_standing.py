@@ -11,7 +11,7 @@ from ._question import Question
 from ._row_losses import wrong
 
 FULL = 0.75
-"""A model counts as measured on all rows if it was measured on at least this share of them."""
+"""A size counts as full if it is at least this share of all rows, or of the largest size of any model."""
 SURELY = 0.05
 """A model is not as good as the best if a paired test of their losses on common splits has at most this p-value."""
 COMMON = 0.5
