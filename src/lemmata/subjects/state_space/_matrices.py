@@ -206,9 +206,9 @@ class DiagonalPlusLowRank(AbstractStateMatrix):
         """Return l h - P (Q* h)."""
         return DiagonalMatrix(self.poles).times(states) - self.left @ (self.right.conj().T @ states)
 
-    def resolvent(self, point: ArrayLike, right: Inexact[Array, "n k"]) -> Inexact[Array, "n k"]:
+    def resolvent(self, point: Point, right: Inexact[Array, "n k"]) -> Inexact[Array, "n k"]:
         """Return (z I - A)^-1 X by Woodbury's identity."""
-        inverse = 1 / (jnp.asarray(point) - self.poles)
+        inverse = 1 / (one_point(point, self.poles) - self.poles)
         scaled = lambda x: inverse[:, None] * x
         small = jnp.asarray(jnp.eye(self.left.shape[1]) + self.right.conj().T @ scaled(self.left))
         return scaled(right) - scaled(self.left) @ solved(small, jnp.asarray(self.right.conj().T @ scaled(right)))
