@@ -8,7 +8,7 @@ from lemmata.engine.claims._draws import draws_nothing
 from lemmata.engine.claims._families import FAMILIES
 from lemmata.engine.claims._laws import lognormal, pareto
 from lemmata.engine.claims._statistics import failure_limits, least_mean, mean_limits, stretch
-from tests.engine.claims import tails
+from tests.engine.claims import synthetic, tails
 from tests.engine.claims.synthetic import SkewedMean
 
 
@@ -85,3 +85,31 @@ def test_ends_that_bound_no_ratio_over_problems_are_refused():
 def test_there_are_families_of_rare_events_and_heavy_tails():
     words = " ".join(family.what for family in FAMILIES)
     assert all(each in words for each in ("1e-06", "lognormal, deviation 3", "Pareto, index 1.5", "Pareto, index 2.5"))
+
+
+FAMILIES_OF_RELATIONS = [
+    synthetic.TightBound, synthetic.SureBound, synthetic.SureFloor, SkewedMean, synthetic.Identity, synthetic.PowerLaw,
+    synthetic.UpperPowerLaw, synthetic.Convergent, synthetic.Falling, synthetic.Existence, tails.RareMean,
+    tails.SlopesThatDiffer, tails.SlopesMeasuredTwice, tails.LimitsThatDiffer,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("budget", range(1, 9))
+@pytest.mark.parametrize("kind", FAMILIES_OF_RELATIONS, ids=lambda kind: kind.__name__)
+def test_few_trials_are_judged_and_never_a_defect(kind, budget):
+    """Two or three trials of a mean ended in an IndexError, although the words asked for a budget of two."""
+    verdict = verify(kind(), budget=budget, progress=False, corners=0)
+    assert verdict.status in (Status.SUPPORTED, Status.REFUTED, Status.INCONCLUSIVE, Status.VACUOUS)
+    assert verdict.executed <= budget
+
+
+@pytest.mark.parametrize("count", range(1, 12))
+def test_the_limits_of_a_few_numbers_hold_their_mean(count):
+    for sample in (
+        np.arange(count),
+        np.array([0.0] * (count - 1) + [1.0]),
+        np.random.default_rng(count).normal(size=count),
+    ):
+        low, high = mean_limits(sample, 0.01)
+        assert low <= sample.mean() <= high
+        assert stretch(sample) >= 1
