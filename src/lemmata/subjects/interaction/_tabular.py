@@ -112,7 +112,7 @@ class TabularMDP:
             >>> print(found)
             2 states, 2 actions, discount 0.9, from 5 steps
             4 pairs of state and action were tried
-            - every pair that was tried has at least 5 steps (fewest): fails (1)
+            - every pair that was tried has at least 5 steps (fewest of a pair): fails (1)
             >>> found.optimal().policy
             array([0, 0])
         """
