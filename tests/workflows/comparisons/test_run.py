@@ -12,6 +12,7 @@ from lemmata.options import ComparisonOptions
 from lemmata.workflows.comparisons import ComparisonRecord, _run, load_sequences, run_comparison
 from lemmata.workflows.comparisons._costs import cost
 from lemmata.workflows.comparisons._measure import FixedMixer, guessing, measure
+from lemmata.workflows.comparisons._mixers import BY_NAME
 from lemmata.workflows.comparisons._predicted import predict
 from lemmata.workflows.comparisons._splits import splits
 from lemmata.workflows.comparisons._theorem import theorem
@@ -144,6 +145,8 @@ def test_reading_the_mean_changes_recurrence_and_attention():
     found = run_comparison(data, options)
     assert found.data.read == "mean"
     assert any("averaged over all positions" in sentence for sentence in found.sentences)
+    assert all(family.words.startswith("the mean over") and "last" not in family.words for family in found.families)
+    assert all("last" in BY_NAME[name].described(False) for name in options.family_names)
 
 
 def test_wide_networks_honour_masks():

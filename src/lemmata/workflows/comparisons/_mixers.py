@@ -32,6 +32,7 @@ class Family:
         words: what the mixer does to a sequence.
         setting: the name of the setting.
         values: three values of the setting.
+        averaged: what the mixer does if its result is averaged over positions; empty if this makes no difference.
     """
 
     name: str
@@ -39,6 +40,15 @@ class Family:
     words: str
     setting: str
     values: tuple[float, ...]
+    averaged: str = ""
+
+    def described(self, mean: bool) -> str:
+        """Return what the mixer does to a sequence.
+
+        Args:
+            mean: whether the result is averaged over positions instead of read at the last position.
+        """
+        return (mean and self.averaged) or self.words
 
 
 FAMILIES = (
@@ -46,9 +56,11 @@ FAMILIES = (
     Family("conv", "convolution", "the mean over positions of 300 cosine features of windows of 3 tokens",
            "width of the features", (0.5, 1.0, 2.0)),
     Family("recurrent", "recurrence", "the last states of 16 linear modes with poles -1/2 + i pi k",
-           "step, times the length of the sequence", (1.0, 4.0, 16.0)),
+           "step, times the length of the sequence", (1.0, 4.0, 16.0),
+           "the mean over positions of the states of 16 linear modes with poles -1/2 + i pi k"),
     Family("attention", "attention", "softmax attention of the last token to earlier tokens, and the last token itself",
-           "inverse temperature", (1.0, 4.0, 16.0)),
+           "inverse temperature", (1.0, 4.0, 16.0),
+           "the mean over tokens of softmax attention to earlier tokens, and the mean token"),
 )  # fmt: skip
 BY_NAME = {family.name: family for family in FAMILIES}
 

@@ -282,7 +282,8 @@ class _Job:
         last, values = points[len(self.splits.sizes) - 1].predicted, self.values[name]
         wide = self.options.kernels == "wide"
         return FamilyResult(
-            name=name, title=family.title, words=family.words if not wide else "a very wide network of this kind",
+            name=name, title=family.title,
+            words="a very wide network of this kind" if wide else family.described(self.options.read == "mean"),
             error=estimate(error, boot.interval(place)),
             wrong=None if found.wrong is None else float(found.wrong.mean()),
             permuted=estimate(permuted, ends), sound=ends[0] <= 1 <= ends[1] or abs(permuted - 1) <= RELEVANT,
