@@ -86,7 +86,7 @@ class CascadeRegressor(MultiOutputMixin, RegressorMixin, AbstractCascadeEstimato
 
     Args:
         widths: the widths of the packages after the first one. () is a single package. A package between two equal
-            widths starts near the identity.
+            widths starts near the identity; the last package starts at 0.
         damping: alpha, added to the tangent kernel's diagonal; a larger value makes training slower and steadier.
         batch: the largest number of rows in a step.
         epochs: the number of passes over the rows.
@@ -156,7 +156,7 @@ class CascadeClassifier(ClassifierMixin, AbstractCascadeEstimator):
 
     Args:
         widths: the widths of the packages after the first one. () is a single package. A package between two equal
-            widths starts near the identity.
+            widths starts near the identity; the last package starts at 0.
         damping: alpha, added to the tangent kernel's diagonal; a larger value makes training slower and steadier.
         batch: the largest number of rows in a step.
         epochs: the number of passes over the rows.

@@ -133,7 +133,7 @@ class FormulaOfMajority(Claim[BitDecision]):
     controls = "the least number of conjunctions in a formula"
     unexplained = "circuits of constant depth above two"
     reading = (
-        "constant depth means two, and the Q-function is represented by whether the best value is above a threshold"
+        "constant depth means two, and the Q-function is represented by whether the best value reaches a threshold"
     )
     traced = False
 

@@ -54,7 +54,7 @@ class MaskedTransformer(eqx.Module):
             raise SettingError("heads", found=self.heads, rule=f"a divisor of {self.width}, the width")
 
     def init(self, key: Key[Array, ""]) -> dict:
-        """Draw independent normal weights of variance 1/fan-in, or a quarter of it if a layer adds to its input."""
+        """Draw normal weights of variance 1/fan-in in layers, or a quarter of it if a layer adds to its input."""
         d, keys = self.width, jax.random.split(key, 2 + self.layers)
         shapes = {"queries": (d, 3 * d), "mix": (d, d), "inner": (d, 4 * d), "outer": (4 * d, d)}
         scales = {"queries": 1.0, "mix": 0.5, "inner": 1.0, "outer": 0.5}

@@ -145,8 +145,8 @@ class OptimumLeavesSlopesOpen(Claim[Clouds]):
     x_i. So the loss of a discriminator does not determine its gradients at generated points. An analysis that replaces
     the discriminator by an optimal one therefore determines no gradient for the generator.
 
-    The trials use random vectors g_i and an interpolant in the space of an RBF kernel. They check the gradients and the
-    loss of this interpolant.
+    In the trials, the vectors g_i are a fast sine of the points. The trials use an interpolant in the space of an RBF
+    kernel. They check the gradients and the loss of this interpolant.
     """
 
     title = "An optimal discriminator can have any gradients at the generated points"

@@ -221,7 +221,7 @@ class QuadraticUnitsAdd(Claim[RandomUnits]):
         width=Integer(60, 20, 400, "quadratic units"),
     )
     relation = EqualInMean(resolution=0.05)
-    control = Control("the variance counts only the product of the cosines", lambda told, problem: told / 2)
+    control = Control("the mean and the variances are half as large", lambda told, problem: told / 2)
     controls = "the outputs of a network for modular addition that is not trained"
     unexplained = "trained weights, which have fewer frequencies"
     trials = 32

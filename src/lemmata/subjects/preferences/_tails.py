@@ -12,8 +12,8 @@ def tail_index(rewards: Float[np.ndarray, " n"], level: float) -> tuple[float, f
 
     The amounts by which rewards exceed the 90 % quantile are modelled by a generalised Pareto distribution. The index
     comes from probability-weighted moments. Its standard error is the one by Hosking and Wallis (1987), which exists
-    for an index below 1/2. Above 1/2, the interval is infinite upwards. Bounded tails have an index below 0, normal
-    and exponential tails have the index 0, and a tail like x^(-nu) has the index 1/nu.
+    for an index below 1/2. If the index is at least 0.45, the interval is infinite upwards. Bounded tails have an
+    index below 0, normal and exponential tails have the index 0, and a tail like x^(-nu) has the index 1/nu.
 
     Args:
         rewards: the rewards of independent draws.
