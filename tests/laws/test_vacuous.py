@@ -72,7 +72,7 @@ VACUOUS = {
     "advantage": (lambda: MDP.advantage(MDP.optimal().policy), "no action gains"),
     "from_trajectories": (
         lambda: TabularMDP.from_trajectories([[0, 0, 1.0, 0]], 0.9),
-        "at least 5 steps (fewest): fails (1)",
+        "at least 5 steps (fewest of a pair): fails (1)",
     ),
     "robust_floor": (
         lambda: robust_floor(X, X[:, 0] > 0, 1e-9),
