@@ -89,7 +89,10 @@ VACUOUS = {
         lambda: sparsify((lambda x: np.maximum(x @ WIDE, 0.0), (-1.0) ** np.arange(30)), ROWS, 1),
         "vacuous, because the network's output is not larger",
     ),
-    "worst_case": (lambda: worst_case([3.0, 3.0], 1.0), "below the bound without any step, which is smoothness/2 (their ratio): fails"),
+    "worst_case": (
+        lambda: worst_case([3.0, 3.0], 1.0),
+        "below the bound without any step, which is smoothness/2 (their ratio): fails",
+    ),
     "kernel_drift": (lambda: kernel_drift(SMALL, START, FEW, FITTED), "at the start (relative difference): fails (0)"),
     "kernel_drift, rate": (
         lambda: kernel_drift(SMALL, START, FEW, FEW[:, 0], rate=1e-12),
