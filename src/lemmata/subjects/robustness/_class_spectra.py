@@ -64,6 +64,9 @@ class ClassSpectrum:
         first = f"class {self.label}: {self.n} rows, {self.found}"
         return "\n".join([first, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
 
 @dataclasses.dataclass(frozen=True)
 class BackdoorReport:
