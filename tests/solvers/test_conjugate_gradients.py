@@ -133,10 +133,12 @@ def test_an_exact_rank_is_found_and_solved_in_one_step(key):
 
 def test_failures_are_said():
     y = jnp.asarray(Y)
-    with pytest.raises(SolverError, match="limit of 3"):
-        conjugate_gradients(K, y, 1e-6, most=3)
-    with pytest.raises(SolverError, match=r"rounding|limit"):
+    with pytest.raises(SolverError, match=r"after 3 iterations.*limit of 3.*at most 1e-08") as ended:
+        conjugate_gradients(K, y, 1e-6, tolerance=1e-8, most=3)
+    assert "allow more iterations, or use a preconditioner" in str(ended.value)
+    with pytest.raises(SolverError, match=r"rounding|limit") as rounded:
         conjugate_gradients(K, y, 1e-9, tolerance=1e-16, most=2000)
+    assert "larger tolerance" in str(rounded.value) or "allow more iterations" in str(rounded.value)
     indefinite = K - 0.01 * jnp.eye(150)
     with pytest.raises(NotPositiveDefiniteError, match="direction"):
         conjugate_gradients(indefinite, y, 0.02)

@@ -96,7 +96,12 @@ AMISS = [
     ("AtMost()", "AtMost(resolution=1e-9)", "relation", "at most 10,000,000 trials"),
     ("= Normal()", "= Normal", "population", "write population = Normal()"),
     ('    """The mean is at most the largest entry."""\n', "", "docstring", "no docstring"),
+    ('"""The mean is at most the largest entry."""', '"""  """', "docstring", "no docstring"),
+    ('"""The mean is at most the largest entry."""', '"""Mean(x=3)"""', "docstring", "no docstring"),  # of a dataclass
     ('title = "A mean"', "title = 5", "title", "int 5"),
+    ('title = "A mean"', 'title = " "', "title", "no title"),
+    ('controls = "the mean"', "controls = 5", "controls", "int 5"),
+    ('unexplained = "nothing"', "unexplained = None", "unexplained", "None"),
     ('    title = "A mean"\n', "", "title", "no title"),
     (CONTROL, "3", "control (predict)", "int 3"),
     (CONTROL, "lambda predicted: predicted", "control (predict)", "(predicted)"),

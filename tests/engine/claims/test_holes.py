@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.engine.claims import Control, Equal, Source, Status, check_claim, check_ranges, verify
+from lemmata.engine.claims import CORNERS, Control, Equal, Source, Status, check_claim, check_ranges, verify
 from lemmata.engine.claims._family import budget_of
 from lemmata.engine.claims._registry import _add
 from lemmata.errors import ClaimError
@@ -130,6 +130,14 @@ def test_other_settings_are_judged_and_the_worst_is_named():
     fine = judged(synthetic.SureBound(), corners=3)
     assert len(fine.corners) == 3
     assert "worst of 3 other settings" in fine.reason
+
+
+def test_a_setting_that_is_asked_for_is_judged_alone_unless_others_are_asked_for_too():
+    claim, n = synthetic.SureBound(), next(iter(synthetic.SureBound.population.settings().default))
+    own = {n: claim.population.settings().default[n]}
+    for setting, corners, expected in ((None, None, CORNERS), (own, None, 0), (own, 2, 2), (None, 0, 0)):
+        verdict = verify(claim, setting=setting, corners=corners, budget=20, progress=False)
+        assert len(verdict.corners) == expected
 
 
 def test_corners_follow_the_seed():

@@ -79,3 +79,18 @@ def test_near_misses_are_told_beside_json_too():
     assert json.loads(said.stdout)
     assert "No claim has all words" in " ".join(said.stderr.split())
     assert listed("--json", "grokking").stderr == ""
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--verdict", "refuted"], ["--kind", "theorem"], ["--tool", "gram"], ["--loose"], ["--kind", "lemma", "--loose"]],
+    ids=" ".join,
+)
+def test_options_that_choose_claims_are_refused_beside_a_source_and_named(options):
+    result = RUNNER.invoke(app, ["list", "--source", "gu2024softmax", *options])
+    assert result.exit_code == 2
+    assert not result.stdout
+    said = " ".join(result.stderr.split())
+    given = ", ".join(word for word in options if word.startswith("--"))
+    assert f"--source with {given}" in said
+    assert "use --source alone" in said

@@ -52,6 +52,19 @@ def test_sizes_that_can_be_afforded_are_kept_and_others_replaced():
     assert affordable([8, 16, 32, 64], lambda n: 100.0, 8.0) == [8, 16, 32], "too dear at any size"
 
 
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_no_model_is_cheaper_with_more_rows_columns_or_outputs(task):
+    """Prices order models and end curves. With more rows a forest has fewer trees, and a kernel has centres only."""
+    for model in models([*usual_models(task), "linear", "rbf", "relu-3"], np.ones((20, 55)), task):
+        for rows in ((50, 200, 1000), (3001, 10_000, 100_000)):
+            prices = [model.price(n, 55, 3) for n in rows]
+            assert min(prices) > 0, model.name
+            assert model.name == "forest" or prices == sorted(prices), model.name
+        for n in (500, 5000):
+            assert model.price(n, 55, 3) <= model.price(n, 550, 3), model.name
+            assert model.price(n, 55, 3) <= model.price(n, 55, 30), model.name
+
+
 def test_the_price_of_a_support_vector_machine_counts_what_it_says_of_held_out_rows():
     """6,546 rows of 55 columns, 20,000 held out: 20 s, of which 4 s were predictions."""
     for name, entry in {**usual_models("regression"), **usual_models("classification")}.items():
