@@ -3,15 +3,16 @@
 import dataclasses
 import math
 
+import altair as alt
 import pytest
-from altair.utils.schemapi import SchemaValidationError
+from jsonschema import ValidationError
 
 from lemmata.errors import DataError
 from lemmata.interfaces.report import learning_curve_chart
 from lemmata.interfaces.report._charts import all_curves, residuals, spectra, theory, training
 from lemmata.interfaces.report._comparison import _pictures as comparison_pictures
 from lemmata.interfaces.report._page import _pictures
-from lemmata.interfaces.report._theme import configured, linear_ticks, ticks
+from lemmata.interfaces.report._theme import linear_ticks, plotted, themed, ticks
 from tests.interfaces.report.example import classified, empty, measured, noise
 
 
@@ -31,7 +32,7 @@ def test_linear_ticks_hold_zero_where_it_is_inside():
 
 
 def layers(chart):
-    return chart.to_dict()["layer"]
+    return chart["layer"]
 
 
 def texts(chart):
@@ -44,7 +45,7 @@ def test_the_curve_shows_target_data_and_what_was_measured():
     record = classified()
     chart = learning_curve_chart(record)
     assert {"to reach: 90.0 %", "your 400 rows"} <= texts(chart)
-    rows = chart.to_dict()["data"]["values"]
+    rows = chart["data"]["values"]
     told = {(row["n"], row["value"]) for row in rows if row["what"] == "measured" and row["model"] == "RBF kernel"}
     assert told == {(point.n, point.value) for point in record.models[1].points}
     assert all(math.isclose(row["height"], 1 - row["value"]) for row in rows), "a share is drawn as what is missing"
@@ -73,7 +74,7 @@ def test_a_perfect_score_and_unbounded_ends_have_a_place():
     perfect = dataclasses.replace(record.models[1].points[-1], value=1.0, se=0.0)
     band = [dataclasses.replace(point, upper=math.inf) for point in record.models[1].band]
     model = dataclasses.replace(record.models[1], points=[*record.models[1].points[:-1], perfect], band=band)
-    chart = learning_curve_chart(classified(models=[model])).to_dict()
+    chart = learning_curve_chart(classified(models=[model]))
     assert all(0 < row[name] < math.inf for row in chart["data"]["values"] for name in ("height", "from", "to"))
 
 
@@ -89,14 +90,22 @@ def test_every_picture_follows_the_schema(record):
     charts = {**_pictures(record()), **{f"with {name}": chart for name, chart in compared(record()).items()}}
     assert charts
     for chart in charts.values():
-        assert configured(chart).to_dict()["$schema"]
+        assert alt.Chart.from_dict(themed(chart)).to_dict(validate=True)["config"]["view"]["stroke"] is None
 
 
 def test_the_schema_refuses_what_it_does_not_know():
-    chart = configured(learning_curve_chart(classified()))
-    chart.autosize = "sideways"
-    with pytest.raises(SchemaValidationError):
-        chart.to_dict()
+    chart = {**themed(learning_curve_chart(classified())), "autosize": "sideways"}
+    with pytest.raises(ValidationError):
+        alt.Chart.from_dict(chart)
+
+
+def test_a_plot_is_a_chart_of_altair_with_the_look_of_the_page():
+    chart = plotted(learning_curve_chart(classified()))
+    assert isinstance(chart, alt.LayerChart)
+    assert chart.to_dict(validate=True)["config"]["background"] == "transparent"
+    wider = chart.properties(width=900).to_dict()
+    assert wider["width"] == 900
+    assert len(wider["layer"]) == len(learning_curve_chart(classified())["layer"])
 
 
 def compared(record):
@@ -109,6 +118,6 @@ def compared(record):
 
 
 def test_residuals_are_truth_minus_prediction():
-    rows = residuals(measured()).to_dict()["data"]["values"]
+    rows = residuals(measured())["data"]["values"]
     assert [(row["row"], row["residual"]) for row in rows] == [(4, -40.0), (2, 2.25)]
     assert residuals(classified()) is None

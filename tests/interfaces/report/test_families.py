@@ -3,10 +3,11 @@
 import dataclasses
 import re
 
+import altair as alt
 import pytest
 
 from lemmata.interfaces.report import _families as families
-from lemmata.interfaces.report import write_page
+from lemmata.interfaces.report import themed, write_page
 from lemmata.workflows.records.comparisons import (
     SCHEMA,
     ComparisonRecord,
@@ -67,7 +68,7 @@ def record():
 
 @pytest.mark.parametrize("chart", [families.errors_chart, families.curves_chart, families.cost_chart])
 def test_charts_are_valid(record, chart):
-    assert chart(record).to_dict(validate=True)["config"]
+    assert alt.Chart.from_dict(themed(chart(record))).to_dict(validate=True)["config"]
 
 
 @pytest.mark.parametrize(("width", "dark"), [(NARROW, True), (WIDE, False)])

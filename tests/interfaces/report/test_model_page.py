@@ -276,7 +276,7 @@ def test_tables_are_whole_where_the_screen_is_narrow(tmp_path, width, dark):
 def test_the_strip_as_a_chart_has_as_much_height_for_each_row(gauges):
     record = example(gauges)
     shown = sum(own.status in ("agrees", "disagrees") for own in record.gauges)
-    chart = strip_chart(record).to_dict()
+    chart = strip_chart(record)
     assert len(chart["data"]["values"]) == shown
     assert (chart["width"], chart["height"]) == (420, 34 * shown)
 

@@ -66,7 +66,7 @@ def test_each_study_stands_there_with_what_its_own_page_says(pair):
     described = _comparison._described([first, second])
     for name, record in zip(("first", "second"), (first, second), strict=True):
         if name in pictures:
-            drawn = {row["model"] for row in pictures[name].to_dict()["data"]["values"]}
+            drawn = {row["model"] for row in pictures[name]["data"]["values"]}
             assert drawn <= {model.title for model in record.models} | {"guessing"}
         assert described[name].startswith(f"{record.data.name}: ")
 
@@ -74,7 +74,7 @@ def test_each_study_stands_there_with_what_its_own_page_says(pair):
 def test_in_one_picture_each_study_has_its_own_rows_and_the_value_it_asked_for():
     asked = STUDIES["asked"]
     second = dataclasses.replace(asked, data=dataclasses.replace(asked.data, name="asked.csv", used_rows=200))
-    chart = _comparison._together([classified(), second]).to_dict()
+    chart = _comparison._together([classified(), second])
     text = str(chart["layer"])
     assert "to reach: 90.0 %" in text
     assert "to reach: 80.0 %" in text

@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from concurrent.futures import Executor
 from typing import Any
 
-import altair as alt
 import jax
 import numpy as np
 import polars as pl
 
 from lemmata.errors import SettingError
-from lemmata.interfaces.report import curves_chart, families_fragment
+from lemmata.interfaces.report import curves_chart, families_fragment, plotted
 from lemmata.options import ComparisonOptions
 from lemmata.signatures import shows_signature
 from lemmata.workflows.comparisons import ComparisonRecord, load_sequences, run_comparison
@@ -55,9 +54,9 @@ class Comparison(Finished[ComparisonRecord]):
                     rows.append((family.name, point.n, "predicted", own.value, own.lower, own.upper))
         return pl.DataFrame(rows, schema=["family", "n", "kind", "value", "lower", "upper"], orient="row")
 
-    def plot(self) -> alt.Chart | alt.LayerChart:
+    def plot(self) -> Any:
         """The learning curves as an Altair chart."""
-        return curves_chart(self.record)
+        return plotted(curves_chart(self.record))
 
     def __repr__(self) -> str:
         return f"Comparison on {self.record.data.name}\n{self.answer}"

@@ -6,12 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Unpack
 
-import altair as alt
 import jax
 import polars as pl
 
 from lemmata.facts import Facts, states_facts
-from lemmata.interfaces.report import action_sentences, model_fragment, model_sentences, strip_chart, write_page
+from lemmata.interfaces.report import (
+    action_sentences,
+    model_fragment,
+    model_sentences,
+    plotted,
+    strip_chart,
+    write_page,
+)
 from lemmata.options import EXAMINATION, check_limit
 from lemmata.signatures import shows_signature
 from lemmata.subjects.trained_models import bare_model, read_trained
@@ -86,9 +92,9 @@ class ModelStudy(Finished[ExaminationRecord]):
         steps = [f"Next: {line}" for line in action_sentences(self.record)]
         return "\n".join([*model_sentences(self.record), *steps])
 
-    def plot(self) -> alt.Chart | alt.LayerChart | None:
+    def plot(self) -> Any:
         """A chart of the predicted intervals, each divided by its measured value; None if nothing was measured."""
-        return strip_chart(self.record)
+        return plotted(strip_chart(self.record))
 
     def __repr__(self) -> str:
         return f"ModelStudy of {self.record.model.name}\n{self.answer}"

@@ -8,13 +8,12 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import jax
 import polars as pl
 
 from lemmata.errors import SettingError
 from lemmata.files import check_model_file
-from lemmata.interfaces.report import bounds_of, learning_curve_chart, page_text
+from lemmata.interfaces.report import bounds_of, learning_curve_chart, page_text, plotted
 from lemmata.options import StudyOptions
 from lemmata.signatures import shows_signature
 from lemmata.workflows.records.studies import Finding
@@ -164,9 +163,9 @@ class Study(Finished[StudyRecord]):
         """
         return list(self.record.findings)
 
-    def plot(self) -> alt.Chart | alt.LayerChart:
+    def plot(self) -> Any:
         """The learning curves as an Altair chart."""
-        return learning_curve_chart(self.record)
+        return plotted(learning_curve_chart(self.record))
 
     def __repr__(self) -> str:
         return f"Study of {self.record.data.name}\n{self.answer}"

@@ -32,6 +32,7 @@ from ._text import told_save as told_save
 from ._theme import COLOURS as COLOURS
 from ._theme import INK as INK
 from ._theme import linear_ticks as linear_ticks
+from ._theme import plotted as plotted
 from ._theme import themed as themed
 from ._theme import ticks as ticks
 from ._vega import VEGA as VEGA

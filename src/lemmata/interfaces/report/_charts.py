@@ -7,29 +7,26 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
-
 from lemmata.workflows.records.studies import StudyRecord
 
 from ._curves import COLUMNS, curve_rows, drawn_models, frame, level, size_line
-from ._theme import COLOURS, INK, colour, colour_of, linear_ticks, ticks
+from ._theme import COLOURS, INK, Spec, colour, colour_of, linear_ticks, mark, quantity, ticks, word
 
 PANEL = {"width": 250, "height": 180}
 """Size of a panel in pixels, for pictures with one panel for each model."""
-Picture = Any | None
+Picture = Spec | None
 CSV = {"curves": COLUMNS, "all-curves": COLUMNS}
 """The columns that are written to CSV for these pictures; other pictures write all columns."""
 
 
-def _log(values: Sequence[float | int], around: float = 1.15) -> tuple[alt.Scale, list[float]]:
+def _log(values: Sequence[float | int], around: float = 1.15) -> tuple[Spec, list[float]]:
     lower, upper = min(values) / around, max(values) * around
-    return alt.Scale(type="log", domain=[lower, upper], nice=False, clamp=True), ticks(lower, upper)
+    return {"type": "log", "domain": [lower, upper], "nice": False, "clamp": True}, ticks(lower, upper)
 
 
-def _facet(panel: Any, rows: list[dict[str, Any]], names: list[str], field: str = "model") -> Any:
-    header = alt.Header(labelPadding=2)
-    facet = alt.Facet(f"{field}:N", sort=names, title=None, header=header)
-    return panel.facet(data=alt.Data(values=rows), facet=facet, columns=3)
+def _facet(layers: list[Spec], rows: list[dict[str, Any]], names: list[str], field: str = "model") -> Spec:
+    facet = word(field, sort=names, title=None, header={"labelPadding": 2})
+    return {"data": {"values": rows}, "facet": facet, "columns": 3, "spec": {"layer": layers, **PANEL}}
 
 
 def all_curves(record: StudyRecord) -> Picture:
@@ -39,22 +36,21 @@ def all_curves(record: StudyRecord) -> Picture:
         return None
     around = frame(models, record.unit, [record.answers.asked] if record.answers.needed is not None else [])
     names, total = [model.title for model in record.models], record.data.total
-    base = alt.Chart().encode(x=around.x(), color=colour(names))
-    expected = base.transform_filter("datum.what === 'expected'")
-    points = base.transform_filter("datum.what === 'measured'")
-    y = around.y()
-    tips = [alt.Tooltip("what:N"), alt.Tooltip("n:Q", format=",.0f"), alt.Tooltip("told:N", title="value")]
+    base = {"x": around.x(), "color": colour(names)}
+    expected, measured = "datum.what === 'expected'", "datum.what === 'measured'"
+    tips = [word("what"), quantity("n", format=",.0f"), word("told", title="value")]
+    line, between = {**base, "y": around.y(), "tooltip": tips}, {**base, **around.between()}
     layers = [
-        expected.mark_area(opacity=0.2, clip=True).encode(y=around.y("from"), y2="to:Q"),
-        expected.mark_line(strokeWidth=2, clip=True).encode(y=y, tooltip=tips),
-        points.mark_rule(strokeWidth=1.3, clip=True).encode(y=around.y("from"), y2="to:Q"),
-        points.mark_point(filled=True, size=30, opacity=1, clip=True).encode(y=y, tooltip=tips),
+        mark("area", between, expected, opacity=0.2, clip=True),
+        mark("line", line, expected, strokeWidth=2, clip=True),
+        mark("rule", between, measured, strokeWidth=1.3, clip=True),
+        mark("point", line, measured, filled=True, size=30, opacity=1, clip=True),
     ]
     if record.answers.needed is not None:
         layers += level(around, record.answers.asked, "", left=True, dashed=True)[:1]
     layers += size_line(around, total, "")[:1]
     shown = [model.title for model in models]
-    return _facet(alt.layer(*layers).properties(**PANEL), curve_rows(models, around, total), shown)
+    return _facet(layers, curve_rows(models, around, total), shown)
 
 
 def theory(record: StudyRecord) -> Picture:
@@ -75,21 +71,19 @@ def theory(record: StudyRecord) -> Picture:
     names = [model.title for model in record.models]
     across, sizes = _log([row["n"] for row in rows])
     up, marks = _log(heights, 1.3)
-    axis = alt.Axis(title="training rows", values=sizes, format=",d", labelOverlap="greedy")
-    base = alt.Chart().encode(x=alt.X("n:Q", scale=across, axis=axis), color=colour(names))
-    held = alt.Axis(title="squared error (1: guessing)", values=marks, format=",.4~r")
+    axis = {"title": "training rows", "values": sizes, "format": ",d", "labelOverlap": "greedy"}
+    base = {"x": quantity("n", scale=across, axis=axis), "color": colour(names)}
+    held = {"title": "squared error (1: guessing)", "values": marks, "format": ",.4~r"}
     told = [name for name in rows[0] if name not in ("model", "lower", "upper")]
-    tips = [alt.Tooltip(f"{name}:Q", format=".3~r") for name in told]
-    error = alt.Y("predicted:Q", scale=up, axis=held)
+    tips = {"tooltip": [quantity(name, format=".3~r") for name in told]}
+    error = base | tips | {"y": quantity("predicted", scale=up, axis=held)}
     layers = [
-        base.mark_area(opacity=0.18, clip=True).encode(y=alt.Y("lower:Q", scale=up), y2="upper:Q"),
-        base.mark_line(strokeWidth=2, clip=True).encode(y=error, tooltip=tips),
-        base.mark_point(filled=True, size=30, opacity=1, clip=True).encode(
-            y=alt.Y("measured:Q", scale=up), tooltip=tips
-        ),
+        mark("area", base | {"y": quantity("lower", scale=up), "y2": {"field": "upper"}}, opacity=0.18, clip=True),
+        mark("line", error, strokeWidth=2, clip=True),
+        mark("point", error | {"y": quantity("measured", scale=up)}, filled=True, size=30, opacity=1, clip=True),
     ]
     shown = [name for name in names if any(row["model"] == name for row in rows)]
-    return _facet(alt.layer(*layers).properties(**PANEL), rows, shown)
+    return _facet(layers, rows, shown)
 
 
 def spectra(record: StudyRecord) -> Picture:
@@ -104,20 +98,22 @@ def spectra(record: StudyRecord) -> Picture:
     values = [row["eigenvalue"] for row in rows if row["eigenvalue"]]
     if not values:
         return None
-    legend = alt.Legend(title=None, orient="top", columns=3, labelLimit=220, symbolType="stroke", symbolStrokeWidth=3)
+    legend = {"title": None, "orient": "top", "columns": 3, "labelLimit": 220, "symbolType": "stroke",
+              "symbolStrokeWidth": 3}  # fmt: skip
     shades = colour([model.title for model in record.models], legend, [row["model"] for row in rows])
-    base = alt.Chart(alt.Data(values=rows)).encode(color=shades)
     across, ranks = _log([row["rank"] for row in rows], 1.0001)
-    index = alt.X("rank:Q", scale=across, axis=alt.Axis(title="direction, strongest first", values=ranks, format=",d"))
+    axis = {"title": "direction, strongest first", "values": ranks, "format": ",d"}
+    base = {"color": shades, "x": quantity("rank", scale=across, axis=axis)}
     up, marks = _log([max(value, max(values) * 1e-12) for value in values], 1.3)
-    held = alt.Axis(
-        title="eigenvalue", values=marks, labelExpr="format(datum.value, abs(log(datum.value)) < 8 ? ',.3~r' : '.0e')"
-    )
-    left = base.mark_line(strokeWidth=2, clip=True).encode(x=index, y=alt.Y("eigenvalue:Q", scale=up, axis=held))
-    share = alt.Y("share:Q", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(title="share of the target", format="%"))
-    right = base.mark_line(strokeWidth=2, clip=True).encode(x=index, y=share)
-    size = {"width": 390, "height": 240}
-    return alt.hconcat(left.properties(**size), right.properties(**size), spacing=30)
+    label = "format(datum.value, abs(log(datum.value)) < 8 ? ',.3~r' : '.0e')"
+    held = {"title": "eigenvalue", "values": marks, "labelExpr": label}
+    shares = {"title": "share of the target", "format": "%"}
+    heights = quantity("eigenvalue", scale=up, axis=held), quantity("share", scale={"domain": [0, 1]}, axis=shares)
+    parts = [
+        mark("line", base | {"y": height}, strokeWidth=2, clip=True) | {"width": 390, "height": 240}
+        for height in heights
+    ]
+    return {"data": {"values": rows}, "hconcat": parts, "spacing": 30}
 
 
 def residuals(record: StudyRecord) -> Picture:
@@ -132,22 +128,21 @@ def residuals(record: StudyRecord) -> Picture:
         return None
     place = next((i for i, model in enumerate(record.models) if model.name == record.answers.best), 0)
 
-    def axis(field: str, title: str) -> dict[str, Any]:
+    def axis(field: str, title: str) -> Spec:
         values = [row[field] for row in rows] + ([0.0] if field == "residual" else [])
         span = (max(values) - min(values)) or abs(max(values)) or 1.0
         lower, upper = min(values) - 0.05 * span, max(values) + 0.05 * span
-        marks = alt.Axis(title=title, values=linear_ticks(lower, upper), format=",.4~r")
-        return {"scale": alt.Scale(domain=[lower, upper], nice=False, zero=False), "axis": marks}
+        marks = {"title": title, "values": linear_ticks(lower, upper), "format": ",.4~r"}
+        return quantity(field, scale={"domain": [lower, upper], "nice": False, "zero": False}, axis=marks)
 
-    tips = [alt.Tooltip("row:Q", format=",d"), *(alt.Tooltip(f"{n}:Q", format=",.4~r") for n in ("truth", "predicted"))]
-    points = alt.Chart().mark_point(filled=True, size=34, opacity=0.65, color=colour_of(place))
-    points = points.encode(
-        x=alt.X("predicted:Q", **axis("predicted", "predicted")),
-        y=alt.Y("residual:Q", **axis("residual", "truth minus predicted")),
-        tooltip=tips,
-    )
-    zero = alt.Chart(alt.Data(values=[{"residual": 0}])).mark_rule(color=INK, strokeDash=[5, 4]).encode(y="residual:Q")
-    return alt.layer(zero, points, data=alt.Data(values=rows)).properties(width=640, height=280)
+    tips = [quantity("row", format=",d"), *(quantity(name, format=",.4~r") for name in ("truth", "predicted"))]
+    places = {
+        "x": axis("predicted", "predicted"), "y": axis("residual", "truth minus predicted"), "tooltip": tips,
+    }  # fmt: skip
+    points = mark("point", places, filled=True, size=34, opacity=0.65, color=colour_of(place))
+    zero = mark("rule", {"y": quantity("residual")}, color=INK, strokeDash=[5, 4])
+    zero["data"] = {"values": [{"residual": 0}]}
+    return {"data": {"values": rows}, "layer": [zero, points], "width": 640, "height": 280}
 
 
 def training(run: dict[str, Any]) -> Picture:
@@ -166,15 +161,14 @@ def training(run: dict[str, Any]) -> Picture:
     across, times = _log([row["time"] for row in rows], 1.0001)
     up, marks = _log([row["error"] for row in rows], 1.2)
     parts, who = ["training rows", "held-out rows"], ["network", "kernel"]
-    legend: dict[str, Any] = {"title": None, "orient": "top", "labelLimit": 200, "symbolType": "stroke"}
-    key, grey = alt.Legend(**legend), alt.Legend(symbolStrokeColor=INK, **legend)
-    clock = alt.Axis(title="training time", values=times, format=".3~g", labelOverlap="greedy")
-    lines = alt.Chart().mark_line(strokeWidth=2).encode(
-        x=alt.X("time:Q", scale=across, axis=clock),
-        y=alt.Y("error:Q", scale=up, axis=alt.Axis(title="squared error", values=marks, format=",.3~r")),
-        color=alt.Color("on:N", scale=alt.Scale(domain=parts, range=[COLOURS[1], COLOURS[0]]), legend=key),
-        strokeDash=alt.StrokeDash(
-            "who:N", scale=alt.Scale(domain=who, range=[[1, 0], [5, 4]]), legend=grey,
-        ),
-    )  # fmt: skip
-    return _facet(lines.properties(**PANEL), rows, list(dict.fromkeys(row["width"] for row in rows)), "width")
+    legend = {"title": None, "orient": "top", "labelLimit": 200, "symbolType": "stroke"}
+    clock = {"title": "training time", "values": times, "format": ".3~g", "labelOverlap": "greedy"}
+    dashes = {"domain": who, "range": [[1, 0], [5, 4]]}
+    lines = {
+        "x": quantity("time", scale=across, axis=clock),
+        "y": quantity("error", scale=up, axis={"title": "squared error", "values": marks, "format": ",.3~r"}),
+        "color": word("on", scale={"domain": parts, "range": [COLOURS[1], COLOURS[0]]}, legend=legend),
+        "strokeDash": word("who", scale=dashes, legend={"symbolStrokeColor": INK, **legend}),
+    }
+    return _facet([mark("line", lines, strokeWidth=2)], rows, list(dict.fromkeys(row["width"] for row in rows)),
+                  "width")  # fmt: skip

@@ -3,8 +3,6 @@
 import dataclasses
 from typing import Any
 
-import altair as alt
-
 from lemmata.printable import clean
 from lemmata.workflows.records.studies import ModelResult, StudyRecord
 
@@ -13,7 +11,7 @@ from ._curves import Frame, curve_layers, curve_rows, drawn_models, frame, learn
 from ._described import learning_curve
 from ._page import drawn, shipped, template
 from ._text import MISSING, told, told_asked, told_interval, told_rows
-from ._theme import colour, configured
+from ._theme import Spec, colour
 
 
 def comparison(first: StudyRecord, second: StudyRecord) -> str:
@@ -85,7 +83,7 @@ def _described(records: list[StudyRecord]) -> dict[str, str]:
     return {"first": each[0], "second": each[1], "curves": " ".join(each)}
 
 
-def _together(records: list[StudyRecord]) -> alt.LayerChart:
+def _together(records: list[StudyRecord]) -> Spec:
     """Draw the best models of both studies in one chart."""
     titles = [f"{name}: {model.title}" for name, model in zip(_names(records), _best(records), strict=True)]
     found = [dataclasses.replace(model, title=title) for model, title in zip(_best(records), titles, strict=True)]
@@ -96,11 +94,12 @@ def _together(records: list[StudyRecord]) -> alt.LayerChart:
         for model, record in zip(found, records, strict=True)
         for row in curve_rows([model], around, record.data.total)
     ]
-    legend = alt.Legend(title=None, orient="top", columns=1, labelLimit=700, symbolType="stroke", symbolStrokeWidth=3)
+    legend = {"title": None, "orient": "top", "columns": 1, "labelLimit": 700, "symbolType": "stroke",
+              "symbolStrokeWidth": 3}  # fmt: skip
     layers = curve_layers(titles, around, colour(titles, legend))
     for mark in sorted(marks):
         layers += level(around, mark, f"to reach: {told(mark, records[0].unit)}", left=True, dashed=True)
-    return configured(alt.layer(*layers, data=alt.Data(values=rows)).properties(width=760, height=300))
+    return {"data": {"values": rows}, "layer": layers, "width": 760, "height": 300}
 
 
 def _best(records: list[StudyRecord]) -> list[ModelResult]:

@@ -5,13 +5,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
-
 from lemmata.errors import DataError
 from lemmata.workflows.records.studies import ModelResult, StudyRecord, Unit
 
 from ._text import bounds_of, told, told_asked
-from ._theme import INK, colour, configured, ticks
+from ._theme import INK, Spec, colour, mark, quantity, ticks, word
 
 EXPECTED, MEASURED = "expected", "measured"
 COLUMNS = ("model", "what", "n", "value", "lower", "upper")
@@ -39,22 +37,23 @@ class Frame:
         """The height of a value. A perfect value, which a logarithmic axis cannot show, lies well below the frame."""
         return max(height(value, self.unit), self.heights[0] / 10)
 
-    def x(self) -> alt.X:
+    def x(self) -> Spec:
         """The horizontal axis: the number of training rows."""
-        axis = alt.Axis(title="training rows", values=ticks(*self.sizes), format=",d", labelOverlap="greedy")
-        return alt.X("n:Q", scale=alt.Scale(type="log", domain=list(self.sizes), nice=False), axis=axis)
+        axis = {"title": "training rows", "values": ticks(*self.sizes), "format": ",d", "labelOverlap": "greedy"}
+        return quantity("n", scale={"type": "log", "domain": list(self.sizes), "nice": False}, axis=axis)
 
-    def scale(self) -> alt.Scale:
-        """The scale of the heights."""
-        return alt.Scale(type="log", domain=list(self.heights), nice=False, reverse=self.unit.rises)
-
-    def y(self, field: str = "height", axis: bool = True) -> alt.Y:
+    def y(self, field: str = "height") -> Spec:
         """The vertical axis: the metric."""
         best, sign = best_of(self.unit), "-" if self.unit.rises else "+"
         shown = f"{best:g} {sign} datum.value" if best else "-datum.value" if self.unit.rises else "datum.value"
         label = f"format(100 * ({shown}), '.4~r') + ' %'" if self.unit.percent else f"format({shown}, ',.4~r')"
-        marks = alt.Axis(title=_caption(self.unit), values=ticks(*self.heights), labelExpr=label)
-        return alt.Y(f"{field}:Q", scale=self.scale(), axis=marks if axis else alt.Undefined)
+        axis = {"title": _caption(self.unit), "values": ticks(*self.heights), "labelExpr": label}
+        scale = {"type": "log", "domain": list(self.heights), "nice": False, "reverse": self.unit.rises}
+        return quantity(field, scale=scale, axis=axis)
+
+    def between(self) -> Spec:
+        """The channels of a band or a bar: its lower and its upper end."""
+        return {"y": self.y("from"), "y2": {"field": "to"}}
 
 
 def height(value: float, unit: Unit) -> float:
@@ -125,65 +124,60 @@ def curve_rows(models: Sequence[ModelResult], around: Frame, total: int) -> list
     return found
 
 
-def _tips() -> list[alt.Tooltip]:
+def _tips() -> list[Spec]:
     named = {"model": "model", "what": "what", "told": "value", "range": "from, to"}
-    tips = [alt.Tooltip(f"{field}:N", title=title) for field, title in named.items()]
-    return [*tips[:2], alt.Tooltip("n:Q", format=",.0f", title="training rows"), *tips[2:]]
+    tips = [word(field, title=title) for field, title in named.items()]
+    return [*tips[:2], quantity("n", format=",.0f", title="training rows"), *tips[2:]]
 
 
-def curve_layers(best: Sequence[str], around: Frame, shades: alt.Color) -> list[alt.Chart]:
+def curve_layers(best: Sequence[str], around: Frame, shades: Spec) -> list[Spec]:
     """Draw a thin line for each model; for the models in `titles` also a band, a thick line and measured points."""
-    base = alt.Chart().encode(x=around.x(), color=shades)
-    chosen = alt.FieldOneOfPredicate(field="model", oneOf=list(best))
-    expected = base.transform_filter(f"datum.what === '{EXPECTED}'")
-    main, others = (
-        expected.transform_filter(chosen),
-        expected.transform_filter(alt.LogicalNotPredicate(**{"not": chosen})),
-    )
-    points = base.transform_filter(f"datum.what === '{MEASURED}'").transform_filter(chosen)
-    y, tips = around.y(), _tips()
-    layers = [others.mark_line(strokeWidth=1.3, opacity=0.8, clip=True).encode(y=y, tooltip=tips)]
+    base = {"x": around.x(), "color": shades}
+    chosen = {"field": "model", "oneOf": list(best)}
+    expected, measured = (f"datum.what === '{what}'" for what in (EXPECTED, MEASURED))
+    line = {**base, "y": around.y(), "tooltip": _tips()}
+    between = {**base, **around.between()}
+    layers = [mark("line", line, expected, {"not": chosen}, strokeWidth=1.3, opacity=0.8, clip=True)]
     if best:
         layers += [
-            main.mark_area(opacity=0.2, clip=True).encode(y=around.y("from"), y2="to:Q"),
-            main.transform_filter("datum.inside").mark_line(strokeWidth=2.8, clip=True).encode(y=y, tooltip=tips),
-            main.transform_filter("datum.onwards")
-            .mark_line(strokeWidth=2.8, strokeDash=[7, 4], clip=True)
-            .encode(y=y, tooltip=tips),
-            points.mark_rule(strokeWidth=1.5, clip=True).encode(y=around.y("from"), y2="to:Q"),
-            points.mark_point(filled=True, size=50, opacity=1, clip=True).encode(y=y, tooltip=tips),
+            mark("area", between, expected, chosen, opacity=0.2, clip=True),
+            mark("line", line, expected, chosen, "datum.inside", strokeWidth=2.8, clip=True),
+            mark("line", line, expected, chosen, "datum.onwards", strokeWidth=2.8, strokeDash=[7, 4], clip=True),
+            mark("rule", between, measured, chosen, strokeWidth=1.5, clip=True),
+            mark("point", line, measured, chosen, filled=True, size=50, opacity=1, clip=True),
         ]
     return layers
 
 
-def level(around: Frame, value: float, label: str, left: bool, dashed: bool = False) -> list[alt.Chart]:
+def level(around: Frame, value: float, label: str, left: bool, dashed: bool = False) -> list[Spec]:
     """A horizontal line at a value of the metric, with a label above it; nothing if the value is outside the frame."""
     place = height(value, around.unit) if math.isfinite(value) else math.nan
     if not around.heights[0] <= place <= around.heights[1]:
         return []
-    rule = alt.Chart(alt.Data(values=[{"height": place, "label": label}])).encode(y=around.y())
-    text = rule.mark_text(color=INK, align="left" if left else "right", dx=4 if left else -4, dy=-7, fontSize=11)
+    data = {"data": {"values": [{"height": place, "label": label}]}}
+    named = {"y": around.y(), "x": {"value": 0 if left else "width"}, "text": word("label")}
+    look = {"color": INK, "align": "left" if left else "right", "dx": 4 if left else -4, "dy": -7, "fontSize": 11}
+    dash = [5, 4] if dashed else [2, 3]
     return [
-        rule.mark_rule(color=INK, strokeDash=[5, 4] if dashed else [2, 3], strokeWidth=1.2),
-        text.encode(x=alt.value(0 if left else "width"), text="label:N"),
+        data | mark("rule", {"y": around.y()}, color=INK, strokeDash=dash, strokeWidth=1.2),
+        data | mark("text", named, **look),
     ]
 
 
-def size_line(around: Frame, total: int, label: str) -> list[alt.Chart]:
+def size_line(around: Frame, total: int, label: str) -> list[Spec]:
     """A vertical line at the available number of rows, with its label on the side that has room."""
     lower, upper = (math.log(size) for size in around.sizes)
     late = math.log(total) > lower + 0.7 * (upper - lower)
-    rule = alt.Chart(alt.Data(values=[{"n": total, "label": label}])).encode(x=around.x())
-    text = rule.mark_text(
-        color=INK, align="right" if late else "left", baseline="top", dx=-5 if late else 5, dy=3, fontSize=11
-    )
+    data = {"data": {"values": [{"n": total, "label": label}]}}
+    named = {"x": around.x(), "y": {"value": 0}, "text": word("label")}
+    side = {"align": "right", "dx": -5} if late else {"align": "left", "dx": 5}
     return [
-        rule.mark_rule(color=INK, strokeDash=[2, 3], strokeWidth=1.2),
-        text.encode(y=alt.value(0), text="label:N"),
+        data | mark("rule", {"x": around.x()}, color=INK, strokeDash=[2, 3], strokeWidth=1.2),
+        data | mark("text", named, color=INK, baseline="top", dy=3, fontSize=11, **side),
     ]
 
 
-def learning_curve_chart(record: StudyRecord, width: int | str = 640, height: int = 330) -> alt.LayerChart:
+def learning_curve_chart(record: StudyRecord, width: int | str = 640, height: int = 330) -> Spec:
     """Draw the best model's learning curve with band and measurements, the requested value, and the other models.
 
     If another model reaches the requested value with the fewest rows, its curve is drawn in the same way as the best
@@ -195,8 +189,9 @@ def learning_curve_chart(record: StudyRecord, width: int | str = 640, height: in
         height: the height of the plot in pixels.
 
     Returns:
-        A chart over training rows on a logarithmic axis. Points with bars of two standard errors are measured on
-        held-out rows. The line with its 90 % band is expected, and dashed beyond the data.
+        The Vega-Lite specification of a chart over training rows on a logarithmic axis. Points with bars of two
+        standard errors are measured on held-out rows. The line with its 90 % band is expected, and dashed beyond the
+        data.
 
     Raises:
         DataError: no model was measured.
@@ -209,7 +204,7 @@ def learning_curve_chart(record: StudyRecord, width: int | str = 640, height: in
     useful = [model for model in models if model.learns] or models
     marks = [unit.guessing] if not best else [answers.asked] if answers.needed is not None else []
     around = frame(best or useful, unit, [*marks, *(model.band[-1].value for model in useful if model.band)])
-    legend = alt.Legend(title=None, orient="right", labelLimit=200, symbolStrokeWidth=3, symbolType="stroke")
+    legend = {"title": None, "orient": "right", "labelLimit": 200, "symbolStrokeWidth": 3, "symbolType": "stroke"}
     shades = colour([model.title for model in record.models], legend)
     layers = curve_layers([model.title for model in best], around, shades)
     # if the curve is far from a line, its label has room: for the target at few training rows, for guessing at many
@@ -217,5 +212,5 @@ def learning_curve_chart(record: StudyRecord, width: int | str = 640, height: in
     if answers.needed is not None:
         layers += level(around, answers.asked, f"to reach: {told_asked(answers, unit)}", left=True, dashed=True)
     layers += size_line(around, total, f"your {total:,} rows")
-    data = alt.Data(values=curve_rows(models, around, total))
-    return configured(alt.layer(*layers, data=data).properties(width=width, height=height))
+    data = {"values": curve_rows(models, around, total)}
+    return {"data": data, "layer": layers, "width": width, "height": height}

@@ -3,14 +3,12 @@
 import math
 from typing import Any
 
-import altair as alt
-
 from lemmata.printable import clean
 from lemmata.workflows.records.comparisons import ComparisonRecord, CostPoint, FamilyResult, PairResult
 
 from ._page import drawn, shipped, template
 from ._text import MISSING, number
-from ._theme import colour, colour_of, configured, ticks
+from ._theme import Spec, colour, colour_of, mark, quantity, ticks, word
 
 FLOOR = 1e-4
 """Errors below this value are drawn at this value."""
@@ -41,7 +39,7 @@ def _titles(record: ComparisonRecord) -> list[str]:
     return [family.title for family in record.families]
 
 
-def errors_chart(record: ComparisonRecord) -> Any:
+def errors_chart(record: ComparisonRecord) -> Spec | None:
     """Draw the error of each family with its interval, and its error with shuffled targets as a hollow point."""
     if not record.families:
         return None
@@ -52,26 +50,26 @@ def errors_chart(record: ComparisonRecord) -> Any:
                          "upper": own.upper, "drawn": max(own.value, FLOOR), "from": max(own.lower, FLOOR),
                          "to": max(own.upper, FLOOR)})  # fmt: skip
     low, high = min(row["from"] for row in rows) / 1.3, max(row["to"] for row in rows) * 1.1
-    scale = alt.Scale(type="log", domain=[low, high], nice=False)
-    axis = alt.Axis(title="share of the variance left (1: guessing)", values=ticks(low, high), format=".4~r",
-                    labelOverlap="greedy", labelSeparation=6)  # fmt: skip
+    scale = {"type": "log", "domain": [low, high], "nice": False}
+    axis = {"title": "share of the variance left (1: guessing)", "values": ticks(low, high), "format": ".4~r",
+            "labelOverlap": "greedy", "labelSeparation": 6}  # fmt: skip
     order = [family.title for family in sorted(record.families, key=lambda own: own.error.value)]
-    y = alt.Y("model:N", sort=order, title=None, axis=alt.Axis(labelFontSize=13, ticks=False, domain=False))
-    tips = [alt.Tooltip("model:N", title="family"), alt.Tooltip("what:N"),
-            *(alt.Tooltip(f"{name}:Q", format=".3~r") for name in ("value", "lower", "upper"))]  # fmt: skip
-    base = alt.Chart().encode(y=y, color=colour(_titles(record)))
-    real, mixed = (base.transform_filter(f"datum.what === '{what}'") for what in ("error", "shuffled"))
-    x = alt.X("drawn:Q", scale=scale, axis=axis)
+    y = word("model", sort=order, title=None, axis={"labelFontSize": 13, "ticks": False, "domain": False})
+    tips = [word("model", title="family"), word("what"),
+            *(quantity(name, format=".3~r") for name in ("value", "lower", "upper"))]  # fmt: skip
+    base = {"y": y, "color": colour(_titles(record))}
+    real, mixed = (f"datum.what === '{what}'" for what in ("error", "shuffled"))
+    points = base | {"x": quantity("drawn", scale=scale, axis=axis), "tooltip": tips}
+    between = base | {"x": quantity("from", scale=scale, axis=axis), "x2": {"field": "to"}}
     layers = [
-        mixed.mark_point(size=60, filled=False, opacity=0.6).encode(x=x, tooltip=tips),
-        real.mark_rule(strokeWidth=3).encode(x=alt.X("from:Q", scale=scale, axis=axis), x2="to:Q"),
-        real.mark_point(size=110, filled=True, opacity=1).encode(x=x, tooltip=tips),
+        mark("point", points, mixed, size=60, filled=False, opacity=0.6),
+        mark("rule", between, real, strokeWidth=3),
+        mark("point", points, real, size=110, filled=True, opacity=1),
     ]
-    chart = alt.layer(*layers, data=alt.Data(values=rows))
-    return configured(chart.properties(width=500, height=46 * len(record.families)))
+    return {"data": {"values": rows}, "layer": layers, "width": 500, "height": 46 * len(record.families)}
 
 
-def curves_chart(record: ComparisonRecord) -> Any:
+def curves_chart(record: ComparisonRecord) -> Spec | None:
     """Draw the learning curves: predicted lines with bands, and measured points with bars of two standard errors."""
     if not record.families:
         return None
@@ -79,25 +77,26 @@ def curves_chart(record: ComparisonRecord) -> Any:
     low = min(row["from"] for row in rows) / 1.1
     high = max(row["to"] for row in rows) * 1.1
     sizes = [row["n"] for row in rows]
-    x = alt.X("n:Q", scale=alt.Scale(type="log", domain=[min(sizes) / 1.1, max(sizes) * 1.1], nice=False),
-              axis=alt.Axis(title="training rows", values=ticks(min(sizes) / 1.1, max(sizes) * 1.1), format=",d",
-                            labelOverlap="greedy"))  # fmt: skip
-    scale = alt.Scale(type="log", domain=[low, high], nice=False, clamp=True)
-    axis = alt.Axis(title="share of the variance that is left", values=ticks(low, high), format=".4~r")
-    y = alt.Y("drawn:Q", scale=scale, axis=axis)
-    between = {"y": alt.Y("from:Q", scale=scale, axis=axis), "y2": "to:Q"}
-    tips = [alt.Tooltip("model:N", title="family"), alt.Tooltip("what:N"), alt.Tooltip("n:Q", format=",d"),
-            *(alt.Tooltip(f"{name}:Q", format=".3~r") for name in ("value", "lower", "upper"))]  # fmt: skip
-    legend = alt.Legend(title=None, orient="right", symbolType="stroke", symbolStrokeWidth=3, symbolOpacity=1)
-    base = alt.Chart().encode(x=x, color=colour(_titles(record), legend))
-    theory, points = (base.transform_filter(f"datum.what === '{what}'") for what in ("predicted", "measured"))
+    ends = [min(sizes) / 1.1, max(sizes) * 1.1]
+    x = quantity("n", scale={"type": "log", "domain": ends, "nice": False},
+                 axis={"title": "training rows", "values": ticks(*ends), "format": ",d", "labelOverlap": "greedy"},
+                 )  # fmt: skip
+    axis = {"title": "share of the variance that is left", "values": ticks(low, high), "format": ".4~r"}
+    up = {"scale": {"type": "log", "domain": [low, high], "nice": False, "clamp": True}, "axis": axis}
+    tips = [word("model", title="family"), word("what"), quantity("n", format=",d"),
+            *(quantity(name, format=".3~r") for name in ("value", "lower", "upper"))]  # fmt: skip
+    legend = {"title": None, "orient": "right", "symbolType": "stroke", "symbolStrokeWidth": 3, "symbolOpacity": 1}
+    base = {"x": x, "color": colour(_titles(record), legend)}
+    between = base | {"y": quantity("from", **up), "y2": {"field": "to"}}
+    line = base | {"y": quantity("drawn", **up), "tooltip": tips}
+    theory, points = (f"datum.what === '{what}'" for what in ("predicted", "measured"))
     layers = [
-        theory.mark_area(opacity=0.13).encode(**between),
-        theory.mark_line(strokeWidth=2).encode(y=y, tooltip=tips),
-        points.mark_rule(strokeWidth=1.5).encode(**between),
-        points.mark_point(filled=True, size=55, opacity=1).encode(y=y, tooltip=tips),
+        mark("area", between, theory, opacity=0.13),
+        mark("line", line, theory, strokeWidth=2),
+        mark("rule", between, points, strokeWidth=1.5),
+        mark("point", line, points, filled=True, size=55, opacity=1),
     ]
-    return configured(alt.layer(*layers, data=alt.Data(values=rows)).properties(width=500, height=290))
+    return {"data": {"values": rows}, "layer": layers, "width": 500, "height": 290}
 
 
 def _drawn_points(record: ComparisonRecord) -> list[Row]:
@@ -119,26 +118,26 @@ def _point(title: str, what: str, n: int, value: float, lower: float, upper: flo
             "drawn": max(value, FLOOR), "from": max(lower, FLOOR), "to": max(upper, FLOOR)}  # fmt: skip
 
 
-def cost_chart(record: ComparisonRecord) -> Any:
+def cost_chart(record: ComparisonRecord) -> Spec | None:
     """Draw the operations, bytes and seconds that one row takes against the length of the row."""
     points = [(family, point) for family in record.families if family.cost for point in family.cost.points]
     if not points:
         return None
     parts = []
     lengths = [point.length for _, point in points]
-    x = alt.X("length:Q", scale=alt.Scale(type="log", nice=False), title="length of a row",
-              axis=alt.Axis(values=sorted(set(lengths)), format="d", labelOverlap="greedy"))  # fmt: skip
+    x = quantity("length", scale={"type": "log", "nice": False}, title="length of a row",
+                 axis={"values": sorted(set(lengths)), "format": "d", "labelOverlap": "greedy"})  # fmt: skip
     for field, title in (("flops", "operations"), ("bytes", "bytes held"), ("seconds", "seconds here")):
         rows = [{"model": family.title, "length": point.length, "value": getattr(point, field)}
                 for family, point in points]  # fmt: skip
-        legend = alt.Legend(title=None, orient="bottom", columns=4) if field == "bytes" else None
-        y = alt.Y("value:Q", scale=alt.Scale(type="log", nice=False, padding=8), title=None,
-                  axis=alt.Axis(format="~s" if field != "seconds" else ".0e", tickCount=5))  # fmt: skip
-        tips = [alt.Tooltip("model:N", title="family"), "length:Q", alt.Tooltip("value:Q", format=".3~s", title=title)]
-        chart = alt.Chart(alt.Data(values=rows), title=title).mark_line(point=True, strokeWidth=2)
-        chart = chart.encode(x=x, y=y, color=colour(_titles(record), legend), tooltip=tips)
-        parts.append(chart.properties(width=225, height=190))
-    return configured(alt.hconcat(*parts))
+        legend = {"title": None, "orient": "bottom", "columns": 4} if field == "bytes" else None
+        y = quantity("value", scale={"type": "log", "nice": False, "padding": 8}, title=None,
+                     axis={"format": "~s" if field != "seconds" else ".0e", "tickCount": 5})  # fmt: skip
+        tips = [word("model", title="family"), quantity("length"), quantity("value", format=".3~s", title=title)]
+        channels = {"x": x, "y": y, "color": colour(_titles(record), legend), "tooltip": tips}
+        line = mark("line", channels, point=True, strokeWidth=2)
+        parts.append({"data": {"values": rows}, "title": title, **line, "width": 225, "height": 190})
+    return {"hconcat": parts}
 
 
 def _rows(record: ComparisonRecord) -> list[Row]:

@@ -2,16 +2,16 @@
 
 from typing import Any
 
-import altair as alt
-
 from ._theme import COLOURS, INK, themed
 from ._vega import svg_text
 
 Run = dict[str, Any]
 
 
-def coefficients_picture(run: Run, kind: str) -> alt.Chart:
+def coefficients_picture(run: Run, kind: str) -> Any:
     """Draw the largest coefficients along the layers, with one line for each coefficient."""
+    import altair as alt
+
     path = run["paths"][kind]
     rows = [
         {"layer": layer, "rho": value, "number": str(number)}
@@ -27,6 +27,8 @@ def coefficients_picture(run: Run, kind: str) -> alt.Chart:
 
 def errors_picture(run: Run) -> Any:
     """Draw the squared error at the queries along the layers, with the errors of the other methods."""
+    import altair as alt
+
     rows = [
         {"layer": layer, "error": error, "model": f"transformer, {kind}"}
         for kind, path in run["paths"].items()
@@ -42,8 +44,10 @@ def errors_picture(run: Run) -> Any:
     return alt.layer(lines, rules, title="Error along the layers").properties(width=460, height=240)
 
 
-def attention_picture(run: Run, kind: str) -> alt.Chart:
+def attention_picture(run: Run, kind: str) -> Any:
     """Draw what the second head of Attn1 attends to: the current prediction for each example, ordered by target."""
+    import altair as alt
+
     path = run["paths"][kind]
     rows = [
         {"layer": str(layer), "example": place, "score": score, "target": target}
@@ -62,7 +66,9 @@ def attention_picture(run: Run, kind: str) -> alt.Chart:
     ).properties(width=460, height=260)
 
 
-def _layers(path: dict[str, Any]) -> alt.X:
+def _layers(path: dict[str, Any]) -> Any:
+    import altair as alt
+
     scale = alt.Scale(type="log", domain=[path["layers"][0], path["layers"][-1]], nice=False)
     return alt.X("layer:Q", title="layer", scale=scale, axis=alt.Axis(tickCount=6, grid=False, titleColor=INK))
 

@@ -3,8 +3,6 @@
 import math
 from typing import Any
 
-import altair as alt
-
 from lemmata.facts import DOCUMENTS, FACTS
 from lemmata.printable import clean
 from lemmata.workflows.records.examinations import (
@@ -20,7 +18,7 @@ from ._actions import action_sentences
 from ._model_tables import posterior_words, tables_of
 from ._page import drawn, template
 from ._text import MISSING, number, percent
-from ._theme import COLOURS, configured
+from ._theme import COLOURS, INK, Spec, mark, quantity, word
 
 _ROW_COLUMNS = {
     "probability of its class": "probability", "probability of a wrong label": "wrong", "effect without it": "effect",
@@ -322,27 +320,26 @@ def _inside(ratio: float) -> float:
     return min(max(ratio, _RATIOS[0]), _RATIOS[-1])
 
 
-def strip_chart(record: ExaminationRecord) -> Any:
+def strip_chart(record: ExaminationRecord) -> Spec | None:
     """One row for each prediction: interval and value, divided by the measured value. None without predictions."""
     rows = _rows(record)
     if not rows:
         return None
-    scale = alt.Scale(type="log", domain=[_RATIOS[0], _RATIOS[-1]], nice=False)
-    axis = alt.Axis(title="predicted / measured", values=list(_RATIOS), format="~r")
-    y = alt.Y("gauge:N", sort=[row["gauge"] for row in rows], title=None,
-              axis=alt.Axis(labelLimit=520, labelFontSize=12, ticks=False, domain=False))  # fmt: skip
-    tone = alt.Color("verdict:N", legend=None, scale=alt.Scale(domain=list(_SPOKE), range=[_AGREES, _MISSES]))
-    tips = [alt.Tooltip("gauge:N", title="check"), *(alt.Tooltip(f"{name}:Q", format=".3~r") for name in
-            ("predicted", "from", "to", "measured")), alt.Tooltip("level:N")]  # fmt: skip
-    base = alt.Chart().encode(y=y, color=tone)
-    x = lambda name: alt.X(f"{name}:Q", scale=scale, axis=axis)
+    scale = {"type": "log", "domain": [_RATIOS[0], _RATIOS[-1]], "nice": False}
+    axis = {"title": "predicted / measured", "values": list(_RATIOS), "format": "~r"}
+    y = word("gauge", sort=[row["gauge"] for row in rows], title=None,
+             axis={"labelLimit": 520, "labelFontSize": 12, "ticks": False, "domain": False})  # fmt: skip
+    tone = word("verdict", legend=None, scale={"domain": list(_SPOKE), "range": [_AGREES, _MISSES]})
+    tips = [word("gauge", title="check"), *(quantity(name, format=".3~r") for name in
+            ("predicted", "from", "to", "measured")), word("level")]  # fmt: skip
+    base = {"y": y, "color": tone}
+    x = lambda name: {"x": quantity(name, scale=scale, axis=axis)}
     layers = [
-        base.mark_rule(strokeWidth=5, opacity=0.45).encode(x=x("lower"), x2="upper:Q"),
-        base.mark_point(size=80, filled=True, opacity=1).encode(x=x("value"), tooltip=tips),
-        alt.Chart().mark_rule(strokeDash=[4, 3], color="#7b828c", aria=False).encode(x=alt.datum(1.0)),
+        mark("rule", base | x("lower") | {"x2": {"field": "upper"}}, strokeWidth=5, opacity=0.45),
+        mark("point", base | x("value") | {"tooltip": tips}, size=80, filled=True, opacity=1),
+        mark("rule", {"x": {"datum": 1.0}}, strokeDash=[4, 3], color=INK, aria=False),
     ]
-    chart = alt.layer(*layers, data=alt.Data(values=rows))
-    return configured(chart.properties(width=420, height=34 * len(rows)))
+    return {"data": {"values": rows}, "layer": layers, "width": 420, "height": 34 * len(rows)}
 
 
 def _theories(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import jinja2
 from markupsafe import Markup
 
@@ -85,8 +84,7 @@ def drawn(pictures: dict[str, Any], words: dict[str, str]) -> dict[str, dict[str
     """
     found = {}
     for name, chart in pictures.items():
-        spec = themed(chart) if not _is_configured(chart) else chart.to_dict(validate=False)
-        spec["description"] = words[name]
+        spec = {**themed(chart), "description": words[name]}
         found[name] = {"spec": spec, "svg": svg_of(spec, words[name], name), "csv": charts.CSV.get(name)}
     return found
 
@@ -107,10 +105,6 @@ def svg_of(spec: dict[str, Any], words: str, name: str) -> Markup:
     # A reader's font may be wider than the font with which names were measured. Wider text is then shown and not cut.
     opening = Markup('<svg role="img" overflow="visible" aria-label="{}"').format(words)
     return Markup(svg.replace("<svg", str(opening), 1))
-
-
-def _is_configured(chart: Any) -> bool:
-    return chart.config is not alt.Undefined
 
 
 def shipped(pictures: dict[str, dict[str, Any]]) -> dict[str, Any]:

@@ -1,12 +1,18 @@
-"""The look of all charts: one colour for each model, greys that can be read on white and on black, and round ticks."""
+"""The look of all charts: one colour for each model, greys that can be read on white and on black, and round ticks.
+
+The charts of pages are Vega-Lite specifications, written as dictionaries. Loading altair and building the same charts
+with it would take half of the time of a page.
+"""
 
 import copy
-import functools
 import math
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
+from ._vega import VEGA_LITE
+
+Spec = dict[str, Any]
+"""A Vega-Lite specification, or a part of one."""
 
 INK = "#7b828c"
 GRID = "#8884"
@@ -23,7 +29,30 @@ def colour_of(place: int) -> str:
     return COLOURS[place % len(COLOURS)]
 
 
-def colour(titles: Sequence[str], legend: alt.Legend | None = None, shown: Sequence[str] | None = None) -> alt.Color:
+def quantity(field: str, **more: Any) -> Spec:
+    """A channel that shows a number."""
+    return {"field": field, "type": "quantitative", **more}
+
+
+def word(field: str, **more: Any) -> Spec:
+    """A channel that shows one of several words."""
+    return {"field": field, "type": "nominal", **more}
+
+
+def mark(kind: str, encoding: Spec, *kept: Any, **look: Any) -> Spec:
+    """A layer of marks.
+
+    Args:
+        kind: the kind of mark, such as "line".
+        encoding: the channels.
+        kept: the conditions that rows of the data must meet to be drawn.
+        look: the properties of the mark, such as its size.
+    """
+    filters: Spec = {"transform": [{"filter": condition} for condition in kept]} if kept else {}
+    return {"mark": {"type": kind, **look}, "encoding": encoding, **filters}
+
+
+def colour(titles: Sequence[str], legend: Spec | None = None, shown: Sequence[str] | None = None) -> Spec:
     """The colours of models.
 
     Args:
@@ -32,8 +61,8 @@ def colour(titles: Sequence[str], legend: alt.Legend | None = None, shown: Seque
         shown: the models in the chart; None for all.
     """
     kept = [(title, colour_of(i)) for i, title in enumerate(titles) if shown is None or title in shown]
-    scale = alt.Scale(domain=[title for title, _ in kept], range=[shade for _, shade in kept])
-    return alt.Color("model:N", scale=scale, legend=legend)
+    scale = {"domain": [title for title, _ in kept], "range": [shade for _, shade in kept]}
+    return word("model", scale=scale, legend=legend)
 
 
 def ticks(lower: float | int, upper: float | int) -> list[float]:
@@ -68,27 +97,37 @@ PADDING = {"left": 6, "top": 6, "bottom": 6, "right": 22}
 """Pixels around a picture; on the right, there is room for names in a font that is wider than the measured one."""
 
 
-def configured(chart: Any) -> Any:
-    """A chart with the shared configuration."""
-    axis: dict[str, Any] = {
+SCHEMA = f"https://vega.github.io/schema/vega-lite/v{VEGA_LITE}.json"
+_TEXT: Spec = {"labelColor": INK, "titleColor": INK, "labelFontSize": 12, "titleFontSize": 12}
+_CONFIGURATION: Spec = {
+    "background": "transparent", "font": FONT, "padding": PADDING,
+    "axis": {
         "labelColor": INK, "titleColor": INK, "domainColor": INK, "tickColor": INK, "gridColor": GRID,
         "gridOpacity": 0.5, "labelFontSize": 11, "titleFontSize": 12, "titleFontWeight": "normal", "labelLimit": 220,
-    }  # fmt: skip
-    text: dict[str, Any] = {"labelColor": INK, "titleColor": INK, "labelFontSize": 12, "titleFontSize": 12}
-    chart = chart.configure(background="transparent", font=FONT, padding=PADDING).configure_axis(**axis)
-    chart = chart.configure_legend(**text).configure_header(**text, labelFontWeight="bold", labelLimit=260)
-    return chart.configure_view(stroke=None).configure_title(color=INK, fontSize=13)
+    },
+    "legend": _TEXT, "header": {**_TEXT, "labelFontWeight": "bold", "labelLimit": 260},
+    "view": {"stroke": None}, "title": {"color": INK, "fontSize": 13},
+}  # fmt: skip
 
 
-def themed(chart: Any) -> dict[str, Any]:
-    """The Vega-Lite specification with the shared configuration.
+def themed(chart: Any) -> Spec:
+    """The Vega-Lite specification of a chart, with the shared configuration.
 
-    It is not validated here, because this takes half of the time of a page; the tests validate all charts.
+    It is not validated here, because this takes long; the tests validate all charts.
+
+    Args:
+        chart: a specification, or an altair chart.
     """
-    return chart.to_dict(validate=False) | {"config": copy.deepcopy(_configuration())}
+    spec = chart if isinstance(chart, dict) else chart.to_dict(validate=False)
+    return {"$schema": SCHEMA, **spec, "config": copy.deepcopy(_CONFIGURATION)}
 
 
-@functools.cache
-def _configuration() -> dict[str, Any]:
-    """The shared configuration as part of a specification, since altair would copy a chart's data for each setting."""
-    return configured(alt.Chart().mark_point()).to_dict(validate=False)["config"]
+def plotted(spec: Spec | None) -> Any:
+    """A specification, with the shared configuration, as an altair chart; None remains None.
+
+    Args:
+        spec: the specification.
+    """
+    import altair as alt
+
+    return None if spec is None else alt.Chart.from_dict(themed(spec))

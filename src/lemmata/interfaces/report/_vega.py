@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 from markupsafe import Markup
 
 VEGA = Path(__file__).parent / "templates" / "vega.js.xz"
@@ -18,8 +17,8 @@ import sys, vl_convert
 wanted, known = sys.argv[1], vl_convert.get_vegalite_versions()
 print(vl_convert.vegalite_to_svg(sys.stdin.read(), vl_version=wanted if wanted in known else known[-1]))
 """
-_WRITTEN = alt.SCHEMA_VERSION.lstrip("v").rsplit(".", 1)[0]
-"""The version of Vega-Lite that altair writes."""
+VEGA_LITE = "6.4"
+"""The version of Vega-Lite in which charts are written."""
 _PATIENCE = 120.0  # seconds for one picture
 
 
@@ -47,7 +46,7 @@ def svg_text(spec: dict[str, Any]) -> str | None:
 
 
 def _drawn_apart(spec: str) -> str | None:
-    command = [sys.executable, "-I", "-c", _CONVERTER, _WRITTEN]
+    command = [sys.executable, "-I", "-c", _CONVERTER, VEGA_LITE]
     try:
         done = subprocess.run(command, input=spec.encode(), capture_output=True, timeout=_PATIENCE, check=False)
     except (OSError, subprocess.TimeoutExpired, MemoryError):
@@ -71,8 +70,8 @@ def _is_limited() -> bool:
 
 @functools.cache
 def _vega_lite() -> str:
-    """The version of Vega-Lite that altair writes, or the converter's newest version if it lacks that one."""
+    """The version in which charts are written, or the converter's newest version if it lacks that one."""
     import vl_convert
 
     known = vl_convert.get_vegalite_versions()
-    return _WRITTEN if _WRITTEN in known else known[-1]
+    return VEGA_LITE if VEGA_LITE in known else known[-1]
