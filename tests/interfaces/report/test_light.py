@@ -1,4 +1,4 @@
-"""A record is read and its page is made without what computed it: in a process of its own, for each kind of record."""
+"""A record is read and its page is made without what computed it, and without altair: in a process of its own, for each kind of record."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from lemmata.interfaces.cli import app
 from tests.interfaces.report import example, test_families, test_model_page
 
-COMPUTING = ("jax", "jaxlib", "sklearn", "scipy", "pandas", "equinox")
+COMPUTING = ("jax", "jaxlib", "sklearn", "scipy", "pandas", "equinox", "altair")
 PROGRAM = f"""
 import sys
 from lemmata.interfaces.cli import main
