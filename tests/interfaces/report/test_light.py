@@ -1,4 +1,4 @@
-"""A record is read and its page is made without what computed it, and without altair: in a process of its own, for each kind of record."""
+"""A record is read, and its page made, without what computed it or altair: each kind in a process of its own."""
 
 import subprocess
 import sys
