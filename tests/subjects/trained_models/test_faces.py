@@ -122,10 +122,13 @@ def test_every_face_has_the_products_of_the_function(face, loss):
     total, slope = model.loss_slope(X, y, loss)
     assert total == pytest.approx(float(_loss(loss, f(params, X), y)))
     sloped = jax.grad(lambda p: _loss(loss, f(p, X), y))(params)
+    product = model.hessian(X, y, loss)
     for name, found, expected in (
         ("slope", slope, sloped),
         ("vjp", model.vjp(u, X), pulled),
         ("hvp", model.hvp(v, X, y, loss), curved),
+        *((f"hessian, product {time}", product(v), curved) for time in (1, 2)),
+        ("hessian in batches", dataclasses.replace(model, batch=3).hessian(X, y, loss)(v), curved),
     ):
         for key, value in by_name(model, found).items():
             np.testing.assert_allclose(value, expected[key], atol=1e-10, err_msg=f"{name} {key}")

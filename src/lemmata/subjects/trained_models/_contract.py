@@ -146,6 +146,15 @@ class AbstractModel(abc.ABC):
         own = self._own(v)
         return self._summed(lambda rows, targets: self._hvp(own, self._own(rows), self._own(targets), loss), x, y)
 
+    def hessian(
+        self, x: np.ndarray, y: Float[np.ndarray, "n C"], loss: str | Loss
+    ) -> Callable[[Inexact[np.ndarray, " P"]], Float[np.ndarray, " P"]]:
+        """Return the map v -> `hvp(v, x, y, loss)`, for many v; the gradient is computed once.
+
+        This is possible only if the library can store the computation and all rows pass at once.
+        """
+        return lambda v: self.hvp(v, x, y, loss)
+
     def gauss_newton(
         self, v: Inexact[np.ndarray, " P"], x: np.ndarray, loss: str | Loss, y: Float[np.ndarray, "n C"] | None = None
     ) -> Float[np.ndarray, " P"]:

@@ -7,6 +7,7 @@ hypothesis holds.
 
 import dataclasses
 import math
+from collections.abc import Callable
 
 import numpy as np
 import scipy.optimize
@@ -69,11 +70,11 @@ class Objective:
         own = self._kept * theta
         return loss + self.decay / 2 * float(own @ own), slope.astype(float) + self.decay * own
 
-    def curved(self, v: Inexact[np.ndarray, " P"]) -> Inexact[np.ndarray, " P"]:
-        """Return the Hessian of the objective, at the model, times v."""
+    def hessian(self) -> Callable[[Inexact[np.ndarray, " P"]], Inexact[np.ndarray, " P"]]:
+        """Return the map v -> the Hessian of the objective, at the model, times v."""
         kept = 1 if self.model.decayed is None else self.model.decayed
-        of_losses = self.model.hvp(v, self.x, self.y, self.task.loss) / len(self.x)
-        return of_losses + np.asarray(self.decay, v.dtype) * kept * v
+        of_losses = self.model.hessian(self.x, self.y, self.task.loss)
+        return lambda v: of_losses(v) / len(self.x) + np.asarray(self.decay, v.dtype) * kept * v
 
     def residual(self) -> float:
         """Return |grad L + delta theta| / (delta |theta|), or without decay sqrt(n) |grad L| (see `noise`)."""
@@ -182,11 +183,11 @@ def _settled(objective: Objective, end: Float[np.ndarray, " P"]) -> Float[np.nda
         size = float(np.linalg.norm(slope))
         if size <= _EXACT * objective.decay * float(np.linalg.norm(end)):
             break
-        here = dataclasses.replace(objective, model=objective.model.at(end))
-        hessian = LinearOperator((len(end),) * 2, matvec=here.curved, dtype=end.dtype)  # type: ignore[call-arg]
+        curved = dataclasses.replace(objective, model=objective.model.at(end)).hessian()
+        hessian = LinearOperator((len(end),) * 2, matvec=curved, dtype=end.dtype)  # type: ignore[call-arg]
         step, _ = cg(hessian, -slope, rtol=_FORCED, maxiter=products)
         reached, steeper = objective.value(end + step)
-        missed = float(np.linalg.norm(steeper - slope - here.curved(step)))
+        missed = float(np.linalg.norm(steeper - slope - curved(step)))
         if not (missed <= size / 2 and reached <= value + 1e-12 * max(abs(value), 1.0)):
             break
         end, value, slope = end + step, reached, steeper

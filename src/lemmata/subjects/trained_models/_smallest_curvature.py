@@ -47,12 +47,12 @@ def smallest_curvature(
     Raises:
         SolverError: if a product is not finite.
     """
-    start = _direction(objective, seed)
+    start, curved = _direction(objective, seed), objective.hessian()
     now, before, length = start, np.zeros_like(start), 0.0
     diagonal, beside, eps = [], [], float(np.finfo(start.dtype).eps)
     value, residual = np.nan, np.inf
     for step in range(1, min(most, 2 * len(start)) + 1):
-        moved = -np.asarray(objective.curved(now), start.dtype) - start.dtype.type(length) * before
+        moved = -np.asarray(curved(now), start.dtype) - start.dtype.type(length) * before
         along = float(now @ moved)
         moved -= start.dtype.type(along) * now
         length = float(np.linalg.norm(moved))

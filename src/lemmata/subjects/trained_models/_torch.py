@@ -169,16 +169,29 @@ class TorchModel(AbstractModel):
             lambda u: along(found, own, u),
         )
 
+    def hessian(self, x: np.ndarray, y: np.ndarray, loss: str | Loss) -> Callable[[np.ndarray], np.ndarray]:
+        """See `AbstractModel`."""
+        if len(x) > self.batch:
+            return super().hessian(x, y, loss)
+        product = self._second(self._own(x), self._own(y), loss)
+        return lambda v: product(self._own(v))
+
     def _hvp(self, v: np.ndarray, x: np.ndarray, y: np.ndarray, loss: str | Loss) -> np.ndarray:
-        torch, rows, targets = sys.modules["torch"], self._tensor(x), self._tensor(y)
-        objective = lambda own: loss_of(loss, self._call(own, rows), targets)
-        own = self._here().requires_grad_()
-        slope = torch.autograd.grad(objective(own), own, create_graph=True)[0]
-        # A loss that is linear in every parameter has a slope without a graph: the product is 0.
-        if not slope.requires_grad:
-            return np.zeros(len(self.theta))
-        found = torch.autograd.grad(slope, own, self._tensor(v), allow_unused=True)[0]
-        return np.zeros(len(self.theta)) if found is None else found.numpy()
+        return self._second(x, y, loss)(v)
+
+    def _second(self, x: np.ndarray, y: np.ndarray, loss: str | Loss) -> Callable[[np.ndarray], np.ndarray]:
+        """Return the product of the Hessian with a vector, from a gradient whose computation is stored."""
+        derivative, own = sys.modules["torch"].autograd.grad, self._here().requires_grad_()
+        value = loss_of(loss, self._call(own, self._tensor(x)), self._tensor(y))
+        slope = derivative(value, own, create_graph=True)[0]
+
+        def product(v: np.ndarray) -> np.ndarray:
+            # A loss that is linear in every parameter has a slope without a graph: the product is 0.
+            along = {"grad_outputs": self._tensor(v), "allow_unused": True, "retain_graph": True}
+            found = derivative(slope, own, **along)[0] if slope.requires_grad else None
+            return np.zeros(len(self.theta)) if found is None else found.numpy()
+
+        return product
 
     def _documents_gauss_newton(self, v: np.ndarray, x: np.ndarray) -> np.ndarray:
         torch, rows = sys.modules["torch"], self._tensor(x)

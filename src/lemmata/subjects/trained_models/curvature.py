@@ -55,7 +55,7 @@ def sharpness(problem: Trained) -> tuple[float, int]:
     Args:
         problem: the model with its training rows.
     """
-    return largest_eigenvalue(objective_of(problem).curved, direction(problem, 7), _TOLERANCE)
+    return largest_eigenvalue(objective_of(problem).hessian(), direction(problem, 7), _TOLERANCE)
 
 
 class Moves:
