@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
 from sklearn.metrics import r2_score, root_mean_squared_error
 
 import lemmata
 from lemmata.interfaces.report._model import model_page, model_sentences
 from lemmata.subjects.trained_models import read_trained
 from lemmata.workflows.examinations import ExaminationRecord
+from lemmata.workflows.examinations._baseline import held_baseline
 from lemmata.workflows.examinations._output_scores import TOGETHER, output_scores
 
 
@@ -41,6 +42,18 @@ def test_scores_are_those_of_scikit_learn():
     assert len(said) == 1
     assert "The R² of the 2 outputs is between" in said[0]
     assert ExaminationRecord.from_json(found.record.to_json()) == found.record
+
+
+def test_counts_are_scored_as_counts_and_not_by_their_logarithms():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 3))
+    y = rng.poisson(np.exp(1 + 0.5 * x[:, 0])).astype(float)
+    model = PoissonRegressor(alpha=1e-3).fit(x[:200], y[:200])
+    trained = read_trained(model, x[:200], y[:200], held=(x[200:], y[200:]))
+    assert trained.task.is_counted
+    (own,) = output_scores(trained)
+    assert own.rmse.value == pytest.approx(root_mean_squared_error(y[200:], model.predict(x[200:])))
+    assert own.explained.value == pytest.approx(held_baseline(trained).explained.value)
 
 
 def test_intervals_hold_what_many_rows_say():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.special import expit, log_softmax, softmax
-from sklearn.linear_model import BayesianRidge, LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import BayesianRidge, LinearRegression, LogisticRegression, PoissonRegressor, Ridge
 
 import lemmata
 from lemmata.interfaces.report._model import model_page
@@ -45,6 +45,39 @@ def dense(model, x, y, task, decay, others):
     gradient = np.einsum("iap,ia->p", jacobian, task.means(f) - y) + len(x) * decay * model.theta
     moved = np.linalg.norm(jacobian @ (inverse @ gradient)) / np.linalg.norm(f)
     return np.einsum("iap,pq,ibq->iab", new, inverse, new), np.trace(m @ inverse), moved
+
+
+@pytest.mark.parametrize("loss", ["huber 1.0", "log, smoothed by 0.1", "log, weights 0=3", "squared", "log"])
+def test_every_loss_has_its_own_curvature_and_gradient(loss, monkeypatch):
+    """Held against whole matrices, with the slopes and the Hessians of this loss."""
+    rng = np.random.default_rng(4)
+    x, classes = rng.normal(size=(40, 3)), loss.startswith("log")
+    y = (x[:, 0] > 0).astype(int) if classes else x @ [1.0, 2.0, 3.0] + rng.normal(size=40)
+    start = jnp.asarray(rng.normal(size=(3, 2 if classes else 1)))
+    trained = read_trained((dot, start), x, y, held=(x[:30], y[:30]), decay=0.3, loss=loss)
+    model, task = trained.model, trained.task
+    f, jacobian = model.outputs(x), model.jacobian(x)
+    m = np.einsum("iap,iab,ibq->pq", jacobian, task.curvatures(f, trained.y), jacobian)
+    inverse = np.linalg.inv(m + 40 * 0.3 * np.eye(len(m)))
+    gradient = np.einsum("iap,ia->p", jacobian, task.slopes(f, trained.y)) + 40 * 0.3 * model.theta
+    moved = np.linalg.norm(jacobian @ (inverse @ gradient)) / np.linalg.norm(f)
+    for costs in ((1.0, 2.0), (2.0, 1.0)):  # by parameters, by outputs
+        monkeypatch.setattr(_posterior, "_costs", lambda *_, costs=costs: costs)
+        found = posterior_spread(model, x, trained.y, task, 0.3, x[:5])
+        np.testing.assert_allclose(
+            found.spread, np.einsum("iap,pq,ibq->iab", model.jacobian(x[:5]), inverse, model.jacobian(x[:5])), rtol=1e-8
+        )
+        assert found.movement == pytest.approx(moved)
+
+
+def test_a_model_of_counts_has_no_intervals_of_values():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 2))
+    y = rng.poisson(np.exp(x[:, 0])).astype(float)
+    model = PoissonRegressor(alpha=1e-2).fit(x[:100], y[:100])
+    found = posterior_rows(read_trained(model, x[:100], y[:100], held=(x[100:], y[100:])))
+    assert "predicts counts" in found.summary.reason
+    assert not len(found.rows)
 
 
 @pytest.mark.parametrize("function", [network, twice])

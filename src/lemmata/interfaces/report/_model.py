@@ -177,7 +177,7 @@ def _held(record: ExaminationRecord) -> list[str]:
     gain = own.gain
     if own.beaten is None:
         verdict = "The model is not significantly better: the error of the model minus this error is "
-        verdict += f"{show(-gain.value)}, {gain.at} interval {show(-gain.upper)} to {show(-gain.lower)}."
+        verdict += f"{show(0.0 - gain.value)}, {gain.at} interval {show(0.0 - gain.upper)} to {show(0.0 - gain.lower)}."
     else:
         verdict = "The model is significantly better." if own.beaten else "The model is significantly worse."
     if own.explained is not None:

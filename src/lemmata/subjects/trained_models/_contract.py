@@ -20,6 +20,12 @@ SMALLEST = 1e-30
 """Probabilities below this value are replaced by it, so that their logarithms are finite."""
 
 
+_READABLE = (
+    "call the model yourself with the first two rows. It must accept a batch of rows in one argument, and return one "
+    "row of numbers for each"
+)
+
+
 @dataclasses.dataclass(frozen=True)
 class Layer:
     """A parameter array of a model: its name and its shape."""
@@ -107,7 +113,8 @@ class AbstractModel(abc.ABC):
         except Exception as error:  # the user's own function may raise anything
             why = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}".rstrip(": ")
             found = f"shape {np.shape(x)[1:]} each"
-            raise ShapeError("rows", found=found, rule=f"rows that the model accepts; it raised {why}") from error
+            rule, remedy = f"rows that the model accepts; it raised {why}", _READABLE
+            raise ShapeError("rows", found=found, rule=rule, remedy=remedy) from error
 
     def jvp(self, v: Inexact[np.ndarray, " P"], x: np.ndarray) -> Float[np.ndarray, "n C"]:
         """Return J v: how each output moves as theta moves along v."""

@@ -52,7 +52,10 @@ def with_two_outputs(
     classes = tuple(sorted(set(targets.ravel().tolist()), key=lambda own: (str(type(own)), own)))
     if stated is not None and len(labels or classes) > 2:
         raise ShapeError(
-            "outputs", found=f"1 for {len(labels or classes)} classes", rule="one for each class under log loss"
+            "outputs",
+            found=f"1 for {len(labels or classes)} classes",
+            rule="one for each class under log loss",
+            remedy='return one output for each class. If the targets are values, state loss="squared"',
         )
     link = _link(model, x, f[:, 0], targets.ravel(), classes, stated)
     if link == "identity":

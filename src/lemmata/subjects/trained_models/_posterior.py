@@ -128,7 +128,7 @@ def _gradient(
     """Return the outputs, and the gradient of the objective times n."""
     f = model.outputs(x)
     kept = 1.0 if model.decayed is None else model.decayed
-    return f, model.vjp(task.means(f) - y, x) + ridge * kept * model.theta
+    return f, model.vjp(task.slopes(f, y), x) + ridge * kept * model.theta
 
 
 def _moved(along: Float[np.ndarray, "n C"], f: Float[np.ndarray, "n C"]) -> float:
@@ -144,7 +144,7 @@ def _by_parameters(
     """
     size, prior, ridge = len(model.theta), prior_of(model), len(x) * decay
     f, gradient = _gradient(model, x, y, task, ridge)
-    root, hessian = roots(task.curvatures(f)), np.zeros((size, size))
+    root, hessian = roots(task.curvatures(f, y)), np.zeros((size, size))
     few = max(_BLOCK // (8 * size * f.shape[1]), 1)
     for start in range(0, len(x), few):
         part = slice(start, start + few)
@@ -172,7 +172,7 @@ def _by_outputs(
     """
     prior, ridge = prior_of(model), len(x) * decay
     f, gradient = _gradient(model, x, y, task, ridge)
-    (n, width), root = f.shape, roots(task.curvatures(f))
+    (n, width), root = f.shape, roots(task.curvatures(f, y))
     rooted = lambda columns: (root @ columns.reshape(n, width, -1)).reshape(n * width, -1)
     flat = np.zeros((0, 0)) if known else (model.jacobian(x) * prior).reshape(n * width, -1)
     gram = gram_of(known[0]) if known else flat @ flat.T

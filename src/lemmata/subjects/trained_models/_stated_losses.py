@@ -19,6 +19,8 @@ _OTHERS = {
     "SVR": "the insensitive loss of SVR",
 }
 _ABSOLUTE = ("Lasso", "ElasticNet")  # of which the names of such estimators begin, MultiTask before them at most
+_BOOSTED = ("GradientBoostingRegressor", "HistGradientBoostingRegressor", "GradientBoostingClassifier")
+_USUAL = ("squared_error", "log_loss", "reg:squarederror", "binary:logistic", "multi:soft")
 _OF_SGD = {"squared_error": "squared", "huber": "huber", "log_loss": "log"}
 
 
@@ -43,6 +45,8 @@ def estimator_loss(estimator: Any, n: int) -> tuple[StatedLoss | None, float | N
         return say("other", said=_OTHERS[name]), None
     if _has_absolute_values(estimator, name):
         return say("other", said=f"a penalty of absolute values, that of {name}"), None
+    if (words := _other_objective(estimator, name)) is not None:
+        return say("other", said=words), None
     if name == "HuberRegressor":
         scale = float(estimator.scale_)
         return say("huber", width=float(estimator.epsilon) * scale), scale * float(estimator.alpha) / n
@@ -57,6 +61,19 @@ def estimator_loss(estimator: Any, n: int) -> tuple[StatedLoss | None, float | N
     if sys.modules["sklearn.base"].is_regressor(estimator):
         return say("squared"), 0.0 if name == "LinearRegression" else None
     return None, None
+
+
+def _other_objective(estimator: Any, name: str) -> str | None:
+    """The loss of boosted trees in words, if it is neither squared distance nor the log loss of classes."""
+    objective = getattr(estimator, "objective", None)  # of XGBoost
+    if objective is not None and hasattr(estimator, "get_booster"):
+        usual = isinstance(objective, str) and objective.startswith(_USUAL)
+        called = objective if isinstance(objective, str) else "of your own"
+        return None if usual else f"the objective {called} of {name}"
+    loss = getattr(estimator, "loss", None)
+    if name in _BOOSTED and isinstance(loss, str) and loss not in _USUAL:
+        return f"the {loss.replace('_', ' ')} loss of {name}"
+    return None
 
 
 def _has_absolute_values(estimator: Any, name: str) -> bool:

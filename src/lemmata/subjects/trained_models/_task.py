@@ -234,7 +234,8 @@ def read_task(
     if values or (not one_hot and (not whole or (f.shape[1] == 1 and y.dtype.kind in "iuf"))):
         if y.reshape(len(y), -1).shape[1] != f.shape[1]:
             found = f"{f.shape[1]} outputs for {y.reshape(len(y), -1).shape[1]} values a row"
-            raise ShapeError("outputs", found=found, rule="as many outputs as values")
+            remedy = _fitting_remedy(f.shape[1], stated, values)
+            raise ShapeError("outputs", found=found, rule="as many outputs as values", remedy=remedy)
         return _of_values(model, y, stated)
     if labels is None:
         labels = (
@@ -242,6 +243,8 @@ def read_task(
         )
     if len(labels) != f.shape[1]:
         remedy = "if some classes do not occur in y, pass labels=(...) with the class of each output, in order"
+        if f.shape[1] == 1:
+            remedy = 'a single output is a value: state loss="squared" if the targets are values'
         raise ShapeError(
             "outputs", found=f"{f.shape[1]} for {len(labels)} classes", rule="one output for each class", remedy=remedy
         )
@@ -250,6 +253,17 @@ def read_task(
     outputs = "logits" if model.tells == "probabilities" else model.tells
     outputs = "probabilities" if sums and model.tells != "classes" else outputs
     return _of_classes(model, y, outputs, labels, stated)
+
+
+def _fitting_remedy(outputs: int, stated: StatedLoss | None, values: bool) -> str:
+    """What to do if a model has another number of outputs than each row has values."""
+    if values and stated is not None:
+        told = f"the {stated.kind} loss is for values, with one output for each; if the targets are classes, state"
+        return f'{told} loss="log"'
+    if outputs > 1:
+        told = f"if the {outputs} outputs are those of classes, pass classes as whole numbers or texts"
+        return f"{told}; else pass a model with one output for each value"
+    return "pass the columns of targets that the model predicts"
 
 
 def _of_values(model: AbstractModel, y: np.ndarray, stated: StatedLoss | None) -> Task:

@@ -11,6 +11,11 @@ from lemmata.workflows.records.examinations import Baseline, ClassScore, GaugeIn
 LEVEL = 0.95
 UNBALANCED = 4.0
 """Classes are unbalanced if the most frequent class has this many times as many rows as the rarest class."""
+GUESSING = 0.8
+"""From this multiple of the error of a constant answer on, a model is about as good as the constant."""
+_INFORMED = 0.95
+_ORDERED, _SURELY, _FEWEST = 0.6, 1e-3, 10
+"""A rank correlation that is at least the first number, and has at most the second by chance, shows an order."""
 
 
 def baseline(trained: Trained, f: Float[np.ndarray, "m C"], y: Float[np.ndarray, "m C"], x: np.ndarray) -> Baseline:
@@ -78,6 +83,43 @@ def worse_than_one_answer(trained: Trained, own: Baseline | None, error: float) 
     else:
         told = f"the error of {own.words} is {own.error:.3g}, and the error of the model is {error:.3g}"
     return f"The model is worse than one constant answer for all rows: {told}."
+
+
+def parts_classes(trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> bool:
+    """Whether outputs separate classes of unequal size, although a constant answer makes few errors there.
+
+    If the outputs separate the classes, the share of errors, averaged over classes, is well below its value for
+    guessing, or the log loss is below the log loss of the class shares.
+    """
+    if not trained.task.is_classification:
+        return False
+    counts = y.sum(0)
+    here, shares = counts > 0, counts / counts.sum()
+    wrong = (trained.task.errors(f, y) @ y)[here] / counts[here]
+    if wrong.mean() < GUESSING * (1 - 1 / here.sum()):
+        return True
+    surprise = -float(shares[here] @ np.log(shares[here]))
+    return trained.task.probable and float(trained.task.losses(f, y).mean()) < _INFORMED * surprise
+
+
+def order_kept(trained: Trained) -> float | None:
+    """Return the rank correlation of outputs and targets if it is large and significant, else None.
+
+    The correlation is Spearman's, on held-out rows if there are any and otherwise on training rows. It is computed only
+    for a single output of a regression.
+
+    Args:
+        trained: the model with its rows.
+    """
+    if trained.task.is_classification or trained.task.is_language or trained.y.shape[1] != 1:
+        return None
+    f, y = training_outputs(trained), trained.y
+    if trained.held is not None and len(trained.held[0]) >= _FEWEST:
+        f, y = held_outputs(trained), held_rows(trained)[1]
+    if len(y) < _FEWEST or not np.isfinite(f).all() or np.ptp(f) == 0 or np.ptp(y) == 0:
+        return None
+    value, chance = np.asarray(stats.spearmanr(f[:, 0], y[:, 0]), float).tolist()
+    return value if value >= _ORDERED and chance < _SURELY else None
 
 
 def _mean(values: Float[np.ndarray, " m"]) -> GaugeInterval:

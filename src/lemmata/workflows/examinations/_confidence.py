@@ -1,7 +1,7 @@
 """Test whether a model's stated probabilities agree with how often it is right."""
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy import stats
 from scipy.special import log_softmax, softmax
 
@@ -33,13 +33,25 @@ def confidence(trained: Trained) -> tuple[str, str] | None:
     t = temperature(f, y)
     if _COLD < t < _HOT or not _rejects_one(f, y, t):
         return None
-    word = "high" if t > 1 else "low"
+    word, first = "high" if t > 1 else "low", first_half(trained, len(f))
+    chosen = temperature(f[first], y[first])
+    t = chosen if (chosen > 1) == (t > 1) else t  # the number that an action recommends, if it agrees
     if t > _USELESS:
         return (
             word,
             f"Confidence carries almost no information: it matches the accuracy only if logits are divided by {t:.3g}.",
         )
     return word, f"Confidence is too {word}: divide the logits by {t:.3g}."
+
+
+def first_half(trained: Trained, count: int) -> Bool[np.ndarray, " m"]:
+    """Return a random half of the held-out rows, on which a temperature is chosen, as a mask.
+
+    Args:
+        trained: the model with its rows, whose seed draws the half.
+        count: the number of the rows.
+    """
+    return np.random.default_rng(trained.seed).permutation(count) < count // 2
 
 
 def _rejects_one(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"], t: float) -> bool:

@@ -3,7 +3,6 @@
 import dataclasses
 
 import numpy as np
-from jaxtyping import Float
 from scipy import stats
 
 from lemmata.subjects.trained_models import (
@@ -30,7 +29,7 @@ from lemmata.subjects.trained_models.triggers import SuccessOfSmallestTrigger
 from lemmata.workflows.records.examinations import Finding, Gauge, GaugeInterval
 
 from ._alike import drawn_apart
-from ._baseline import beats_one_answer, held_baseline, worse_than_one_answer
+from ._baseline import GUESSING, beats_one_answer, held_baseline, order_kept, parts_classes, worse_than_one_answer
 from ._blind_spots import loss_read, seen_by_outputs
 from ._confidence import confidence
 from ._features import beside_its_kernels
@@ -39,8 +38,6 @@ from ._row_names import PLACES, RowNames
 from ._wrong_labels import wrong_labels
 
 _MOST = 5
-_GUESSING = 0.8
-_INFORMED = 0.95
 _SEEN = 0.75
 _FEWEST = 100
 _SMALL = 0.5  # share of the size of the median class
@@ -52,6 +49,7 @@ _WITHIN = 0.05  # half-width for an error under a shift, which sets the number o
 _APART = 1.5
 _NO_PULL = 1e-6  # pull of an implied decay on the weights, which is then a rounding error beside the loss
 _SPOKE = ("agrees", "disagrees", "unscored")
+_POOR = ("worse than one answer", "not trained", "guessing")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,7 +88,23 @@ def signs(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, nam
     ]
     found += [*_labels(trained, gauges, held, names), *_disagreements(gauges)]
     found += [*_confidence(trained), *_membership(trained, gauges)]
-    return found
+    return _in_order(trained, found)
+
+
+def _in_order(trained: Trained, found: list[Sign]) -> list[Sign]:
+    """Replace the signs of a poor model by one of scores or quantiles, if outputs order rows as the targets do."""
+    poor = [sign for sign in found if sign.name in _POOR]
+    kept = order_kept(trained) if poor else None
+    if kept is None:
+        return found
+    error = float(trained.task.errors(training_outputs(trained), trained.y).mean())
+    text = (
+        f"The outputs order the rows much as the targets do (rank correlation {kept:.2g}), but are not their "
+        f"values. On training rows the mean squared error is {error:.3g}, and always answering the mean "
+        f"target has {_trivial(trained, trained.y):.3g}. The outputs may be scores, quantiles or in another unit."
+    )
+    own = Sign("order without values", Finding(text, list(poor[0].finding.rests_on)))
+    return [own if sign is poor[0] else sign for sign in found if sign is poor[0] or sign not in poor]
 
 
 def _trigger(trained: Trained, gauges: list[Gauge], names: RowNames = PLACES) -> list[Sign]:
@@ -216,7 +230,7 @@ def _untrained(trained: Trained) -> list[Sign]:
     if trained.task.is_language or beats_one_answer(trained):
         return []
     error = float(trained.task.errors(training_outputs(trained), trained.y).mean())
-    if not _as_trivial(trained, error, trained.y) or _parts_classes(trained, training_outputs(trained), trained.y):
+    if not _as_trivial(trained, error, trained.y) or parts_classes(trained, training_outputs(trained), trained.y):
         return []
     text = (
         f"The model does not fit its own training rows: {_beside(trained, error, trained.y)}. These weights do not "
@@ -237,7 +251,7 @@ def _guessing(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None)
     own = of_claim(HeldOutErrorFromTrainingRows, gauges)
     if own is not None and own.status in _SPOKE and own.predicted is not None:
         trivial = _as_trivial(trained, own.predicted.value, trained.y)
-        if not trivial or _parts_classes(trained, rows_left_out(trained).outputs, trained.y):
+        if not trivial or parts_classes(trained, rows_left_out(trained).outputs, trained.y):
             return []
         text = (
             "The training rows alone show that the model guesses on new rows: "
@@ -247,37 +261,22 @@ def _guessing(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None)
         return [Sign("guessing", Finding(text, [own.name]))]
     if held is None or trained.task.is_language or not _as_trivial(trained, held.value, held_rows(trained)[1]):
         return []
-    if _parts_classes(trained, held_outputs(trained), held_rows(trained)[1]):
+    if parts_classes(trained, held_outputs(trained), held_rows(trained)[1]):
         return []
     text = f"The model guesses on held-out rows: {_beside(trained, held.value, held_rows(trained)[1])}."
     return [Sign("guessing", Finding(text, [HELD_OUT]))]
 
 
 def _trivial(trained: Trained, y: np.ndarray) -> float:
-    """The error of always answering the most frequent class of these rows, or the mean of their values."""
-    return float(1 - y.mean(0).max()) if trained.task.is_classification else float(y.var(0).sum())
+    """The error on these rows of always answering the most frequent training class, or the mean training target."""
+    if trained.task.is_classification:
+        return float(1 - y[:, trained.y.sum(0).argmax()].mean())
+    return float(((y - trained.y.mean(0)) ** 2).sum(1).mean())
 
 
 def _as_trivial(trained: Trained, error: float, y: np.ndarray) -> bool:
     """Whether an error is about that of a constant answer. If all rows have the same target, this is not decidable."""
-    return error >= _GUESSING * _trivial(trained, y) > 0
-
-
-def _parts_classes(trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> bool:
-    """Whether outputs separate classes of unequal size, although a constant answer makes few errors there.
-
-    If the outputs separate the classes, the share of errors, averaged over classes, is well below its value for
-    guessing, or the log loss is below the log loss of the class shares.
-    """
-    if not trained.task.is_classification:
-        return False
-    counts = y.sum(0)
-    here, shares = counts > 0, counts / counts.sum()
-    wrong = (trained.task.errors(f, y) @ y)[here] / counts[here]
-    if wrong.mean() < _GUESSING * (1 - 1 / here.sum()):
-        return True
-    surprise = -float(shares[here] @ np.log(shares[here]))
-    return trained.task.probable and float(trained.task.losses(f, y).mean()) < _INFORMED * surprise
+    return error >= GUESSING * _trivial(trained, y) > 0
 
 
 def _beside(trained: Trained, error: float, y: np.ndarray) -> str:

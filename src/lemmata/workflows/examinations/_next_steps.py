@@ -32,7 +32,7 @@ from lemmata.subjects.trained_models import (
 )
 from lemmata.workflows.records.examinations import Action, Effect, Gauge, GaugeInterval
 
-from ._confidence import excludes
+from ._confidence import excludes, first_half
 from ._row_names import PLACES, RowNames
 from ._row_table import SPOKE
 from ._wrong_labels import counted, of_training_rows, stands, suspicion
@@ -204,7 +204,7 @@ def _temperature(trained: Trained) -> Iterator[Action]:
     shares = trained.task.outputs == "probabilities"  # from neighbours and trees: some are 0, and cannot be divided
     if excludes(f, y) or (shares and float(f.min()) <= np.log(_NOTHING)):
         return
-    first = np.random.default_rng(trained.seed).permutation(len(f)) < len(f) // 2
+    first = first_half(trained, len(f))
     t = temperature(f[first], y[first])
     if t < 1 and trained.task.errors(f[first], y[first]).sum() < _ERRORS:
         return

@@ -27,7 +27,7 @@ def output_scores(trained: Trained, names: tuple[str, ...] | None = None) -> lis
     """
     if trained.held is None or trained.task.is_classification or trained.task.is_language:
         return []
-    f, y = held_outputs(trained), held_rows(trained)[1]
+    f, y = trained.task.means(held_outputs(trained)), held_rows(trained)[1]
     if len(y) < 2 or not np.isfinite(f).all():
         return []
     own, other, count = (f - y) ** 2, (y - trained.y.mean(0)) ** 2, y.shape[1]

@@ -88,6 +88,8 @@ def posterior_summary(trained: Trained) -> PosteriorShown | None:
 
 def _found(trained: Trained) -> PosteriorRows:
     decay, task = objective_of(trained).decay, trained.task
+    if task.is_counted:
+        raise SettingError("the model predicts counts, and the intervals are those of values with normal noise")
     copied = decay > 0 and is_known(polished_copy, trained)
     model = polished_copy(trained).model if copied else trained.model.in_double()
     x, y = held_rows(trained)
