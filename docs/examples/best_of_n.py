@@ -1,4 +1,4 @@
-"""Selecting the best of n by a reward with a heavy-tailed error: the reward rises on, what it stands for does not."""
+"""Selecting the best of n by a reward with a heavy-tailed error: the reward keeps rising, the true reward does not."""
 
 import altair as alt
 import numpy as np

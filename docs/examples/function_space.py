@@ -1,4 +1,4 @@
-"""Forty wide networks in training, and the normal law that theory gives for all of them, without training any."""
+"""Forty wide networks in training, and the normal distribution that theory predicts for them without training."""
 
 import altair as alt
 import jax

@@ -1,4 +1,4 @@
-"""A scaling law fitted to losses of eight sizes, and what it says of larger ones, with an interval."""
+"""A scaling law fitted to losses at eight sizes, and its predictions for larger sizes, with an interval."""
 
 import altair as alt
 import numpy as np

@@ -1,4 +1,4 @@
-"""Can I trust this model? What theory predicts of it from training rows, beside what held-out rows say."""
+"""Can I trust this model? Theory predicts numbers from the training rows, and the held-out rows check them."""
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer

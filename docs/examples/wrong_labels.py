@@ -1,4 +1,4 @@
-"""Which labels look wrong? A seventh of the training labels is changed, and the model finds most of them."""
+"""Which labels look wrong? A seventh of the training labels is changed, and most changed labels are found."""
 
 import altair as alt
 import numpy as np
