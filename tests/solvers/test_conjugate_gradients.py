@@ -207,3 +207,28 @@ def test_numpy_and_single_precision():
     assert expected.residuals[-1] <= 1e-8 < single.residuals[-1] <= 2e-4
     with jax.enable_x64(False):
         assert float(conjugate_gradients(np.float32(K), np.float32(Y), 0.3).residual) <= 2e-4
+
+
+@pytest.mark.parametrize(("kind", "exponents"), [("f4", (-120, -70, 70, 110)), ("f8", (-1000, -560, 530, 1000))])
+def test_targets_of_every_size_take_the_same_steps(kind, exponents):
+    """Powers of 2 do not round, so the coefficients have the same bits; columns of different sizes do not mix."""
+    x, y = jnp.asarray(X[:30], kind), Y[:30].astype(kind)
+    matrix = gram(RBF(1.0), x)
+    one = conjugate_gradients(matrix, y, 0.1)
+    for exponent in exponents:
+        found = conjugate_gradients(matrix, np.ldexp(y, [exponent, 0]), 0.1)
+        assert (found.iterations, float(found.residual)) == (one.iterations, float(one.residual))
+        np.testing.assert_array_equal(found.coefficients, np.ldexp(np.asarray(one.coefficients), [exponent, 0]))
+
+
+def test_matrices_of_every_size_are_solved():
+    matrix = gram(RBF(1.0), jnp.asarray(X[:20]))
+    one = conjugate_gradients(matrix, Y[:20], 0.1)
+    for unit in (1e-200, 1e200):
+        found = conjugate_gradients(lambda v, unit=unit: unit * (matrix @ v), Y[:20], 0.1 * unit)
+        np.testing.assert_allclose(unit * np.asarray(found.coefficients), one.coefficients, rtol=1e-6)
+
+
+def test_coefficients_that_overflow_are_refused():
+    with pytest.raises(DataError, match=r"targets; found entries near .*coefficients below 2e\+308"):
+        conjugate_gradients(1e-4 * np.eye(2), np.full(2, 1e307), 0.0)

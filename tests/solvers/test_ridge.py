@@ -109,3 +109,12 @@ def test_the_solution_can_be_differentiated():
     slope, step = float(jax.jit(jax.grad(held_out))(0.7)), 1e-5
     difference = (float(held_out(0.7 + step)) - float(held_out(0.7 - step))) / (2 * step)
     assert slope == pytest.approx(difference, rel=1e-6)  # step² in the slope, eps/step from rounding
+
+
+@pytest.mark.parametrize("unit", [2.0**-600, 2.0**600])
+def test_the_best_ridge_does_not_depend_on_the_unit_of_the_targets(unit):
+    K, y = problem(4, 20, 5)
+    ridges = [0.01, 0.1, 1.0, 10.0]
+    best = ridge_path(spectrum(K), y, ridges).best
+    assert best != ridges[0]
+    assert ridge_path(spectrum(K), unit * y, ridges).best == best

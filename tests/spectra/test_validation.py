@@ -1,7 +1,9 @@
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from lemmata.errors import PrecisionError
 from lemmata.spectra import gcv, leave_one_out, spectrum
 
 EPS = np.finfo(float).eps
@@ -51,3 +53,17 @@ def test_gcv_is_the_printed_formula():
 def test_gcv_without_ridge_is_the_limit():
     K, y = problem(2, 30, 9)
     np.testing.assert_allclose(gcv(spectrum(K), y, 0.0), gcv(spectrum(K), y, 1e-9), rtol=1e-6)
+
+
+@pytest.mark.parametrize("estimate", [gcv, leave_one_out])
+def test_squares_that_overflow_or_vanish_are_refused(estimate):
+    K, y = problem(3, 20, 30)
+    system = spectrum(K)
+    one = float(estimate(system, y, 0.7))
+    for unit in (2.0**-500, 2.0**500):
+        assert float(estimate(system, unit * y, 0.7)) == one * unit**2
+        assert float(jax.jit(estimate)(system, unit * y, 0.7)) == pytest.approx(one * unit**2, rel=1e-12, abs=0)
+    for unit in (1e-200, 1e200):
+        with pytest.raises(PrecisionError, match=r"squared error; found about 1e-?[34]"):
+            estimate(system, unit * y, 0.7)
+    assert float(estimate(system, 0 * y, 0.7)) == 0.0

@@ -92,8 +92,10 @@ def conjugate_gradients(
     operator = matrix if callable(matrix) else as_operator(matrix)
     check_targets(y, len(operator) if isinstance(operator, MatrixOperator | KernelOperator) else len(y))
     check_at_least("ridge", ridge, 0.0)
-    y = jnp.asarray(y, jnp.result_type(y, float))
-    tolerance = _TOLERANCES[y.dtype.itemsize] if tolerance is None else tolerance
+    scaled, exponents = _of_size_1(y)
+    kind = jnp.result_type(scaled, float)
+    shape, flat = y.shape, jnp.asarray(scaled, kind)
+    tolerance = _TOLERANCES[kind.itemsize] if tolerance is None else tolerance
     if not (tolerance > 0 and most >= 1):
         raise SettingError(
             "tolerance and most",
@@ -102,7 +104,7 @@ def conjugate_gradients(
         )
     multiply = _fitting("the product with K", operator)
     solve = _fitting("the preconditioner", preconditioner) if preconditioner else _same
-    flat, ridge = y.reshape(len(y), -1), jnp.asarray(ridge, y.dtype)
+    ridge = jnp.asarray(ridge, kind)
     size = jnp.linalg.norm(flat, axis=0)
     size = jnp.where(size > 0, size, 1.0)
     relative = lambda residual: float(jnp.max(jnp.linalg.norm(residual, axis=0) / size))
@@ -116,7 +118,7 @@ def conjugate_gradients(
         product = multiply(state.direction)
         curvature, norm = _curvatures(state, product)
         largest, done = max(largest, norm), done + 1
-        floor = _ROUNDING * len(y) * float(jnp.finfo(y.dtype).eps) * largest
+        floor = _ROUNDING * len(flat) * float(jnp.finfo(kind).eps) * largest
         if not np.isfinite(curvature):
             raise DataError(
                 "the product with K",
@@ -139,7 +141,8 @@ def conjugate_gradients(
                     raise _unfinished(tolerance, history, "rounding", "use a larger tolerance or a larger ridge")
                 restarted, state = true, _start(solve, state.alpha, missed)
     missed = flat - multiply(state.alpha) - ridge * state.alpha
-    return Iterations(state.alpha.reshape(y.shape), ridge, done, np.asarray(history), jnp.asarray(relative(missed)))
+    alpha = _of_their_size(state.alpha, exponents).reshape(shape)
+    return Iterations(alpha, ridge, done, np.asarray(history), jnp.asarray(relative(missed)))
 
 
 def conjugate_gradient_path(
@@ -161,6 +164,33 @@ def conjugate_gradient_path(
         return state, state.alpha
 
     return jnp.concatenate([start.alpha[None], jax.lax.scan(iterate, start, length=steps)[1]])
+
+
+def _of_size_1(y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the columns of the targets, divided by powers of 2 near their largest entries, and the exponents.
+
+    The steps do not change by such a division, and squares of the entries do not overflow or vanish.
+    """
+    values = np.asarray(y)
+    values = values if values.dtype.kind == "f" else values.astype(jnp.result_type(values, float))
+    values = values.reshape(len(values), -1)
+    exponents = np.frexp(np.abs(values).max(axis=0))[1]
+    return np.ldexp(values, -exponents), exponents
+
+
+def _of_their_size(alpha: Float[Array, "n k"], exponents: np.ndarray) -> Float[Array, "n k"]:
+    """Multiply the columns by powers of 2."""
+    found = np.asarray(alpha)
+    with np.errstate(over="ignore", under="ignore"):
+        found = np.ldexp(found, exponents)
+    if not np.all(np.isfinite(found)):
+        raise DataError(
+            "targets",
+            found=f"entries near {2.0 ** min(exponents.max(), 1023):.1g}",
+            rule=f"coefficients below {np.finfo(found.dtype).max:.1g}, the largest number of {found.dtype}",
+            remedy="divide the targets by their largest entry; the coefficients are then in this unit",
+        )
+    return jnp.asarray(found)
 
 
 def _fitting(name: str, function: Any) -> Product:
@@ -221,7 +251,9 @@ def _curvatures(state: _State, product: Float[Array, "n k"]) -> tuple[float, flo
     squares = jnp.sum(state.direction**2, axis=0)
     squares = jnp.where(squares > 0, squares, 1.0)
     curvature = jnp.min(jnp.sum(state.direction * product, axis=0) / squares)
-    return float(curvature), float(jnp.max(jnp.linalg.norm(product, axis=0) / jnp.sqrt(squares)))
+    unit = jnp.max(jnp.abs(product))  # so that a square does not overflow or vanish
+    unit = jnp.where(unit > 0, unit, 1.0)
+    return float(curvature), float(unit * jnp.max(jnp.linalg.norm(product / unit, axis=0) / jnp.sqrt(squares)))
 
 
 def _unfinished(tolerance: float, history: list[float], why: str, remedy: str) -> SolverError:

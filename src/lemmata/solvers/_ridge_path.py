@@ -33,7 +33,10 @@ class RidgePath(eqx.Module):
     @property
     def best(self) -> Float[Array, ""]:
         """The ridge with the smallest sum of squared leave-one-out residuals."""
-        return self.ridges[jnp.argmin(jnp.sum(self.leave_one_out.reshape(len(self.ridges), -1) ** 2, axis=1))]
+        missed = self.leave_one_out.reshape(len(self.ridges), -1)
+        # a power of 2, so that no square overflows or vanishes
+        missed = jnp.ldexp(missed, -jnp.frexp(jnp.max(jnp.abs(missed)))[1])
+        return self.ridges[jnp.argmin(jnp.sum(missed**2, axis=1))]
 
 
 def ridge_path(

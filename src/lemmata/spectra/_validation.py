@@ -2,7 +2,11 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from lemmata.core import known
+from lemmata.errors import PrecisionError
 
 from ._alignment import target_power
 from ._eigensystem import Spectrum, check_ridge
@@ -18,10 +22,15 @@ def gcv(spectrum: Spectrum, y: Float[Array, "n *k"], ridge: float | Float[Array,
         spectrum: the eigensystem of the Gram matrix A.
         y: targets, one row for each point.
         ridge: the ridge on the diagonal of A, at least 0.
+
+    Raises:
+        PrecisionError: if the square overflows or vanishes, because the targets are too large or too small.
     """
     check_ridge(ridge)
     weights = shrinkage(spectrum, ridge)
-    return len(y) * jnp.sum(target_power(spectrum, y) * weights**2) / jnp.sum(weights) ** 2
+    scaled, exponent = _of_size_1(y)
+    error = len(y) * jnp.sum(target_power(spectrum, scaled) * weights**2) / jnp.sum(weights) ** 2
+    return _in_squared_units(error, exponent)
 
 
 def leave_one_out(spectrum: Spectrum, y: Float[Array, "n *k"], ridge: float | Float[Array, ""]) -> Float[Array, ""]:
@@ -35,6 +44,9 @@ def leave_one_out(spectrum: Spectrum, y: Float[Array, "n *k"], ridge: float | Fl
         y: targets, one row for each point.
         ridge: the ridge on the diagonal of A, at least 0.
 
+    Raises:
+        PrecisionError: if the square overflows or vanishes, because the targets are too large or too small.
+
     Example:
         >>> import jax.numpy as jnp
         >>> from lemmata.spectra import leave_one_out, spectrum
@@ -42,7 +54,30 @@ def leave_one_out(spectrum: Spectrum, y: Float[Array, "n *k"], ridge: float | Fl
         1.0
     """
     check_ridge(ridge)
-    return _leave_one_out(spectrum, y.reshape(len(y), -1), jnp.asarray(ridge, spectrum.eigenvalues.dtype))
+    scaled, exponent = _of_size_1(y.reshape(len(y), -1))
+    error = _leave_one_out(spectrum, scaled, jnp.asarray(ridge, spectrum.eigenvalues.dtype))
+    return _in_squared_units(error, exponent)
+
+
+def _of_size_1(y: Float[Array, "n *k"]) -> tuple[Float[Array, "n *k"], Int[Array, ""]]:
+    """Return the targets divided by a power of 2 near their largest entry, which rounds nothing, and its exponent."""
+    y = jnp.asarray(y, jnp.result_type(y, float))
+    exponent = jnp.frexp(jax.lax.stop_gradient(jnp.max(jnp.abs(y))))[1]
+    return jnp.ldexp(y, -exponent), exponent
+
+
+def _in_squared_units(error: Float[Array, ""], exponent: Int[Array, ""]) -> Float[Array, ""]:
+    """Multiply a squared error by the square of a power of 2; a known error must not overflow or vanish."""
+    found = jnp.ldexp(error, 2 * exponent)
+    values = known(found)
+    if values is not None and (np.isinf(values) or (values == 0) != (np.asarray(error) == 0)):
+        raise PrecisionError(
+            "squared error",
+            found=f"about 1e{round(np.log10(float(error)) + 2 * float(exponent) * np.log10(2))}",
+            rule=f"a number of {found.dtype}",
+            remedy="divide the targets by their standard deviation; the error is then in units of its square",
+        )
+    return found
 
 
 @jax.jit

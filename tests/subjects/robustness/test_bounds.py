@@ -28,6 +28,7 @@ from lemmata.subjects.robustness import (
     read_network,
     triangle,
 )
+from lemmata.subjects.robustness._whole_space import least_anywhere
 
 SIZES = [(3, 5, 2), (4, 6, 6, 3), (6, 8, 8, 8, 4)]
 
@@ -170,6 +171,44 @@ def test_largest_radius(method):
     assert certify(net, ball.center, radius, method=method).verdict == "robust"
     assert certify(net, ball.center, 1.003 * radius, method=method).verdict != "robust"
     assert largest_radius(net, ball.center, label=1 - int(net(ball.center[None])[0].argmax())) == 0.0
+
+
+@pytest.mark.parametrize("method", ["interval", "alpha", "lp"])
+@pytest.mark.parametrize(
+    ("layers", "x", "scales", "truth"),
+    [
+        ([(np.eye(2), [1.0, 0.0])], [1e-7, 0.0], 1.0, 0.5),
+        ([(np.array([[1e-7, 0.0], [-1e-7, 0.0]]), [1.0, 0.0])], [0.0, 0.0], 1.0, 5e6),
+        ([(np.eye(2), [1.0, 0.0])], [0.0, 0.0], [1e-9, 0.0], 1e9),
+        ([(1e-100 * np.eye(2), [1.0, 0.0]), (np.eye(2), [0.0, 0.0])], [0.0, 0.0], 1.0, 5e99),
+        ([(np.eye(2), [0.0, 0.0])], [1e-290, 0.0], 1.0, 5e-291),
+        ([(np.zeros((2, 2)), [1.0, 0.0])], [1.0, 0.0], 1.0, np.inf),
+        ([(np.diag([1.0, 0.0]), [1.0, 0.0])], [0.0, 0.0], [0.0, 1.0], np.inf),
+        ([(np.eye(2), [0.0, 0.0]), (np.array([[1.0, 2.0], [-1.0, 0.0]]), [1.0, 0.0])], [1.0, 0.0], 1.0, np.inf),
+        ([(np.zeros((2, 2)), [1.0, 1.0])], [1.0, 0.0], 1.0, np.inf),
+        ([(np.eye(2), [0.0, 0.0])], [1.0, 1.0], 1.0, 0.0),
+    ],
+)
+def test_largest_radii_of_every_size(layers, x, scales, truth, method):
+    assert largest_radius(layers, x, method=method, scales=scales) == pytest.approx(truth, rel=2e-3, abs=0)
+
+
+@pytest.mark.parametrize("norm", ["linf", "l2"])
+def test_a_coordinate_that_is_not_read_does_not_hide_a_small_radius(norm):
+    layers = [(np.array([[0.0, 1.0], [0.0, -1.0]]), [0.0, 0.0])]
+    assert largest_radius(layers, [1e20, 1.0], norm, "crown") == pytest.approx(1.0, rel=2e-3)
+
+
+def test_a_bound_over_all_inputs_is_below_the_network():
+    net, _, rows = case(3, (3, 5, 2))
+    assert np.isneginf(least_anywhere(net, np.zeros(3), np.ones(3, bool), rows)).all()
+    draw = np.random.default_rng(0)
+    kept, moves = draw.normal(size=3), np.array([True, False, False])
+    net = ReluNetwork((net.weights[0] * [-1.0, 1.0, 1.0], -np.abs(net.weights[1])), net.biases)
+    inputs = np.where(moves, 10.0 ** draw.uniform(-3, 6, (200, 1)) * draw.choice([-1, 1], (200, 1)), kept)
+    for row in (-np.eye(2), np.array([[1.0, -1.0]])):
+        assert (net(inputs) @ row.T >= least_anywhere(net, kept, moves, row)).all()
+    assert np.isfinite(least_anywhere(net, kept, moves, -np.eye(2))).all()
 
 
 def test_a_linear_network_in_two_norms():

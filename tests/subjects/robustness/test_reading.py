@@ -2,14 +2,23 @@
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from lemmata.answers import Condition
 from lemmata.architectures import AveragePool, Conv, Dense, Flatten, Relu, Serial
 from lemmata.engine.claims import registry
-from lemmata.errors import SettingError, ShapeError
-from lemmata.subjects.robustness import METHODS, backdoor_report, certify, partition_certificate, read_network, smooth
+from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.subjects.robustness import (
+    METHODS,
+    ReluNetwork,
+    backdoor_report,
+    certify,
+    partition_certificate,
+    read_network,
+    smooth,
+)
 
 
 def points(shape):
@@ -78,3 +87,28 @@ def test_the_claims_that_certificates_name_exist():
     found.append(smooth(lambda z: np.zeros(len(z), int), np.zeros(2), 1.0, n=10))
     assert {claim for one in found for claim in one.claims} <= set(registry())
     assert all(isinstance(rule, Condition) for one in found for rule in one.conditions)
+
+
+@pytest.mark.parametrize("form", ["list", "network", "equinox", "serial"])
+def test_complex_weights_are_refused(form):
+    weight, bias = np.eye(2) * (1 + 5j), np.zeros(2)
+    params = None
+    if form == "list":
+        net = [(np.eye(2), bias), (weight, bias)]
+    elif form == "equinox":
+        net = eqx.nn.Sequential([eqx.nn.Linear(2, 2, key=jax.random.key(0))])
+        net = eqx.tree_at(lambda own: own.layers[0].weight, net, jnp.asarray(weight))
+    elif form == "serial":
+        net, params = Serial((Dense(2),)), ({"weight": weight, "bias": bias},)
+    if form == "network":
+        with pytest.raises(SettingError, match="layer 0 of the network; found weights of type complex128"):
+            ReluNetwork((weight,), (bias,))
+        return
+    with pytest.raises(SettingError, match="weights of type complex128; rule: real numbers; remedy: write a complex"):
+        read_network(net, params, (2,))
+
+
+def test_weights_that_are_not_numbers_are_refused():
+    with pytest.raises(DataError, match="layer 0 of the network"):
+        read_network([([[1.0, 2.0], [3.0]], [0.0, 0.0])])
+    assert read_network([(jnp.eye(2, dtype=jnp.bfloat16), np.array([1, 2], ">f8"))]).biases[0].tolist() == [1, 2]

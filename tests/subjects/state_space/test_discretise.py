@@ -104,3 +104,19 @@ def test_rules_that_look_ahead_lose_an_order_where_the_input_jumps_at_the_start(
         found = run(discretise(system, 4 / steps, method), jnp.sin(2 * t + phase)[:, None])[:, 0]
         errors.append(np.sqrt(np.mean((found - (sum(both) / 2j).real) ** 2)))
     assert abs(np.log2(errors[0] / errors[1]) - order) < 0.1
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+@pytest.mark.parametrize("pole", [-50.0, -1e3, -1e9, -1e25, -0.5 + 200j, -3.0 - 1e4j])
+def test_fast_poles_keep_their_digits(pole, kind):
+    """Here e^z is 0 or known, so f_1 = (e^z - 1) / z is exact: B' = f_1 for a hold and f_1² for the first order."""
+    poles = jnp.asarray([pole], kind if np.isrealobj(pole) else {"f4": "c8", "f8": "c16"}[kind])
+    ones = jnp.ones((1, 1), kind)
+    system = ContinuousSystem(DiagonalMatrix(poles), ones, ones)
+    z = complex(np.asarray(poles)[0])
+    first = np.expm1(z) / z
+    tolerance = 40 * np.finfo(kind).eps
+    assert np.allclose(discretise(system, 1.0).input[0, 0], first, rtol=tolerance, atol=0)
+    found = discretise(system, 1.0, "first_order_hold")
+    assert np.allclose(found.input[0, 0], first**2, rtol=tolerance, atol=1e-44)
+    assert np.allclose(found.direct[0, 0], ((first - 1) / z).real, rtol=tolerance, atol=0)

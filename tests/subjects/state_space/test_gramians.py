@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from lemmata.errors import SettingError
+from lemmata.errors import SettingError, SolverError
 from lemmata.subjects.state_space import (
     ContinuousSystem,
     DenseMatrix,
@@ -57,6 +57,43 @@ def test_nearly_undamped_and_far_apart_poles():
     plain = ContinuousSystem(DiagonalMatrix(poles), jnp.ones((3, 1)), jnp.ones((1, 3)))
     dense = ContinuousSystem(DenseMatrix(np.diag(poles)), plain.input, plain.output)
     assert np.allclose(gramian(dense), gramian(plain), rtol=1e-8)
+
+
+@pytest.mark.parametrize("ratio", [1e8, 1e12, 1e18])
+def test_stiff_systems_have_the_gramian_of_their_poles(ratio):
+    poles = np.array([-(ratio**-0.5), -1.0, -(ratio**0.5)])
+    plain = ContinuousSystem(DiagonalMatrix(poles), jnp.ones((3, 1)), jnp.ones((1, 3)))
+    dense = ContinuousSystem(DenseMatrix(np.diag(poles)), plain.input, plain.output)
+    for of in (gramian, jax.jit(gramian)):
+        assert np.allclose(of(dense), gramian(plain), rtol=1e-12, atol=0)
+    assert np.allclose(energy(dense), energy(plain), rtol=1e-12)
+    coupled = np.array([[-1.0, 1e8], [0.0, -1.0]])
+    found = gramian(ContinuousSystem(DenseMatrix(coupled), jnp.ones((2, 1)), jnp.ones((1, 2))))
+    assert np.allclose(found[1], [0.5 + 1e8 / 4, 0.5], rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-160, 1e160, 1e200])
+def test_gramians_of_every_size(size):
+    one = jnp.ones((1, 1))
+    assert np.allclose(gramian(ContinuousSystem(DenseMatrix(-size * one), one, one)) * size, 0.5, rtol=1e-13)
+
+
+def test_a_gramian_that_is_not_accurate_is_refused():
+    damped = lambda rate: ContinuousSystem(
+        DenseMatrix(np.array([[-rate, 1.0], [-1.0, -rate]])), jnp.ones((2, 1)), jnp.ones((1, 2))
+    )
+    assert np.allclose(jnp.trace(gramian(damped(1e-8))) * 1e-8, 1.0, rtol=1e-6)
+    with pytest.raises(SolverError, match=r"Gramian; found an estimated relative error of .*at most 6.1e-06"):
+        gramian(damped(1e-13))
+
+
+def test_gramians_have_derivatives():
+    system = stable_system("dense")
+    entries, b = system.matrix.dense(), system.input
+    of = lambda entries: gramian(ContinuousSystem(DenseMatrix(entries), b, system.output))
+    turn = jnp.asarray(np.random.default_rng(0).normal(size=entries.shape))
+    _, slope = jax.jvp(of, (entries,), (turn,))
+    assert np.allclose(slope, (of(entries + 1e-6 * turn) - of(entries - 1e-6 * turn)) / 2e-6, rtol=1e-6, atol=1e-7)
 
 
 def test_energy_is_the_sum_of_squares_of_the_response():

@@ -1,6 +1,8 @@
 """Certify one input: lower bounds on every margin, upper bounds by an attack, and the verdict."""
 
 import dataclasses
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,7 +10,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from lemmata.answers import Condition, positive
-from lemmata.errors import SettingError, ShapeError
+from lemmata.errors import SettingError, ShapeError, SolverError
 from lemmata.printable import preformatted
 
 from ._attack import attack
@@ -19,10 +21,13 @@ from ._programs import exact, triangle
 from ._reading import read_network
 from ._relaxation import NORMS, Ball, crown, interval, optimised, pre_activation_bounds
 from ._rounding import rounding
+from ._whole_space import least_anywhere
 
 METHODS = ("interval", "crown", "alpha", "lp", "exact")
 """The methods, from the cheapest to the tightest; each is at least as tight as the methods before it."""
 _STEPS = 40  # steps of ascent in the slopes
+_FAR, _NEAR = 1e6, 1e12  # the factors of doubling and halving a radius, before its exponent is searched
+_LARGEST = 1e300  # the largest radius that is tried
 _PROGRAMMES = 2e-7  # the assumed error of a bound by HiGHS: twice the tolerance of its constraints
 
 _CLAIMS = {
@@ -145,9 +150,7 @@ def certify(
     found = (read(points) * rows).sum(axis=1)
     margins = np.minimum(margins - rounding(read, ball, bounds, rows), found)
     fooled = np.array([_class(read, one) != chosen for one in points])
-    wins_ties = np.array([chosen < rival for rival in rivals])
-    kept = (margins > 0) | ((margins >= 0) & wins_ties)
-    verdict = "attacked" if fooled.any() else "robust" if kept.all() else "unknown"
+    verdict = "attacked" if fooled.any() else "robust" if _kept(margins, chosen, rivals).all() else "unknown"
     free = sum(int(((low < 0) & (high > 0)).sum()) for low, high in bounds)
     conditions = (
         Condition(
@@ -254,6 +257,9 @@ def largest_radius(
 ) -> float:
     """Find the largest radius that `certify` calls robust, by bisection; 0 if the answer is not `label`.
 
+    The result is infinite only if no change of the input can change the class, by interval arithmetic over all inputs.
+    Otherwise, no coordinate is tried beyond a change of 1e300.
+
     Args:
         network: as for `certify`.
         x: one input.
@@ -277,17 +283,64 @@ def largest_radius(
     unit = as_radius("scales", scales, point, norm)
     each = unit.reshape(point.shape) if isinstance(unit, np.ndarray) else unit
     certified = lambda radius: certify(network, x, radius * each, norm, method, params=params, label=label)
-    robust = lambda radius: certified(radius).verdict == "robust"
-    size = float(np.abs(point).max() / np.max(unit)) or 1.0
-    low, high = 0.0, size
-    while robust(high):
-        low, high = high, 2 * high
-        if high > 1e6 * size:
-            return float("inf")
-    while low == 0.0 and high > 1e-12 * size and not robust(high / 2):
-        high = high / 2
-    low = max(low, high / 2) if high > 1e-12 * size else 0.0
+    least, most = float(np.min(unit, initial=np.inf, where=np.asarray(unit) > 0)), float(np.max(unit))
+    size = float(np.abs(point).max()) / most or 1.0
+
+    def robust(radius: float) -> bool:
+        with np.errstate(over="ignore", invalid="ignore"):  # a bound that overflows is not above 0
+            try:
+                return certified(radius).verdict == "robust"
+            except SolverError:
+                if radius > size:  # HiGHS takes numbers above 1e20 for infinity
+                    return False
+                raise
+
+    def always() -> bool:
+        read = read_network(network, params, point.shape)
+        chosen, rows, rivals = _margins(read, _ball(read, point, each, norm, method), label)
+        moves = np.broadcast_to(np.asarray(unit) > 0, point.size)
+        return bool(_kept(least_anywhere(read, point.ravel(), moves, rows), chosen, rivals).all())
+
+    tiny, huge = max(1e-300 / least, 1e-300), min(_LARGEST / most, _LARGEST)
+    low, high = _bracket(robust, always, size, tiny, huge)
     while low and high - low > tolerance * low:
         middle = (low + high) / 2
         low, high = (middle, high) if robust(middle) else (low, middle)
     return low
+
+
+def _bracket(
+    robust: Callable[[float], bool], always: Callable[[], bool], size: float, tiny: float, huge: float
+) -> tuple[float, float]:
+    """Return a radius that is robust, 0 if there is none, and a larger one that is not, apart by a factor up to 2.
+
+    The radii next to `size` are tried first, by doubling and halving. Both numbers are infinite if the network is
+    robust `always`, and both are `huge` if that radius is robust.
+    """
+    low, high = 0.0, min(size, huge)
+    while robust(high):
+        low, high = high, 2 * high
+        if high > min(_FAR * size, huge):
+            if always():
+                return math.inf, math.inf
+            return (huge, huge) if robust(huge) else _narrowed(robust, low, huge)
+    if low:
+        return low, high
+    while high > max(size / _NEAR, tiny):
+        if robust(high / 2):
+            return high / 2, high
+        high = high / 2
+    return _narrowed(robust, tiny, high) if high > tiny and robust(tiny) else (0.0, high)
+
+
+def _narrowed(robust: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
+    """Return two radii, of which only the lower one is robust, at most a factor 2 apart, by halving the exponent."""
+    while high > 2 * low:
+        middle = math.sqrt(low) * math.sqrt(high)
+        low, high = (middle, high) if robust(middle) else (low, middle)
+    return low, high
+
+
+def _kept(margins: np.ndarray, chosen: int, rivals: tuple[int, ...]) -> np.ndarray:
+    """Return which rivals cannot win: the class of tied outputs is the first of them."""
+    return (margins > 0) | ((margins >= 0) & np.array([chosen < rival for rival in rivals]))

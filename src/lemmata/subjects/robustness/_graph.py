@@ -17,6 +17,7 @@ from jaxtyping import Float
 
 from lemmata.errors import SettingError
 
+from ._inputs import as_weights
 from ._network import ReluNetwork
 
 RULE = "affine layers, ReLU, leaky ReLU, clips, maxima and sums of these, which can be bounded"
@@ -132,8 +133,8 @@ class Graph:
     @staticmethod
     def _affine(signal: Signal, present: dict[int, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return the matrix and bias of the flattened value, as a function of the units of a layer."""
-        offset = np.asarray(signal.offset, float).ravel()
-        flat = lambda columns: np.asarray(columns, float).reshape(len(columns), -1).T
+        offset = as_weights("network", signal.offset).ravel()
+        flat = lambda columns: as_weights("network", columns).reshape(len(columns), -1).T
         width = next(iter(present.values())).shape[1]
         own = [flat(columns) @ present[block] for block, columns in signal.columns.items()]
         return sum(own, np.zeros((len(offset), width))), offset

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from lemmata.answers import positive
-from lemmata.core import array_of, check_numbers
+from lemmata.core import array_of, check_numbers, real_numbers, single_of
 from lemmata.errors import SettingError, ShapeError
 
 
@@ -22,6 +22,26 @@ def as_point(x: ArrayLike) -> Float[np.ndarray, "*shape"]:
         raise ShapeError("x", found=f"shape {point.shape}", rule="one input, shape (d,)")
     check_numbers("x", point)
     return point.astype(float)
+
+
+def as_weights(name: str, values: Any) -> Float[np.ndarray, "*shape"]:
+    """Return weights or biases as float64.
+
+    Args:
+        name: the name in the message.
+        values: what was given.
+
+    Raises:
+        SettingError: for complex numbers and other entries that are not real numbers.
+        DataError, PrecisionError: for objects that are not arrays of numbers.
+    """
+    array = real_numbers(name, single_of(name, values))
+    if array.dtype.kind not in "biuf":
+        remedy = "convert the weights with astype(float)"
+        if array.dtype.kind == "c":
+            remedy = "write a complex layer as a real layer of the real and imaginary parts"
+        raise SettingError(name, found=f"weights of type {array.dtype}", rule="real numbers", remedy=remedy)
+    return array.astype(float)
 
 
 def as_radius(name: str, radius: Any, point: Float[np.ndarray, "*shape"], norm: str) -> float | Float[np.ndarray, " d"]:

@@ -42,6 +42,9 @@ class ReluNetwork:
             if before is not None and weight.shape[1] != before:
                 rule = f"{before} inputs, as many as the outputs of the layer before it"
                 raise ShapeError(what, found=f"a weight of shape {weight.shape}", rule=rule)
+            kinds = {array.dtype.kind for array in (weight, bias)}
+            if not kinds <= set("biuf"):
+                raise SettingError(what, found=f"weights of type {np.result_type(weight, bias)}", rule="real numbers")
             if not (np.isfinite(weight).all() and np.isfinite(bias).all()):
                 raise SettingError(what, found="a weight that is not finite", rule="weights that are finite numbers")
             before = weight.shape[0]

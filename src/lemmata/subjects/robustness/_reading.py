@@ -14,7 +14,7 @@ from lemmata.architectures import AveragePool, Dense, Flatten, GlobalAveragePool
 from lemmata.errors import LemmataError, SettingError, ShapeError
 
 from ._graph import RULE
-from ._inputs import check_vector
+from ._inputs import as_weights, check_vector
 from ._network import ReluNetwork
 from ._torch_reading import read_module
 from ._tracing import read_function
@@ -86,7 +86,7 @@ def read_network(network: Any, params: Any = None, shape: tuple[int, ...] | None
         return _of_flax(network, params, shape)
     is_list = isinstance(network, Sequence) and not isinstance(network, str) and len(network) > 0
     if is_list and all(isinstance(layer, Sequence) and len(layer) == 2 for layer in network):
-        pairs = [(np.asarray(weight, float), np.asarray(bias, float)) for weight, bias in network]
+        pairs = [tuple(as_weights(f"layer {k} of the network", own) for own in pair) for k, pair in enumerate(network)]
         return _of_vectors(ReluNetwork(tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)), shape)
     rule = "a list of (weight, bias), a Serial with its params, a Sequential of PyTorch or Equinox, or a module of Flax"
     raise SettingError("network", found=f"a {type(network).__name__}", rule=rule)
@@ -140,23 +140,23 @@ def _serial_steps(network: Serial, params: Any, path: str) -> list[_Step]:
         elif type(layer) is Dense or type(layer) in _OWN:
             still = {**own, "bias": jnp.zeros_like(own["bias"])} if isinstance(own, dict) and "bias" in own else own
             calls = [_batched(lambda x, layer=layer, own=kind: layer.apply(own, x)) for kind in (still, own)]
-            found.append(_Affine(_dense_pair(layer, own) if type(layer) is Dense else None, *calls))
+            found.append(_Affine(_dense_pair(layer, own, where) if type(layer) is Dense else None, *calls))
         else:
             raise _refused(where, layer)
     return found
 
 
-def _dense_pair(layer: Dense, own: Any) -> tuple[np.ndarray, np.ndarray]:
-    weight = np.asarray(own["weight"], float)
+def _dense_pair(layer: Dense, own: Any, path: str) -> tuple[np.ndarray, np.ndarray]:
+    weight = as_weights(path, own["weight"])
     scales = layer.scales(weight.shape[1])
     bias = np.zeros(len(weight))
     if "bias" in own:
-        bias = float(scales.bias_multiplier) * np.asarray(own["bias"], float)
+        bias = float(scales.bias_multiplier) * as_weights(path, own["bias"])
     return float(scales.multiplier) * weight, bias
 
 
 def _batched(call: Callable[[Any], Any]) -> Callable[[np.ndarray], np.ndarray]:
-    return lambda x: np.asarray(jax.vmap(call)(jnp.asarray(x)), float)
+    return lambda x: as_weights("outputs of a layer", jax.vmap(call)(jnp.asarray(x)))
 
 
 def _equinox_steps(layer: Any, path: str) -> list[_Step]:
@@ -176,8 +176,8 @@ def _equinox_steps(layer: Any, path: str) -> list[_Step]:
     if type(layer) is eqx.nn.Lambda and layer.fn is jax.nn.relu:
         return [None]
     if type(layer) is eqx.nn.Linear:
-        weight = np.asarray(layer.weight, float)
-        bias = np.zeros(len(weight)) if layer.bias is None else np.asarray(layer.bias, float)
+        weight = as_weights(path, layer.weight)
+        bias = np.zeros(len(weight)) if layer.bias is None else as_weights(path, layer.bias)
         return [_Affine((weight, bias))]
     if type(layer) is eqx.nn.Identity:
         return []

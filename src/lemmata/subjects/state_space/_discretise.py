@@ -24,7 +24,7 @@ def discretise(system: ContinuousSystem, step: ArrayLike, method: str = "zero_or
 
     * "zero_order_hold", exact for inputs that are constant on [k D, (k + 1) D): A' = e^z, B' = D f_1(z) B;
     * "first_order_hold", exact for inputs that are linear between samples: A' = e^z for the states minus D f_2(z) B
-      u_k, so B' = D (f_1 - f_2 + e^z f_2)(z) B and D' = D + C D f_2(z) B;
+      u_k, so B' = D (f_1 - f_2 + e^z f_2)(z) B = D f_1(z)² B and D' = D + C D f_2(z) B;
     * "bilinear", the trapezoidal rule: A' = (1 - z/2)^-1 (1 + z/2), B' = (1 - z/2)^-1 D B, C' = C (1 - z/2)^-1,
       D' = D + C B' / 2. It keeps the structure of A, including a low-rank part;
     * "euler": A' = 1 + z, B' = D B.
@@ -52,7 +52,8 @@ def discretise(system: ContinuousSystem, step: ArrayLike, method: str = "zero_or
     if method == "first_order_hold":
         power, first, second = _exponentials(a, step)
         after = step * second.times(b)
-        moved = step * first.times(b) - after + power.times(after)
+        # f_1 - f_2 + e^z f_2 = f_1 + z f_1 f_2 = f_1², which does not cancel
+        moved = step * first.times(first.times(b))
         return DiscreteSystem(power, moved, c, system.passed + (c @ after).real)
     if method == "bilinear":
         power, moved, read = _bilinear(a, b, c, 2 / step)
@@ -85,8 +86,8 @@ def _exponentials(
     """Return e^z, f_1(z) and f_2(z) at z = D A."""
     if isinstance(matrix, DiagonalMatrix):
         z = step * matrix.poles
-        second = _second(z)
-        return DiagonalMatrix(jnp.exp(z)), DiagonalMatrix(1 + z * second), DiagonalMatrix(second)
+        first, second = _first_and_second(z)
+        return DiagonalMatrix(jnp.exp(z)), DiagonalMatrix(first), DiagonalMatrix(second)
     # exp of [[z, 1, 0], [0, 0, 1], [0, 0, 0]] has the rows (e^z, f_1, f_2), (0, 1, 1), (0, 0, 1)
     n = matrix.size
     z, one, zero = step * matrix.dense(), jnp.eye(n), jnp.zeros((n, n))
@@ -95,11 +96,12 @@ def _exponentials(
     return power, first, second
 
 
-def _second(z: Inexact[Array, " n"]) -> Inexact[Array, " n"]:
-    """Return (e^z - 1 - z) / z², by its series if the difference would cancel."""
+def _first_and_second(z: Inexact[Array, " n"]) -> tuple[Inexact[Array, " n"], Inexact[Array, " n"]]:
+    """Return f_1 = (e^z - 1) / z and f_2 = (f_1 - 1) / z, by the series of f_2 if the differences would cancel."""
     small = jnp.abs(z) < 1
     series, inside = jnp.zeros_like(z), jnp.where(small, z, 0)
     for k in reversed(range(_TERMS)):
         series = series * inside + 1 / math.factorial(k + 2)
     outside = jnp.where(small, 1, z)
-    return jnp.where(small, series, (jnp.expm1(outside) - outside) / outside**2)
+    first = jnp.expm1(outside) / outside
+    return jnp.where(small, 1 + inside * series, first), jnp.where(small, series, (first - 1) / outside)

@@ -1,0 +1,41 @@
+"""Lower bounds of a network's margins over all inputs, by interval arithmetic without a radius."""
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from ._network import ReluNetwork
+
+_UNIT = np.finfo(float).eps
+
+
+def least_anywhere(
+    network: ReluNetwork,
+    center: Float[np.ndarray, " d"],
+    moves: Bool[np.ndarray, " d"],
+    rows: Float[np.ndarray, "r k"],
+) -> Float[np.ndarray, " r"]:
+    """Return lower bounds of <row, outputs> if some coordinates of the input take any value; -inf if there is none.
+
+    A sum is unbounded if a weight other than 0 reads an unbounded number. Finite bounds are rounded outward.
+
+    Args:
+        network: the network.
+        center: the input.
+        moves: the coordinates that take any value; the others stay as in `center`.
+        rows: the combinations of outputs: one output, or the difference of two, in each row.
+    """
+    low, high = np.where(moves, -np.inf, center), np.where(moves, np.inf, center)
+    for weight, bias in zip(network.weights[:-1], network.biases[:-1], strict=True):
+        least, most = _least(weight, bias, low, high), -_least(-weight, -bias, low, high)
+        low, high = np.maximum(least, 0.0), np.maximum(most, 0.0)
+    return _least(rows @ network.weights[-1], rows @ network.biases[-1], low, high)
+
+
+def _least(weight: np.ndarray, bias: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Return the least W v + b for v between two bounds, rounded down, where W and b may have errors of rounding."""
+    rises, falls = np.maximum(weight, 0.0), np.minimum(weight, 0.0)
+    bounded = [np.where(np.isfinite(end), end, 0.0) for end in (low, high)]
+    sizes = rises @ np.abs(bounded[0]) - falls @ np.abs(bounded[1]) + np.abs(bias)
+    found = rises @ bounded[0] + falls @ bounded[1] + bias - _UNIT * (len(low) + 4) * sizes  # Higham 2002, section 3.1
+    endless = (rises > 0) @ np.isneginf(low) | (falls < 0) @ np.isposinf(high)
+    return np.where(endless, -np.inf, found)
