@@ -172,8 +172,8 @@ def _of_size_1(y: Any) -> tuple[np.ndarray, np.ndarray]:
     The steps do not change by such a division, and squares of the entries do not overflow or vanish.
     """
     values = np.asarray(y)
-    values = values if values.dtype.kind == "f" else values.astype(jnp.result_type(values, float))
-    values = values.reshape(len(values), -1)
+    single = values.dtype.kind == "f" and values.dtype.itemsize == 4
+    values = values.astype(np.float32 if single else float).reshape(len(values), -1)
     exponents = np.frexp(np.abs(values).max(axis=0))[1]
     return np.ldexp(values, -exponents), exponents
 
