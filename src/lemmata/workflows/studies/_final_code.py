@@ -80,7 +80,8 @@ def _imports(text: str) -> list[str]:
     for name, place in _PLACES.items():
         if re.search(rf"\b{name}\(", text):
             found.setdefault(place, []).append(name)
-    whole = [name for name in ("bz2", "gzip", "lzma", "numpy", "pandas", "polars", "zipfile") if re.search(rf"\b{name}\.", text)]
+    modules = ("bz2", "gzip", "lzma", "numpy", "pandas", "polars", "zipfile")
+    whole = [name for name in modules if re.search(rf"\b{name}\.[A-Za-z]", text)]
     sets = re.findall(r"\bload_\w+(?=\()", text)
     lines = [f"import {name}" for name in whole]
     lines += [f"from sklearn.datasets import {name}" for name in dict.fromkeys(sets)]
@@ -122,7 +123,7 @@ def _read(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions) -> li
 
 def _missing(raw: Raw) -> dict[str, Any]:
     """Return the arguments with which pandas reads the study's missing cells as missing, and no others."""
-    if not raw.reading[0] in ("pandas.read_csv", "pandas.read_excel"):
+    if raw.reading[0] not in ("pandas.read_csv", "pandas.read_excel"):
         return {}
     found = sorted({mark for marks in raw.marks.values() for mark in marks})
     if raw.missing or raw.kept:

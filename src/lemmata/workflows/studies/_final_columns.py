@@ -141,16 +141,15 @@ def _reason_of_pandas(raw: Raw, name: str, texts: bool = False) -> str:
     if not hasattr(raw.frame, "iloc"):
         return ""
     cells = raw.frame.iloc[:, raw.cells.columns.index(name)]
-    if "NAType" in {type(getattr(cells.dtype, "na_value", None)).__name__, *(type(own).__name__ for own in _odd(cells))}:
+    empties = [
+        getattr(cells.dtype, "na_value", None),
+        *(cells[cells.isna()].tolist() if cells.dtype.kind == "O" else []),
+    ]
+    if any(type(own).__name__ == "NAType" for own in empties):
         return "missing cells that are pandas.NA"
     if texts and not all(isinstance(own, str) for own in cells[cells.notna()].to_numpy(dtype=object)):
         return "cells that are not texts among texts"
     return ""
-
-
-def _odd(cells: Any) -> list[Any]:
-    """Return the missing cells of a column of Python objects."""
-    return cells[cells.isna()].tolist() if cells.dtype.kind == "O" else []
 
 
 def _reason(cells: pl.Series, marks: Sequence[str]) -> str:
