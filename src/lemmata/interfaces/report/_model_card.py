@@ -33,7 +33,7 @@ def model_card(final: Any, record: StudyRecord, file: str, trusted: Sequence[str
         *_loading(final, file, trusted),
         *_making(final, model, target),
         "## Versions",
-        f"Made by lemmata {__version__} with {_versions(_packages(trusted))}.",
+        f"Made by lemmata {__version__} with {_versions()}{_more_versions(trusted)}.",
         *([f"Study: `{record.command}`"] if record.command else []),
     ]
     return "\n\n".join(parts) + "\n"
@@ -130,6 +130,10 @@ def _loading(final: Any, file: str, trusted: Sequence[str]) -> list[str]:
     return [line for line in lines if line]
 
 
-def _versions(packages: dict[str, str]) -> str:
-    names = ("scikit-learn", "skops", "numpy", *filter(None, packages.values()))
+def _versions() -> str:
+    names = ("scikit-learn", "skops", "numpy")
     return ", ".join([f"Python {platform.python_version()}", *(f"{n} {importlib.metadata.version(n)}" for n in names)])
+
+
+def _more_versions(trusted: Sequence[str]) -> str:
+    return "".join(f", {name} {importlib.metadata.version(name)}" for name in _packages(trusted).values() if name)

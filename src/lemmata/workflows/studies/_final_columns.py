@@ -25,6 +25,9 @@ _FOLDS_ARE_TAKEN = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
 FILLED = "missing"
 """The category of a missing text. A table with this text gets brackets around the category."""
 
+NOT_AVAILABLE, NOT_TEXTS = "missing cells that are pandas.NA", "cells that are not texts among texts"
+"""Reasons why scikit-learn cannot read a column of a data frame."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Kinds:
@@ -141,14 +144,14 @@ def _reason_of_pandas(raw: Raw, name: str, texts: bool = False) -> str:
     if not hasattr(raw.frame, "iloc"):
         return ""
     cells = raw.frame.iloc[:, raw.cells.columns.index(name)]
-    empties = [
-        getattr(cells.dtype, "na_value", None),
-        *(cells[cells.isna()].tolist() if cells.dtype.kind == "O" else []),
-    ]
+    if not texts and cells.dtype.kind != "O":
+        return ""  # scikit-learn takes pandas.NA among numbers
+    objects = cells[cells.isna()].tolist() if cells.dtype.kind == "O" else []
+    empties = [getattr(cells.dtype, "na_value", None), *objects]
     if any(type(own).__name__ == "NAType" for own in empties):
-        return "missing cells that are pandas.NA"
+        return NOT_AVAILABLE
     if texts and not all(isinstance(own, str) for own in cells[cells.notna()].to_numpy(dtype=object)):
-        return "cells that are not texts among texts"
+        return NOT_TEXTS
     return ""
 
 
@@ -185,7 +188,7 @@ def encoder_of(kinds: Kinds, raw: Raw, scaled: bool, means: bool = True, numbers
     scale = [StandardScaler()] if scaled else []
     median = lambda: SimpleImputer(strategy="median", add_indicator=True)
     empties: tuple[Any, ...] = (np.nan, None)  # of pandas, and of polars
-    words = {mark for name in [*kinds.texts, *kinds.many] for mark in raw.marks.get(name, [])}
+    words: set[Any] = {mark for name in [*kinds.texts, *kinds.many] for mark in raw.marks.get(name, [])}
     filled = _filled([raw.cells[name] for name in [*kinds.texts, *kinds.many]])
     fill = [SimpleImputer(missing_values=empty, strategy="constant", fill_value=filled)
             for empty in (*empties, *sorted(words))]  # fmt: skip
