@@ -1,5 +1,6 @@
 """A data frame in a form for scikit-learn's encoders. Texts that are numbers or dates become numbers."""
 
+import re
 import warnings
 from typing import Any
 
@@ -14,6 +15,9 @@ YEAR = 365.2425
 _GAPS = "[ \u00a0\u202f'’]"
 _NEGATIVE = r"^\(\s*([^()]*\d[^()]*?)\s*\)$"
 """A negative number in accountants' notation, such as (12.50)."""
+_UNNAMED = re.compile(r"column \d+ \(unnamed\)")
+_COUNTED = re.compile(r"(?:Unnamed: |__UNNAMED__)(\d+)")
+"""The name that pandas and polars give to a column without a name, by its place from 0."""
 _WAVES = {"year": ("part of the year", YEAR), "day": ("time of day", 1.0)}
 _TRUTH = {"true": "1", "false": "0"}
 
@@ -22,8 +26,8 @@ class PlainTable(TransformerMixin, BaseEstimator):
     """Turn a data frame of pandas or polars into a polars data frame that scikit-learn's encoders can read.
 
     A pipeline needs this step only if its table has something that scikit-learn cannot read. Examples are dates,
-    numbers written as texts (with decimal commas or units, or words for missing values), infinite cells, and column
-    names that are not texts.
+    numbers written as texts (with decimal commas or units, or words for missing values), infinite cells, missing cells
+    that are `pandas.NA`, and column names that are not texts.
 
     A date becomes the days since 1970-01-01. The parts of a date become further columns. "sold: Monday" and so on are
     1 on that weekday. "sold: part of the year (sine)" and the cosine give the part of the year. The time of day has
@@ -31,7 +35,7 @@ class PlainTable(TransformerMixin, BaseEstimator):
 
     Args:
         columns: the names of the columns to keep, as texts. A column whose name is a number or a tuple is named by
-            `str`.
+            `str`. "column 1 (unnamed)" is a first column without a name, which pandas calls "Unnamed: 0".
         numbers: the names of the columns whose cells are numbers. A cell that cannot be read as a number is missing; if
             it has a digit, there is a warning.
         decimal: the mark before decimals in texts, "." or ",".
@@ -40,6 +44,8 @@ class PlainTable(TransformerMixin, BaseEstimator):
             comes first.
         missing: texts that mean a missing value in columns of numbers, such as "999".
         units: for each column whose numbers have a unit before or after them, the unit, for example "€".
+        kept: for each column of texts with such words, the words that are values in it, although readers of tables take
+            them for missing cells, such as "NA". If cells are missing and no cell has such a word, there is a warning.
 
     Raises:
         DataError: if a column is missing from a table.
@@ -57,7 +63,7 @@ class PlainTable(TransformerMixin, BaseEstimator):
 
     __module__ = "lemmata.estimators"  # files with such an object do not depend on where the class is defined
 
-    def __init__(self, columns, numbers=(), decimal=".", dates=None, formats=None, missing=(), units=None):
+    def __init__(self, columns, numbers=(), decimal=".", dates=None, formats=None, missing=(), units=None, kept=None):
         self.columns = columns
         self.numbers = numbers
         self.decimal = decimal
@@ -65,6 +71,7 @@ class PlainTable(TransformerMixin, BaseEstimator):
         self.formats = formats
         self.missing = missing
         self.units = units
+        self.kept = kept
 
     def fit(self, X, y=None):
         """Learn nothing from the rows, but refuse unknown settings."""
@@ -86,7 +93,7 @@ class PlainTable(TransformerMixin, BaseEstimator):
 
     def transform(self, X):
         """The columns of the table X as numbers and texts, in a polars data frame."""
-        cells = {str(name).strip(): (X, j) for j, name in enumerate(X.columns)}
+        cells = {name: (X, j) for j, name in enumerate(_names(list(X.columns), self.columns))}
         missing = [name for name in self.columns if name not in cells]
         if missing:
             raise DataError(
@@ -97,7 +104,7 @@ class PlainTable(TransformerMixin, BaseEstimator):
             )
         found, dates = [], self.dates or {}
         for name in self.columns:
-            column = _series(name, *cells[name])
+            column = _series(name, *cells[name], texts=name not in dates and name not in self.numbers)
             if name in dates:
                 days = _days(column, (self.formats or {}).get(name))
                 found += [days, *_parts(days, dates[name])]
@@ -105,6 +112,7 @@ class PlainTable(TransformerMixin, BaseEstimator):
                 found.append(_numbers(_bare(column, (self.units or {}).get(name)), self.decimal, self.missing))
             else:
                 found.append(_text(column))
+                _warn_of_kept(found[-1], (getattr(self, "kept", None) or {}).get(name, ()))
         return pl.DataFrame(found)
 
 
@@ -119,8 +127,25 @@ def _part_names(name: str, parts: Any) -> list[str]:
     return found
 
 
-def _series(name: str, frame: Any, place: int) -> pl.Series:
-    """A column of a data frame of any library."""
+def _names(own: list[Any], wanted: Any) -> list[str]:
+    """The names of a table's columns, as the study has them: every reader names a column without a name otherwise."""
+    names = [str(name).strip() for name in own]
+    lost = [name for name in wanted if _UNNAMED.fullmatch(name) and name not in names]
+    if not lost:
+        return names
+    void = [j for j, name in enumerate(names) if not name or name.startswith("_duplicated_")]
+    for j, name in enumerate(names):
+        counted = _COUNTED.fullmatch(name)
+        if name in wanted or not (counted or j in void):
+            continue
+        place = int(counted[1]) if counted else j
+        found = f"column {place + 1} (unnamed)"
+        names[j] = lost[0] if found not in lost and len(lost) == len(void) == 1 and j in void else found
+    return names
+
+
+def _series(name: str, frame: Any, place: int, texts: bool = False) -> pl.Series:
+    """A column of a data frame of any library. In a column of texts, a number is the text that Python prints."""
     if isinstance(frame, pl.DataFrame):
         return frame[:, place].alias(name)
     cells = frame.iloc[:, place]
@@ -130,6 +155,8 @@ def _series(name: str, frame: Any, place: int) -> pl.Series:
     if values.dtype.kind in "Mm":
         return pl.Series(name, values.astype(f"{'datetime64' if values.dtype.kind == 'M' else 'timedelta64'}[us]"))
     listed = [None if void else cell for cell, void in zip(values.tolist(), cells.isna(), strict=True)]
+    if texts:
+        return pl.Series(name, [cell if cell is None else str(cell) for cell in listed], dtype=pl.String)
     return pl.Series(name, listed, strict=False)
 
 
@@ -178,6 +205,19 @@ def _warn_of_unread(name: str, cells: pl.Series) -> None:
                 f"{len(cells)} cell{('s' if len(cells) > 1 else '')} of {name!r} cannot be read as "
                 f"numbers, such as {shortened(str(cells[0]))!r}, and count as missing. Write all numbers "
                 "in the format of the table that the model was fitted to"
+            ),
+            stacklevel=4,
+        )
+
+
+def _warn_of_kept(column: pl.Series, kept: Any) -> None:
+    """Warn of missing cells that may be values, because a reader has taken a word for a missing cell."""
+    if len(kept) and column.null_count() and not column.is_in(list(kept)).any():
+        warnings.warn(
+            (
+                f"{column.null_count()} cell{('s' if column.null_count() > 1 else '')} of {column.name!r} are missing. "
+                f"In the table that the model was fitted to, {' and '.join(map(repr, kept))} is a value, but "
+                "pandas.read_csv reads it as missing. Read the table with keep_default_na=False and na_values=['']"
             ),
             stacklevel=4,
         )

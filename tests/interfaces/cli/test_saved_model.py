@@ -5,6 +5,8 @@ import pytest
 import skops.io
 from typer.testing import CliRunner
 
+import lemmata
+from lemmata.errors import SettingError
 from lemmata.interfaces.cli import app
 
 pd = pytest.importorskip("pandas")
@@ -105,3 +107,87 @@ def test_a_file_that_would_run_something_is_refused(tables, tmp_path):
         found = CliRunner().invoke(app, ["model", str(tmp_path / f"{name}.skops"), str(table), "--out", str(tmp_path)])
         assert found.exit_code == 2
         assert words in " ".join(found.output.split())
+
+
+OWN = """
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+class Mine(RegressorMixin, BaseEstimator):
+    def fit(self, X, y):
+        self.slope_ = float((X["x"] * y).sum() / (X["x"] ** 2).sum())
+        return self
+    def predict(self, X):
+        return np.asarray(self.slope_ * X["x"])
+
+def mine(): return Mine()
+def squared(): return make_pipeline(FunctionTransformer(lambda own: own[["x"]]), LinearRegression())
+def plain(): return LinearRegression()
+"""
+
+
+@pytest.mark.parametrize(("name", "what"), [("mine", "Mine"), ("squared", "a lambda")])
+def test_a_model_that_no_program_could_load_is_refused_and_the_rest_is_written(name, what, tables, tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    found = lemmata.study(
+        str(tables / "line.csv"), "y", models="linear", model=f"{tmp_path / 'own.py'}:{name}", quick=True
+    )
+    with pytest.raises(SettingError, match=rf"{what}, defined in the file of --model.*in a module of its own"):
+        found.save_model(tmp_path / "model.skops", name)
+    assert not (tmp_path / "model.skops").exists()
+    table = pd.read_csv(tables / "line.csv")
+    assert len(found.best(name).predict(table)) == len(table)
+
+
+def test_the_rest_is_written_if_the_model_cannot_be_stored(tables, tmp_path):
+    """The target is a product, which only the user's own model knows."""
+    rows = pd.read_csv(tables / "line.csv").assign(v=lambda own: np.resize([1.0, -1.0, 2.0], len(own)))
+    rows.assign(y=rows.y * rows.v).to_csv(tmp_path / "product.csv", index=False)
+    (tmp_path / "own.py").write_text(OWN.replace('X["x"]', 'X["x"] * X["v"]').replace("** 2", "* X['x'] * X['v']"))
+    model = ["--model", f"{tmp_path}/own.py:mine"]
+    found = start(tmp_path / "product.csv", tmp_path, tmp_path / "model.skops", *model)
+    assert found.exit_code != 0
+    assert "Mine, defined in the file of --model" in " ".join(found.output.split())
+    assert (tmp_path / "study.json").exists()
+    assert not (tmp_path / "model.skops").exists()
+
+
+def test_the_card_of_an_own_model_has_no_empty_program(tables, tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    found = lemmata.study(
+        str(tables / "line.csv"), "y", models="linear", model=f"{tmp_path / 'own.py'}:plain", quick=True
+    )
+    card = found.save_model(tmp_path / "model.skops", "plain").with_suffix(".md").read_text()
+    assert "This program fits the same model" not in card
+    assert "The estimator is your own (LinearRegression of own.py), so this card holds no program." in card
+
+
+def test_a_card_names_the_packages_that_the_file_needs():
+    from lemmata.interfaces.report._model_card import _packages
+
+    named = ["xdist.plugin.Thing", "parts.Mine", "sklearn.tree._tree.Tree", "operator.methodcaller", "numpy.dtype"]
+    assert _packages(named) == {"xdist": "pytest-xdist", "parts": ""}
+
+
+@pytest.mark.parametrize("written", ["${:,.2f}", "{:.1f}%", "{:,.2f} EUR"])
+def test_a_target_with_units_is_examined_as_it_was_studied(written, tables, tmp_path):
+    rows = pd.read_csv(tables / "line.csv")
+    rows["y"] = [written.format(1000 * y) for y in rows.y]
+    if "EUR" in written:
+        rows["y"] = rows.y.str.translate(str.maketrans(",.", ".,"))
+    rows.to_csv(tmp_path / "money.csv", index=False)
+    assert start(tmp_path / "money.csv", tmp_path, tmp_path / "model.skops").exit_code == 0
+    words = [
+        "model",
+        str(tmp_path / "model.skops"),
+        str(tmp_path / "money.csv"),
+        "--target",
+        "y",
+        "--out",
+        str(tmp_path),
+    ]
+    found = CliRunner().invoke(app, words)
+    assert found.exit_code == 0, found.output

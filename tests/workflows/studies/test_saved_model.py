@@ -352,3 +352,33 @@ def test_far_from_all_rows_the_saved_model_says_what_the_measured_one_says(name)
     said = final.predict(new)
     np.testing.assert_allclose(said[:2], [float(np.squeeze(most)), float(np.squeeze(least))], atol=1e-6)
     assert float(np.squeeze(least)) < said[2] < float(np.squeeze(most))
+
+
+def nullable(frame):
+    return frame.convert_dtypes().assign(y=frame.y)
+
+
+def mixed_objects(frame):
+    return frame.assign(colour=pd.Series([1, "x", 2.5, None] * (ROWS // 4), dtype=object))
+
+
+def strings(frame):
+    return frame.assign(colour=frame.colour.astype("string"))
+
+
+def objects(frame):
+    cells = frame.wide.astype(object)
+    cells[cells.isna()] = pd.NA
+    return frame.assign(wide=cells, sure=pd.array([True, None] * (ROWS // 2), dtype="boolean"))
+
+
+@pytest.mark.parametrize("change", [nullable, mixed_objects, strings, objects])
+def test_a_frame_that_is_studied_is_fitted_and_predicted(change):
+    """scikit-learn takes neither pandas.NA nor numbers among texts."""
+    frame = change(table())
+    final = made(frame)
+    said = final.model.predict(frame)
+    assert np.sqrt(((said - frame.y) ** 2).mean()) < 0.8 * frame.y.std()
+    np.testing.assert_allclose([final.model.predict(frame.iloc[[j]])[0] for j in range(4)], said[:4])
+    again = run(final.code, table=frame)
+    np.testing.assert_allclose(again["model"].predict(again["table"]), said, rtol=1e-6)

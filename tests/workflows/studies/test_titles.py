@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from lemmata.workflows.studies import load_dataset
-from lemmata.workflows.studies._final_columns import raw_table
+from lemmata.workflows.studies._final_table import raw_table
 from lemmata.workflows.studies._titles import title_lines, title_rows
 from tests.workflows.studies.test_wild_tables import sheets
 

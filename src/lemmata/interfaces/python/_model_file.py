@@ -1,6 +1,8 @@
 """Write a fitted model to a skops file with a model card. Reading the file does not run code."""
 
+import pkgutil
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from lemmata.errors import SettingError
@@ -18,7 +20,7 @@ def write_model(final: FinalModel, record: StudyRecord, path: str | Path) -> Pat
         path: the path of the file.
 
     Raises:
-        SettingError: skops cannot store the model.
+        SettingError: skops cannot store the model, or no other program could load it.
         FileError: a file cannot be written.
     """
     import skops.io
@@ -34,7 +36,35 @@ def write_model(final: FinalModel, record: StudyRecord, path: str | Path) -> Pat
             rule="skops stores scikit-learn estimators, but no code of your own",
             remedy="use study.best() in Python, or name another model of the study",
         ) from error
+    _check_importable(final.name, trusted)
     card = model_card(final, record, path.name, trusted)
     card += f"\nThis card is about the file whose SHA-256 is `{digest(content)}`.\n"
     replace_files(path.parent, path.name, {path.name: content, path.with_suffix(".md").name: card})
     return path
+
+
+def _check_importable(name: str, types: Sequence[str]) -> None:
+    """Raise an error for classes and functions that a program which loads the file cannot import."""
+    lost = [own for own in types if not _is_importable(own)]
+    if lost:
+        word = lost[0].rpartition(".")[2]
+        what, new = ("a lambda", "a named function") if word == "<lambda>" else (word, word)
+        module = lost[0].partition(".")[0]
+        place = {"lemmata_user_model": "the file of --model", "__main__": "the program that runs"}.get(module, module)
+        raise SettingError(
+            f"the model {name!r} cannot be stored",
+            found=f"{what}, defined in {place}" + (f", and {len(lost) - 1} more" if len(lost) > 1 else ""),
+            rule="the file names each class and function, and whoever loads it must be able to import them by name",
+            remedy=f"define {new} in a module of its own, such as parts.py in the same folder, and import it",
+        )
+
+
+def _is_importable(name: str) -> bool:
+    """Whether a class or function, given by its module and name, can be imported in a fresh program."""
+    if name.partition(".")[0] in ("__main__", "lemmata_user_model") or "<" in name:
+        return False
+    try:
+        pkgutil.resolve_name(name)
+    except (ImportError, AttributeError, ValueError):
+        return False
+    return True

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import platform
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,11 +31,9 @@ def model_card(final: Any, record: StudyRecord, file: str, trusted: Sequence[str
         *_warnings(record),
         "## Load it",
         *_loading(final, file, trusted),
-        "## Make it without lemmata" if "lemmata" not in final.code else "## Make it again",
-        "This program fits the same model. Run it in the folder of the table.",
-        f"```python\n{final.code.rstrip()}\n```",
+        *_making(final, model, target),
         "## Versions",
-        f"Made by lemmata {__version__} with {_versions()}.",
+        f"Made by lemmata {__version__} with {_versions()}{_more_versions(trusted)}.",
         *([f"Study: `{record.command}`"] if record.command else []),
     ]
     return "\n\n".join(parts) + "\n"
@@ -80,12 +79,44 @@ def _warnings(record: StudyRecord) -> list[str]:
     return ["## Before you rely on it", "\n".join(f"* {line}" for line in lines)] if lines else []
 
 
+def _making(final: Any, model: ModelResult, target: str) -> list[str]:
+    """How to fit the model again."""
+    if not final.code:
+        return [
+            "## Make it again",
+            f"The estimator is your own ({model.formula}), so this card holds no program. After loading, "
+            f"`sklearn.base.clone(model)` is the same model before it was fitted. Fit it to the columns above and the "
+            f"target `{target}`.",
+        ]
+    return [
+        "## Make it without lemmata" if "lemmata" not in final.code else "## Make it again",
+        "This program fits the same model. Run it in the folder of the table.",
+        f"```python\n{final.code.rstrip()}\n```",
+    ]
+
+
+def _packages(trusted: Sequence[str]) -> dict[str, str]:
+    """The packages of these types besides scikit-learn's own, and the name under which each is installed."""
+    own = dict.fromkeys(name.partition(".")[0] for name in trusted)
+    known = {*sys.stdlib_module_names, "numpy", "scipy", "sklearn", "lemmata"}
+    others = [name for name in own if name not in known]
+    installed = importlib.metadata.packages_distributions() if others else {}
+    return {name: installed.get(name, [""])[0] for name in others}
+
+
 def _loading(final: Any, file: str, trusted: Sequence[str]) -> list[str]:
     names = "".join(f"\n    {name!r}," for name in trusted)
     code = f"import skops.io\n\nmodel = skops.io.load({file!r}, trusted=[{names}\n])\nmodel.predict(table)"
     lemmata = any(name.startswith("lemmata") for name in trusted)
-    needs = "scikit-learn, skops" + (" and lemmata" if lemmata else "")
+    others = [found or f"your module `{name}`" for name, found in _packages(trusted).items()]
+    *most, last = ["scikit-learn", "skops", *others, *(["lemmata"] if lemmata else [])]
+    needs = ", ".join(most) + (f" and {last}" if others or lemmata else f", {last}")
     lines = [f"Loading the file needs {needs}.", f"```python\n{code}\n```"]
+    if "keep_default_na" in final.code:
+        lines.append(
+            "Read tables for the model with the arguments `keep_default_na` and `na_values` of the program below. "
+            "Otherwise pandas takes other texts for missing cells than the study did."
+        )
     if final.why:
         each: dict[str, list[str]] = {}
         for name, reason in final.why.items():
@@ -102,3 +133,7 @@ def _loading(final: Any, file: str, trusted: Sequence[str]) -> list[str]:
 def _versions() -> str:
     names = ("scikit-learn", "skops", "numpy")
     return ", ".join([f"Python {platform.python_version()}", *(f"{n} {importlib.metadata.version(n)}" for n in names)])
+
+
+def _more_versions(trusted: Sequence[str]) -> str:
+    return "".join(f", {name} {importlib.metadata.version(name)}" for name in _packages(trusted).values() if name)

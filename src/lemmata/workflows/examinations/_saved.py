@@ -12,7 +12,7 @@ from lemmata.errors import DataError, SettingError, UnknownNameError, file_error
 from lemmata.files import MODEL, check_file
 from lemmata.options import ModelOptions
 from lemmata.subjects.trained_models import Trained, read_trained
-from lemmata.workflows.studies import Reading, read_table
+from lemmata.workflows.studies import Reading, read_table, target_numbers
 
 from ._pipelines import as_last_step_reads
 from ._row_names import Names, RowNames, columns_after, names_in_file
@@ -61,7 +61,8 @@ def load_saved(program: str, data: object, options: ModelOptions) -> tuple[Train
         )
     model = read_pipeline(program)
     inputs = [str(name) for name in getattr(model, "feature_names_in_", ())] or list(getattr(model[0], "columns", ()))
-    own = _rows(data, inputs, options.target, options.split)
+    reader = _Reader.of(model, inputs)
+    own = reader.rows(data, options.target, options.split)
     if own.y is None:
         rule, remedy = f"a column named {', '.join(TARGETS)}", "name the target with --target COLUMN"
         raise DataError(own.name, rule=rule, remedy=remedy)
@@ -76,9 +77,9 @@ def load_saved(program: str, data: object, options: ModelOptions) -> tuple[Train
         x, y, held = x[seen], y[seen], (x[~seen], y[~seen])
         names = RowNames(own.names.of(seen), own.names.of(~seen), columns)
     if options.held is not None:
-        unseen = _rows(options.held, inputs, options.target, None)
+        unseen = reader.rows(options.held, options.target, None)
         held, names = (read(unseen.frame), unseen.y), dataclasses.replace(names, held=unseen.names)
-    deployed = None if options.deploy is None else read(_rows(options.deploy, inputs, None, None).frame)
+    deployed = None if options.deploy is None else read(reader.rows(options.deploy, None, None).frame)
     claimed = None if options.epsilon is None else (options.epsilon, options.delta)
     facts = {"held": held, "deployed": deployed, "decay": options.decay, "claimed": claimed, "loss": options.loss}
     return read_trained(model[-1], x, y, **facts, seed=options.seed), Path(program).name, own.name, names
@@ -116,18 +117,45 @@ def read_pipeline(program: str) -> Any:
     return model
 
 
-def _rows(data: object, inputs: list[str], target: str | None, split: str | None) -> _Rows:
-    """Return the rows of a table that have a target, with the columns of the pipeline unchanged."""
-    table = read_table(data, Reading(int(available_bytes() / 4), 0))
-    frame, names = table.frame, table.frame.columns
-    for name in [*inputs, *(own for own in (target, split) if own is not None)]:
-        if name not in names:
-            raise UnknownNameError(f"{table.name} has no column {name!r}", found=", ".join(names[:12]))
-    own = (
-        target or table.default_target or next((name for name in TARGETS if name in names and name not in inputs), None)
-    )
-    rows = np.arange(frame.height) if own is None else np.flatnonzero(frame[own].is_not_null().to_numpy())
-    y = None if own is None else frame[own][rows].to_numpy()
-    words = None if split is None else [str(value).strip().lower() for value in frame[split][rows].to_list()]
-    names = names_in_file(data, frame.height).of(np.isin(np.arange(frame.height), rows))
-    return _Rows(table.name, table.as_given(inputs, rows), y, words, names)
+@dataclasses.dataclass(frozen=True)
+class _Reader:
+    """How the tables of a pipeline are read: as the study read the table that the pipeline was fitted to.
+
+    Args:
+        inputs: the columns that the pipeline takes.
+        numbers: whether its target is numbers.
+        na: the texts that the study was told to be missing cells; None for the usual ones.
+        decimal: the decimal mark of the study's table; None if it is read from the cells.
+    """
+
+    inputs: list[str]
+    numbers: bool
+    na: tuple[str, ...] | None
+    decimal: str | None
+
+    @staticmethod
+    def of(model: Any, inputs: list[str]) -> "_Reader":
+        from lemmata.estimators import PlainTable
+
+        numbers = not hasattr(model[-1], "classes_")
+        if not isinstance(model[0], PlainTable):
+            return _Reader(inputs, numbers, None, None)
+        return _Reader(inputs, numbers, tuple(model[0].missing) or None, model[0].decimal)
+
+    def rows(self, data: object, target: str | None, split: str | None) -> _Rows:
+        """Return the rows of a table that have a target, with the columns of the pipeline unchanged."""
+        table = read_table(data, Reading(int(available_bytes() / 4), 0, na=self.na, decimal=self.decimal))
+        frame, names, inputs = table.frame, table.frame.columns, self.inputs
+        for name in [*inputs, *(own for own in (target, split) if own is not None)]:
+            if name not in names:
+                raise UnknownNameError(f"{table.name} has no column {name!r}", found=", ".join(names[:12]))
+        likely = (name for name in TARGETS if name in names and name not in inputs)
+        own = target or table.default_target or next(likely, None)
+        y, known = None, np.ones(frame.height, bool)
+        if own is not None:
+            cells = target_numbers(table, inputs, own, self.decimal) if self.numbers else frame[own]
+            known = cells.is_not_null().to_numpy()
+            y = cells.to_numpy()[known]
+        rows = np.flatnonzero(known)
+        words = None if split is None else [str(value).strip().lower() for value in frame[split][rows].to_list()]
+        return _Rows(table.name, table.as_given(inputs, rows), y, words, names_in_file(data, frame.height).of(known))

@@ -19,8 +19,9 @@ from lemmata.workflows.records.studies import StudyRecord
 
 from ._data import Dataset
 from ._final_code import program
-from ._final_columns import Kinds, Raw, encoder_of, group_folds, kinds_of, raw_table, set_folds
+from ._final_columns import Kinds, encoder_of, group_folds, kinds_of, set_folds
 from ._final_settings import UNSCALED, kernel_steps, usual_estimator
+from ._final_table import Raw, raw_table
 from ._large_fit import CENTRES
 from ._models import Model
 from ._own import estimator_of, own_model
@@ -37,7 +38,7 @@ class FinalModel:
         inputs: the columns that the model takes.
         labels: the classes that the model predicts; None for numbers.
         rows: the number of rows that the model was fitted to.
-        code: a program that makes the same model without lemmata.
+        code: a program that makes the same model without lemmata; empty for the user's own model.
         why: for each column that scikit-learn alone cannot prepare, the reason. If it is empty, the model can be loaded
             without lemmata, unless it is the kernel of a network.
         positional: whether the model takes an array, whose columns are known by their positions.
@@ -97,12 +98,12 @@ def final_model(
     Raises:
         MemoryPlanError: if a kernel's features of all rows do not fit into memory.
     """
-    raw = raw_table(data, dataset)
-    kinds = kinds_of(raw, dataset, options.na, options.decimal)
+    raw = raw_table(data, dataset, options.na)
+    kinds = kinds_of(raw, dataset, options.decimal)
     if raw.positional and kinds.plain is not None:  # what it needs takes names
         table = dataset.given.table
         raw = Raw(table.frame, table.frame, ("memory", {}))
-        kinds = kinds_of(raw, dataset, options.na, options.decimal)
+        kinds = kinds_of(raw, dataset, options.decimal)
     with one_blas_thread(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"(?!lemmata\b)")
         own = None if options.model is None else own_model(options.model, dataset)[0]
@@ -113,7 +114,7 @@ def final_model(
     if fit.own is None:
         code = program(raw, kinds, dataset, options, model, fit.labels.dtype.kind == "U")
     else:
-        code = f"# The estimator is your own: {fit.own.formula}.\n"
+        code = ""
         inputs, why = (dataset.given.names, {}) if fit.own.raw else (inputs, why)
     return FinalModel(name, model, inputs, labels, len(dataset.targets), code, why, raw.positional)
 

@@ -12,9 +12,10 @@ from lemmata.options import StudyOptions
 from ._calendar import YEAR
 from ._columns import stripped
 from ._data import Dataset
-from ._dates import as_written
+from ._dates import as_written, with_dates
 from ._encoder import FOLDS
-from ._final_columns import Kinds, Raw, date_columns, mark_of
+from ._final_columns import NOT_AVAILABLE, NOT_TEXTS, Kinds, date_columns, mark_of
+from ._final_table import PANDAS_MISSING, Raw
 from ._numbers import GAPPED, NEGATIVE, signed, without_unit
 
 _WIDTH = 110
@@ -79,7 +80,8 @@ def _imports(text: str) -> list[str]:
     for name, place in _PLACES.items():
         if re.search(rf"\b{name}\(", text):
             found.setdefault(place, []).append(name)
-    whole = [name for name in ("numpy", "pandas", "polars") if re.search(rf"\b{name}\.", text)]
+    modules = ("bz2", "gzip", "lzma", "numpy", "pandas", "polars", "zipfile")
+    whole = [name for name in modules if re.search(rf"\b{name}\.[A-Za-z]", text)]
     sets = re.findall(r"\bload_\w+(?=\()", text)
     lines = [f"import {name}" for name in whole]
     lines += [f"from sklearn.datasets import {name}" for name in dict.fromkeys(sets)]
@@ -97,24 +99,49 @@ def _read(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions) -> li
         return ["# x and y: your arrays", *(["x = x.toarray()"] if raw.sparse else [])]
     mark = mark_of(raw.cells, options.decimal)
     names = [] if raw.named else ["table.columns = [str(name).strip() for name in table.columns]"]
+    names += [f"table = table.rename(columns={raw.renamed!r})"] if raw.renamed else []
     polars = how.startswith("polars") or isinstance(raw.frame, pl.DataFrame)
     as_pandas = ["table = pandas.DataFrame(table.to_dict(as_series=False))" if polars else "table = table.copy()"]
     as_pandas = [*as_pandas, *names] if kinds.plain is not None else []
+    if how == "numpy.load":
+        return [*_arrays(raw), *_plain(raw, kinds, dataset, mark)]
     if how == "memory" or not how:
         lines = [f"# table: your data frame, with {dataset.target!r} in it", *as_pandas]
         return lines + _plain(raw, kinds, dataset, mark)
     given = dict(own)
     if how == "pandas.read_csv" and mark == ",":
         given |= {"decimal": ","} | ({"thousands": "."} if _has_thousands(raw, dataset) else {})
-    if options.na:
-        given |= {"keep_default_na": False, "na_values": list(dict.fromkeys(["", *options.na]))}
+    given |= _missing(raw)
     key = given.pop("key", None)
     words = "".join(f", {name}={value!r}" for name, value in given.items())
-    lines = [f"table = {how}({raw.source!r}{words})"]
+    lines = [f"table = {how}({raw.source}{words})"]
     if key is not None:
-        lines = [f'table = pandas.DataFrame({how}({raw.source!r}, typ="series")[{key!r}])']
+        lines = [f'table = pandas.DataFrame({how}({raw.source}, typ="series"{words})[{key!r}])']
     lines += as_pandas if how.startswith("polars") else names
     return lines + _plain(raw, kinds, dataset, mark)
+
+
+def _missing(raw: Raw) -> dict[str, Any]:
+    """Return the arguments with which pandas reads the study's missing cells as missing, and no others."""
+    if raw.reading[0] not in ("pandas.read_csv", "pandas.read_excel"):
+        return {}
+    found = sorted({mark for marks in raw.marks.values() for mark in marks})
+    if raw.missing or raw.kept:
+        return {"keep_default_na": False, "na_values": list(dict.fromkeys(["", *raw.missing, *found]))}
+    odd = [mark for mark in found if mark not in PANDAS_MISSING]
+    return {"na_values": odd} if odd else {}
+
+
+def _arrays(raw: Raw) -> list[str]:
+    """Write the lines that read the arrays of an NPZ file into a table. A matrix gives a column for each of its own."""
+    return [
+        f"arrays, cells = numpy.load({raw.source}), {{}}",
+        f"for name in {raw.reading[1]['names']!r}:",
+        "    columns = arrays[name].reshape(len(arrays[name]), -1).T",
+        "    columns = numpy.char.decode(columns) if columns.dtype.kind == 'S' else columns",
+        '    cells |= {name if len(columns) == 1 else f"{name}[{j}]": own for j, own in enumerate(columns)}',
+        "table = pandas.DataFrame(cells)",
+    ]
 
 
 def _has_thousands(raw: Raw, dataset: Dataset) -> bool:
@@ -155,6 +182,13 @@ def _plain(raw: Raw, kinds: Kinds, dataset: Dataset, mark: str) -> list[str]:
     blanks = [name for name, reason in kinds.why.items() if reason == "texts with blanks around them"]
     if blanks:
         lines += [f"for name in {blanks!r}:", "    table[name] = table[name].str.strip()"]
+    objects = [name for name, reason in kinds.why.items() if reason in (NOT_AVAILABLE, NOT_TEXTS)]
+    if objects:
+        texts = [name for name in objects if name in (*kinds.texts, *kinds.many)]
+        change = f"cells.map(str, na_action='ignore') if name in {texts!r} else cells.astype(float)"
+        lines += [f"for name in {objects!r}:",
+                  "    cells = table[name].astype(object).where(table[name].notna(), float('nan'))",
+                  f"    table[name] = {change}"]  # fmt: skip
     infinite = [name for name, reason in kinds.why.items() if reason == "infinite numbers"]
     if infinite:
         lines.append(f"table = table.replace([float('inf'), float('-inf')], float('nan'))  # in {', '.join(infinite)}")
@@ -168,7 +202,9 @@ def _date(name: str, parts: list[str], form: str | None, cells: pl.Series) -> li
         tail = ' + ":00"' if form == "%H:%M" else ""
         return [f"table[{name!r}] = pandas.to_timedelta(table[{name!r}]{tail}) / pandas.Timedelta(days=1)"]
     how = "" if form is None else f", format={as_written(form, str(stripped(cells).drop_nulls()[0]))!r}"
-    local = ".dt.tz_localize(None)" if isinstance(cells.dtype, pl.Datetime) and cells.dtype.time_zone else ""
+    read = with_dates(cells)
+    local = ".dt.tz_localize(None)" if isinstance(read.dtype, pl.Datetime) and read.dtype.time_zone else ""
+    how += ", utc=True" if local and cells.dtype == pl.String else ""
     lines = [f"dates = pandas.to_datetime(table[{name!r}]{how}){local}"]
     lines.append(f'days = table[{name!r}] = (dates - pandas.Timestamp("1970-01-01")) / pandas.Timedelta(days=1)')
     names = iter(date_columns(name, parts))
@@ -235,8 +271,8 @@ def _written(value: Any) -> str:
 
 
 def _is_for_polars(step: Any) -> bool:
-    """Whether a step fills the value that only polars frames have in place of a missing text."""
-    return hasattr(step, "missing_values") and step.missing_values is None
+    """Whether a step fills a missing text that only polars has: None, or a word that pandas reads as missing."""
+    return hasattr(step, "missing_values") and (step.missing_values is None or isinstance(step.missing_values, str))
 
 
 def _fit(pipelines: list[Any], x: str, dataset: Dataset, raw: Raw, labels: str) -> list[str]:

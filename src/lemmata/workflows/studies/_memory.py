@@ -38,6 +38,7 @@ class Table:
         findings: warnings that were found while the table was read.
         given: the user's data frame of another library, with the columns of `frame` in their order; None otherwise.
         of_polars: whether the user gave a polars data frame.
+        sheet: the sheet of a spreadsheet that holds the table; empty for other tables.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Table:
     findings: tuple[Finding, ...] = ()
     given: Any = None
     of_polars: bool = False
+    sheet: str = ""
 
     def as_given(self, names: Sequence[str], rows: np.ndarray) -> Any:
         """Return some columns and rows in the user's own form: cells are not read, and names are the user's.

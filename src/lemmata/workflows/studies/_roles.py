@@ -14,6 +14,7 @@ from ._calendar import first_days
 from ._columns import count, listing, plain_column, stripped
 from ._dates import with_dates
 from ._findings import identifiers
+from ._hints import not_numbers
 from ._memory import Table
 from ._numbers import as_numbers, check_decimal, decimal_mark
 from ._suspects import suspects
@@ -182,6 +183,31 @@ def plain_frame(table: Table, roles: Roles, decimal: str | None = None) -> Plain
     return Plain(
         frame, [column.name for column in read if column.dtype.is_temporal()], first_days(read), notes, findings
     )
+
+
+def target_numbers(table: Table, inputs: Sequence[str], name: str, decimal: str | None = None) -> pl.Series:
+    """Return a target of numbers as a study reads it. Cells without a number are missing.
+
+    Args:
+        table: the table as read.
+        inputs: the columns that also show the decimal mark.
+        name: the target.
+        decimal: the decimal mark; None if it is read from the cells.
+
+    Raises:
+        DataError: if the target is a text or a date.
+    """
+    needed = dict.fromkeys([*inputs, name])
+    read, _, _ = _as_numbers([with_dates(table.frame[own]) for own in needed], decimal)
+    column = plain_column(next(own for own in read if own.name == name), "target")
+    if column.dtype == pl.String:
+        raise DataError(
+            f"target {shortened(name)!r} of {table.name} is text",
+            found=next((repr(odd[0]) for odd, _ in [not_numbers(column)] if odd), repr(column.drop_nulls()[0])),
+            rule="the model predicts numbers",
+            remedy="name a column of numbers with --target, or write its cells as plain numbers",
+        )
+    return column
 
 
 def _as_numbers(read: list[pl.Series], decimal: str | None) -> tuple[list[pl.Series], list[str], list[Finding]]:

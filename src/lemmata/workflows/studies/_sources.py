@@ -54,6 +54,7 @@ class Source:
         suffix: the extension; for a packed file, the extension of the file inside.
         content: the bytes to read if they differ from the bytes of the file; else None.
         notes: remarks on how the bytes were read.
+        inside: the name of the table in a ZIP file; empty for other files.
     """
 
     path: Path
@@ -61,6 +62,7 @@ class Source:
     suffix: str
     content: bytes | None = None
     notes: tuple[str, ...] = ()
+    inside: str = ""
 
     @property
     def readable(self) -> Path | io.BytesIO:
@@ -109,7 +111,8 @@ def source_of(path: Path, limit_bytes: int) -> Source | None:
     inner = inner if inner in KINDS else ".csv"
     if KINDS[inner] == "npz":
         raise DataError(f"{path} holds an NPZ file", rule="an NPZ file is already compressed", remedy="unpack it first")
-    return Source(path, KINDS[inner], inner, content, (f"unpacked {name!r}",) if suffix == ".zip" else ())
+    inside = name if suffix == ".zip" else ""
+    return Source(path, KINDS[inner], inner, content, (f"unpacked {name!r}",) if inside else (), inside)
 
 
 def _check_name(path: Path, suffix: str) -> None:
@@ -232,6 +235,20 @@ def in_utf8(source: Source, limit_bytes: int, whole: bool = False) -> Source:
     if "\n" not in text and "\r" in text:
         text = text.replace("\r", "\n")
     return dataclasses.replace(source, content=text.removeprefix("\ufeff").encode(), notes=tuple(notes))
+
+
+def encoding_of(source: Source, text: Source) -> str:
+    """Return the encoding of a text by its name in Python.
+
+    Args:
+        source: the text file.
+        text: the text in UTF-8, from `in_utf8`.
+    """
+    for name, words in _NAMED.items():
+        if any(note.endswith(f"its text is {words}") for note in text.notes):
+            return name
+    head = source.head()
+    return _encoding(head, len(head) < _HEAD) or "utf-8"
 
 
 def _encoding(head: bytes, whole: bool) -> str | None:

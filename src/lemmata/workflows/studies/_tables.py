@@ -8,7 +8,7 @@ import itertools
 import math
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -26,11 +26,11 @@ from ._memory import Table, check_names, check_width, table_in_memory
 from ._numbers import as_numbers, decimal_mark
 from ._sampling import drawn, group_codes, how_drawn
 from ._sources import BLANKS, KINDS, PACKED, Source, in_utf8, source_of, with_tabs
+from ._text_cells import MISSING_MARKS, missing_marks, scan_text
 from ._titles import LEAST, LOOK, comment_lines, title_lines, title_rows, told
 
 HEAD = 2**20
 """The number of bytes at the start of a CSV file that must contain its first line."""
-MISSING_MARKS = ["", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "Null", "null", "None", "?", "#N/A", "<NA>"]
 _NAMED_SEPARATOR = re.compile('"?sep=(.)"?', re.IGNORECASE)
 """A first line that tells a spreadsheet program which character separates the fields."""
 _COUNTED = 2**28
@@ -160,14 +160,8 @@ def _text(source: Source, how: Reading) -> Table:
 
 def _csv(source: Source, how: Reading) -> Table:
     skipped, separator, header, notes = header_of(source)
-    missing = MISSING_MARKS if how.na is None else ["", *how.na]
-
-    def scan(marks: list[str], texts: Iterable[str] = ()) -> pl.LazyFrame:
-        return pl.scan_csv(
-            source.readable, separator=separator, infer_schema_length=None, null_values=marks, glob=False,
-            skip_lines=skipped, encoding="utf8", schema_overrides=dict.fromkeys(texts, pl.String),
-        )  # fmt: skip
-
+    missing = missing_marks(how.na)
+    scan = functools.partial(scan_text, source, skipped, separator)
     frame = scan(missing)
     own = frame.collect_schema().names()  # polars' names by position; the user's names are those of the header
     group = how.group
@@ -363,7 +357,7 @@ def _sheet(source: Source, how: Reading) -> Table:
         )
     frame = frame.rename({own: f"column {frame.columns.index(own) + 1} (unnamed)" for own in unnamed})
     check_names(source.path, frame.columns)
-    table = _scanned(source, frame.lazy(), how)
+    table = dataclasses.replace(_scanned(source, frame.lazy(), how), sheet=name)
     said = f"sheet {name!r} was read, and not {listing([repr(other) for other in others], 5)}"
     return dataclasses.replace(table, notes=((said,) if others else ()) + table.notes)
 

@@ -1,0 +1,33 @@
+"""The cells of a text file, and the texts that mark missing cells. Studies and saved models share them."""
+
+from collections.abc import Iterable
+
+import polars as pl
+
+from ._sources import Source
+
+MISSING_MARKS = ["", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "Null", "null", "None", "?", "#N/A", "<NA>"]
+
+
+def missing_marks(na: tuple[str, ...] | None) -> list[str]:
+    """Return the texts of a text file that are missing cells; None takes the usual ones."""
+    return MISSING_MARKS if na is None else ["", *na]
+
+
+def scan_text(
+    source: Source, skipped: int, separator: str, marks: list[str], texts: Iterable[str] = (), plain: bool = False
+) -> pl.LazyFrame:
+    """Return the cells of a text file, to be read.
+
+    Args:
+        source: the file, in UTF-8.
+        skipped: the number of lines above the header.
+        separator: the separator of the fields.
+        marks: the texts that are missing cells.
+        texts: the columns, by polars' names, that stay texts.
+        plain: whether all columns stay texts.
+    """
+    return pl.scan_csv(
+        source.readable, separator=separator, infer_schema=not plain, infer_schema_length=None, null_values=marks,
+        glob=False, skip_lines=skipped, encoding="utf8", schema_overrides=dict.fromkeys(texts, pl.String),
+    )  # fmt: skip
