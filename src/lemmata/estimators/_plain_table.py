@@ -14,6 +14,8 @@ YEAR = 365.2425
 _GAPS = "[ \u00a0\u202f'’]"
 _NEGATIVE = r"^\(\s*([^()]*\d[^()]*?)\s*\)$"
 """A negative number in accountants' notation, such as (12.50)."""
+_SPAN = r"^(?:(\d+) days?,? \+?)?(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?$"
+"""A time of day or a duration, with its days, hours, minutes and seconds."""
 _WAVES = {"year": ("part of the year", YEAR), "day": ("time of day", 1.0)}
 _TRUTH = {"true": "1", "false": "0"}
 
@@ -190,6 +192,14 @@ def _number(text: Any) -> float | None:
         return None
 
 
+def _spans(texts: pl.Series) -> pl.Series:
+    """Times of day and durations, such as 15:30, 55:33:20 or 2 days 07:33:20, as durations."""
+    parts = texts.str.extract_groups(_SPAN).struct
+    days, hours, minutes, seconds = (parts.field(str(j)).cast(pl.Float64, strict=False) for j in range(1, 5))
+    total = days.fill_null(0.0) * 86_400 + hours * 3600 + minutes * 60 + seconds.fill_null(0.0)
+    return (total * 1e6).round().cast(pl.Int64, strict=False).cast(pl.Duration("us"))
+
+
 def _days(column: pl.Series, format: str | None) -> pl.Series:
     """The days since 1970-01-01; for a time of day, the part of a day; for a difference of times, its days."""
     name = column.name
@@ -201,7 +211,7 @@ def _days(column: pl.Series, format: str | None) -> pl.Series:
                 return pl.Series(name, [None] * len(texts), dtype=pl.Float64)
             column = texts.str.to_datetime(strict=False, time_unit="us")
         elif "%H" in format and "%d" not in format:
-            column = texts.str.to_time(format, strict=False)
+            column = _spans(texts)
         else:
             texts = texts.str.replace_all(r"[\s./,-]+", "/")
             timed = ":" in format

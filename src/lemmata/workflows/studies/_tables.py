@@ -20,10 +20,10 @@ from lemmata.files import check_file
 from lemmata.workflows.records.studies import Finding
 
 from ._archives import read_archive
-from ._columns import count, listing, stripped
+from ._columns import count, listing
 from ._json_tables import is_one_object, layout_of, rows_with_constants
 from ._memory import Table, check_names, check_width, table_in_memory
-from ._numbers import as_numbers, decimal_mark
+from ._numbers import as_numbers, decimal_mark, stripped
 from ._sampling import drawn, group_codes, how_drawn
 from ._sources import BLANKS, KINDS, PACKED, Source, in_utf8, source_of, with_tabs
 from ._titles import LEAST, LOOK, comment_lines, title_lines, title_rows, told
