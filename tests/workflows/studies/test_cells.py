@@ -193,3 +193,45 @@ def test_tables_of_other_libraries_are_read_by_their_columns():
 def test_what_is_no_table_is_refused(data):
     with pytest.raises(DataError, match=f"found type {type(data).__name__}"):
         table_in_memory(data)
+
+
+@pytest.mark.parametrize("cut", ["cut", "qcut"])
+@pytest.mark.parametrize("gaps", [False, True])
+def test_intervals_of_pandas_are_categories(cut, gaps):
+    pandas = pytest.importorskip("pandas")
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    size = pandas.Series(getattr(pandas, cut)(x[:, 0], 3))
+    if gaps:
+        size[:5] = np.nan
+    data = load_dataset(pandas.DataFrame({"size": size, "x": x[:, 1], "y": x[:, 0]}), "y")
+    assert set(data.categories[0] or ()) == {str(own) for own in size.cat.categories}
+    assert np.isnan(data.inputs[:, 0]).sum() == 5 * gaps
+    data = load_dataset(pandas.DataFrame({"x": x[:, 1], "size": size}), "size")
+    assert set(data.classes or ()) == {str(own) for own in size.cat.categories}
+    assert len(data.targets) == 60 - 5 * gaps
+    assert load_dataset((x, size.astype(object))).classes == data.classes
+
+
+def test_periods_of_pandas_are_dates():
+    pandas = pytest.importorskip("pandas")
+    months = pandas.Series(pandas.period_range("2020-01", periods=40, freq="M"))
+    y = np.random.default_rng(0).normal(size=40)
+    table = pandas.DataFrame({"month": months, "y": y})
+    twin = table.assign(month=months.dt.to_timestamp())
+    given, dates = load_dataset(table, "y"), load_dataset(twin, "y")
+    np.testing.assert_array_equal(given.inputs, dates.inputs)
+    assert given.calendars == dates.calendars
+    np.testing.assert_array_equal(
+        load_dataset(table, "y", time="month", keep_columns=["month"]).order, dates.inputs[:, 0]
+    )
+    months[3] = pandas.NaT
+    assert np.isnan(load_dataset(table.assign(month=months), "y").inputs[3, 0])
+    with pytest.raises(DataError, match="'month' is a date or time"):
+        load_dataset(table.assign(x=y), "month")
+
+
+def test_other_objects_are_named_by_their_type():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"x": [object() for _ in range(30)], "y": np.arange(30.0) ** 2})
+    with pytest.raises(DataError, match="'x' holds Python objects; found type object"):
+        load_dataset(table, "y")

@@ -94,11 +94,13 @@ def plain_column(column: pl.Series, role: str = "column") -> pl.Series:
     if kind in (pl.Categorical, pl.Enum):
         column = column.cast(pl.String)
     if not (kind.is_numeric() or kind in (pl.Boolean, pl.Null, pl.Categorical, pl.Enum, pl.String)):
+        objects = kind == pl.Object
         raise DataError(
-            f"{role} {column.name!r} is nested or binary",
-            found=f"type {kind}",
+            f"{role} {column.name!r} " + ("holds Python objects" if objects else "is nested or binary"),
+            found=f"type {type(column.drop_nulls()[0]).__name__ if objects else kind}",
             rule="every cell must be one number or one text",
-            remedy=f"flatten it into plain columns, or leave it out with --drop-column {column.name!r}",
+            remedy=("convert it to numbers or texts" if objects else "flatten it into plain columns")
+            + ("" if role == "target" else f", or leave it out with --drop-column {column.name!r}"),
         )
     if column.dtype == pl.String:
         column = stripped(column)

@@ -20,6 +20,7 @@ from ._data import READ_BYTES, Dataset
 from ._dates import format_of, with_dates
 from ._encoder import FARTHEST, FOLDS
 from ._json_tables import is_one_object, layout_of
+from ._malformed import QUOTES, ROW_NAMES
 from ._numbers import decimal_mark, signed, without_unit
 from ._sources import Source, in_utf8, source_of, with_tabs
 from ._tables import header_of
@@ -125,7 +126,7 @@ def _of_file(path: Path, dataset: Dataset) -> Raw:
     if any(line.strip() for line in plain.head().decode("utf-8-sig", errors="replace").splitlines()[:skipped]):
         how["skiprows"] = skipped
     frame = table.frame
-    if table.kept is None:
+    if table.kept is None and not {QUOTES, ROW_NAMES} & {*table.notes}:
         read = pl.read_csv(
             plain.readable, separator=separator, infer_schema_length=None, null_values=list(PANDAS_MISSING),
             skip_lines=skipped, encoding="utf8",
