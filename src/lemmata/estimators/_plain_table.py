@@ -131,8 +131,14 @@ def _series(name: str, frame: Any, place: int) -> pl.Series:
         return pl.Series(name, values)
     if values.dtype.kind in "Mm":
         return pl.Series(name, values.astype(f"{'datetime64' if values.dtype.kind == 'M' else 'timedelta64'}[us]"))
-    listed = [None if void else cell for cell, void in zip(values.tolist(), cells.isna(), strict=True)]
+    listed = [None if void else _plain(cell) for cell, void in zip(values.tolist(), cells.isna(), strict=True)]
     return pl.Series(name, listed, strict=False)
+
+
+def _plain(cell: Any) -> Any:
+    """A period of pandas as its first moment, an interval of pandas as a text, and any other cell unchanged."""
+    kind = type(cell).__name__
+    return cell.to_timestamp() if kind == "Period" else str(cell) if kind == "Interval" else cell
 
 
 def _text(column: pl.Series) -> pl.Series:

@@ -235,3 +235,14 @@ def test_other_objects_are_named_by_their_type():
     table = pandas.DataFrame({"x": [object() for _ in range(30)], "y": np.arange(30.0) ** 2})
     with pytest.raises(DataError, match="'x' holds Python objects; found type object"):
         load_dataset(table, "y")
+
+
+def test_new_periods_and_intervals_are_read_as_the_table_was():
+    pandas = pytest.importorskip("pandas")
+    months = pandas.Series(pandas.period_range("2020-01", periods=8, freq="M"))
+    months[3] = pandas.NaT
+    table = pandas.DataFrame({"month": months, "size": pandas.cut(np.arange(8.0), 2)})
+    plain = PlainTable(["month", "size"], dates={"month": []}).fit_transform(table)
+    days = (months.dt.to_timestamp() - pandas.Timestamp("1970-01-01")).dt.days
+    np.testing.assert_array_equal(plain["month"].fill_null(float("nan")), days)
+    assert plain["size"].to_list() == [str(own) for own in table["size"]]
