@@ -18,6 +18,8 @@ _NEGATIVE = r"^\(\s*([^()]*\d[^()]*?)\s*\)$"
 _UNNAMED = re.compile(r"column \d+ \(unnamed\)")
 _COUNTED = re.compile(r"(?:Unnamed: |__UNNAMED__)(\d+)")
 """The name that pandas and polars give to a column without a name, by its place from 0."""
+_SPAN = r"^(?:(\d+) days?,? \+?)?(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?$"
+"""A time of day or a duration, with its days, hours, minutes and seconds."""
 _WAVES = {"year": ("part of the year", YEAR), "day": ("time of day", 1.0)}
 _TRUTH = {"true": "1", "false": "0"}
 
@@ -154,10 +156,16 @@ def _series(name: str, frame: Any, place: int, texts: bool = False) -> pl.Series
         return pl.Series(name, values)
     if values.dtype.kind in "Mm":
         return pl.Series(name, values.astype(f"{'datetime64' if values.dtype.kind == 'M' else 'timedelta64'}[us]"))
-    listed = [None if void else cell for cell, void in zip(values.tolist(), cells.isna(), strict=True)]
+    listed = [None if void else _plain(cell) for cell, void in zip(values.tolist(), cells.isna(), strict=True)]
     if texts:
         return pl.Series(name, [cell if cell is None else str(cell) for cell in listed], dtype=pl.String)
     return pl.Series(name, listed, strict=False)
+
+
+def _plain(cell: Any) -> Any:
+    """A period of pandas as its first moment, an interval of pandas as a text, and any other cell unchanged."""
+    kind = type(cell).__name__
+    return cell.to_timestamp() if kind == "Period" else str(cell) if kind == "Interval" else cell
 
 
 def _text(column: pl.Series) -> pl.Series:
@@ -230,6 +238,14 @@ def _number(text: Any) -> float | None:
         return None
 
 
+def _spans(texts: pl.Series) -> pl.Series:
+    """Times of day and durations, such as 15:30, 55:33:20 or 2 days 07:33:20, as durations."""
+    parts = texts.str.extract_groups(_SPAN).struct
+    days, hours, minutes, seconds = (parts.field(str(j)).cast(pl.Float64, strict=False) for j in range(1, 5))
+    total = days.fill_null(0.0) * 86_400 + hours * 3600 + minutes * 60 + seconds.fill_null(0.0)
+    return (total * 1e6).round().cast(pl.Int64, strict=False).cast(pl.Duration("us"))
+
+
 def _days(column: pl.Series, format: str | None) -> pl.Series:
     """The days since 1970-01-01; for a time of day, the part of a day; for a difference of times, its days."""
     name = column.name
@@ -241,7 +257,7 @@ def _days(column: pl.Series, format: str | None) -> pl.Series:
                 return pl.Series(name, [None] * len(texts), dtype=pl.Float64)
             column = texts.str.to_datetime(strict=False, time_unit="us")
         elif "%H" in format and "%d" not in format:
-            column = texts.str.to_time(format, strict=False)
+            column = _spans(texts)
         else:
             texts = texts.str.replace_all(r"[\s./,-]+", "/")
             timed = ":" in format

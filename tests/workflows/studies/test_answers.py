@@ -171,6 +171,18 @@ def test_out_of_reach_names_the_model_that_comes_nearest():
     assert found.best == "now"
 
 
+def test_an_open_value_names_the_model_that_is_expected_to_be_best_there():
+    """Only the interval of a worse model may reach the value; that model alone would read as a loss by more rows."""
+    sure = candidate("sure", lambda n: 0.3 + 0.02 * n**-1.0, se=0.002)
+    wide = candidate("wide", lambda n: 0.36 + 0.6 * n**-0.5, se=0.3)
+    level = 0.98 * sure.expected(2560).lower
+    assert sure.expected(2560).value < wide.expected(2560).value
+    assert wide.expected(2560).lower < level
+    (text,) = [own for own in answers(SEEN, [sure, wide], question(f"unexplained {level}")).sentences if "open" in own]
+    assert "the sure model is expected to have unexplained variance 0.3" in text
+    assert "The wider interval of the wide model contains this value: unexplained variance 0." in text
+
+
 @pytest.mark.parametrize("unit", ["rmse", "r2", "unexplained", "accuracy", "auc", "log-loss"])
 def test_a_tenth_less_is_a_tenth_of_what_is_told(unit):
     kind = metric(unit, "regression" if unit in ("rmse", "r2", "unexplained") else "classification")

@@ -7,7 +7,9 @@ import polars as pl
 import pytest
 
 from lemmata.errors import DataError
-from lemmata.workflows.studies._columns import MOST_CATEGORIES
+from lemmata.estimators import PlainTable
+from lemmata.workflows.studies import _dates, load_dataset
+from lemmata.workflows.studies._columns import MOST_CATEGORIES, plain_column
 from lemmata.workflows.studies._copies import _FIRST, many_values
 from lemmata.workflows.studies._dates import as_written, format_of, with_dates
 from lemmata.workflows.studies._memory import table_in_memory
@@ -34,11 +36,20 @@ MOMENTS = pl.Datetime("us")
         (["2/1/24", "2/3/24"], pl.String, None), (["1/2/24", "13/2/2024"], pl.String, None),
         (["13/1/2024", "13/2/24"], pl.String, None), (["1.2.10", "1.12.3"], pl.String, None),
         (["10:30", "9:05"], pl.Time, TIME(10, 30)), (["10:30:15", "9:05:00"], pl.Time, TIME(10, 30, 15)),
-        (["10:30", "late"], pl.String, None), (["2024-02-01", "soon"], pl.String, None),
+        (["10:30", "late"], pl.String, None), (["1:30", "1:30:00"], pl.String, None),
+        (["27:30", "9:05"], pl.Duration("us"), datetime.timedelta(hours=27, minutes=30)),
+        (["9:05:00", None, "55:33:20"], pl.Duration("us"), datetime.timedelta(hours=9, minutes=5)),
+        (["2 days 07:33:20", "0 days 01:00:00.5"], pl.Duration("us"), datetime.timedelta(seconds=200000)),
+        (["1.2.24", "27.8.15"], pl.Date, DAY.date()), (["01-02-24 15:30", "27-08-15 9:00"], MOMENTS, None),
+        (["01/02/24 3:30 PM", "27/08/15 9:00 AM"], MOMENTS, datetime.datetime(2024, 2, 1, 15, 30)),
+        (["24.02.01", "15.08.27", "08.10.31"], pl.String, None), (["24.02.01", "99.08.27"], pl.Date, DAY.date()),
+        (["01.02.28", "01.03.29"], pl.String, None), (["31.12.98", "01.02.24"], pl.Date, datetime.date(1998, 12, 31)),
+        (["2024-02-01", "soon"], pl.String, None),
         (["word", "2024-02-01"], pl.String, None), ([None, None], pl.String, None), ([""], pl.String, None),
     ],
 )  # fmt: skip
-def test_dates_are_read_where_their_order_is_clear(texts, kind, first):
+def test_dates_are_read_where_their_order_is_clear(texts, kind, first, monkeypatch):
+    monkeypatch.setattr(_dates, "this_year", lambda: 2026)
     column = pl.Series("when", texts, dtype=pl.String)
     found = with_dates(column)
     assert found.dtype == kind
@@ -58,13 +69,65 @@ def test_dates_are_read_where_their_order_is_clear(texts, kind, first):
         (["Feb 1, 2024", "May 13, 2024"], "%b %d, %Y"),
         (["1 February 2024", "13 May 2024"], "%d %B %Y"),
         (["01-Feb-24", "13-May-24"], "%d-%b-%y"),
+        (["01.02.24", "27.08.15"], "%d.%m.%y"),
+        (["24.02.01", "99.08.27"], "%y.%m.%d"),
     ],
 )
-def test_the_format_of_dates_is_that_of_pandas(texts, form):
+def test_the_format_of_dates_is_that_of_pandas(texts, form, monkeypatch):
+    monkeypatch.setattr(_dates, "this_year", lambda: 2026)
     pandas = pytest.importorskip("pandas")
     column = pl.Series(texts)
     assert as_written(format_of(column), texts[0]) == form
     np.testing.assert_array_equal(with_dates(column).cast(MOMENTS), pandas.to_datetime(texts, format=form))
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (["02.02.24", "01.02.24"], "'01.02.24' may be 2024-02-01 or 2024-01-02"),
+        ([None, "01.02.28", "01.03.29"], "'01.02.28' may be 2028-02-01 or 2028-01-02"),
+        (["27.08.15", "15.08.27"], "'27.08.15' may be 2015-08-27 or 2027-08-15"),
+    ],
+)
+@pytest.mark.parametrize("rows", [40, 400])
+def test_both_readings_of_an_unclear_date_are_said(monkeypatch, texts, said, rows):
+    monkeypatch.setattr(_dates, "this_year", lambda: 2026)
+    column = pl.Series("when", texts * rows)[:rows]
+    table = pl.DataFrame({"x": np.arange(rows) % 7.0, "when": column, "y": np.arange(rows) % 11.0})
+    found = load_dataset(table, "y", task="regression").findings
+    (text,) = [own.text for own in found if own.columns == ("when",) and "not clear" in own.text]
+    assert said in text
+    assert "YYYY-MM-DD" in text
+
+
+def test_many_unclear_dates_are_refused_with_both_readings(monkeypatch):
+    monkeypatch.setattr(_dates, "this_year", lambda: 2026)
+    days = [f"{1 + i % 12:02d}.{1 + i // 12:02d}.{18 + i % 5}" for i in range(100)]
+    table = pl.DataFrame({"x": np.arange(100) % 7.0, "when": days, "y": np.arange(100) % 11.0})
+    for options in ({}, {"time": "when"}):
+        with pytest.raises(DataError, match=r"'02\.01\.19' may be 2019-01-02 or 2019-02-01"):
+            load_dataset(table, "y", **options)
+
+
+@pytest.mark.parametrize("texts", [["5:30", "17:45"], ["55:33:20", "5:33:20"], ["2 days 07:33:20", "0 days 01:00:00"]])
+def test_new_durations_are_read_as_the_table_was(texts):
+    column = pl.Series("took", texts)
+    plain = PlainTable(["took"], dates={"took": []}, formats={"took": format_of(column)})
+    np.testing.assert_array_equal(plain.fit_transform(column.to_frame())["took"], plain_column(with_dates(column)))
+
+
+@pytest.mark.parametrize("kind", ["hours", "days", "column"])
+def test_durations_are_numbers_and_no_times_of_observation(kind):
+    seconds = np.random.default_rng(0).permutation(np.linspace(60, 200_000, 60).astype(int))
+    took: list = [datetime.timedelta(seconds=int(s)) for s in seconds]
+    if kind == "hours":
+        took = [f"{s // 3600:02d}:{s // 60 % 60:02d}:{s % 60:02d}" for s in seconds]
+    elif kind == "days":
+        took = [f"{s // 86400} days {s // 3600 % 24:02d}:{s // 60 % 60:02d}:{s % 60:02d}" for s in seconds]
+    rng = np.random.default_rng(1)
+    data = load_dataset(pl.DataFrame({"took": took, "y": rng.normal(size=60)}), "y")
+    np.testing.assert_allclose(data.inputs[:, 0] * 86_400, seconds, rtol=1e-12)
+    assert [found.kind for found in data.findings] == []
 
 
 def test_what_is_no_text_is_no_date():
@@ -130,3 +193,56 @@ def test_tables_of_other_libraries_are_read_by_their_columns():
 def test_what_is_no_table_is_refused(data):
     with pytest.raises(DataError, match=f"found type {type(data).__name__}"):
         table_in_memory(data)
+
+
+@pytest.mark.parametrize("cut", ["cut", "qcut"])
+@pytest.mark.parametrize("gaps", [False, True])
+def test_intervals_of_pandas_are_categories(cut, gaps):
+    pandas = pytest.importorskip("pandas")
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    size = pandas.Series(getattr(pandas, cut)(x[:, 0], 3))
+    if gaps:
+        size[:5] = np.nan
+    data = load_dataset(pandas.DataFrame({"size": size, "x": x[:, 1], "y": x[:, 0]}), "y")
+    assert set(data.categories[0] or ()) == {str(own) for own in size.cat.categories}
+    assert np.isnan(data.inputs[:, 0]).sum() == 5 * gaps
+    data = load_dataset(pandas.DataFrame({"x": x[:, 1], "size": size}), "size")
+    assert set(data.classes or ()) == {str(own) for own in size.cat.categories}
+    assert len(data.targets) == 60 - 5 * gaps
+    assert load_dataset((x, size.astype(object))).classes == data.classes
+
+
+def test_periods_of_pandas_are_dates():
+    pandas = pytest.importorskip("pandas")
+    months = pandas.Series(pandas.period_range("2020-01", periods=40, freq="M"))
+    y = np.random.default_rng(0).normal(size=40)
+    table = pandas.DataFrame({"month": months, "y": y})
+    twin = table.assign(month=months.dt.to_timestamp())
+    given, dates = load_dataset(table, "y"), load_dataset(twin, "y")
+    np.testing.assert_array_equal(given.inputs, dates.inputs)
+    assert given.calendars == dates.calendars
+    np.testing.assert_array_equal(
+        load_dataset(table, "y", time="month", keep_columns=["month"]).order, dates.inputs[:, 0]
+    )
+    months[3] = pandas.NaT
+    assert np.isnan(load_dataset(table.assign(month=months), "y").inputs[3, 0])
+    with pytest.raises(DataError, match="'month' is a date or time"):
+        load_dataset(table.assign(x=y), "month")
+
+
+def test_other_objects_are_named_by_their_type():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"x": [object() for _ in range(30)], "y": np.arange(30.0) ** 2})
+    with pytest.raises(DataError, match="'x' holds Python objects; found type object"):
+        load_dataset(table, "y")
+
+
+def test_new_periods_and_intervals_are_read_as_the_table_was():
+    pandas = pytest.importorskip("pandas")
+    months = pandas.Series(pandas.period_range("2020-01", periods=8, freq="M"))
+    months[3] = pandas.NaT
+    table = pandas.DataFrame({"month": months, "size": pandas.cut(np.arange(8.0), 2)})
+    plain = PlainTable(["month", "size"], dates={"month": []}).fit_transform(table)
+    days = (months.dt.to_timestamp() - pandas.Timestamp("1970-01-01")).dt.days
+    np.testing.assert_array_equal(plain["month"].fill_null(float("nan")), days)
+    assert plain["size"].to_list() == [str(own) for own in table["size"]]

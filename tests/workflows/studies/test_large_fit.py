@@ -36,6 +36,19 @@ def test_an_exactly_linear_target_is_fitted_to_rounding():
     assert ((column_fit(x[:400], x[400:], y[:400]).outputs - y[400:]) ** 2).mean() < 1e-12 * y.var()
 
 
+@pytest.mark.parametrize("value", [0.0, 1.0, 0.1, 1e9])
+@pytest.mark.parametrize("groups", [None, np.arange(8) // 2])
+@pytest.mark.filterwarnings("error")
+def test_columns_that_do_not_vary_give_the_mean(value, groups):
+    """Rare 0/1 columns are constant in a small training set."""
+    x, y = np.full((10, 3), value), RNG.normal(size=(8, 2))
+    x[8:] += 1 + RNG.normal(size=(2, 3))
+    found = column_fit(x[:8], x[8:], y, groups)
+    np.testing.assert_allclose(found.outputs, np.stack([y.mean(axis=0)] * 2), rtol=1e-12)
+    assert np.isfinite(found.left_out).all()
+    assert not found.learns
+
+
 def test_a_machine_on_centres_is_that_of_the_librarys_solver():
     """At the ridge that was chosen, on the same centres; the solver has no intercept, so that the mean is taken off."""
     n, kernel = 1500, RBF(1.5)

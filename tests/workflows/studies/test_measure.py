@@ -199,3 +199,27 @@ def test_splits_that_workers_finish_in_another_order_are_those_of_one_stretch_ag
     found = [_measure._measured(model, dataset, sizes, own, 40).losses["rmse"] for own in (told, later)]
     np.testing.assert_array_equal(found[0].paired, found[1].paired)
     assert len(set(found[0].paired[0])) == 4
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"), [(1.0, "in every split score of the model"), (0.3, "splits look too good")]
+)
+def test_a_score_that_is_not_a_number_is_no_single_class(wrong, words):
+    """Leaving out the splits with a negative prediction would make the model look too good."""
+    dataset = tables.waves()
+    dataset = dataclasses.replace(dataset, unit=dataclasses.replace(metric("mae", "regression"), name="score"))
+    (model,) = models(["linear"], dataset.x, dataset.task)
+    sizes = [10, 20, 40]
+    told = {(i, r): _measure._one_split(model, dataset, 0, n, r) for i, n in enumerate(sizes) for r in range(4)}
+    place = _measure.units_of(dataset).index(dataset.unit)
+    for (_, r), own in told.items():
+        if r < 4 * wrong:
+            own.means[place] = np.nan
+    with pytest.raises(_measure.UnmeasuredError, match=words) as raised:
+        _measure._about_unit(model, dataset, list(told.values()))
+    assert "class" not in str(raised.value)
+    few = [dataclasses.replace(own, trained=10 if np.isnan(own.means[place]) else own.trained) for own in told.values()]
+    if wrong < 1:
+        (note,) = _measure._about_unit(model, dataset, few)
+        assert "not a finite number" in note
+        assert "class" not in note

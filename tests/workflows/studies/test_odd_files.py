@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lemmata.errors import DataError
-from lemmata.workflows.studies import load_dataset
+from lemmata.errors import DataError, UnknownNameError
+from lemmata.workflows.studies import Reading, load_dataset, read_table
 from lemmata.workflows.studies._numbers import as_numbers
 from tests.workflows.studies.test_wild_tables import ROWS, TABLE
 
@@ -111,3 +111,70 @@ def test_numbers_of_accountants_and_of_india(cells, decimal, numbers):
 )
 def test_other_brackets_and_commas_are_no_numbers(cells):
     assert as_numbers(pl.Series(cells * 30), ".") is None
+
+
+CARS = [(f"car {i}", 0.5 * i, "lo hp" if i % 3 else '5"', i % 7) for i in range(40)]
+
+
+@pytest.mark.parametrize("separator", [" ", "\t", ",", ";"])
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("quoted", [False, True])
+def test_tables_written_by_r(tmp_path, separator, named, quoted):
+    """`write.table` puts texts in quotes, and the names of rows in a column without a name."""
+    quote = (lambda text: '"' + text.replace('"', '""' if separator in ",;" else '\\"') + '"') if quoted else str
+    blank = lambda text: text if quoted else text.replace(" ", "_")
+    lines = [separator.join(map(quote, ("wt", "class", "hp")))]
+    for name, weight, kind, power in CARS:
+        own = [
+            quote(blank(name)),
+            str(weight),
+            quote(blank(kind.replace('"', "") if separator == "\t" else kind)),
+            str(power),
+        ]
+        lines.append(separator.join(own[not named :]))
+    path = tmp_path / "cars.txt"
+    path.write_text("\n".join(lines) + "\n")
+    table = read_table(str(path), Reading(10**9, 0)).frame
+    assert table.columns == ["column 1 (unnamed)"] * named + ["wt", "class", "hp"]
+    assert table["wt"].to_list() == [row[1] for row in CARS]
+    assert table["hp"].to_list() == [row[3] for row in CARS]
+    assert [own.strip('"') for own in table["class"]] == [blank(row[2]).strip('"') for row in CARS]
+
+
+def test_names_of_rows_that_count_them_are_dropped(tmp_path):
+    path = tmp_path / "cars.txt"
+    path.write_text('"wt" "hp"\n' + "".join(f'"{i + 1}" {i / 4} {i % 7}\n' for i in range(40)))
+    assert read_table(str(path), Reading(10**9, 0)).frame.columns == ["wt", "hp"]
+
+
+@pytest.mark.parametrize("title", ["Station 12", "My station"])
+def test_a_title_above_fields_that_blanks_separate_is_no_header_of_rows_with_names(tmp_path, title):
+    path = tmp_path / "rain.txt"
+    path.write_text(f"{title}\nday temp rain\n" + "1 2.5 3\n" * 30)
+    with pytest.raises(UnknownNameError, match="'rain' is not a column"):
+        load_dataset(str(path), "rain")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("1,2,a,extra", "line 31 of .* has too many fields; found 4 fields in .*at most 3 fields"),
+        ('1,"a"b,3', "line 31 of .* cannot be read.*a quote at the start of a field must be closed"),
+        ('1,"a,3', "line 31 of .* cannot be read.*a quote at the start of a field must be closed"),
+    ],
+)
+@pytest.mark.parametrize("above", ["", "Sales of 2024\n\n"])
+def test_the_line_of_a_fault_is_named(tmp_path, line, words, above):
+    path = tmp_path / "faulty.csv"
+    path.write_text(above + "x,g,y\n" + "1,a,2\n" * 29 + line + "\n" + "1,a,2\n" * 30)
+    words = words.replace("31", "33") if above else words
+    with pytest.raises(DataError, match=words):
+        read_table(str(path), Reading(10**9, 0))
+
+
+def test_a_quote_inside_a_field_is_text(tmp_path):
+    path = tmp_path / "inches.csv"
+    path.write_text("x,g,y\n" + "".join(f"{i},5'{i % 12}\",{i % 7}\n" for i in range(40)))
+    table = read_table(str(path), Reading(10**9, 0)).frame
+    assert table["g"].to_list() == [f"5'{i % 12}\"" for i in range(40)]
+    assert table["y"].to_list() == [i % 7 for i in range(40)]

@@ -1,24 +1,29 @@
 """The user's own model gets the columns as the user has them."""
 
 import dataclasses
+import functools
 import pickle
 import re
 
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from lemmata import study
-from lemmata.errors import MissingFileError, SettingError
+from lemmata.errors import DataError, MissingFileError, SettingError
 from lemmata.options import StudyOptions
 from lemmata.workflows.studies import load_dataset
+from lemmata.workflows.studies._estimators import PredictionError
+from lemmata.workflows.studies._measure import fitted
+from lemmata.workflows.studies._own import _fit_encoded as fit_encoded
 from lemmata.workflows.studies._own import own_model
 
 pd = pytest.importorskip("pandas")
@@ -69,8 +74,6 @@ def test_names_of_several_levels_and_whole_numbers():
 
 def test_the_columns_are_those_of_the_users_own_fit():
     """The same rows, the same pipeline: the same predictions as without lemmata."""
-    from lemmata.workflows.studies._measure import fitted
-
     table = shops()
     data = load_dataset(table, "sold")
     train, test = np.arange(0, 80), np.arange(80, 120)
@@ -174,3 +177,93 @@ def test_what_is_no_estimator_is_refused(model, kind, words):
 
 def test_the_options_take_an_estimator():
     assert isinstance(dataclasses.replace(StudyOptions(), model=Ridge()).model, Ridge)
+
+
+class Says(BaseEstimator):
+    """Predicts whatever it is told to, and its fit returns nothing."""
+
+    def __init__(self, said):
+        self.said = said
+
+    def fit(self, x, y):
+        self.classes_ = np.unique(np.asarray(y))
+
+    def predict(self, x):
+        return self.said(len(x))
+
+
+class Sure(Says):
+    """Also has probabilities."""
+
+    def predict_proba(self, x):
+        return self.said(len(x))
+
+
+def ill(rows=60):
+    """Two classes."""
+    table = shops(rows).drop(columns="town")
+    return table.assign(size=table["size"].fillna(0), sold=np.where(table["sold"] > 1, "ill", "ok"))
+
+
+NUMBERS = shops(60).drop(columns="town").fillna(0)
+
+
+@pytest.mark.parametrize(
+    ("table", "model", "words"),
+    [
+        (NUMBERS, Says(lambda n: np.zeros(n - 1)), "predict returned 11 predictions for 12 rows"),
+        (NUMBERS, Says(lambda n: np.zeros((n, 2))), r"predict returned an array of shape \(12, 2\) for 12 rows"),
+        (NUMBERS, Says(lambda n: np.repeat("ill", n)), "predict returned 'ill', which is not a number"),
+        (NUMBERS, LogisticRegression(), "it is a classifier, but the target holds numbers; give a regressor"),
+        (ill(), Says(lambda n: np.repeat("well", n)), r"'well', which is not a class of the target \('ill', 'ok'\)"),
+        (ill(), Says(lambda n: np.repeat("ill", n + 1)), "predict returned 13 predictions for 12 rows"),
+        (ill(), Sure(lambda n: np.full((n, 3), 1 / 3)), r"shape \(12, 3\), where \(12, 2\) is needed"),
+        (ill(), Ridge(), "it is a regressor, but the target holds classes; give a classifier"),
+    ],
+)
+def test_what_is_wrong_with_predictions_is_said(table, model, words):
+    data = load_dataset(table, "sold")
+    own, said = own_model(model, data)
+    assert (own.raw, said) == (True, [])
+    with pytest.raises(PredictionError, match=words):
+        fitted(own, data, np.arange(48), np.arange(48, 60))
+    with pytest.raises(PredictionError):  # of encoded columns, too
+        fit_encoded(functools.partial(clone, model), data.x, data.targets[:48], data.task)
+
+
+def test_a_column_of_predictions_is_accepted():
+    data = load_dataset(NUMBERS, "sold")
+    own, _ = own_model(Says(lambda n: np.arange(n)[:, None]), data)
+    assert fitted(own, data, np.arange(48), np.arange(48, 60)).outputs[:, 0].tolist() == list(range(12))
+
+
+def notes_on_patients(rows=100):
+    """A text of its own for each row, which holds the target."""
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, rows))
+    return pd.DataFrame(
+        {"b": b, "s": [f"note {i} {'good' if v > 0 else 'bad'}" for i, v in enumerate(a)], "y": np.sign(a) + b}
+    )
+
+
+@pytest.mark.parametrize("long", [False, True])
+def test_free_text_is_for_a_model_of_the_users_own(long):
+    table = notes_on_patients()
+    table["s"] += " after a long night at the ward" * long  # and then it is no label
+    columns = ColumnTransformer([("words", TfidfVectorizer(), "s"), ("number", "passthrough", ["b"])])
+    mine = make_pipeline(columns, Ridge(0.1))
+    data = load_dataset(table, "y", keep_columns=["s"])
+    assert (data.raw_features, data.given.names) == (("b",), ("b", "s"))
+    assert [found.columns for found in data.findings if "hardly repeats" in found.text] == [("s",)]
+    own, said = own_model(mine, data)
+    assert (own.raw, said) == (True, [])
+    apart = fitted(own, data, np.arange(80), np.arange(80, 100)).outputs[:, 0] - table["y"][80:]
+    assert np.abs(apart).mean() < 0.3
+    if long:
+        with pytest.raises(DataError, match="--keep 's'"):
+            load_dataset(table, "y")
+        return
+    data = load_dataset(table, "y")
+    own, _ = own_model(mine, data)
+    with pytest.raises(PredictionError, match=r"it asks for the column 's'.* --keep 's' gives it"):
+        fitted(own, data, np.arange(80), np.arange(80, 100))

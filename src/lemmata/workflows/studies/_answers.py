@@ -214,7 +214,7 @@ def _rows(
         like = spell_asked(question.unit.told(loss, question.spread), question.unit.percent)
     far = _horizon(best, question)
     able = [item for item in useful if item.expected(far).lower <= loss]
-    nearest = best if best in able or not able else min(able, key=lambda item: item.expected(far).value)
+    nearest = min([best, *useful], key=lambda item: item.expected(far).value)
     times = f" ({HORIZON} times the table)" if far == HORIZON * total else ""
     ahead = f"{nearest.title} is expected to have {question.say_interval(nearest.expected(far), like)}"
     if not able:
@@ -224,9 +224,14 @@ def _rows(
         here = question.say_interval(first.expected(total), like)
         return f"It is open whether {total:,} rows are enough for {level}: {first.title} is expected to have {here}."
     if not needed.upper <= FARTHEST * total or needed.value > far:
-        return (
+        text = (
             f"It is open whether more {question.more} would reach {level}: with {_spelled(far)} rows{times}, {ahead}."
         )
+        if nearest in able:
+            return text
+        other = min(able, key=lambda item: item.expected(far).value)
+        wide = question.say_interval(other.expected(far), like)
+        return f"{text} The wider interval of {other.title} contains this value: {wide}."
     if needed.lower <= 1.0 and needed.upper <= first.losses.sizes[0]:
         return f"{act} takes at most {_rows_of(needed.upper)} with {first.title}. The table has {total:,}."
     text = f"{act} takes about {_rows_of(needed.value)} ({rows(needed.lower)} to {rows(needed.upper)}) with "

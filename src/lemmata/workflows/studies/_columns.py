@@ -1,7 +1,8 @@
 """Turn the columns of a table into numbers: raw inputs with the names of their categories, and targets."""
 
 import dataclasses
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -12,6 +13,7 @@ from lemmata.errors import DataError, SettingError, shortened
 from ._calendar import calendar, wall_clock
 from ._encoder import Calendars, Categories
 from ._hints import not_numbers, numeric_hint, odd_numbers
+from ._numbers import stripped
 
 MOST_CATEGORIES = 20
 """If a text has more distinct values than this, rare ones are pooled. Numbers with more are not taken for classes."""
@@ -19,6 +21,11 @@ FEWEST_REPEATS = 5
 """The number of rows that a category needs to become a column, if its text has more than 20 distinct values.
 
 The category also needs a share of 5 % of the rows.
+"""
+FARTHEST_SCALE = 1e70
+"""Targets with larger numbers, or with a standard deviation below its inverse, are refused.
+
+The fourth powers of the errors, in the variances of squared errors, must be within the range of float64.
 """
 OTHER = "other"
 POOLED = OTHER, f"{OTHER} (pooled)"
@@ -37,6 +44,7 @@ class Inputs:
         texts: the names of the text columns with pooled categories.
         names: the name of each column.
         constant: columns of the table that were left out because they do not vary.
+        free: text columns that only the user's own model can use, because nearly every row has another text.
         notes: the changes, in plain sentences.
     """
 
@@ -47,6 +55,7 @@ class Inputs:
     texts: tuple[str, ...]
     names: tuple[str, ...]
     constant: tuple[str, ...]
+    free: tuple[str, ...]
     notes: tuple[str, ...]
 
 
@@ -85,11 +94,13 @@ def plain_column(column: pl.Series, role: str = "column") -> pl.Series:
     if kind in (pl.Categorical, pl.Enum):
         column = column.cast(pl.String)
     if not (kind.is_numeric() or kind in (pl.Boolean, pl.Null, pl.Categorical, pl.Enum, pl.String)):
+        objects = kind == pl.Object
         raise DataError(
-            f"{role} {column.name!r} is nested or binary",
-            found=f"type {kind}",
+            f"{role} {column.name!r} " + ("holds Python objects" if objects else "is nested or binary"),
+            found=f"type {type(column.drop_nulls()[0]).__name__ if objects else kind}",
             rule="every cell must be one number or one text",
-            remedy=f"flatten it into plain columns, or leave it out with --drop-column {column.name!r}",
+            remedy=("convert it to numbers or texts" if objects else "flatten it into plain columns")
+            + ("" if role == "target" else f", or leave it out with --drop-column {column.name!r}"),
         )
     if column.dtype == pl.String:
         column = stripped(column)
@@ -99,12 +110,6 @@ def plain_column(column: pl.Series, role: str = "column") -> pl.Series:
         column = numbers
     numbers = column.cast(pl.Float64)
     return numbers.set(~numbers.is_finite().fill_null(True), None)
-
-
-def stripped(column: pl.Series) -> pl.Series:
-    """Strip blanks around text. Empty text becomes null."""
-    column = column.str.strip_chars()
-    return column.set(column == "", None)
 
 
 def _days(column: pl.Series) -> pl.Series:
@@ -117,7 +122,7 @@ def _days(column: pl.Series) -> pl.Series:
     return (column.dt.total_microseconds().cast(pl.Float64) / 86_400e6).alias(column.name)
 
 
-def raw_inputs(frame: pl.DataFrame, firsts: Mapping[str, float]) -> Inputs:
+def raw_inputs(frame: pl.DataFrame, firsts: Mapping[str, float], keep: Sequence[str] = ()) -> Inputs:
     """Keep numbers unchanged, and replace text by codes of its categories. Leave out columns that do not vary.
 
     Text with more than 20 distinct values keeps the values that at least one row in twenty has, and pools the rest. The
@@ -128,6 +133,7 @@ def raw_inputs(frame: pl.DataFrame, firsts: Mapping[str, float]) -> Inputs:
     Args:
         frame: the input columns, which are numbers or texts.
         firsts: for the columns that were dates, the first date in days since 1970-01-01.
+        keep: text columns that are not refused, but left to the user's own model, if their values hardly repeat.
 
     Raises:
         DataError: if a text has too many values that hardly repeat, or if no column varies.
@@ -151,6 +157,8 @@ def raw_inputs(frame: pl.DataFrame, firsts: Mapping[str, float]) -> Inputs:
         elif not _varies(column):
             constant.append(column.name)
             continue
+        if column.name in refused:
+            continue
         values.append(column.to_numpy())
         dates = calendar(values[-1], firsts[column.name]) if column.name in firsts and own is None else None
         if dates is not None:
@@ -158,19 +166,28 @@ def raw_inputs(frame: pl.DataFrame, firsts: Mapping[str, float]) -> Inputs:
         categories.append(own)
         calendars.append(dates)
         names.append(column.name)
-    if refused:
-        raise _too_many(refused)
+    free = tuple(name for name in refused if name in keep)
+    if len(free) < len(refused):
+        raise _too_many({name: what for name, what in refused.items() if name not in free})
     if not names:
         raise DataError(
             "no input column with more than one value is left",
-            found=count(constant, "constant column"),
+            found=count(constant, "constant column") + (f", {count(free, 'column')} of free text" if free else ""),
             rule="at least one input column must have two different values",
             remedy="add an informative column",
         )
     matrix = np.stack(values, axis=1).astype(np.float64)
     codes = np.stack(apart, axis=1) if pooled else np.empty((len(matrix), 0))
     return Inputs(
-        matrix, tuple(categories), tuple(calendars), codes, tuple(pooled), tuple(names), tuple(constant), tuple(notes)
+        matrix,
+        tuple(categories),
+        tuple(calendars),
+        codes,
+        tuple(pooled),
+        tuple(names),
+        tuple(constant),
+        free,
+        tuple(notes),
     )
 
 
@@ -239,8 +256,8 @@ def _too_many(refused: dict[str, str]) -> DataError:
         "each category",
         remedy=(
             "if the cells should be numbers or dates, correct them; if the column names groups of "
-            f"rows, give --group {names[0]}; otherwise leave {('it' if len(names) == 1 else 'them')} "
-            f"out with {options}"
+            f"rows, give --group {names[0]}; to give free text to your own model only, add --keep {names[0]}; "
+            f"otherwise leave {('it' if len(names) == 1 else 'them')} out with {options}"
         ),
     )
 
@@ -257,8 +274,8 @@ def encode_targets(columns: list[pl.Series], name: str, task: str | None) -> Tar
         task: "classification", "regression", or None for the rule.
 
     Raises:
-        DataError: if the target is constant, has a single class, has nearly as many classes as rows, or is text in
-            regression.
+        DataError: if the target is constant, has a single class, has nearly as many classes as rows, is text in
+            regression, or has numbers that are too large or too small to be squared.
         SettingError: if `task` is not one of the two.
     """
     if task not in (None, "classification", "regression"):
@@ -327,6 +344,15 @@ def _numbers(columns: list[pl.Series], name: str) -> Targets:
             rule="every output must have at least two different values",
             remedy="leave the constant output out",
         )
+    for size, spread in zip(largest, scale * largest, strict=True):
+        if not (spread > 1 / FARTHEST_SCALE and size < FARTHEST_SCALE):
+            power = round(math.log10(size))
+            raise DataError(
+                f"target {name!r} has numbers that are too {'large' if size > 1 else 'small'} to be squared",
+                found=f"numbers up to {size:.3g} with standard deviation {spread:.3g}",
+                rule=f"numbers below {FARTHEST_SCALE:g} with a standard deviation above {1 / FARTHEST_SCALE:g}",
+                remedy=f"use another unit: divide the target by 1e{power}",
+            )
     return Targets(y, (y / largest - mean) / scale, "regression", None, mean * largest, scale * largest, ())
 
 

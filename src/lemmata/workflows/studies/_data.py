@@ -11,10 +11,10 @@ from jaxtyping import Float64, Int64
 from sklearn.compose import ColumnTransformer
 
 from lemmata.core import available_bytes
-from lemmata.errors import DataError, MemoryPlanError, SettingError, shortened
+from lemmata.errors import DataError, MemoryPlanError, SettingError
 from lemmata.workflows.records.studies import Finding
 
-from ._columns import FEWEST_REPEATS, MOST_CATEGORIES, Inputs, Targets, count, encode_targets, listing, raw_inputs
+from ._columns import MOST_CATEGORIES, Inputs, Targets, count, encode_targets, listing, raw_inputs
 from ._copies import first_equal
 from ._encoder import Calendars, Categories, encoded_names, encoder, target_means
 from ._findings import examine_columns, examine_rows
@@ -32,6 +32,7 @@ from ._roles import (
 )
 from ._sampling import drawn, group_codes, how_drawn
 from ._tables import Reading, Table, read_table
+from ._texts import free_texts, rare_texts
 
 MOST_CELLS = 10**8
 """The largest number of rows times encoded columns, on any machine. Random rows are drawn from a larger table."""
@@ -61,7 +62,7 @@ class Given:
 
     Args:
         table: the table as it was read.
-        names: the input columns, and the columns that were left out because they do not vary.
+        names: the input columns, the columns that were left out because they do not vary, and free texts.
         rows: for each used row, its row in `table.frame`.
     """
 
@@ -260,15 +261,15 @@ def load_dataset(
     available = frame.height if table.kept is None else round(frame.height * table.rows / table.frame.height)
     frame, index = _subsample(frame, index, max_rows, roles, seed, notes)
     targets = encode_targets([frame[name] for name in roles.targets], roles.label, task)
-    inputs = raw_inputs(frame.select(roles.inputs), plain.firsts)
-    earliest = first_equal(inputs.values)
+    inputs = raw_inputs(frame.select(roles.inputs), plain.firsts, roles.keep)
+    earliest, used = first_equal(inputs.values), {*inputs.names, *inputs.constant, *inputs.free}
     numbers = tuple(name for name, own in zip(inputs.names, inputs.categories, strict=True) if own is None)
     findings += examine_columns(whole.select(roles.inputs), dated, roles.group, roles.time, numbers)
     groups = None if roles.group is None else group_codes(frame[roles.group])
     order = None if roles.time is None else frame[roles.time].to_numpy()
     findings += examine_rows(inputs, targets, earliest, roles.label, groups, order)
     findings += near_copies(inputs, groups, order)
-    findings += _rare_texts(inputs)
+    findings += [*rare_texts(inputs), *free_texts(inputs)]
     notes += [*_imputed(inputs), *inputs.notes, *targets.notes]
     if targets.classes is None and targets.values.shape[1] > 1:
         notes.append(f"{roles.label!r} has {targets.values.shape[1]} columns; their squared errors are added")
@@ -298,24 +299,8 @@ def load_dataset(
         available=available,
         pooled=inputs.pooled,
         texts=inputs.texts,
-        given=Given(table, tuple(name for name in roles.inputs if name in inputs.names + inputs.constant), index),
+        given=Given(table, tuple(name for name in roles.inputs if name in used), index),
     )
-
-
-def _rare_texts(inputs: Inputs) -> list[Finding]:
-    """Return a note on categories of a text that have few rows."""
-    found = []
-    for name, codes in zip(inputs.texts, inputs.pooled.T, strict=True):
-        sizes = np.unique(codes[~np.isnan(codes)], return_counts=True)[1]
-        few = sizes[sizes < FEWEST_REPEATS]
-        if len(few):
-            text = (
-                f"{len(few):,} of the {len(sizes):,} categories of {shortened(name)!r} have fewer than "
-                f"{FEWEST_REPEATS} rows ({few.sum():,} rows in all). Each category enters as the mean target of its "
-                "training rows, which is unreliable for so few rows. A new category gets the mean of all rows."
-            )
-            found.append(Finding("categories", (name,), text))
-    return found
 
 
 def _mean_names(texts: Sequence[str], targets: Targets) -> tuple[str, ...]:

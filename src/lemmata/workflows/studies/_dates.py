@@ -1,17 +1,20 @@
 """Read dates as people write them: with the year first or last, names of months, and times of day."""
 
 import contextlib
+import datetime
 import itertools
 import re
 
 import polars as pl
 
-from ._columns import stripped
+from ._numbers import stripped
 
 MARKS = r"[\s./,-]+"
 """The separators between the parts of a date. A format has a slash in their place."""
 _YEAR_FIRST = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T].*)?")
-_CLOCK = re.compile(r"\d{1,2}:\d\d(:\d\d)?")
+_SPAN = r"^(?:(\d+) days?,? \+?)?(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?$"
+_CLOCK = re.compile(_SPAN)
+"""A time of day, or a duration such as 55:33:20 or 2 days 07:33:20."""
 _ENDS = {
     r"": "",
     r"/\d{1,2}:\d\d": "/%H:%M",
@@ -35,32 +38,43 @@ _DAYS = {
 
 
 def with_dates(column: pl.Series) -> pl.Series:
-    """Convert text that holds dates to dates.
+    """Convert text that holds dates to dates, times of day to times, and durations to durations.
 
     The order of day, month and year must be the only one that fits every row. A single "01/02/2020" is ambiguous, so it
-    stays text.
+    stays text. If years have two digits, a reading with the year first is dropped if it has years in the future and
+    another reading has none. Hours and minutes are a time of day if all hours are below 24, and otherwise a duration.
 
     >>> with_dates(pl.Series(["1/2/2024 3:00 PM", "1/30/2024 9:15 AM"]))[0].isoformat()
     '2024-01-02T15:00:00'
     >>> with_dates(pl.Series(["05-Jan-2024", "17-Feb-2024"]))[0].isoformat()
     '2024-01-05'
+    >>> with_dates(pl.Series(["5:30", "27:45"])).dt.total_minutes().to_list()
+    [330, 1665]
     """
     if column.dtype != pl.String:
         return column
-    texts = stripped(column)
-    found = _read(texts)
-    return found[0] if len(found) == 1 else column
+    found = _read(stripped(column))
+    return found[0][1] if len(found) == 1 else column
 
 
 def format_of(column: pl.Series) -> str:
     """Return the format in which `with_dates` reads a text column, with slashes; empty if the year comes first."""
+    return _read(stripped(column))[0][0]
+
+
+def unclear(column: pl.Series) -> str:
+    """Return the first text that is a different date in two readings of the whole column; empty if there is none.
+
+    >>> unclear(pl.Series(["01/01/2024", "01/02/2024"])), unclear(pl.Series(["13/02/2024", "01/02/2024"]))
+    ("'01/02/2024' may be 2024-02-01 or 2024-01-02", '')
+    """
     texts = stripped(column)
-    first = str(texts.drop_nulls()[0])
-    if _CLOCK.fullmatch(first):
-        return "%H:%M:%S" if first.count(":") > 1 else "%H:%M"
-    if _YEAR_FIRST.fullmatch(first):
+    if len(found := _read(texts)) < 2:
         return ""
-    return next(form for form in _formats(first) if _whole(_dates(texts, form), texts))
+    (_, one), (_, other) = found[:2]
+    place = (one != other).fill_null(False).arg_true()[0]
+    days = [str(own[place])[:10] for own in (one, other)]
+    return f"{texts[place]!r} may be {days[0]} or {days[1]}"
 
 
 def as_written(form: str, first: str) -> str:
@@ -95,21 +109,61 @@ def _whole(dates: pl.Series, texts: pl.Series) -> bool:
     return dates.null_count() == texts.null_count()
 
 
-def _read(texts: pl.Series) -> list[pl.Series]:
-    """Return the different ways in which all texts can be read as dates or times of day."""
+def _read(texts: pl.Series) -> list[tuple[str, pl.Series]]:
+    """Return the different ways in which all texts can be read as dates, times or durations, with their formats."""
     known = texts.drop_nulls()
     first = str(known[0]) if len(known) else ""
     found = []
     if _CLOCK.fullmatch(first):
-        found = [texts.str.to_time("%H:%M:%S" if first.count(":") > 1 else "%H:%M", strict=False)]
+        found = [_clocks(texts, first)]
     elif _YEAR_FIRST.fullmatch(first):
         # Without a format polars takes any with the year first, and raises if none fits.
         with contextlib.suppress(pl.exceptions.PolarsError):
-            found = [texts.str.to_datetime(strict=False, time_unit="us")]
+            found = [("", texts.str.to_datetime(strict=False, time_unit="us"))]
     else:
-        found = [_dates(texts, form) for form in _formats(first)]
+        found = [(form, _dates(texts, form)) for form in _formats(first)]
     different = []
-    for dates in found:
-        if _whole(dates, texts) and not any(dates.equals(other) for other in different):
-            different.append(dates)
-    return different
+    for form, dates in found:
+        if _whole(dates, texts) and not any(dates.equals(other) for _, other in different):
+            different.append((form, dates))
+    return _likely(different)
+
+
+def _clocks(texts: pl.Series, first: str) -> tuple[str, pl.Series]:
+    """Read hours and minutes, with or without seconds: as times of day or, if an hour is above 23, as durations."""
+    form = "%H:%M:%S" if first.count(":") > 1 else "%H:%M"
+    times = texts.str.to_time(form, strict=False)
+    return form, times if _whole(times, texts) else spans(texts, form)
+
+
+def spans(texts: pl.Series, form: str) -> pl.Series:
+    """Read durations of hours and minutes, also with days before them; with seconds if the format has them.
+
+    >>> spans(pl.Series(["55:33:20", "2 days 07:33:20"]), "%H:%M:%S").dt.total_seconds().to_list()
+    [200000, 200000]
+    """
+    parts = texts.str.extract_groups(_SPAN).struct
+    days, hours, minutes, seconds = (parts.field(str(j)).cast(pl.Float64, strict=False) for j in range(1, 5))
+    total = days.fill_null(0.0) * 86_400 + hours * 3600 + minutes * 60 + seconds.fill_null(0.0)
+    total = total.set(seconds.is_not_null() != form.endswith("%S"), None)
+    return (total * 1e6).round().cast(pl.Int64, strict=False).cast(pl.Duration("us")).alias(texts.name)
+
+
+def _likely(found: list[tuple[str, pl.Series]]) -> list[tuple[str, pl.Series]]:
+    """Drop a reading with the year first and years of two digits in the future, if another reading has no such years.
+
+    In other orders, a year in the future may be planned.
+    """
+    late = ["%y" in form and _last_year(dates) > this_year() for form, dates in found]
+    if all(late):
+        return found
+    return [own for own, future in zip(found, late, strict=True) if not (future and own[0].startswith("%y"))]
+
+
+def _last_year(dates: pl.Series) -> int:
+    return int(str(dates.dt.year().max()))
+
+
+def this_year() -> int:
+    """Return the present year."""
+    return datetime.datetime.now(tz=datetime.UTC).year

@@ -1,13 +1,26 @@
 """Fit a scikit-learn estimator to some rows, and compute its outputs for other rows."""
 
 import dataclasses
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from lemmata.errors import LemmataError, SolverError, shortened
+
 from ._validation import Groups
+
+
+class PredictionError(SolverError):
+    """The error that an estimator does not return one usable prediction for each row."""
+
+
+def fault_of(error: BaseException) -> str:
+    """Return the error in one line; errors of other libraries with the name of their class."""
+    text = str(error) if isinstance(error, LemmataError) else f"{type(error).__name__}: {error}"
+    return textwrap.shorten(text.strip().partition("\n")[0], 300, placeholder=" ...")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,24 +49,95 @@ Fitted = Callable[[np.ndarray, np.ndarray, str, Groups], Fit]
 
 
 def fit_estimator(make: Callable[[], Any], x: Any, y: np.ndarray, task: str) -> Fit:
-    """Fit a scikit-learn estimator to the first rows, and return its outputs for the other rows."""
+    """Fit a scikit-learn estimator to the first rows, and return its outputs for the other rows.
+
+    Raises:
+        PredictionError: if the estimator does not return one number, or one of the classes, for each of these rows.
+    """
     n, classes = len(y), y.shape[1]
     if task == "regression":
-        columns = [make().fit(x[:n], column).predict(x[n:]) for column in y.T]
-        return Fit(np.stack(columns, axis=1).astype(float))
+        return Fit(np.stack([numbers_of(fit_to(make(), x[:n], column), x[n:]) for column in y.T], axis=1))
     labels = y.argmax(axis=1)
     if len(np.unique(labels)) == 1:
         sure = np.repeat(y[:1], len(x) - n, axis=0)
         return Fit(sure, sure)
-    estimator = make()
-    estimator.fit(x[:n], labels)
+    estimator = fit_to(make(), x[:n], labels)
+    names = list(range(classes))
     if not hasattr(estimator, "predict_proba"):
-        sure = np.eye(classes)[np.asarray(estimator.predict(x[n:]), int)]
+        sure = np.eye(classes)[places_of(estimator, x[n:], names)]
         return Fit(_scores(estimator, x[n:], classes) if hasattr(estimator, "decision_function") else sure, sure,
                    certain=True)  # fmt: skip
-    probable = np.zeros((len(x) - n, classes))
-    probable[:, np.asarray(estimator.classes_, int)] = estimator.predict_proba(x[n:])
+    probable = chances_of(estimator, x[n:], names)
     return Fit(probable, probable)
+
+
+def fit_to(estimator: Any, x: Any, y: Any) -> Any:
+    """Fit the estimator, and return it also if its `fit` returns nothing."""
+    found = estimator.fit(x, y)
+    return estimator if found is None else found
+
+
+def numbers_of(estimator: Any, x: Any) -> Float[np.ndarray, " m"]:
+    """Return the predicted number of each row; a single column of predictions counts as numbers.
+
+    Raises:
+        PredictionError: if there is not one number for each row.
+    """
+    found = _one_each(estimator.predict(x), len(x))
+    try:
+        return found.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        odd = shortened(repr(found.tolist()[0]))
+        raise PredictionError(f"predict returned {odd}, which is not a number") from error
+
+
+def places_of(estimator: Any, x: Any, names: list[Any]) -> list[int]:
+    """Return, for each row, the position of the predicted class among these classes.
+
+    Raises:
+        PredictionError: if there is not one of these classes for each row.
+    """
+    place = {name: j for j, name in enumerate(names)}
+    found = _one_each(estimator.predict(x), len(x)).tolist()
+    if odd := [own for own in found if own not in place]:
+        raise _unknown("predict", odd[0], names)
+    return [place[own] for own in found]
+
+
+def chances_of(estimator: Any, x: Any, names: list[Any]) -> Float[np.ndarray, "m k"]:
+    """Return the probabilities of these classes for each row; 0 for a class that the estimator does not know.
+
+    Raises:
+        PredictionError: if the probabilities are not one for each row and each class of the estimator.
+    """
+    if not hasattr(estimator, "classes_"):
+        raise PredictionError("it has predict_proba, but fit does not set classes_, the classes of its columns")
+    place, own = {name: j for j, name in enumerate(names)}, np.asarray(estimator.classes_).tolist()
+    odd = [name for name in own if name not in place]
+    if odd:
+        raise _unknown("classes_", odd[0], names)
+    found, expected = np.asarray(estimator.predict_proba(x)), (len(x), len(own))
+    if found.shape != expected:
+        raise PredictionError(f"predict_proba returned an array of shape {found.shape}, where {expected} is needed")
+    chances = np.zeros((len(x), len(names)))
+    chances[:, [place[name] for name in own]] = found
+    return chances
+
+
+def _one_each(predictions: Any, rows: int) -> np.ndarray:
+    """Return the predictions as an array with one entry for each row. One column is accepted."""
+    found = np.asarray(predictions)
+    if found.shape not in ((rows,), (rows, 1)):
+        what = f"{found.size} predictions" if found.ndim == 1 else f"an array of shape {found.shape}"
+        raise PredictionError(f"predict returned {what} for {rows} rows; it must return one for each row")
+    return found.reshape(-1)
+
+
+def _unknown(method: str, odd: Any, names: list[Any]) -> PredictionError:
+    known = ", ".join(shortened(repr(name), 30) for name in names[:5]) + (", ..." if len(names) > 5 else "")
+    return PredictionError(
+        f"{method} returned {shortened(repr(odd), 60)}, which is not a class of the target ({known})"
+    )
 
 
 def _scores(estimator: Any, x: np.ndarray, classes: int) -> Float[np.ndarray, "m k"]:

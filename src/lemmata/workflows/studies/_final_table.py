@@ -15,6 +15,7 @@ import polars as pl
 
 from ._data import READ_BYTES, Dataset
 from ._json_tables import is_one_object, layout_of, rows_with_constants
+from ._malformed import QUOTES, ROW_NAMES
 from ._memory import Table
 from ._sources import Source, encoding_of, in_utf8, source_of, with_tabs
 from ._tables import header_of
@@ -191,6 +192,9 @@ def _of_text(source: Source, dataset: Dataset, na: Sequence[str]) -> Raw:
         how["encoding"] = encoding
     if any(line.strip() for line in plain.head().decode("utf-8-sig", errors="replace").splitlines()[:skipped]):
         how["skiprows"] = skipped
+    if {QUOTES, ROW_NAMES} & {*table.notes}:  # only the study's reader takes such a text apart
+        opened = _opened(source, "pandas.read_csv")
+        return Raw(table.frame, table.frame, ("pandas.read_csv", how), source=opened, missing=tuple(na))
     marks = missing_marks(tuple(na) or None)
     own = scan_text(plain, skipped, separator, marks).collect_schema().names()
     named = dict(zip(header if len(own) == len(header) else own, own, strict=True))  # polars' names by ours

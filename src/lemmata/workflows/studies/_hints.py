@@ -6,6 +6,8 @@ import polars as pl
 
 from lemmata.errors import shortened
 
+from ._dates import unclear
+
 SAMPLED = 1000
 """The number of cells of a text column that are read to find its kind. They are evenly spaced."""
 _WITH_COMMA = re.compile(r"[+-]?\d[\d. ]*(,\d+)+([eE][+-]?\d+)?")
@@ -24,6 +26,8 @@ def numeric_hint(column: pl.Series) -> str:
     odd, share = not_numbers(column)
     dates = [text for text in odd if _DATE.fullmatch(text)]
     if dates and len(dates) * share > len(odd) / 2:
+        if both := unclear(column):
+            return f"{both}; write dates as YYYY-MM-DD"
         return f"write dates as YYYY-MM-DD (such as {shortened(dates[0])!r})"
     if share < 0.5:
         return "correct the cells that are not numbers" + (f" (such as {shortened(odd[0])!r})" if odd else "")

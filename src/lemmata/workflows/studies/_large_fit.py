@@ -24,7 +24,8 @@ def column_fit(
     """Compute the result of `kernel_fit` for the linear kernel <x, y>, in time n d² for n rows of d columns.
 
     Let X V = U S with the singular vectors of the centred columns. The leverage of row i is sum_j (X V)_ij² / (S_j² +
-    ridge) + 1/n. Rows are processed in blocks, so no matrix of n rows is formed.
+    ridge) + 1/n. Rows are processed in blocks, so no matrix of n rows is formed. If no column varies, the fit is the
+    mean of the targets.
 
     Args:
         x: the training rows.
@@ -40,9 +41,10 @@ def column_fit(
         square += rows.T @ rows
         product += rows.T @ (y[start : start + BLOCK] - mean)
     values, vectors = np.linalg.eigh(square)
-    values = np.maximum(values, 0.0)
-    size = max(float(values.sum()) / n, np.finfo(float).tiny)
-    turned = vectors.T @ product
+    values, turned = np.maximum(values, 0.0), vectors.T @ product
+    if _constant(x, values):
+        values, turned = np.zeros_like(values), np.zeros_like(turned)
+    size = float(values.sum()) / n or 1.0
     ridges = RIDGES * size
     # Directions that the rows do not span contain only rounding errors. The ridge is never below the rounding error.
     inverse = 1.0 / np.maximum(values[:, None] + ridges, n * np.finfo(float).eps * max(values[-1], size))
@@ -85,11 +87,25 @@ def _without_groups(
             block = x[rest[start : start + BLOCK]] - columns
             square += block.T @ block
             product += block.T @ (y[rest[start : start + BLOCK]] - mean)
-        for r, weight in enumerate(_weights(square, product, ridges)):
+        weights = _weights(square, product, ridges)
+        if _constant(x[rest], np.diag(square)):
+            weights = [np.zeros_like(product)] * len(ridges)
+        for r, weight in enumerate(weights):
             left[r, rows] = mean + (x[rows] - columns) @ weight
             losses[r] += float(((left[r, rows] - y[rows]) ** 2).sum()) / len(x)
     best = int(np.argmin(losses))
     return best, float(losses[best]), left[best]
+
+
+def _constant(x: Float[np.ndarray, "n d"], variances: Float[np.ndarray, " d"]) -> bool:
+    """Whether all columns are constant up to rounding, so that the fit is the mean of the targets.
+
+    Args:
+        x: the rows.
+        variances: numbers whose sum is the sum of squares of the centred columns.
+    """
+    rounding = 2 * np.finfo(float).eps * float(np.abs(x).max(initial=0.0))
+    return bool(variances.sum() <= x.size * rounding**2)
 
 
 def _errors(x, y, columns, mean, vectors, inverse, turned, start: int):

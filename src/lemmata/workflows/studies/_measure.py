@@ -20,6 +20,7 @@ from lemmata.spectra import Spectrum
 from lemmata.workers import Lost, finished
 
 from ._data import Dataset
+from ._estimators import fault_of
 from ._losses import LeftOut, Losses, Split, curve_of
 from ._metrics import METRICS, Metric
 from ._models import Fit, Model, seasoned
@@ -207,17 +208,28 @@ def _about_unit(model: Model, dataset: Dataset, splits: list[Split]) -> list[str
     """Return a sentence if the requested metric has no value in some splits, which are then left out.
 
     Raises:
-        UnmeasuredError: if the metric has no value in any split, or needs probabilities that the model does not give.
+        UnmeasuredError: if the metric has no value in any split, if it has no value for predictions of the largest
+            training sets, or if it needs probabilities that the model does not give.
     """
     unit, notes = dataset.unit, []
     if unit is None:
         return notes
-    without = [not math.isfinite(own.means[units_of(dataset).index(unit)]) for own in splits]
+    place = units_of(dataset).index(unit)
+    without = [own for own in splits if not math.isfinite(own.means[place])]
+    # A constant has a value on every split, unless the metric needs two classes.
+    lonely = unit.task == "classification" and not any(math.isfinite(own.guessed[place]) for own in without)
     one_class = f"the held-out rows have a single class, for which {unit.title} has no value"
-    if all(without):
-        raise UnmeasuredError(f"in every split {one_class}")
-    if any(without):
-        notes.append(f"In some splits {one_class}. These splits are left out of all curves.")
+    why = one_class if lonely else (
+        f"{unit.title} of the model's predictions is not a finite number (one cause is the logarithm of a negative "
+        "prediction)"
+    )  # fmt: skip
+    if len(without) == len(splits):
+        raise UnmeasuredError(f"in every split {why}")
+    if without and not lonely and max(own.trained for own in without) >= max(own.trained for own in splits):
+        raise UnmeasuredError(f"in {len(without)} of {len(splits)} splits {why}; the other splits look too good")
+    if without:
+        less = "" if lonely else " The errors of few training rows may therefore be too small."
+        notes.append(f"In some splits {why}. These splits are left out of all curves.{less}")
     if any(own.certain for own in splits) and unit.probable:
         raise UnmeasuredError(f"the model predicts classes without probabilities, which {unit.title} needs")
     return notes
@@ -266,7 +278,7 @@ def _one_split_apart(apart: bool, *given: Any) -> Split | str:
             warnings.filterwarnings("ignore", module=r"(?!lemmata\b)")  # warnings of the models, as in a study
             return _one_split(*given)
     except (ValueError, ArithmeticError, np.linalg.LinAlgError, LemmataError) as error:
-        return f"{type(error).__name__}: {error}".splitlines()[0][:160]
+        return fault_of(error)
 
 
 def units_of(dataset: Dataset) -> Sequence[Metric]:

@@ -153,7 +153,7 @@ def _frame(data: Any) -> pl.DataFrame | None:
 
 def _series(name: str, cells: Any) -> pl.Series:
     """Convert a column of any library. Missing cells become null."""
-    values = cells.to_numpy() if hasattr(cells, "to_numpy") else np.asarray(cells)
+    values = _dates_or_texts(cells.to_numpy() if hasattr(cells, "to_numpy") else np.asarray(cells))
     if values.dtype.kind == "O" or values.dtype.kind not in "biufUSMm":
         missing = cells.isna().to_numpy() if hasattr(cells, "isna") else [cell is None for cell in values]
         listed = [None if void else cell for cell, void in zip(values.tolist(), missing, strict=True)]
@@ -166,6 +166,23 @@ def _series(name: str, cells: Any) -> pl.Series:
                 rule="every cell must be one number, one text or one date",
             ) from error
     return pl.Series(name, plain_array("the table", name, values))
+
+
+def _dates_or_texts(values: np.ndarray) -> np.ndarray:
+    """Return the periods of pandas as their first moments, and its intervals as texts. Other cells are unchanged."""
+    if values.dtype.kind != "O":
+        return values
+    kind = next((type(cell).__name__ for cell in values.flat if not _void(cell)), "")
+    if kind == "Period":
+        return np.array([None if _void(cell) else cell.to_timestamp() for cell in values.flat], dtype="datetime64[us]")
+    if kind == "Interval":
+        return np.array([None if _void(cell) else str(cell) for cell in values.flat], dtype=object)
+    return values
+
+
+def _void(cell: object) -> bool:
+    """Whether a cell is None, NaN or another missing value, which does not equal itself."""
+    return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, float) and cell != cell)
 
 
 def _dense(x: Any) -> Any:

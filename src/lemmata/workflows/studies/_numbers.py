@@ -143,6 +143,12 @@ def as_numbers(column: pl.Series, decimal: str | None) -> Written | None:
     return Written(numbers, words, None if plain else decimal, unit)
 
 
+def stripped(column: pl.Series) -> pl.Series:
+    """Strip blanks around text. Empty text becomes null."""
+    column = column.str.strip_chars()
+    return column.set(column == "", None)
+
+
 def signed(column: pl.Series) -> pl.Series:
     """Write a plain minus before negative numbers, in place of a typeset minus or of brackets."""
     return column.str.replace(r"^\u2212([\d.,])", "-$1").str.replace(NEGATIVE, "-$1")

@@ -10,10 +10,10 @@ import numpy as np
 from jaxtyping import Float
 
 from lemmata.code_files import executed, importing_beside
-from lemmata.errors import LemmataError, MissingFileError, SettingError
+from lemmata.errors import LemmataError, MissingFileError, SettingError, shortened
 
 from ._data import Dataset
-from ._estimators import Fit, fit_estimator
+from ._estimators import Fit, PredictionError, chances_of, fault_of, fit_estimator, fit_to, places_of
 from ._models import Model
 from ._validation import Groups
 
@@ -39,7 +39,9 @@ def own_model(source: object, dataset: Dataset, taken: Sequence[str] = ()) -> tu
     """
     make, name, words = _of_file(source) if isinstance(source, str) else _of_object(source)
     name = name if name not in taken else f"{name} (own)"
-    raw = functools.partial(_fit_as_given, make, labels_of(dataset))
+    given = (*dataset.given.names, dataset.target)
+    absent = tuple(name for name in dataset.given.table.frame.columns if name not in given)
+    raw = functools.partial(_fit_given, make, labels_of(dataset), absent)
     model = Model(name, name, words, False, raw, _price, own=True, raw=True)
     reason = _refusal(model, dataset)
     if not reason:
@@ -68,7 +70,7 @@ def _refusal(model: Model, dataset: Dataset) -> str:
     try:
         model.fit(given, dataset.targets[rows[:cut]], dataset.task, None)
     except (Exception, SystemExit) as error:  # whatever somebody's estimator raises
-        return f"{type(error).__name__}: {error}".splitlines()[0][:160]
+        return fault_of(error)
     return ""
 
 
@@ -81,8 +83,53 @@ def labels_of(dataset: Dataset) -> np.ndarray | None:
     return np.asarray(cells).reshape(-1)
 
 
+def _check_kind(estimator: Any, task: str) -> None:
+    """Raise an error for a regressor of classes, and for a classifier of numbers."""
+    from sklearn.base import is_classifier, is_regressor
+
+    try:
+        odd = is_regressor(estimator) if task == "classification" else is_classifier(estimator)
+    except (AttributeError, TypeError):  # an estimator without the tags of scikit-learn
+        return
+    if odd and task == "classification":
+        raise PredictionError(
+            "it is a regressor, but the target holds classes; give a classifier or, if the classes are numbers, use "
+            "--task regression"
+        )
+    if odd:
+        raise PredictionError(
+            "it is a classifier, but the target holds numbers; give a regressor or, if the numbers name classes, use "
+            "--task classification"
+        )
+
+
 def _fit_encoded(make: Callable[[], Any], x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
+    _check_kind(make(), task)
     return fit_estimator(make, x, y, task)
+
+
+def _fit_given(
+    make: Callable[[], Any],
+    labels: np.ndarray | None,
+    absent: tuple[str, ...],
+    frame: Any,
+    y: Float[np.ndarray, "n k"],
+    task: str,
+    groups: Groups = None,
+) -> Fit:
+    """Return the result of `_fit_as_given`. If the estimator asks for an absent column, say how to give it."""
+    try:
+        return _fit_as_given(make, labels, frame, y, task, groups)
+    except LemmataError:
+        raise
+    except Exception as error:  # whatever somebody's estimator raises
+        asked = [name for name in absent if repr(name) in str(error)]
+        if not asked:
+            raise
+        raise PredictionError(
+            f"it asks for the column {shortened(asked[0])!r}, which is not an input; if the study left it out as an "
+            f"identifier, --keep {shortened(asked[0])!r} gives it to the model"
+        ) from error
 
 
 def _fit_as_given(
@@ -103,6 +150,7 @@ def _fit_as_given(
         task: "regression" or "classification".
         groups: the groups of the first rows. The estimator does not receive them.
     """
+    _check_kind(make(), task)
     if labels is None:
         return fit_estimator(make, frame, y, task)
     n, m = len(y), len(frame) - len(y)
@@ -110,17 +158,12 @@ def _fit_as_given(
     if len(present) == 1:
         sure = np.repeat(y[:1], m, axis=0)
         return Fit(sure, sure)
-    estimator = make().fit(frame[:n], labels[y.argmax(axis=1)])
-    place = {label: j for j, label in enumerate(labels.tolist())}
-    said = np.zeros((m, len(labels)))
+    estimator, names = fit_to(make(), frame[:n], labels[y.argmax(axis=1)]), labels.tolist()
     if hasattr(estimator, "predict_proba"):
-        columns = [place[label] for label in np.asarray(estimator.classes_).tolist()]
-        said[:, columns] = estimator.predict_proba(frame[n:])
-    else:
-        found = [place[label] for label in np.asarray(estimator.predict(frame[n:])).reshape(-1).tolist()]
-        said[np.arange(m), found] = 1.0
-        return Fit(said, said, certain=True)
-    return Fit(said, said)
+        said = chances_of(estimator, frame[n:], names)
+        return Fit(said, said)
+    said = np.eye(len(labels))[places_of(estimator, frame[n:], names)]
+    return Fit(said, said, certain=True)
 
 
 def _of_object(estimator: object) -> tuple[Callable[[], Any], str, str]:

@@ -11,12 +11,12 @@ from lemmata.errors import DataError, SettingError, UnknownNameError, shortened
 from lemmata.workflows.records.studies import Finding
 
 from ._calendar import first_days
-from ._columns import count, listing, plain_column, stripped
-from ._dates import with_dates
+from ._columns import count, listing, plain_column
+from ._dates import unclear, with_dates
 from ._findings import identifiers
 from ._hints import not_numbers
 from ._memory import Table
-from ._numbers import as_numbers, check_decimal, decimal_mark
+from ._numbers import as_numbers, check_decimal, decimal_mark, stripped
 from ._suspects import suspects
 
 FEWEST_ROWS = 20
@@ -143,7 +143,7 @@ class Plain:
 
     Args:
         frame: the columns.
-        dated: the columns that were dates or times.
+        dated: the columns that may say when rows were observed (`_is_date`).
         firsts: the first date of each date column (`first_days`).
         notes: how numbers were read.
         findings: findings about words among numbers that were read as missing.
@@ -171,18 +171,39 @@ def plain_frame(table: Table, roles: Roles, decimal: str | None = None) -> Plain
         [plain_column(column, "target" if column.name in roles.targets else "column") for column in read]
     )
     findings += [_infinite_read(column.name, n) for column in read if (n := _infinite(column, frame[column.name]))]
-    findings += suspects(frame)
+    findings += [*suspects(frame), *_unclear_dates(table, needed)]
     for name in roles.asked:
         if name == roles.time and frame[name].dtype == pl.String:
             raise DataError(
                 f"--time {name!r} is text",
-                found=repr(frame[name].drop_nulls()[0]),
+                found=unclear(table.frame[name]) or repr(frame[name].drop_nulls()[0]),
                 rule="times must be dates or numbers",
                 remedy="write dates as YYYY-MM-DD",
             )
-    return Plain(
-        frame, [column.name for column in read if column.dtype.is_temporal()], first_days(read), notes, findings
-    )
+    return Plain(frame, [column.name for column in read if _is_date(column)], first_days(read), notes, findings)
+
+
+def _is_date(column: pl.Series) -> bool:
+    """Whether the column may say when rows were observed: dates, and times of day in increasing order.
+
+    A duration does not say it, and neither does a time of day without its date.
+    """
+    if column.dtype == pl.Time:
+        return column.drop_nulls().is_sorted()
+    return column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime)
+
+
+def _unclear_dates(table: Table, needed: Sequence[str]) -> list[Finding]:
+    """Warn of texts that are dates, but whose order of day, month and year is not clear."""
+    found = []
+    for name in needed:
+        both = unclear(table.frame[name]) if table.frame[name].dtype == pl.String else ""
+        if both:
+            text = (
+                f"{shortened(name)!r} is read as text, because the order of day, month and year is not clear: {both}."
+            )
+            found.append(Finding("time", (name,), f"{text} Write its dates as YYYY-MM-DD."))
+    return found
 
 
 def target_numbers(table: Table, inputs: Sequence[str], name: str, decimal: str | None = None) -> pl.Series:
@@ -261,8 +282,9 @@ def without_identifiers(frame: pl.DataFrame, roles: Roles, dated: list[str]) -> 
         it = "it" if len(names) == 1 else "they"
         was = "was" if len(names) == 1 else "were"
         done = f"so {it} {was} left out" if left else f"but {it} {was} used because there is no other column"
-        if left and frame[names[0]].dtype != pl.String:
-            done += f" (--keep {names[0]!r} keeps it)"
+        if left:
+            kept = "gives it to your own model" if frame[names[0]].dtype == pl.String else "keeps it"
+            done += f" (--keep {names[0]!r} {kept})"
         findings.append(
             Finding(
                 "identifier",

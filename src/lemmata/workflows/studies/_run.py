@@ -18,7 +18,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from lemmata.core import one_blas_thread, require_float64
-from lemmata.errors import DataError, SolverError
+from lemmata.errors import DataError
 from lemmata.interruption import heeded
 from lemmata.options import StudyOptions
 from lemmata.subjects.forecasts import forecast
@@ -39,6 +39,7 @@ from ._asking import question, recorded
 from ._data import Dataset
 from ._drift import ahead, calmer, drift
 from ._encoded import Encoded
+from ._estimators import fault_of
 from ._kernel_theory import spectral, theory
 from ._measure import UnmeasuredError, measure
 from ._models import Model, is_last_value, models
@@ -234,8 +235,7 @@ class _Job:
             self.candidates.append(found)
             self.findings += [Finding("splits", (), text) for text in found.measured.notes]
         except (Exception, SystemExit) as error:  # errors of a model that may be the user's; others continue
-            told = error if isinstance(error, SolverError) else f"{type(error).__name__}: {error}"
-            what = str(told).splitlines()[0][:200]
+            what = fault_of(error)
             why = what if isinstance(error, UnmeasuredError) else f"the model could not be fitted ({what})"
             self.note("model", f"{model.title} was left out: {why}.")
         names = [model.name for model in self.models]

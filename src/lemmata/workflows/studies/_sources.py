@@ -2,11 +2,13 @@
 
 import bz2
 import codecs
+import csv
 import dataclasses
 import gzip
 import io
 import itertools
 import lzma
+import re
 import zipfile
 import zlib
 from pathlib import Path
@@ -41,6 +43,9 @@ _STARTS = {
     b"\xd0\xcf\x11\xe0": (".xls",),
 }
 """The first bytes of some kinds of files, and the extensions of these files."""
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.|"")*"')
+_WORD = re.compile(r'"((?:[^"\\]|\\.|"")*)"(?=\s|$)|(\S+)')
+"""A word of a line whose fields are separated by blanks: in quotes, or without blanks."""
 _NAMED = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
 
 
@@ -272,27 +277,52 @@ def with_tabs(source: Source, limit_bytes: int) -> Source:
     """Put tabs into a text whose fields are separated by blanks. Other texts are unchanged.
 
     The lines of such a text have equal numbers of words, at least two, and the first line has none of the usual
-    separators. Lines at the top that begin with '#' are not changed. The only exception is the last of these lines, if
-    it names columns of numbers.
+    separators. A word may be in quotes, with blanks inside. Lines at the top that begin with '#' are not changed. The
+    only exception is the last of these lines, if it names columns of numbers. R writes the names of rows without a name
+    in the header. So each line may have one word more than the header, which then gets an empty first name.
     """
     lines = source.head().decode("utf-8-sig", errors="replace").splitlines()[:200]
     lines = [line for line in lines[: -1 if len(lines) > 100 else None] if line.strip()]
     lines = list(itertools.dropwhile(lambda line: line.startswith("#"), lines))
-    words = {len(line.split()) for line in lines}
     if len(lines) < 2 or "\t" in lines[-1]:  # below a title
         return source
-    if len(words) != 1 or words == {1} or any(mark in lines[0] for mark in ',;\t|"'):
+    first, *rest = map(_words, lines)
+    row_names = _has_row_names(first, rest)
+    if {len(words) - row_names for words in rest} != {len(first)} or len(first) < 2:
+        return source
+    if any(mark in _QUOTED.sub("", lines[0]) for mark in ',;\t|"'):
         return source
     _fits(source.path, 2 * source.size, limit_bytes)
     text = source.head(source.size).decode("utf-8-sig")
     lines = list(itertools.dropwhile(lambda line: not line.strip(), text.splitlines()))
     above = list(itertools.takewhile(lambda line: not line.strip() or line.startswith("#"), lines))
-    below = [line.split() for line in lines[len(above) :]]
+    below = [_words(line) for line in lines[len(above) :]]
     names = above[-1].removeprefix("#").split() if above else []
-    if {len(names)} == words and all(map(_is_number, below[0])):
+    if len(names) == len(first) and all(map(_is_number, below[0])):
         above, below = above[:-1], [names, *below]
-    content = "\n".join([*above, *map("\t".join, below)]).encode()
-    return dataclasses.replace(source, content=content, notes=(*source.notes, BLANKS))
+    if row_names:
+        below[0] = ["", *below[0]]
+    written = io.StringIO()
+    csv.writer(written, delimiter="\t", lineterminator="\n").writerows(below)
+    content = "".join(f"{line}\n" for line in above) + written.getvalue()
+    return dataclasses.replace(source, content=content.encode(), notes=(*source.notes, BLANKS))
+
+
+def _words(line: str) -> list[str]:
+    """Return the words of a line. A word in quotes may contain blanks, and quotes after a backslash or doubled."""
+    if '"' not in line:
+        return line.split()
+    found = (match.groups() for match in _WORD.finditer(line))
+    return [
+        plain if quoted is None else re.sub(r'\\(.)|""', lambda own: own[1] or '"', quoted) for quoted, plain in found
+    ]
+
+
+def _has_row_names(first: list[str], rest: list[list[str]]) -> bool:
+    """Whether each line has one word more than the header. A title above a header is no header."""
+    if any(len(words) != len(first) + 1 for words in rest):
+        return False
+    return not any(map(_is_number, first)) and any(map(_is_number, rest[0]))
 
 
 def _is_number(text: str) -> bool:

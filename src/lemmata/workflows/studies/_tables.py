@@ -20,10 +20,11 @@ from lemmata.files import check_file
 from lemmata.workflows.records.studies import Finding
 
 from ._archives import read_archive
-from ._columns import count, listing, stripped
+from ._columns import count, listing
 from ._json_tables import is_one_object, layout_of, rows_with_constants
+from ._malformed import mended
 from ._memory import Table, check_names, check_width, table_in_memory
-from ._numbers import as_numbers, decimal_mark
+from ._numbers import as_numbers, decimal_mark, stripped
 from ._sampling import drawn, group_codes, how_drawn
 from ._sources import BLANKS, KINDS, PACKED, Source, in_utf8, source_of, with_tabs
 from ._text_cells import MISSING_MARKS, missing_marks, scan_text
@@ -114,11 +115,7 @@ def _file(data: str, path: Path, how: Reading) -> Table:
     try:
         check_file(path)
         if suffix in (*KINDS, *PACKED) and path.stat().st_size == 0:
-            raise DataError(
-                f"{data} is empty",
-                found="0 bytes",
-                rule="a table must have a header and rows",
-            )
+            raise DataError(f"{data} is empty", found="0 bytes", rule="a table must have a header and rows")
         source = source_of(path, how.limit_bytes)
         if source is None:
             raise DataError(
@@ -152,10 +149,15 @@ def _file(data: str, path: Path, how: Reading) -> Table:
 def _text(source: Source, how: Reading) -> Table:
     try:
         return _csv(with_tabs(in_utf8(source, how.limit_bytes), how.limit_bytes), how)
-    except pl.exceptions.PolarsError as error:  # bytes that are not UTF-8 may come late in the file
-        if "utf" not in str(error).lower() or source.content is not None:
+    except pl.exceptions.PolarsError:  # bytes that are not UTF-8 may come late in the file
+        plain = with_tabs(in_utf8(source, how.limit_bytes, whole=True), how.limit_bytes)
+    try:
+        return _csv(plain, how)
+    except pl.exceptions.PolarsError:
+        if 2 * plain.size > how.limit_bytes:
             raise
-        return _csv(with_tabs(in_utf8(source, how.limit_bytes, whole=True), how.limit_bytes), how)
+        skipped, separator, header, _ = header_of(plain)
+        return _csv(mended(plain, skipped, separator, len(header)), how)
 
 
 def _csv(source: Source, how: Reading) -> Table:
@@ -213,11 +215,7 @@ def header_of(source: Source) -> tuple[int, str, list[str], tuple[str, ...]]:
     path, head = source.path, source.head(HEAD)
     lines = head.decode("utf-8-sig", errors="replace").splitlines(keepends=True)
     if not any(line.strip() for line in lines):
-        raise DataError(
-            f"{path} is empty",
-            found="only blank lines",
-            rule="a table must have a header and rows",
-        )
+        raise DataError(f"{path} is empty", found="only blank lines", rule="a table must have a header and rows")
     skipped = next(i for i, line in enumerate(head.removeprefix(b"\xef\xbb\xbf").split(b"\n")) if line.strip())
     lines = list(itertools.dropwhile(lambda line: not line.strip(), lines))
     separators = "\t,;|" if source.suffix in (".tsv", ".tab") else ",;\t|"
