@@ -30,6 +30,7 @@ from lemmata.subjects.trained_models.triggers import SuccessOfSmallestTrigger
 from lemmata.workflows.records.examinations import Finding, Gauge, GaugeInterval
 
 from ._alike import drawn_apart
+from ._as_values import classes_as_values
 from ._baseline import beats_one_answer, held_baseline, worse_than_one_answer
 from ._blind_spots import loss_read, seen_by_outputs
 from ._confidence import confidence
@@ -79,6 +80,7 @@ def findings(
 def signs(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, names: RowNames = PLACES) -> list[Sign]:
     """Return all problems with their names, the most important first. The arguments are those of `findings`."""
     found = [
+        *(Sign("classes as values", finding) for finding in classes_as_values(trained)),
         *_trigger(trained, gauges, names),
         *_privacy(trained, gauges),
         *_shift(trained, gauges),
@@ -89,8 +91,7 @@ def signs(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, nam
         *_guessing(trained, gauges, held),
     ]
     found += [*_labels(trained, gauges, held, names), *_disagreements(gauges)]
-    found += [*_confidence(trained), *_membership(trained, gauges)]
-    return found
+    return [*found, *_confidence(trained), *_membership(trained, gauges)]
 
 
 def _trigger(trained: Trained, gauges: list[Gauge], names: RowNames = PLACES) -> list[Sign]:
