@@ -46,7 +46,8 @@ def in_order(rows: Any, wanted: tuple[Any, ...] | None, name: str, whose: str, s
     if wanted is None or not is_frame(rows):
         return rows
     own = tuple(rows.columns)
-    if own == wanted or (len(own) == len(wanted) and (_counted(own) or _counted(wanted))):
+    nameless = len(own) == len(wanted) and (_counted(own) or _counted(wanted)) and set(own) != set(wanted)
+    if own == wanted or nameless:
         return rows
     twice = [column for column, count in Counter(own).items() if count > 1]
     missing = [column for column in wanted if column not in set(own)]

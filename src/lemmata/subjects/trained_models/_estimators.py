@@ -43,7 +43,7 @@ class BlackBox(AbstractModel):
     def _outputs(self, x: np.ndarray) -> np.ndarray:
         found = np.asarray(self.call(x))
         _refuse_texts(found)
-        found = found.reshape(len(found), -1)
+        found = np.asarray(found, float).reshape(len(found), -1)
         return linked(found, self.link)
 
     def _saved_bytes(self, x: np.ndarray) -> int:

@@ -276,8 +276,9 @@ def _sorted(cells: Any) -> list[Any]:
     try:
         values = cells.drop_nulls().unique() if isinstance(cells, pl.Series) else cells.dropna().unique()
     except (TypeError, pl.exceptions.PolarsError) as error:  # of lists and other cells that cannot be compared
-        raise DataError(f"a column of type {cells.dtype}", found=f"{type(error).__name__}: {error}"[:120],
-                        rule="numbers, texts, categories or dates", remedy="make a column of each entry") from error  # fmt: skip
+        found, remedy = f"{type(error).__name__}: {error}"[:120], "make a column of each entry of a cell"
+        rule = "numbers, texts, categories or dates"
+        raise DataError(f"a column of type {cells.dtype}", found=found, rule=rule, remedy=remedy) from error
     try:
         return sorted(values)
     except TypeError:  # values of several types

@@ -33,7 +33,7 @@ def classes_as_values(trained: Trained) -> list[Finding]:
     text = (
         f"lemmata read the targets {shown} as values, and the error as a squared distance. Every output is exactly one "
         "of these values, so they may be classes. If they are, pass the estimator, its predict_proba, or one output "
-        "for each class. A model that only names classes can return zeros with a 1 at the class. If they are values, state "
-        'loss="squared".'
+        "for each class. A model that only names classes can return zeros with a 1 at the class. If they are values, "
+        'state loss="squared".'
     )
     return [Finding(text, ["training rows"])]

@@ -1,6 +1,7 @@
 """Transform rows as the last step of a pipeline reads them, and write out the zeros of sparse rows."""
 
 import dataclasses
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -95,7 +96,9 @@ def as_last_step_reads(pipeline: Any, rows: Any, name: str = "x") -> Any:
         MemoryPlanError: see `dense`.
     """
     try:
-        found = pipeline[:-1].transform(rows)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X (does not have valid|has) feature names")  # columns are in order
+            found = pipeline[:-1].transform(rows)
     except LemmataError:
         raise
     except Exception as error:  # somebody's own step may raise anything
