@@ -222,7 +222,7 @@ TABLES = {
         "column 'x1', row 3 (lines of rows.csv)\n  found: a cell that is empty or NaN",
     ),
     "an empty target": (column(y=[None] + [1] * (N - 1)), [], "column 'y', row 2 (lines of rows.csv)"),
-    "five classes": (column(y=np.arange(N) % 5), [], "class 3 in row 3, counted from 0"),
+    "five classes": (column(y=np.arange(N) % 5), [], "class 3 in row 5 (lines of rows.csv)"),
     "another column": (column(z=np.ones(N)), [], "found: shape (5,) each"),
     "no target": (column(), ["--target", "price"], "rows.csv has no column 'price'\n  found: x0, x1, x2, x3, y"),
     "many columns": (

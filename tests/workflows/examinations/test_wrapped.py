@@ -189,3 +189,99 @@ def test_other_programs_models_are_refused_with_the_line_that_unwraps_them(place
     model = type("Model", (), {"__module__": place})()
     with pytest.raises(SettingError, match=words):
         read_trained(model, X, Y)
+
+
+FIRST, SECOND = X[:, :1], X[:, 1:]
+
+
+def module_of_two():
+    torch = pytest.importorskip("torch")
+
+    class Two(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.line = torch.nn.Linear(3, 2).double()
+
+        def forward(self, first, second):
+            return self.line(torch.cat([first, second], 1))
+
+    return Two()
+
+
+class TwoOfEquinox(eqx.Module):
+    line: eqx.nn.Linear
+
+    def __call__(self, first, second):
+        return self.line(jnp.concatenate([first, second]))
+
+
+LINEAR = np.arange(6.0).reshape(3, 2)
+OF_TWO = {
+    "torch": module_of_two,
+    "equinox": lambda: TwoOfEquinox(eqx.nn.Linear(3, 2, key=jax.random.key(0), dtype=jnp.float64)),
+    "a function and its parameters": lambda: (lambda own, u, v: jnp.concatenate([u, v], 1) @ own, jnp.array(LINEAR)),
+    "a function": lambda: lambda u, v: np.concatenate([u, v], 1) @ LINEAR,
+}
+
+
+@pytest.mark.parametrize("name", OF_TWO)
+def test_models_of_two_inputs_are_refused_with_a_line_that_wraps_them(name):
+    """The line is run, and the wrapped model gives the outputs for the joined rows."""
+    with jax.enable_x64(True):
+        model = OF_TWO[name]()
+        with pytest.raises(SettingError, match=r"model; found a call that needs 2 inputs: (u, v|first, second)"):
+            read_trained(model, X, Y)
+        with pytest.raises(SettingError, match=r"x; found a tuple of 2 arrays of shapes \(90, 1\), \(90, 2\)") as error:
+            read_trained(model, (FIRST, SECOND), Y)
+        own = {"model": model, "jax": jax, "eqx": eqx, "x": (FIRST, SECOND), "np": np}
+        own |= dict(zip(("f", "params"), model, strict=True)) if isinstance(model, tuple) else {}
+        joined, line = error.value.remedy.removeprefix("join the arrays, ").split(", and split x in the model: ")
+        before, _, passed = line.rpartition("pass ")
+        exec("\n".join([joined, *before.replace(", and", "").split("; then ")]).strip("; "), own)
+        wrapped = eval(passed, own)
+        found = read_trained(wrapped, own["x"], Y).model.outputs(X)
+        if name == "torch":
+            weights, bias = (own.detach().numpy() for own in model.line.parameters())
+            expected = X @ weights.T + bias
+        else:
+            expected = jax.vmap(model.line)(X) if name == "equinox" else X @ LINEAR
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_several_arrays_of_other_shapes_and_dictionaries_are_refused_with_their_line():
+    with pytest.raises(SettingError, match=r"x\[:, :4\].reshape\(-1, 2, 2\), x\[:, 4:\].reshape\(-1, 3\)"):
+        read_trained(lambda a, b: b, (np.zeros((90, 2, 2)), X), Y)
+    with pytest.raises(SettingError, match=r"list\(x.values\(\)\).*\{'a': x\[:, :1\], 'b': x\[:, 1:\]\}"):
+        read_trained(lambda rows: rows["b"], {"a": FIRST, "b": SECOND}, Y)
+    with pytest.raises(LemmataError, match=r"it raised IndexError.*call the model on x\[:2\]"):
+        read_trained(lambda rows: rows["b"], X, Y)
+    assert read_trained(lambda rows: rows[:, :2], list(X), Y).x.shape == X.shape  # a list of rows is no list of inputs
+
+
+def test_keras_on_torch_is_differentiated_in_the_weights_that_it_uses():
+    """A stand-in with what Keras has: a call that reads variables, which PyTorch cannot replace, and a stateless call."""
+    torch = pytest.importorskip("torch")
+
+    class Variable:
+        def __init__(self, path, value):
+            self.path, self.value = path, value
+
+    class Keras(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.own = torch.nn.Parameter(torch.ones(3, 2))
+            self.trainable_variables = [Variable("dense/kernel", self.own)]
+            self.non_trainable_variables = [Variable("norm/mean", torch.full((3,), 0.5))]
+
+        def stateless_call(self, weights, rest, x, training):
+            assert not training
+            return (x - rest[0]) @ weights[0], rest
+
+    model = type("Sequential", (Keras,), {"__module__": "keras.src.models.model"})()
+    own = read_trained(model, X.astype(np.float32), Y).model
+    assert [layer.name for layer in own.layers] == ["dense_kernel"]
+    own = own.in_double()
+    np.testing.assert_allclose(own.outputs(X[:5]), (X[:5] - 0.5) @ np.ones((3, 2)))
+    v = RNG.normal(size=6)
+    np.testing.assert_allclose(own.jvp(v, X[:5]), (X[:5] - 0.5) @ v.reshape(3, 2))
+    assert float(model.own.detach().sum()) == 6.0

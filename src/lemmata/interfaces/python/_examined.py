@@ -20,15 +20,14 @@ from lemmata.interfaces.report import (
 )
 from lemmata.options import EXAMINATION, check_limit
 from lemmata.signatures import shows_signature
-from lemmata.subjects.trained_models import bare_model, read_trained
+from lemmata.subjects.trained_models import read_trained
 from lemmata.workflows.examinations import (
     ExaminationRecord,
     RowNames,
-    as_last_step_reads,
-    columns_after,
+    as_examined,
     columns_in_frame,
-    dense,
     names_in_frame,
+    naming_rows,
     row_table,
     run_examination,
 )
@@ -103,18 +102,6 @@ class ModelStudy(Finished[ExaminationRecord]):
         return model_fragment(self.record)
 
 
-def _last_step(pipeline: Any, x: Any, facts: Any) -> tuple[Any, Any, Any]:
-    """The last step of a pipeline, and all rows as this step reads them. For nested pipelines, the innermost one."""
-    if len(pipeline) == 1:
-        return bare_model(pipeline[-1]), x, facts
-    facts = dict(facts)
-    if facts.get("held") is not None:
-        facts["held"] = (as_last_step_reads(pipeline, facts["held"][0]), *facts["held"][1:])
-    if facts.get("deployed") is not None:
-        facts["deployed"] = as_last_step_reads(pipeline, facts["deployed"])
-    return bare_model(pipeline[-1]), as_last_step_reads(pipeline, x), facts
-
-
 @shows_signature
 @states_facts
 def study_model(
@@ -154,19 +141,13 @@ def study_model(
     started = time.monotonic()
     if time_limit is not None:
         check_limit(time_limit, "time_limit")
-    columns = columns_in_frame(x)
-    x, held = dense(x), facts.get("held")
-    if isinstance(held, tuple | list) and held:
-        facts["held"] = held = (dense(held[0]), *held[1:])
+    held = facts.get("held")
     others = names_in_frame(held[0] if isinstance(held, tuple | list) and held else None)
-    names = RowNames(names_in_frame(x), others, columns, columns_in_frame(y))
+    names = RowNames(names_in_frame(x), others, targets=columns_in_frame(y))
     with jax.enable_x64(True):
-        model = bare_model(model)
-        while hasattr(model, "steps"):
-            if len(model) > 1:
-                names = dataclasses.replace(names, columns=columns_after(model[:-1]))
-            model, x, facts = _last_step(model, x, facts)
-        trained = read_trained(model, x, y, **facts)
+        model, x, told, names = as_examined(model, x, facts, names)
+        with naming_rows(names):
+            trained = read_trained(model, x, y, **told)
         name = type(model).__name__ if not isinstance(model, tuple) else "model"
         record = run_examination(trained, name=name, time_limit=time_limit, user=user, started=started, names=names)
         whole = all(check.holds is not False for check in record.preflight)

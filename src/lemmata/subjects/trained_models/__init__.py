@@ -5,6 +5,9 @@ from lemmata.core import read_arguments as _read_arguments
 from ._chain import Chain as Chain
 from ._chain import chain_of as chain_of
 from ._chain import read_chain as read_chain
+from ._columns import columns_of_model as columns_of_model
+from ._columns import in_one_order as in_one_order
+from ._columns import is_frame as is_frame
 from ._contract import AbstractModel as AbstractModel
 from ._contract import Layer as Layer
 from ._contract import linked as linked
@@ -15,7 +18,9 @@ from ._document_copies import find_document_copies as find_document_copies
 from ._documents import LANGUAGE as LANGUAGE
 from ._documents import language_model as language_model
 from ._documents import read_documents as read_documents
+from ._estimators import as_given as as_given
 from ._factors import is_factored as is_factored
+from ._frames import only_numbers as only_numbers
 from ._fresh_rows import HELD_OUT as HELD_OUT
 from ._fresh_rows import contradicting_copies as contradicting_copies
 from ._fresh_rows import copies_of as copies_of
@@ -49,6 +54,7 @@ from ._linear_layers import PartOfModel as PartOfModel
 from ._linear_layers import linear_layers as linear_layers
 from ._linear_layers import linear_parameters as linear_parameters
 from ._linear_layers import part_of as part_of
+from ._loss_objects import stated_loss as stated_loss
 from ._losses import Loss as Loss
 from ._losses import LossError as LossError
 from ._losses import kinds_told as kinds_told
@@ -108,6 +114,8 @@ from ._tangent_kernel import end_kernel as end_kernel
 from ._tangent_kernel import kernel_machine as kernel_machine
 from ._tangent_kernel import start_kernel as start_kernel
 from ._tangent_kernel import tangent_kernel as tangent_kernel
+from ._task import AS_VALUES as AS_VALUES
+from ._task import TargetError as TargetError
 from ._task import Task as Task
 from ._task import read_task as read_task
 from ._temperature import temperature as temperature

@@ -1,6 +1,7 @@
 """scikit-learn estimators, rebuilt from their coefficients, and estimators of which only outputs are known."""
 
 import dataclasses
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lemmata.errors import SettingError
+from lemmata.errors import DataError, SettingError
 
 from ._contract import AbstractModel, linked
 from ._jax import jax_model
@@ -33,13 +34,16 @@ class BlackBox(AbstractModel):
 
     Args:
         call: a function from rows to outputs (n, C) or (n,).
+        given: a function from rows to the form in which the user's own function takes them, such as a data frame.
     """
 
     call: Callable[[np.ndarray], np.ndarray] = dataclasses.field(repr=False)
+    given: Callable[[np.ndarray], Any] = dataclasses.field(repr=False, default=lambda x: x, kw_only=True)
 
     def _outputs(self, x: np.ndarray) -> np.ndarray:
         found = np.asarray(self.call(x))
-        found = found.reshape(len(found), -1)
+        _refuse_texts(found)
+        found = np.asarray(found, float).reshape(len(found), -1)
         return linked(found, self.link)
 
     def _saved_bytes(self, x: np.ndarray) -> int:
@@ -72,6 +76,18 @@ class BlackBox(AbstractModel):
 
     def _input_vjp(self, u: np.ndarray, x: np.ndarray) -> np.ndarray:
         return self._none()
+
+
+def as_given(model: AbstractModel, x: np.ndarray) -> Any:
+    """Return rows in the form in which the user's own function takes them.
+
+    This is a frame if the user's rows are a frame of categories or texts, and an array otherwise.
+
+    Args:
+        model: a model that `read_trained` has read.
+        x: rows of this model.
+    """
+    return model.given(x) if isinstance(model, BlackBox) else x
 
 
 def estimator_model(estimator: Any) -> AbstractModel:
@@ -107,7 +123,7 @@ def estimator_model(estimator: Any) -> AbstractModel:
         return _linear(inner, type(inner).__name__, lambda f: jnp.clip(f, *map(jnp.asarray, ends)))
     if name in _PERCEPTRONS:
         return _perceptron(estimator, name)
-    call = _seen(estimator, name)
+    call = _asked(_seen(estimator, name), name)
     known = {
         "predict_proba": "probabilities",
         "decision_function": "scores",
@@ -116,6 +132,18 @@ def estimator_model(estimator: Any) -> AbstractModel:
     }
     tells = next(own for method, own in known.items() if hasattr(estimator, method))
     return BlackBox(f"scikit-learn {name}", np.zeros(0), (), call=call, tells=tells)
+
+
+def _refuse_texts(outputs: np.ndarray) -> None:
+    """Raise DataError if a model returns texts, such as the names of classes."""
+    texts = outputs.dtype.kind in "US" or (outputs.dtype.kind == "O" and any(isinstance(v, str) for v in outputs.flat))
+    if texts:
+        remedy = (
+            "pass the estimator, or its predict_proba, instead of predict; if there are no probabilities, pass"
+            " lambda x: (np.asarray(predict(x))[:, None] == np.unique(y)).astype(float)"
+        )
+        rule = "numbers: values, or one probability, score or logit for each class"
+        raise DataError("outputs", found=f"texts, for example {str(outputs.flat[0])[:40]!r}", rule=rule, remedy=remedy)
 
 
 def _of_log_loss(estimator: Any, name: str) -> bool:
@@ -128,7 +156,10 @@ def _of_log_loss(estimator: Any, name: str) -> bool:
 
 
 def with_both_classes(model: AbstractModel, x: np.ndarray, y: Any) -> AbstractModel:
-    """Turn a model that gives the probability of the second of two classes into one that gives both.
+    """Turn a function that gives the probability of the second of two classes into one that gives both.
+
+    A function whose outputs are all exactly 0 or 1, with a single 1 for each row, names classes; it has no
+    probabilities.
 
     Args:
         model: any model; other kinds are not changed.
@@ -139,10 +170,14 @@ def with_both_classes(model: AbstractModel, x: np.ndarray, y: Any) -> AbstractMo
     if not isinstance(model, BlackBox) or model.kind != "function" or targets.dtype.kind not in "biuUSO":
         return model
     f = model.outputs(x)
+    if f.shape[1] > 1 and f.shape[1] == len(set(targets.ravel().tolist())) and _one_hot(f):
+        return dataclasses.replace(model, tells="classes")
     if f.shape[1] != 1 or len(set(targets.ravel().tolist())) != 2 or f.min() < 0 or f.max() > 1:
         return model
-    second = model.call
-    return dataclasses.replace(model, call=lambda x: np.stack([1 - second(x).ravel(), second(x).ravel()], axis=1))
+    second = lambda x: np.asarray(model.call(x), float).ravel()
+    tells = "classes" if len(x) > 1 and np.isin(f, (0, 1)).all() else model.tells
+    both = lambda x: np.stack([1 - second(x), second(x)], axis=1)
+    return dataclasses.replace(model, call=both, tells=tells)
 
 
 def _seen(estimator: Any, name: str) -> Callable[[np.ndarray], np.ndarray]:
@@ -158,6 +193,31 @@ def _seen(estimator: Any, name: str) -> Callable[[np.ndarray], np.ndarray]:
         score = lambda x: np.asarray(estimator.decision_function(x), float).reshape(len(x), -1)
         return lambda x: score(x) if len(classes) > 2 else score(x) * np.array([-0.5, 0.5])
     return lambda x: (np.asarray(estimator.predict(x))[:, None] == np.asarray(classes)).astype(float)
+
+
+def _asked(call: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
+    """Return a call of an estimator that names an estimator that is not fitted.
+
+    scikit-learn warns of an array if an estimator was fitted to a frame. The columns are already in the right order,
+    so there is no warning here.
+    """
+
+    def asked(x: Any) -> Any:
+        try:
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "X does not have valid feature names")
+                return call(x)
+        except Exception as error:
+            if type(error).__name__ != "NotFittedError":
+                raise
+            raise SettingError("model", found=f"a {name} that is not fitted", rule="a fitted estimator",
+                               remedy="call model.fit(x, y) on the training rows first") from error  # fmt: skip
+
+    return asked
+
+
+def _one_hot(f: np.ndarray) -> bool:
+    return bool(np.isin(f, (0, 1)).all() and (f.sum(1) == 1).all())
 
 
 def _ends(transformer: Any) -> tuple[Any, Any] | None:

@@ -11,12 +11,15 @@ from lemmata.answers import positive, whole
 from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.facts import Facts, states_facts, with_defaults
 
+from ._columns import in_one_order
 from ._contract import AbstractModel, rows_at_once
 from ._documents import LANGUAGE, check_tokens, language_model, read_documents
 from ._estimators import with_both_classes
-from ._losses import read_loss
+from ._frames import as_numbers, fit_of_frames, model_of_frames
+from ._loss_objects import stated_loss
 from ._one_output import with_two_outputs
 from ._read import read_model
+from ._several_inputs import check_one_array, check_one_input
 from ._shift import check_deployed
 from ._stated_losses import estimator_loss
 from ._task import Task, read_task
@@ -44,8 +47,13 @@ def read_trained(model: Any, x: Any, y: Any, **facts: Unpack[Facts]) -> Trained:
     decay, labels, held = told["decay"], told["labels"], told["held"]
     if not (isinstance(seed, int | np.integer) and seed >= 0):
         raise SettingError("seed", found=f"{seed}", rule="a whole number, at least 0")
-    model, (x, y) = bare_model(model), bare_rows(x, y)
-    own, stated = read_model(model), read_loss(told["loss"])
+    model = bare_model(model)
+    check_one_array(model, x, y)
+    check_one_input(model)
+    x, y = bare_rows(x, y)
+    stated = stated_loss(told["loss"])
+    frames = in_one_order(model, x, held, told["deployed"])
+    own, x, held, met, code = as_numbers(read_model(model), model, *frames)
     rows = _rows("x", x, own)
     if decay is not None and not (math.isfinite(decay) and decay >= 0):
         raise SettingError("decay", found=f"{decay:g}", rule="a finite number, at least 0")
@@ -56,6 +64,7 @@ def read_trained(model: Any, x: Any, y: Any, **facts: Unpack[Facts]) -> Trained:
     else:
         own = dataclasses.replace(own, batch=rows_at_once(own, rows))
         rows = _as_taken(own, rows)
+        _check_call(own, rows)
         own = with_both_classes(own, rows, y)
         known, penalty = estimator_loss(model, len(rows))
         stated, decay = stated or known, decay if told["loss"] is not None or decay is not None else penalty
@@ -65,7 +74,7 @@ def read_trained(model: Any, x: Any, y: Any, **facts: Unpack[Facts]) -> Trained:
         if task.outputs == "probabilities":
             own = dataclasses.replace(own, link="log")
         other = None if held is None else _unseen(held, task, rows, y, own)
-    begun, met = told["start"], told["deployed"]
+    begun = told["start"]
     if met is not None:
         met = check_deployed(rows, _like(rows, _rows("deployment rows", met, own), "deployment rows"))
     return Trained(
@@ -75,12 +84,14 @@ def read_trained(model: Any, x: Any, y: Any, **facts: Unpack[Facts]) -> Trained:
         task.encode(y),
         other,
         decay,
-        start=None if begun is None else _earlier("start", begun, own),
-        fit=told["fit"],
+        start=None if begun is None else _earlier("start", model_of_frames(begun, code), own),
+        fit=fit_of_frames(told["fit"], code),
         targets=y,
         rate=_positive("rate", told["rate"]),
         deployed=met,
-        checkpoints=tuple(_earlier(f"checkpoint {i}", one, own) for i, one in enumerate(told["checkpoints"], 1)),
+        checkpoints=tuple(
+            _earlier(f"checkpoint {i}", model_of_frames(one, code), own) for i, one in enumerate(told["checkpoints"], 1)
+        ),
         claimed=_privacy(told["claimed"]),
         noised=_noised(told["noised"]),
         corrected=_corrected(told["corrected"], task, rows),
@@ -212,8 +223,10 @@ def _rows(name: str, x: Any, model: AbstractModel) -> np.ndarray:
             name, found=f"shape {rows.shape}", rule="an array (n, *row) with one input of the model in each row"
         )
     if rows.dtype.kind not in "fiub":
-        raise DataError(name, found=f"cells of type {rows.dtype}", rule="numbers",
-                            remedy="encode texts as numbers, as in training")  # fmt: skip
+        remedy = "encode texts as numbers, as in training"
+        if not model.differentiable and rows.ndim == 2:
+            remedy += ", or pass a data frame: the model then gets its rows as a frame"
+        raise DataError(name, found=f"cells of type {rows.dtype}", rule="numbers", remedy=remedy)
     if rows.dtype.kind != "f" or np.isfinite(rows).all():
         return rows
     missing = np.isnan(rows)
@@ -229,6 +242,20 @@ def _rows(name: str, x: Any, model: AbstractModel) -> np.ndarray:
         raise ShapeError(name, found=f"NaN in row {row}, counted from 0, for which the model returns NaN",
                          rule="finite numbers", remedy="fill the cell in the same way as for training")  # fmt: skip
     return rows
+
+
+def _check_call(model: AbstractModel, rows: np.ndarray) -> None:
+    """Raise ShapeError with a remedy for all models if a call with the first two rows fails."""
+    try:
+        model.outputs(rows[:2])
+    except ShapeError as error:
+        if error.what != "rows":
+            raise
+        remedy = (
+            "call the model on x[:2] to see where it fails; if it takes anything but one array (n, *row), such as a"
+            " dictionary, pass a function or module of one array that calls it"
+        )
+        raise ShapeError(error.what, found=error.found, rule=error.rule, remedy=remedy) from error.__cause__
 
 
 def _as_taken(model: AbstractModel, rows: np.ndarray) -> np.ndarray:

@@ -16,8 +16,38 @@ from ._losses import Loss, StatedLoss, loss_kind, loss_words
 
 COUNTS = "logarithms of means"
 """The meaning of the outputs of a model that predicts counts."""
+AS_VALUES = "as the targets are values"
+"""The reason for squared loss if nobody has stated a loss."""
 _ROUNDING = 1e-3
 _BEYOND = 1.5  # distance from the middle of 0 and 1; values that are fitted to 0 and 1 stay nearer
+
+
+class TargetError(DataError):
+    """The target of a row cannot be used.
+
+    Args:
+        target: the target, in words.
+        row_name: the kind of the row: "row" for a training row, "held-out row" or "corrected row".
+        row: the position of the row, counted from 0.
+        found, rule, remedy: see `lemmata.errors.LemmataError`.
+        name: the name of the row, such as its line in a file. By default, its position.
+    """
+
+    def __init__(
+        self, target: str, row_name: str, row: int, *, found: object = None, rule: str | None = None,
+        remedy: str | None = None, name: str | None = None,
+    ):  # fmt: skip
+        place = f"{row}, counted from 0" if name is None else name
+        super().__init__(f"{target} in {row_name} {place}", found=found, rule=rule, remedy=remedy)
+        self.target, self.row_name, self.row = target, row_name, row
+
+    def named(self, name: str) -> "TargetError":
+        """Return the same error with another name of the row."""
+        told = {"found": self.found, "rule": self.rule, "remedy": self.remedy}
+        return TargetError(self.target, self.row_name, self.row, **told, name=name)
+
+    def __reduce__(self) -> tuple[type, tuple[Any, ...], dict[str, Any]]:
+        return DataError, (self.what,), self.__dict__
 
 
 @dataclasses.dataclass(frozen=True)
@@ -165,9 +195,7 @@ class Task:
                                 remedy="pass the targets that the model was trained on") from error  # fmt: skip
             if not np.isfinite(values).all():
                 row = int(np.flatnonzero(~np.isfinite(values).all(1))[0])
-                raise DataError(
-                    f"target in {row_name} {row}, counted from 0", found=f"{values[row]}", rule="finite values"
-                )
+                raise TargetError("target", row_name, row, found=f"{values[row]}", rule="finite values")
             return values
         if y.ndim == 2 and y.shape[1] == len(self.labels) > 1:
             if not _one_hot(y):
@@ -183,11 +211,8 @@ class Task:
             row = own.index(None)
             shown = ", ".join(map(str, self.labels[:12]))
             remedy = f"its {len(known)} outputs are read as {shown}; state other classes with labels=(...)"
-            raise DataError(
-                f"class {y.ravel().tolist()[row]!r} in {row_name} {row}, counted from 0",
-                rule="a class of the model",
-                remedy=remedy,
-            )
+            what, rule = f"class {y.ravel().tolist()[row]!r}", "a class of the model"
+            raise TargetError(what, row_name, row, rule=rule, remedy=remedy)
         return np.eye(len(known))[np.asarray(own, int)]
 
 
@@ -269,7 +294,7 @@ def _fitting_remedy(outputs: int, stated: StatedLoss | None, values: bool) -> st
 def _of_values(model: AbstractModel, y: np.ndarray, stated: StatedLoss | None) -> Task:
     """Return the task of values: squared loss, unless another loss is stated."""
     if stated is None:
-        return Task("squared", "values", why="as the targets are values")
+        return Task("squared", "values", why=AS_VALUES)
     if stated.kind == "log":
         raise DataError("targets", found="values", rule="classes, under log loss", remedy='loss="squared"')
     loss = stated.of_task(())
@@ -342,7 +367,7 @@ def _check_targets(y: np.ndarray) -> None:
         raise DataError("targets", found=f"type {y.dtype}", rule="classes or values")
     if missing.any():
         row = int(np.flatnonzero(missing)[0])
-        raise DataError(f"target in row {row}, counted from 0", found=f"{y[row]}", rule="a finite target in every row")
+        raise TargetError("target", "row", row, found=f"{y[row]}", rule="a finite target in every row")
 
 
 def class_counts(y: Float[np.ndarray, "n C"]) -> Int[np.ndarray, " C"]:

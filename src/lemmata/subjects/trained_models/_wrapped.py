@@ -9,14 +9,17 @@ import numpy as np
 
 from lemmata.errors import SettingError
 
+from ._keras import keras_module
+
 _ARRAYS = "x and y as arrays"
 
 
 def bare_model(model: Any) -> Any:
     """Return the model inside an object that contains one, as the same function of a row. Other models do not change.
 
-    A scikit-learn search contains its best estimator. A Flax `TrainState` contains a function and its parameters.
-    Equinox's (module, state) contains a module that is called with a row and a state, where the state does not change.
+    A scikit-learn search contains its best estimator. A Keras model on PyTorch becomes a PyTorch module. A Flax
+    `TrainState` contains a function and its parameters. Equinox's (module, state) contains a module that is called with
+    a row and a state, where the state does not change.
 
     Args:
         model: the user's object.
@@ -36,10 +39,13 @@ def bare_model(model: Any) -> Any:
     if _is(model, "xgboost.core"):
         raise SettingError("model", found="an XGBoost Booster", rule="a function of an array",
                            remedy="pass lambda x: booster.predict(xgboost.DMatrix(x))")  # fmt: skip
-    if _is(model, "keras.src.models.model") and not _is(model, "torch.nn.modules.module"):
+    if _is(model, "keras.src.models.model"):
+        if _is(model, "torch.nn.modules.module"):
+            return keras_module(model)
         remedy = (
             "on JAX: weights = [v.value for v in model.trainable_variables]; rest = [v.value for v in"
-            " model.non_trainable_variables]; pass (lambda own, x: model.stateless_call(own, rest, x)[0], weights)"
+            " model.non_trainable_variables]; pass (lambda own, x: model.stateless_call(own, rest, x)[0], weights);"
+            " on TensorFlow, pass lambda x: model.predict(x, verbose=0), of which lemmata sees only the outputs"
         )
         raise SettingError("model", found="a Keras model", rule="a function and its parameters", remedy=remedy)
     if _is(model, "flax.training.train_state"):

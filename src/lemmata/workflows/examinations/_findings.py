@@ -29,6 +29,7 @@ from lemmata.subjects.trained_models.triggers import SuccessOfSmallestTrigger
 from lemmata.workflows.records.examinations import Finding, Gauge, GaugeInterval
 
 from ._alike import drawn_apart
+from ._as_values import classes_as_values
 from ._baseline import GUESSING, beats_one_answer, held_baseline, order_kept, parts_classes, worse_than_one_answer
 from ._blind_spots import loss_read, seen_by_outputs
 from ._confidence import confidence
@@ -77,6 +78,7 @@ def findings(
 def signs(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, names: RowNames = PLACES) -> list[Sign]:
     """Return all problems with their names, the most important first. The arguments are those of `findings`."""
     found = [
+        *(Sign("classes as values", finding) for finding in classes_as_values(trained)),
         *_trigger(trained, gauges, names),
         *_privacy(trained, gauges),
         *_shift(trained, gauges),
@@ -87,8 +89,7 @@ def signs(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, nam
         *_guessing(trained, gauges, held),
     ]
     found += [*_labels(trained, gauges, held, names), *_disagreements(gauges)]
-    found += [*_confidence(trained), *_membership(trained, gauges)]
-    return _in_order(trained, found)
+    return _in_order(trained, [*found, *_confidence(trained), *_membership(trained, gauges)])
 
 
 def _in_order(trained: Trained, found: list[Sign]) -> list[Sign]:

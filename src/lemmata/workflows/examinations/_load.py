@@ -3,11 +3,12 @@
 import dataclasses
 
 from lemmata.options import ModelOptions
-from lemmata.subjects.trained_models import Trained, read_model, read_trained
+from lemmata.subjects.trained_models import Trained, read_trained
 
+from ._pipelines import as_examined, form_of
 from ._program import load_program
-from ._row_names import RowNames
-from ._rows import read_corrected, read_deployed, read_held, read_rows
+from ._row_names import RowNames, naming_rows
+from ._rows import PLAIN, read_corrected, read_deployed, read_held, read_rows
 from ._saved import is_saved, load_saved
 
 
@@ -26,8 +27,8 @@ def load_trained(program: str, data: object, options: ModelOptions) -> tuple[Tra
         return load_saved(program, data, options)
     own = load_program(program, options.weights, options.start, options.checkpoint, options.size)
     documents = own.task == "language"
-    gaps = not documents and not read_model(own.model).differentiable
-    rows = read_rows(data, options.target, options.split, documents, options.corrected, gaps)
+    form = PLAIN if documents else form_of(own.model)
+    rows = read_rows(data, options.target, options.split, documents, options.corrected, form)
     held, names = rows.held, dataclasses.replace(rows.names, columns=rows.columns)
     if options.held is not None:
         held, others = read_held(options.held, rows)
@@ -41,4 +42,7 @@ def load_trained(program: str, data: object, options: ModelOptions) -> tuple[Tra
     rest |= {"padding": own.padding, "sizes": own.sizes, "scale": own.scale, "corrected": rows.corrected}
     if options.corrected is not None and rows.corrected is None:
         rest["corrected"] = read_corrected(options.corrected, rows)
-    return read_trained(own.model, *rows.pair, **rest, seed=options.seed), own.name, rows.name, names
+    x, y = rows.pair
+    model, x, rest, names = as_examined(own.model, x, rest, names)
+    with naming_rows(names):
+        return read_trained(model, x, y, **rest, seed=options.seed), own.name, rows.name, names

@@ -1,30 +1,126 @@
 """Transform rows as the last step of a pipeline reads them, and write out the zeros of sparse rows."""
 
+import dataclasses
+import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from scipy import sparse
 
 from lemmata.core import available_bytes
-from lemmata.errors import MemoryPlanError
+from lemmata.errors import DataError, LemmataError, MemoryPlanError, SettingError
+from lemmata.subjects.trained_models import (
+    bare_model,
+    columns_of_model,
+    in_one_order,
+    is_frame,
+    only_numbers,
+    read_model,
+)
+
+from ._row_names import RowNames, columns_after, columns_in_frame
+from ._rows import Form
 
 _SHARE = 0.25  # share of free memory that the rows may take
 
 
-def as_last_step_reads(pipeline: Any, rows: Any) -> Float[np.ndarray, "n d"]:
-    """Return the rows after all steps but the last of a fitted pipeline, in double precision.
+def as_examined(model: Any, x: Any, facts: Mapping[str, Any], names: RowNames) -> tuple[Any, Any, Any, RowNames]:
+    """Return the model without wrappers and steps before it, and all rows as this model reads them.
 
-    Encoders of categories and words make sparse matrices. Their zeros are written out here.
+    A search is its best estimator. A pipeline, also one inside a search or a pipeline, is its last step, with the rows
+    that this step reads. The columns of frames are brought into the order of the model.
+
+    Args:
+        model: the user's model.
+        x: the training rows.
+        facts: other facts; their held-out and deployment rows change, too.
+        names: the names of rows; the names of the columns are replaced by those of the rows that the model reads.
+
+    Returns:
+        The model, the training rows, the facts and the names.
+
+    Raises:
+        DataError, SettingError: if columns do not fit, the pipeline is not fitted, or it does not take the rows.
+        MemoryPlanError: see `dense`.
+    """
+    model, facts, held = bare_model(model), dict(facts), facts.get("held")
+    x, held = dense(x), (dense(held[0]), *held[1:]) if isinstance(held, tuple | list) and held else held
+    x, held, met = in_one_order(model, x, held, facts.get("deployed"))
+    columns = names.columns if columns_in_frame(x) is None else columns_in_frame(x)
+    while hasattr(model, "steps"):
+        if len(model) > 1:
+            columns = columns_after(model[:-1])
+            if isinstance(held, tuple | list) and held:
+                held = (as_last_step_reads(model, held[0], "the held-out rows"), *held[1:])
+            met = None if met is None else as_last_step_reads(model, met, "the deployment rows")
+            x = as_last_step_reads(model, x)
+        model = bare_model(model[-1])
+    for name, own in (("held", held), ("deployed", met)):
+        if name in facts:
+            facts[name] = own
+    return model, x, facts, dataclasses.replace(names, columns=columns)
+
+
+def form_of(model: Any) -> Form:
+    """Return the form in which a model takes the rows of a table.
+
+    A pipeline takes frames, unless it was fitted to arrays; then it takes a frame only if columns are not numbers.
+
+    Args:
+        model: the user's model.
+    """
+    model = bare_model(model)
+    columns = columns_of_model(model)
+    if not hasattr(model, "steps"):
+        return Form(not read_model(model).differentiable, None if columns is None else tuple(map(str, columns)))
+    columns = columns if columns is not None else tuple(getattr(model[0], "columns", None) or ()) or None
+    names = None if columns is None else tuple(map(str, columns))
+    return Form(True, names, "for words" if names is None else "always")
+
+
+def as_last_step_reads(pipeline: Any, rows: Any, name: str = "x") -> Any:
+    """Return the rows after all steps but the last of a fitted pipeline: an array in double precision, or a frame.
+
+    Encoders of categories and words make sparse matrices. Their zeros are written out here. A frame with columns that
+    are not numbers stays a frame.
 
     Args:
         pipeline: a pipeline of scikit-learn with at least two steps.
         rows: the rows in a form that the pipeline takes: an array, a data frame, or texts.
+        name: the name of the rows in messages.
 
     Raises:
+        SettingError: if the pipeline is not fitted.
+        DataError: if a step of the pipeline does not take the rows, or gives no numbers.
         MemoryPlanError: see `dense`.
     """
-    return np.asarray(dense(pipeline[:-1].transform(rows)), dtype=np.float64)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X (does not have valid|has) feature names")  # columns are in order
+            found = pipeline[:-1].transform(rows)
+    except LemmataError:
+        raise
+    except Exception as error:  # somebody's own step may raise anything
+        if type(error).__name__ == "NotFittedError":
+            raise SettingError("model", found="a Pipeline that is not fitted", rule="a fitted pipeline",
+                               remedy="call model.fit(x, y) on the training rows first") from error  # fmt: skip
+        said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        raise DataError(
+            f"{name}, before the last step of the pipeline", found=said, rule="rows that the pipeline accepts",
+            remedy="pass the rows as the pipeline was fitted to them, with the same columns and types",
+        ) from error  # fmt: skip
+    found = dense(found)
+    if is_frame(found) and not only_numbers(found):
+        return found
+    try:
+        return np.asarray(found, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"{name}, before the last step of the pipeline", found=f"a {type(found).__name__} with cells that are not"
+            " numbers", rule="numbers, or a data frame", remedy="encode the column in the pipeline, or let the steps"
+            ' give frames: model.set_output(transform="pandas"), and fit it again',
+        ) from error  # fmt: skip
 
 
 def dense(rows: Any) -> Any:

@@ -10,6 +10,7 @@ from lemmata.errors import ShapeError
 from lemmata.subjects.trained_models import (
     AbstractModel,
     Trained,
+    as_given,
     held_outputs,
     held_rows,
     linked,
@@ -55,7 +56,11 @@ def preflight(trained: Trained, user: Callable[[np.ndarray], np.ndarray] | None 
         f = training_outputs(trained)
         checks.insert(0, _finite(f if trained.held is None else np.concatenate([f, held_outputs(trained)])))
     if user is not None and checks[-1].holds:
-        checks.append(_own_call(trained, np.asarray(user(x), float).reshape(len(x), -1), once, max(loose, 1e-6)))
+        checks.append(
+            _own_call(
+                trained, np.asarray(user(as_given(trained.model, x)), float).reshape(len(x), -1), once, max(loose, 1e-6)
+            )
+        )
     if all(check.holds for check in checks):
         checks += [_derivative(trained), *_order(trained), *_ahead(trained, loose)]
     return checks

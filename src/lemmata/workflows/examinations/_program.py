@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import inspect
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from lemmata.code_files import executed, importing_beside
 from lemmata.errors import DataError, MissingFileError, SettingError, file_error
 from lemmata.files import check_file
-from lemmata.subjects.trained_models import with_weights
+from lemmata.subjects.trained_models import stated_loss, with_weights
 
 _CONVERT = {
     ".pt": "import torch, safetensors.torch as s; "
@@ -97,8 +98,13 @@ def load_program(
         first = None if start is None else _filled(build, path, start, begun)
         before = tuple(_filled(build, path, *one) for one in zip(checkpoints, earlier, strict=True))
         others = _sizes(module, path, sizes, arrays)
-    told = _fit(module, path), _decay(module, path), getattr(module, "loss", None), _labels(module, path)
-    noised = getattr(module, "privacy", None)
+    told = (
+        _fit(module, path),
+        _decay(module, path),
+        stated_loss(_setting(module, "loss"), f"loss in {path}"),
+        _labels(module, path),
+    )
+    noised = _setting(module, "privacy")
     own = *_language(module, path), _scale(module, path), others
     return Program(path.name, model, first, *told, before, noised, *own)
 
@@ -109,15 +115,26 @@ def _filled(build: Callable[[], Any], path: Path, file: str | Path | None, array
     return model if arrays is None else with_weights(model, arrays, Path(str(file)).name)
 
 
+def _setting(module: Any, name: str) -> Any:
+    """Return what a program calls by this name. Functions, classes and modules that it has imported are no settings.
+
+    A line such as `from sklearn.preprocessing import *` imports a function `scale`, for example.
+    """
+    value = getattr(module, name, None)
+    made = inspect.isroutine(value) or inspect.isclass(value) or isinstance(value, np.ufunc)
+    own = getattr(value, "__module__", None) == module.__name__
+    return None if inspect.ismodule(value) or (made and not own) else value
+
+
 def _decay(module: Any, path: Path) -> float | None:
-    decay = getattr(module, "decay", None)
+    decay = _setting(module, "decay")
     if decay is not None and (isinstance(decay, bool) or not isinstance(decay, int | float)):
         raise SettingError(f"decay in {path}", found=repr(decay)[:80], rule="a number")
     return None if decay is None else float(decay)
 
 
 def _scale(module: Any, path: Path) -> float | None:
-    scale = getattr(module, "scale", None)
+    scale = _setting(module, "scale")
     if scale is not None and (isinstance(scale, bool) or not isinstance(scale, int | float)):
         raise SettingError(f"scale in {path}", found=repr(scale)[:80], rule="a number, the largest size of an input")
     return None if scale is None else float(scale)
@@ -147,7 +164,7 @@ def _sizes(
 
 
 def _labels(module: Any, path: Path) -> tuple[Any, ...] | None:
-    labels = getattr(module, "labels", None)
+    labels = _setting(module, "labels")
     if labels is None:
         return None
     if isinstance(labels, str) or not hasattr(labels, "__iter__"):
@@ -157,7 +174,7 @@ def _labels(module: Any, path: Path) -> tuple[Any, ...] | None:
 
 def _language(module: Any, path: Path) -> tuple[str | None, int | None]:
     """Return whether a program builds a language model, and the number of its padding token."""
-    task, padding = getattr(module, "task", None), getattr(module, "padding", None)
+    task, padding = _setting(module, "task"), _setting(module, "padding")
     if task not in (None, "language"):
         rule = '"language", or no task; lemmata infers other tasks from the targets'
         raise SettingError(f"task in {path}", found=repr(task)[:80], rule=rule)

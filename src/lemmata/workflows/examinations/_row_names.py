@@ -1,12 +1,15 @@
 """The names of rows: their positions counted from 0, the index of a frame, or the lines of a file."""
 
+import contextlib
 import dataclasses
 import gzip
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from lemmata.subjects.trained_models import TargetError
 
 _SHOWN = 8
 _DELIMITED = (".csv", ".tsv", ".txt", ".dat")
@@ -61,6 +64,22 @@ class RowNames:
 
 PLACES = RowNames()
 """The names of rows that have no names of their own: their positions, counted from 0."""
+
+
+@contextlib.contextmanager
+def naming_rows(names: RowNames) -> Iterator[None]:
+    """Let errors about the target of a row give the name of the row, such as its line in a file.
+
+    Args:
+        names: the names of the rows.
+    """
+    try:
+        yield
+    except TargetError as error:
+        own = names.held if error.row_name.startswith("held-out") else names.training
+        if own.words == PLACES.training.words:
+            raise
+        raise error.named(own.told([error.row])) from error
 
 
 def names_in_frame(rows: Any) -> Names:

@@ -2,8 +2,9 @@
 
 import dataclasses
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -14,10 +15,29 @@ from lemmata.workflows.studies import Reading, read_arrays, read_table
 
 from ._row_names import PLACES, Names, RowNames, names_in_file
 
-Pair = tuple[np.ndarray, np.ndarray | None]
+Pair = tuple[Any, np.ndarray | None]
 HELD_WORDS = ("held", "test", "validation", "valid", "1", "true")
 TARGETS = ("y", "target", "label")
 _SHOWN = 12
+
+
+@dataclasses.dataclass(frozen=True)
+class Form:
+    """The form in which a model takes rows of a table.
+
+    Args:
+        gaps: whether cells may be empty; empty cells are then NaN.
+        columns: the columns that the model was fitted to, in their order; None if it has no names of columns.
+        frames: whether rows stay a data frame: always, or only if a column is not numbers.
+    """
+
+    gaps: bool = False
+    columns: tuple[str, ...] | None = None
+    frames: Literal["never", "for words", "always"] = "never"
+
+
+PLAIN = Form()
+"""An array of numbers without empty cells."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +52,7 @@ class Loaded:
         target: the name of the target; None for an NPZ file.
         corrected: right targets of the training rows, if the file has them.
         names: the names of the rows.
-        gaps: whether cells may be empty; empty cells are then NaN.
+        form: the form in which the model takes rows.
     """
 
     name: str
@@ -42,7 +62,7 @@ class Loaded:
     target: str | None = None
     corrected: np.ndarray | None = None
     names: RowNames = PLACES
-    gaps: bool = False
+    form: Form = PLAIN
 
 
 class _Table(NamedTuple):
@@ -52,11 +72,12 @@ class _Table(NamedTuple):
     frame: pl.DataFrame
     known: str | None
     rows: Names
+    as_given: Callable[..., Any] | None = None
 
 
 def read_rows(
     data: object, target: str | None = None, split: str | None = None, documents: bool = False,
-    corrected: str | None = None, gaps: bool = False,
+    corrected: str | None = None, form: Form = PLAIN,
 ) -> Loaded:  # fmt: skip
     """Read training rows.
 
@@ -69,7 +90,7 @@ def read_rows(
             position. An NPZ file has x and optionally x_held.
         corrected: a column, or an array of an NPZ file, with the right targets of the training rows. If `corrected`
             names neither, `read_corrected` reads it later.
-        gaps: whether cells of the inputs may be empty, because a model of which only outputs are seen may accept them.
+        form: the form in which the model takes rows. If the model has names of columns, other columns are not read.
 
     Raises:
         DataError: if a table lacks the target, or has inputs that are not numbers.
@@ -89,7 +110,7 @@ def read_rows(
         names = dataclasses.replace(names, held=Names(words="rows of x_held, counted from 0"))
         return Loaded(Path(str(data)).name, pair, other, corrected=right, names=names)
     table = _table(data)
-    name, frame, known, rows = table
+    name, frame, known, rows, _ = table
     own = None if documents else target or known or next((own for own in TARGETS if own in frame.columns), None)
     if own is None and not documents:
         found = f"columns {_listed(frame.columns)}"
@@ -101,17 +122,20 @@ def read_rows(
         raise DataError("--corrected", found=found, rule="a separate column with the corrected targets")
     right = _targets(table, corrected) if corrected is not None and corrected in frame.columns else None
     inputs = [column for column in frame.columns if column not in (own, split, corrected)]
-    x, y = _matrix(table, inputs, gaps), None if own is None else _targets(table, own)
+    if form.columns is not None:
+        inputs = list(form.columns)
+        _check_columns(name, frame, inputs)
+    x, y = _inputs(table, inputs, form), None if own is None else _targets(table, own)
     if split is None:
-        return Loaded(name, (x, y), None, tuple(inputs), own, right, RowNames(rows), gaps)
+        return Loaded(name, (x, y), None, tuple(inputs), own, right, RowNames(rows), form)
     words = [str(value).strip().lower() for value in frame[split].to_list()]
     seen = np.array([word not in HELD_WORDS for word in words])
     if seen.all() or not seen.any():
         rule = f"some rows, but not all, have one of the values {', '.join(HELD_WORDS)}"
         raise DataError(f"column {split!r}", found=f"{(~seen).sum()} held-out rows of {len(seen)}", rule=rule)
-    known_rows, unseen = ((x[part], None if y is None else y[part]) for part in (seen, ~seen))
+    known_rows, unseen = ((_kept(x, part), None if y is None else y[part]) for part in (seen, ~seen))
     names = RowNames(rows.of(seen), rows.of(~seen))
-    return Loaded(name, known_rows, unseen, tuple(inputs), own, None if right is None else right[seen], names, gaps)
+    return Loaded(name, known_rows, unseen, tuple(inputs), own, None if right is None else right[seen], names, form)
 
 
 def read_corrected(data: str, own: Loaded) -> np.ndarray:
@@ -133,7 +157,7 @@ def read_corrected(data: str, own: Loaded) -> np.ndarray:
         name, right = Path(data).name, arrays["y"]
     else:
         table = _table(data)
-        name, frame, _, _ = table
+        name, frame, *_ = table
         column = own.target if own.target in frame.columns else frame.columns[0]
         if column != own.target and frame.width > 1:
             found = f"columns {_listed(frame.columns)}"
@@ -158,18 +182,18 @@ def read_held(data: object, own: Loaded) -> tuple[Pair, Names]:
     if arrays is not None:
         return (arrays["x"], None if documents else arrays["y"]), Names(words="rows of the held-out x, counted from 0")
     table = _table(data)
-    name, frame, known, rows = table
+    name, frame, known, rows, _ = table
     if documents:
         inputs = list(frame.columns) if own.columns is None else list(own.columns)
         _check_columns(name, frame, inputs)
-        return (_matrix(table, inputs, own.gaps), None), rows
+        return (_inputs(table, inputs, own.form), None), rows
     target = own.target or known or next((column for column in TARGETS if column in frame.columns), "y")
     inputs = [column for column in frame.columns if column != target] if own.columns is None else list(own.columns)
     _check_columns(name, frame, [target, *inputs])
-    return (_matrix(table, inputs, own.gaps), _targets(table, target)), rows
+    return (_inputs(table, inputs, own.form), _targets(table, target)), rows
 
 
-def read_deployed(data: object, own: Loaded) -> np.ndarray:
+def read_deployed(data: object, own: Loaded) -> Any:
     """Read deployment rows, with columns in the order of the training rows. A target is not read.
 
     Args:
@@ -180,10 +204,10 @@ def read_deployed(data: object, own: Loaded) -> np.ndarray:
     if arrays is not None:
         return arrays["x"]
     table = _table(data)
-    name, frame, _, _ = table
+    name, frame, *_ = table
     inputs = [column for column in frame.columns if column not in TARGETS] if own.columns is None else own.columns
     _check_columns(name, frame, list(inputs))
-    return _matrix(table, list(inputs), own.gaps)
+    return _inputs(table, list(inputs), own.form)
 
 
 def _arrays(data: object, needed: tuple[str, ...] = ("x", "y")) -> dict[str, np.ndarray] | None:
@@ -205,7 +229,9 @@ def _table(data: object) -> _Table:
         raise MemoryPlanError(f"{table.name} is too large to be read whole", rule=rule, remedy=remedy)
     if not table.frame.height:
         raise DataError(table.name, found="no rows", rule="the rows that the model was trained on")
-    return _Table(table.name, table.frame, table.default_target, names_in_file(data, table.frame.height))
+    return _Table(
+        table.name, table.frame, table.default_target, names_in_file(data, table.frame.height), table.as_given
+    )
 
 
 def _listed(columns: list[str]) -> str:
@@ -236,9 +262,22 @@ def _empty(table: _Table, column: str) -> DataError:
     )
 
 
+def _inputs(table: _Table, inputs: list[str], form: Form) -> Any:
+    """Return columns in the form in which the model takes them: an array of numbers or a data frame."""
+    kinds: list[Any] = [table.frame[column].dtype for column in inputs]
+    words = not all(kind.is_numeric() or kind == pl.Boolean for kind in kinds)
+    if table.as_given is not None and inputs and (form.frames == "always" or (words and form.frames == "for words")):
+        return table.as_given(inputs, np.arange(table.frame.height))
+    return _matrix(table, inputs, form.gaps)
+
+
+def _kept(rows: Any, part: np.ndarray) -> Any:
+    return rows.filter(part) if isinstance(rows, pl.DataFrame) else rows[part]
+
+
 def _matrix(table: _Table, inputs: list[str], gaps: bool = False) -> np.ndarray:
     """Put columns side by side, as whole numbers if all cells are whole numbers and none is empty."""
-    name, frame, _, _ = table
+    name, frame, *_ = table
     if not inputs:
         raise DataError(name, found="only the target column", rule="the input columns of the model")
     for column in inputs:

@@ -40,6 +40,7 @@ from lemmata.workflows.records.examinations import (
     Score,
 )
 
+from ._as_values import classes_as_values
 from ._baseline import held_baseline
 from ._blind_spots import loss_told
 from ._findings import blind_spots, findings, unexplained
@@ -255,7 +256,7 @@ def _record(
         **ExaminationRecord.head(),
         model=_model(trained, name, decay), rows=_rows(trained, rows_name),
         train_error=seen, held_error=held, preflight=checks, gauges=found,
-        findings=findings(trained, found, held, names) if whole else [], plan=plan,
+        findings=findings(trained, found, held, names) if whole else classes_as_values(trained), plan=plan,
         score=Score(len(scored), sum(own.status == "agrees" for own in scored),
                     float(np.median(ratios)) if ratios else None),
         silent=_silent(found), open=unexplained(trained, found), notes=blind_spots(trained, found), seconds=seconds,

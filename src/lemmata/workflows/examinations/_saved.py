@@ -15,7 +15,7 @@ from lemmata.subjects.trained_models import Trained, read_trained
 from lemmata.workflows.studies import Reading, read_table, target_numbers
 
 from ._pipelines import as_last_step_reads
-from ._row_names import Names, RowNames, columns_after, names_in_file
+from ._row_names import Names, RowNames, columns_after, names_in_file, naming_rows
 from ._rows import HELD_WORDS, TARGETS
 
 _KNOWN = re.compile(
@@ -82,7 +82,8 @@ def load_saved(program: str, data: object, options: ModelOptions) -> tuple[Train
     deployed = None if options.deploy is None else read(reader.rows(options.deploy, None, None).frame)
     claimed = None if options.epsilon is None else (options.epsilon, options.delta)
     facts = {"held": held, "deployed": deployed, "decay": options.decay, "claimed": claimed, "loss": options.loss}
-    return read_trained(model[-1], x, y, **facts, seed=options.seed), Path(program).name, own.name, names
+    with naming_rows(names):
+        return read_trained(model[-1], x, y, **facts, seed=options.seed), Path(program).name, own.name, names
 
 
 def read_pipeline(program: str) -> Any:

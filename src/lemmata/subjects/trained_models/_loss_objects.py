@@ -1,0 +1,59 @@
+"""The losses of PyTorch that can be stated in the grammar of losses, read from their objects."""
+
+from typing import Any
+
+from lemmata.errors import SettingError
+
+from ._losses import GRAMMAR, StatedLoss, read_loss
+
+_MODULE = "torch.nn.modules.loss"
+_PLAIN = {
+    "reduction": "mean",
+    "weight": None,
+    "pos_weight": None,
+    "ignore_index": -100,
+    "full": False,
+    "log_input": True,
+}
+"""The attributes that must have their default, because the grammar cannot express others in the same way."""
+
+
+def stated_loss(loss: Any, name: str = "loss") -> StatedLoss | None:
+    """Read a loss as the user stated it: in a form of `GRAMMAR`, or as an object of PyTorch.
+
+    Read are the means over rows of `CrossEntropyLoss` (also with smoothed labels), `NLLLoss`, `BCEWithLogitsLoss`,
+    `BCELoss`, `HuberLoss` and `PoissonNLLLoss` without weights. `MSELoss` is twice the squared loss of the grammar, so
+    it is refused with the words that state it.
+
+    Args:
+        loss: the loss, or None.
+        name: where it was stated, for messages.
+
+    Raises:
+        SettingError: if the loss is stated in any other form.
+    """
+    kind = type(loss).__name__
+    if not any(cls.__module__ == _MODULE for cls in type(loss).__mro__):
+        try:
+            return read_loss(loss)
+        except SettingError as error:
+            if name == "loss" or error.what != "loss":
+                raise
+            remedy = error.remedy or f"write one of these texts, or rename {name.split()[0]!r} if it is something else"
+            raise SettingError(name, found=error.found, rule=error.rule, remedy=remedy) from error
+    other = [f"{own}={getattr(loss, own)!r}"[:60] for own, usual in _PLAIN.items() if _differs(loss, own, usual)]
+    if kind in ("CrossEntropyLoss", "NLLLoss", "BCEWithLogitsLoss", "BCELoss") and not other:
+        return StatedLoss("log", smoothing=float(getattr(loss, "label_smoothing", 0.0)))
+    if kind == "HuberLoss" and not other:
+        return StatedLoss("huber", width=float(loss.delta))
+    if kind == "PoissonNLLLoss" and not other:
+        return StatedLoss("poisson")
+    remedy = "state the loss as one of these texts"
+    if kind == "MSELoss":
+        remedy = 'write loss = "squared", which is half of the squared distance, and half of the decay, if you state it'
+    raise SettingError(name, found=f"{kind}({', '.join(other)})", rule=GRAMMAR, remedy=remedy)
+
+
+def _differs(loss: Any, name: str, usual: Any) -> bool:
+    own = getattr(loss, name, usual)
+    return own is not None if usual is None else own != usual
