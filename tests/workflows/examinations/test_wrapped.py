@@ -259,7 +259,7 @@ def test_several_arrays_of_other_shapes_and_dictionaries_are_refused_with_their_
 
 
 def test_keras_on_torch_is_differentiated_in_the_weights_that_it_uses():
-    """A stand-in with what Keras has: a call that reads variables, which PyTorch cannot replace, and a stateless call."""
+    """A stand-in for Keras: its call reads variables, which PyTorch cannot replace, and it has a stateless call."""
     torch = pytest.importorskip("torch")
 
     class Variable:
