@@ -10,8 +10,22 @@ MISSING_MARKS = ["", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "Null", "nu
 
 
 def missing_marks(na: tuple[str, ...] | None) -> list[str]:
-    """Return the texts of a text file that are missing cells; None takes the usual ones."""
-    return MISSING_MARKS if na is None else ["", *na]
+    """Return the texts of a text file that are missing cells; None takes the usual ones.
+
+    A number stands for all its spellings with up to six decimals, so "999" also stands for "999.0", as in pandas.
+
+    >>> missing_marks(("NA", "-9.5"))
+    ['', 'NA', '-9.5', '-9.50', '-9.500', '-9.5000', '-9.50000', '-9.500000']
+    """
+    return MISSING_MARKS if na is None else list(dict.fromkeys(["", *(own for text in na for own in _spellings(text))]))
+
+
+def _spellings(text: str) -> list[str]:
+    try:
+        value = float(text)
+    except ValueError:
+        return [text]
+    return [text, *(own for own in (f"{value:.{places}f}" for places in range(7)) if float(own) == value)]
 
 
 def scan_text(
