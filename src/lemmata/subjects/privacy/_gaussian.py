@@ -221,7 +221,7 @@ def _settled(excess: Callable[[float], float], low: float, high: float, sense: f
         high *= 2
     if math.isinf(high):
         return math.inf
-    found, report = optimize.brentq(excess, low, high, xtol=_TINY, rtol=1e-14, full_output=True, disp=False)
+    found, report = optimize.brentq(excess, low, high, xtol=_TINY, rtol=1e-14, full_output=True, disp=False)  # pyright: ignore
     if not report.converged:  # ends that are hundreds of decades apart
         found = _bisected(excess, low, high, sense)
     step = 1e-14

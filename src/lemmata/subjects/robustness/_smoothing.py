@@ -193,9 +193,11 @@ def _classes(answers: np.ndarray, size: int) -> np.ndarray:
         raise ShapeError("answers of f", found=f"shape {answers.shape}", rule=rule)
     if answers.ndim == 1:
         if not (np.issubdtype(answers.dtype, np.integer) or answers.dtype == bool):
-            raise ShapeError(
-                "answers of f", found=f"entries of type {answers.dtype}", rule="classes that are whole numbers"
-            )
+            kind = "texts" if answers.dtype.kind in "USO" else f"entries of type {answers.dtype}"
+            remedy = "return classes.astype(int), or scores of shape (batch, 1) if they are scores"
+            if kind == "texts":
+                remedy = "number the classes, for example with np.searchsorted(names, classes)"
+            raise ShapeError("answers of f", found=kind, rule="classes that are whole numbers", remedy=remedy)
         return answers.astype(int)
     if answers.dtype.kind not in "fiub":
         raise DataError("scores of f", found=f"entries of type {answers.dtype}", rule="real numbers")
