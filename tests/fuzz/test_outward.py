@@ -5,12 +5,14 @@ import itertools
 import mpmath
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 from lemmata.answers import least_share, share_interval
-from lemmata.subjects.bounds import binary_kl, kl_lower, kl_upper
-from lemmata.subjects.privacy import gaussian_delta, gaussian_eps, gaussian_sigma
+from lemmata.errors import SettingError
+from lemmata.subjects.bounds import binary_kl, kl_lower, kl_moment, kl_upper, pac_bayes_budget
+from lemmata.subjects.privacy import gaussian_delta, gaussian_eps, gaussian_sigma, privacy_spent
 from lemmata.subjects.privacy._accountants import accountants, by_divergences, sampled_steps
-from lemmata.subjects.robustness import certify, largest_radius, smooth
+from lemmata.subjects.robustness import certify, largest_radius, smooth, smoothed_radius
 
 DRAWS = 40
 wide = mpmath.workdps(60)
@@ -40,6 +42,82 @@ def test_the_ends_of_a_divergence_are_outside_and_near(seed):
                     moved = abs(mpmath.mpf(end) - known) * (1 - mpmath.mpf(10) ** -12) - 4 * float(np.spacing(end))
                     if moved > 0:
                         assert exact_kl(known, known + sense * moved) <= budget, (q, budget, sense)
+
+
+EXTREME = (5e-324, 1e-310, 3e-308, 1e-300, 1e-20, 1e-5, 0.3, 1 - 1e-12, 1.0)
+BUDGETS = (5e-324, 1e-310, 1e-300, 1e-16, 0.1, 30.0)
+
+
+@pytest.mark.parametrize("q", EXTREME)
+def test_the_ends_of_a_divergence_are_outside_for_tiny_shares_and_budgets(q):
+    ends = [(budget, float(end(q, budget))) for budget in BUDGETS for end in (kl_upper, kl_lower)]
+    with mpmath.workdps(700):
+        for budget, end in ends:
+            assert not 0 < end < 1 or exact_kl(mpmath.mpf(q), mpmath.mpf(end)) >= budget, (q, budget, end)
+        if q < 1e-20:
+            assert float(kl_upper(q, 0.1)) == pytest.approx(-np.expm1(-0.1), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_divergence_of_tiny_probabilities_does_not_cancel(seed):
+    draw = np.random.default_rng(seed)
+    for _ in range(DRAWS):
+        q, p = 10 ** draw.uniform(-30, 0, 2)
+        for one, two in ((q, p), (q, min(3 * q, 1.0)), (q, 0.45 * q), (1 - q, 1 - min(1.5 * q, 1.0)), (0.0, p)):
+            with wide:
+                truth = exact_kl(mpmath.mpf(one), mpmath.mpf(two)) if 0 < two < 1 else mpmath.inf
+                assert truth == mpmath.inf or abs(float(binary_kl(one, two)) - truth) <= 1e-14 * truth, (one, two)
+
+
+@pytest.mark.parametrize("n", [1, 3, 16, 50])
+def test_the_moment_and_the_budget_of_pac_bayes_round_up(n):
+    with wide:
+        exact = 1 + mpmath.fsum(mpmath.fprod(1 - mpmath.mpf(j) / n for j in range(k + 1)) for k in range(n))
+        assert 0 <= kl_moment(n) - exact <= exact * mpmath.mpf(2) ** -51
+        for divergence, delta in ((0.0, 0.05), (3.7, 1e-9), (1e-3, 0.999)):
+            truth = (mpmath.mpf(divergence) + mpmath.log(exact * 7 / mpmath.mpf(delta))) / n
+            assert truth <= pac_bayes_budget(divergence, n, delta, 7) <= truth * (1 + mpmath.mpf(10) ** -14)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_radius_of_smoothing_rounds_down(seed):
+    draw = np.random.default_rng(seed)
+    for _ in range(10):
+        p = float(draw.choice([1 - 10 ** draw.uniform(-14, -0.4), 0.5 + 10 ** draw.uniform(-9, -0.4)]))
+        rival = float((1 - p) * draw.uniform(0.1, 1))
+        with wide:
+            upper = lambda tail: -mpmath.findroot(lambda z: mpmath.log(mpmath.ncdf(z) / tail), ndtri(float(tail)))
+            truth = (upper(1 - mpmath.mpf(p)) + upper(mpmath.mpf(rival))) / 2
+            found = smoothed_radius(p, 1.0, rival)
+            assert truth * (1 - mpmath.mpf(10) ** -7) <= found <= truth, (p, rival)
+
+
+@pytest.mark.parametrize(("eps", "ratio"), [(700.0, 10.0), (1.0, 1e-3), (1e300, 1e-300), (1.0, 5e-324)])
+def test_a_delta_below_all_numbers_is_not_0(eps, ratio):
+    assert 0 < gaussian_delta(eps, ratio, 1.0) <= 1e-300
+    assert 0 < gaussian_delta(eps, ratio, 1e300) <= 1e-300
+
+
+@pytest.mark.parametrize("delta", [5e-324, 1e-310, 1e-200, 1e-5, 0.9])
+def test_privacy_of_extreme_noise_has_an_end(delta):
+    for sensitivity, sigma in itertools.product((5e-324, 1e-162, 1.0, 1e154, 1.7e308), repeat=2):
+        assert 0 <= gaussian_eps(delta, sensitivity, sigma) <= np.inf
+    assert gaussian_eps(delta, 1.0, 1e-300) == np.inf
+    for eps in (1e-100, 1.0, 1e300, 1.7e308):
+        noise = gaussian_sigma(eps, delta)
+        assert 0 < noise < np.inf
+        assert delta < 1e-300 or gaussian_delta(eps, 1.0, noise) <= delta
+    if delta < 0.5:
+        with pytest.raises(SettingError, match="larger"):
+            gaussian_sigma(5e-324, delta, 1.7e308)
+
+
+@pytest.mark.parametrize("noise", [1e-300, 1e300])
+def test_noise_that_overflows_is_accounted_or_refused(noise):
+    assert privacy_spent(noise, 1.0, 10, 1e-5).eps == (np.inf if noise < 1 else 0.0)
+    pytest.importorskip("dp_accounting")
+    with pytest.raises(SettingError, match="1e-150 to 1e150"):
+        privacy_spent(noise, 0.01, 10, 1e-5)
 
 
 @pytest.mark.parametrize("seed", range(10))

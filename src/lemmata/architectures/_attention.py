@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key
 
+from lemmata.core import check_real, whole
 from lemmata.errors import SettingError
 
 from ._attention_weights import (
@@ -113,12 +114,11 @@ class Attention(AbstractLayer):
             raise SettingError("scaling of attention", found=self.scaling, rule="'1/sqrt(d)' or '1/d'")
         for name in ("width", "heads", "key_width", "value_width", "draws"):
             value = getattr(self, name)
-            if value is not None and value < 1:
+            if value is not None and whole(f"{name} of attention", value) < 1:
                 raise SettingError(f"{name} of attention", found=value, rule="at least 1")
         for name in ("query_std", "key_std", "value_std", "weight_std", "bias_std"):
-            if not 0 <= getattr(self, name) < math.inf:
-                found = getattr(self, name)
-                raise SettingError(name, found=found, rule="a finite standard deviation that is not negative")
+            rule = "a finite standard deviation that is not negative"
+            check_real(name, getattr(self, name), rule, lambda number: number >= 0)
 
     @property
     def stochastic(self) -> bool:

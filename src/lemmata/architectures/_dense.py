@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
+from lemmata.core import check_real
 from lemmata.errors import SettingError, ShapeError
 
 from ._layer import AbstractLayer, Shape, channels, with_channels
@@ -64,12 +65,7 @@ class Dense(AbstractLayer):
         if not isinstance(self.width, int) or self.width < 1:
             raise SettingError("width of a dense layer", found=self.width, rule="a whole number, at least 1")
         for name, value in (("weight_std", self.weight_std), ("bias_std", self.bias_std)):
-            try:
-                wrong = not value >= 0
-            except jax.errors.TracerBoolConversionError:  # a traced number has no value yet
-                continue
-            if wrong:
-                raise SettingError(name, found=value, rule="a standard deviation that is a number and not negative")
+            check_real(name, value, "a standard deviation that is finite and not negative", lambda number: number >= 0)
 
     def scales(self, fan_in: int) -> Scales:
         """The factors and standard deviations of the weights and biases if there are `fan_in` inputs."""

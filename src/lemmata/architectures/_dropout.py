@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
+from lemmata.core import check_real
 from lemmata.errors import SettingError
 
 from ._layer import AbstractLayer
@@ -42,8 +43,7 @@ class Dropout(AbstractLayer):
     key: Key[Array, ""] | None = None
 
     def __check_init__(self):
-        if not 0.0 < self.keep <= 1.0:
-            raise SettingError("keep of Dropout", found=self.keep, rule="a probability above 0 and at most 1")
+        check_real("keep of Dropout", self.keep, "a probability above 0 and at most 1", lambda p: (p > 0) & (p <= 1))
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
         """x; if the layer has a `key`, the masked x / keep."""

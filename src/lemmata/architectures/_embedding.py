@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
+from lemmata.core import check_real, whole
 from lemmata.errors import SettingError
 
 from ._layer import AbstractLayer, Shape
@@ -47,14 +48,13 @@ class Embedding(AbstractLayer):
     weight_std: float = 1.0
 
     def __check_init__(self):
-        if min(self.vocabulary, self.width) < 1:
+        if min(whole("vocabulary", self.vocabulary), whole("width of an embedding", self.width)) < 1:
             found = (self.vocabulary, self.width)
             raise SettingError(
                 "vocabulary and width of an embedding", found=found, rule="two whole numbers, each at least 1"
             )
-        if not self.weight_std >= 0:
-            rule = "a standard deviation that is a number and not negative"
-            raise SettingError("weight_std", found=self.weight_std, rule=rule)
+        rule = "a standard deviation that is finite and not negative"
+        check_real("weight_std", self.weight_std, rule, lambda number: number >= 0)
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Array], Shape]:
         """Draw {"table": (vocabulary, width)}, for points of shape `fan_in` (a length, or the shape of a grid)."""

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from lemmata.errors import SettingError
+from lemmata.core import check_real
 
 from ._correlation import safe_sqrt
 from ._layer import AbstractLayer
@@ -86,8 +86,9 @@ class Gaussian(AbstractLayer):
     scale: float = 1.0
 
     def __check_init__(self):
-        if not 0.0 <= self.scale < math.inf:
-            raise SettingError("scale of a Gaussian", found=self.scale, rule="a finite number that is not negative")
+        check_real(
+            "scale of a Gaussian", self.scale, "a finite number that is not negative", lambda number: number >= 0
+        )
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
         """The Gaussian function of every coordinate."""
@@ -215,5 +216,4 @@ class Rbf(AbstractLayer):
 
 
 def _check_gamma(gamma: float) -> None:
-    if not 0.0 <= gamma < math.inf:
-        raise SettingError("gamma", found=gamma, rule="a finite number that is not negative")
+    check_real("gamma", gamma, "a finite number that is not negative", lambda number: number >= 0)

@@ -1,6 +1,6 @@
 """Conversion of a user's graphs into points of a network."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import jax
@@ -44,6 +44,9 @@ def graph_points(graphs: Any, nodes: Any = None) -> Float[Array, "n nodes channe
     """
     if _are_points(graphs):
         return _widened(jnp.asarray(graphs), nodes)
+    if not isinstance(graphs, Iterable):
+        found, remedy = f"one {type(graphs).__name__}", "pass [graph] for a single graph"
+        raise DataError("graphs", found=found, rule="a list of graphs", remedy=remedy)
     listed = [_read(graph, f"graph {number}") for number, graph in enumerate(graphs)]
     if not listed:
         raise ShapeError("graphs", found="no graph", rule="at least one graph")

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
+from lemmata.core import whole
 from lemmata.errors import SettingError, ShapeError
 
 from ._activations import Relu
@@ -159,7 +160,7 @@ def graph_network(
         >>> gram(TangentKernel(graph_network(depth=2)), graph_points([path, triangle])).shape
         (2, 2)
     """
-    if depth < 1:
+    if whole("depth", depth) < 1:
         raise SettingError("depth", found=depth, rule="a whole number of blocks that is at least 1")
     block = [aggregate or Aggregate(self_loops=1.0), Dense(width, weight_std, bias_std), Relu()]
     return OnGraphs(Serial([*block * depth, pool or GlobalSumPool(), Dense(outputs)]))

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -96,5 +97,11 @@ def push_moments(
 
 def check_finite(name: str, *values: float) -> None:
     """Refuses a setting that is infinite or not a number."""
-    if not all(math.isfinite(value) for value in values):
+    try:
+        fine = all(math.isfinite(value) for value in values)
+    except jax.errors.ConcretizationTypeError:
+        raise
+    except (TypeError, OverflowError):  # a text, None, or a whole number above 1e308
+        fine = False
+    if not fine:
         raise SettingError(name, found=values, rule="finite numbers")

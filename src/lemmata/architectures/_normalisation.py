@@ -1,11 +1,11 @@
 """Normalisation over the coordinates of one point."""
 
-import math
 from typing import Any
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from lemmata.core import check_real
 from lemmata.errors import SettingError
 
 from ._correlation import safe_sqrt
@@ -115,5 +115,4 @@ def _inverse_root(square: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 def _check_epsilon(epsilon: float) -> None:
-    if not 0.0 <= epsilon < math.inf:
-        raise SettingError("epsilon", found=epsilon, rule="a finite number that is not negative")
+    check_real("epsilon", epsilon, "a finite number that is not negative", lambda number: number >= 0)

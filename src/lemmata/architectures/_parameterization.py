@@ -1,9 +1,9 @@
 """Powers of the width in the factor, the distribution and the learning rate of a layer's parameters."""
 
 import dataclasses
-import math
 from typing import Any, Literal, NamedTuple
 
+from lemmata.core import check_real
 from lemmata.errors import SettingError
 
 
@@ -51,8 +51,8 @@ class WidthExponents:
 
     def __post_init__(self):
         exponents = (self.a, self.b, self.c, self.bias_c)
-        if not all(map(math.isfinite, exponents)):
-            raise SettingError("exponents of the width", found=exponents, rule="finite numbers")
+        for exponent in exponents:
+            check_real("exponents of the width", exponent, "finite numbers", lambda number: number == number)
         if self.of not in ("fan_in", "fan_out"):
             raise SettingError(
                 "the argument 'of' of WidthExponents",

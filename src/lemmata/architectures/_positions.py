@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from lemmata.core import check_real, whole
 from lemmata.errors import NotPositiveDefiniteError, SettingError
 
 from ._fields import field_shape
@@ -53,9 +54,8 @@ class PositionalEmbedding(AbstractLayer):
     def __check_init__(self):
         if self.kind not in ("sum", "concat"):
             raise SettingError("kind of a positional embedding", found=self.kind, rule="'sum' or 'concat'")
-        if not 0 <= self.std < math.inf:
-            raise SettingError("std of a positional embedding", found=self.std, rule="finite and not negative")
-        if self.channels is not None and self.channels < 1:
+        check_real("std of a positional embedding", self.std, "finite and not negative", lambda number: number >= 0)
+        if self.channels is not None and whole("channels of a positional embedding", self.channels) < 1:
             raise SettingError("channels of a positional embedding", found=self.channels, rule="at least 1")
 
     def covariance(self, sites: tuple[int, ...]) -> Float[np.ndarray, "s s"]:

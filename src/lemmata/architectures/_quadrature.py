@@ -6,8 +6,10 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
+from lemmata.core import answer_of
 from lemmata.errors import SettingError
 
 from ._activations import Cos, Erf, Relu, Sin
@@ -48,6 +50,9 @@ class Elementwise(AbstractLayer):
         degree: the number of orders that are summed one by one, from 2 to 160. At least 64 orders are always summed in
             this way.
 
+    Raises:
+        SettingError: for another degree, or a function that JAX cannot compute or differentiate at one number.
+
     `NNGPKernel` and `TangentKernel` compare the sum over orders with E[fn(u)²] from another quadrature rule.
     `TangentKernel` also makes this comparison for the derivative. Both kernels raise SettingError if the difference is
     above 1e-6, or 2e-5 in float32. This happens for functions that are not square-integrable, are singular, bend
@@ -60,10 +65,25 @@ class Elementwise(AbstractLayer):
     degree: int = eqx.field(default=128, static=True)
 
     def __check_init__(self):
-        if not 2 <= self.degree <= 160:
+        if (
+            isinstance(self.degree, bool)
+            or not isinstance(self.degree, int | np.integer)
+            or not 2 <= self.degree <= 160
+        ):
             raise SettingError(
                 "degree of the quadrature", found=self.degree, rule="a whole number of nodes from 2 to 160"
             )
+        if not callable(self.fn):
+            rule, remedy = "a function of one number", "pass jnp.tanh, for example"
+            raise SettingError("fn of Elementwise", found=repr(self.fn)[:60], rule=rule, remedy=remedy)
+        answer_of(
+            "fn of Elementwise",
+            jax.eval_shape,
+            jax.value_and_grad(lambda u: jnp.asarray(self.fn(u))),
+            jax.ShapeDtypeStruct((), jnp.zeros(()).dtype),
+            rule="a differentiable function from one real number to one real number, in JAX",
+            remedy="write it with jax.numpy, for example jnp.tanh instead of np.tanh, without an `if` on its value",
+        )
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
         """`fn` of every coordinate."""

@@ -14,6 +14,7 @@ from lemmata.errors import SettingError
 from ._activations import piecewise_linear
 from ._correlation import safe_sqrt
 from ._layer import AbstractLayer
+from ._moments import check_finite
 from ._polynomials import check_degree
 from ._state import Means, State, versine_of
 from ._versine import arcs, sign_of
@@ -37,6 +38,7 @@ class ABRelu(AbstractLayer):
     above: float
 
     def __check_init__(self):
+        check_finite("slopes of ABRelu", self.below, self.above)
         if not 0.0 < self.below * self.below + self.above * self.above < math.inf:
             raise SettingError(
                 "slopes of ABRelu",

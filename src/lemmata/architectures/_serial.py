@@ -9,6 +9,7 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Bool, Float, Key
 
+from lemmata.core import whole
 from lemmata.errors import SettingError
 
 from ._activations import Erf, Relu
@@ -129,7 +130,7 @@ def fully_connected(
     Raises:
         SettingError: for a negative depth, for exponents without a hidden layer, and for the same reasons as `Dense`.
     """
-    if depth < 0:
+    if whole("depth", depth) < 0:
         raise SettingError("depth", found=depth, rule="a whole number of hidden layers that is not negative")
     first, rest, last = by_role(parameterization)
     if depth == 0 and isinstance(last, WidthExponents):

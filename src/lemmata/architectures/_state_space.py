@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Complex, Float, Key
 
+from lemmata.core import check_real
 from lemmata.errors import SettingError, ShapeError
 
 from ._fields import at_filled, field_shape, filled, with_own_variances
@@ -102,8 +103,7 @@ class StateSpace(AbstractLayer):
                 "steps of StateSpace", found=self.steps, rule="at least one step, and every step positive"
             )
         for name, value in (("weight_std", self.weight_std), ("skip_std", self.skip_std)):
-            if not value >= 0:
-                raise SettingError(name, found=value, rule="a standard deviation that is a number and not negative")
+            check_real(name, value, "a standard deviation that is finite and not negative", lambda number: number >= 0)
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Array], Shape]:
         """Draw {"input", "output"} of shape (2, channels, N), with real parts before imaginary parts.

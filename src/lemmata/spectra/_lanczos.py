@@ -112,7 +112,7 @@ def largest_eigenvalues(
     Raises:
         DataError: for numbers that are not real, or products that are not finite or not symmetric.
         ShapeError: for products whose shapes differ from those of the vectors.
-        SettingError: if a setting is out of its bounds.
+        SettingError: for a product that JAX cannot compute, or if a setting is out of its bounds.
         MemoryPlanError: if the basis does not fit into memory.
 
     >>> A = jnp.diag(jnp.linspace(0.0, 5.0, 400))

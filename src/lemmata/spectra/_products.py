@@ -9,9 +9,12 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PyTree
 
+from lemmata.core import answer_of
 from lemmata.errors import DataError, ShapeError
 
 Product = Callable[[PyTree], PyTree]
+
+_IN_JAX = "write it with jax.numpy, without numpy, math, or an `if` on its values"
 
 
 def hessian_product(loss: Callable[[PyTree], Float[Array, ""]], params: PyTree) -> Product:
@@ -26,8 +29,9 @@ def hessian_product(loss: Callable[[PyTree], Float[Array, ""]], params: PyTree) 
         params: an array, or a pytree of arrays.
 
     Raises:
-        DataError: for parameters that are not arrays of float32 or float64.
+        DataError: for parameters that are not arrays of float32 or float64, or a loss that is not a real number.
         ShapeError: for a loss that is not a scalar.
+        SettingError: for a loss that JAX cannot compute or differentiate.
 
     >>> product = hessian_product(lambda w: jnp.sum(w**4), jnp.array([1.0, 2.0]))
     >>> product(jnp.array([1.0, 1.0]))
@@ -35,7 +39,7 @@ def hessian_product(loss: Callable[[PyTree], Float[Array, ""]], params: PyTree) 
     """
     check_vector("parameters", params)
     check_scalar(loss, params)
-    return _hessian(loss, params)
+    return answer_of("loss", _hessian, loss, params, rule="a function that JAX differentiates twice", remedy=_IN_JAX)
 
 
 def gauss_newton_product(
@@ -52,8 +56,9 @@ def gauss_newton_product(
         params: an array, or a pytree of arrays.
 
     Raises:
-        DataError: for parameters that are not arrays of float32 or float64.
+        DataError: for parameters that are not arrays of float32 or float64, or a loss that is not a real number.
         ShapeError: for a loss that is not a scalar.
+        SettingError: for a loss or outputs that JAX cannot compute or differentiate.
 
     >>> product = gauss_newton_product(jnp.sin, lambda z: jnp.sum(z**2) / 2, jnp.zeros(2))
     >>> product(jnp.array([1.0, 2.0]))
@@ -61,12 +66,13 @@ def gauss_newton_product(
     """
     check_vector("parameters", params)
     check_scalar(lambda p: loss(outputs(p)), params)
-    return _gauss_newton(outputs, loss, params)
+    rule = "functions that JAX differentiates"
+    return answer_of("outputs and loss", _gauss_newton, outputs, loss, params, rule=rule, remedy=_IN_JAX)
 
 
 @eqx.filter_jit
 def _hessian(loss: Callable, params: PyTree) -> Product:
-    return jax.linearize(jax.grad(loss), params)[1]
+    return jax.linearize(jax.grad(lambda at: jnp.asarray(loss(at))), params)[1]  # a constant loss may be a plain float
 
 
 @eqx.filter_jit
@@ -85,7 +91,8 @@ def check_vector(name: str, like: PyTree) -> None:
     """Raise DataError unless this is a pytree of arrays in single or double precision with at least one number."""
     leaves = jax.tree_util.tree_leaves_with_path(like)
     for path, leaf in leaves:
-        if not (eqx.is_array_like(leaf) and jnp.result_type(leaf) in (jnp.float32, jnp.float64)):
+        texts = getattr(getattr(leaf, "dtype", None), "kind", "f") in "OSUMm"
+        if not (eqx.is_array_like(leaf) and not texts and jnp.result_type(leaf) in (jnp.float32, jnp.float64)):
             raise DataError(
                 f"{name}{jax.tree_util.keystr(path)}",
                 found=getattr(leaf, "dtype", type(leaf).__name__),
@@ -97,22 +104,41 @@ def check_vector(name: str, like: PyTree) -> None:
 
 
 def check_scalar(loss: Callable, params: PyTree) -> None:
-    """Raise ShapeError unless the value of the loss is one number."""
-    shapes = [leaf.shape for leaf in jax.tree.leaves(eqx.filter_eval_shape(loss, params))]
+    """Raise SettingError unless JAX computes the loss, and ShapeError or DataError unless it is one real number."""
+    rule = "a function of the parameters in JAX"
+    leaves = jax.tree.leaves(answer_of("loss", eqx.filter_eval_shape, loss, params, rule=rule, remedy=_IN_JAX))
+    shapes = [_shape(leaf) for leaf in leaves]
     if shapes != [()]:
-        raise ShapeError("loss", found=f"values of shapes {shapes}", rule="a single number")
+        remedy = "sum over the rows with jnp.sum" if shapes else "return the loss"
+        raise ShapeError("loss", found=f"values of shapes {shapes}", rule="a single number", remedy=remedy)
+    if not jnp.issubdtype(jnp.result_type(leaves[0]), jnp.floating):
+        found, remedy = jnp.result_type(leaves[0]), "return a float, for example with jnp.asarray(value, float)"
+        raise DataError("loss", found=f"a number of type {found}", rule="a real floating-point number", remedy=remedy)
+
+
+def _shape(leaf: Any) -> Any:
+    """The shape of a value, or the name of its type if it is not an array."""
+    return jnp.shape(leaf) if hasattr(leaf, "shape") or isinstance(leaf, int | float | complex) else type(leaf).__name__
 
 
 def check_product(product: Any, like: PyTree) -> None:
-    """Raise ShapeError unless the product maps vectors like this one to vectors of the same structure and shapes."""
-    shape = lambda tree: jax.tree.map(lambda leaf: jnp.shape(leaf), tree)
-    found = eqx.filter_eval_shape(product, like)
+    """Raise ShapeError unless the product maps vectors like this one to vectors of the same structure and shapes.
+
+    Raise SettingError unless JAX computes the product, and DataError unless it is real.
+    """
+    shape = lambda tree: jax.tree.map(_shape, tree)
+    rule = "a function of vectors in JAX"
+    found = answer_of("product", eqx.filter_eval_shape, product, like, rule=rule, remedy=_IN_JAX)
     if jax.tree.structure(found) != jax.tree.structure(like) or shape(found) != shape(like):
         raise ShapeError(
             "product",
             found=f"shapes {shape(found)}",
             rule=f"shapes {shape(like)}, the shapes of the vector that the product gets",
         )
+    kinds = {str(jnp.result_type(leaf)) for leaf in jax.tree.leaves(found)}
+    if not all(jnp.issubdtype(kind, jnp.floating) for kind in kinds):
+        remedy = "return real floating-point numbers, of the type of the vector"
+        raise DataError("product", found=f"numbers of type {', '.join(kinds)}", rule="real numbers", remedy=remedy)
 
 
 def flattened(product: Product, like: PyTree) -> Callable[[Float[Array, " n"]], Float[Array, " n"]]:

@@ -39,9 +39,10 @@ def sharpness(
         seed: the seed of the random start.
 
     Raises:
-        DataError: for parameters that are not real floating-point arrays, or a Hessian that is not finite.
+        DataError: for parameters that are not real floating-point arrays, a loss that is not real, or a Hessian that is
+            not finite.
         ShapeError: for a loss that is not a scalar.
-        SettingError: if a setting is out of its bounds.
+        SettingError: for a loss that JAX cannot compute or differentiate, or if a setting is out of its bounds.
 
     >>> import jax.numpy as jnp
     >>> scales = jnp.linspace(1.0, 3.0, 200)

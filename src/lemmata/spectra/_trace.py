@@ -86,7 +86,7 @@ def trace_estimate(
     Raises:
         DataError: for numbers that are not real, or products that are not finite.
         ShapeError: for products whose shapes differ from those of the vectors.
-        SettingError: for fewer than 4 products, or an unknown method.
+        SettingError: for a product that JAX cannot compute, fewer than 4 products, or an unknown method.
 
     >>> A = jnp.diag(1 / jnp.arange(1.0, 401.0) ** 2)
     >>> found = trace_estimate(lambda v: A @ v, jnp.zeros(400))

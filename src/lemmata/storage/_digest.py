@@ -1,6 +1,7 @@
 """Write and read safetensors files with a digest of all bytes, which is checked before arrays are read."""
 
 import hashlib
+import os
 import pathlib
 import re
 from collections.abc import Callable
@@ -10,13 +11,25 @@ import numpy as np
 import safetensors.numpy
 from safetensors import SafetensorError, safe_open
 
-from lemmata.errors import DataError, FileError, file_error
+from lemmata.errors import DataError, FileError, SettingError, file_error
 from lemmata.files import check_file, open_file, whole_file
 
 _BLANK = b"0" * 64
 # The digest is in the header between quotes, and quotes inside other texts of the header are escaped.
 _PLACE = re.compile(rb'"digest":"([0-9a-f]{64})"')
 _CHUNK = 2**24
+
+
+def as_path(path: Any) -> pathlib.Path:
+    """Return the path of a file, or raise SettingError.
+
+    Args:
+        path: a text or a path.
+    """
+    if not isinstance(path, str | os.PathLike):
+        found, remedy = repr(path)[:60], "pass 'model.safetensors', for example"
+        raise SettingError("path", found=found, rule="a text or a pathlib.Path", remedy=remedy)
+    return pathlib.Path(path)
 
 
 def write_file(tensors: dict[str, np.ndarray], metadata: dict[str, str], path: str | pathlib.Path) -> pathlib.Path:
@@ -29,8 +42,9 @@ def write_file(tensors: dict[str, np.ndarray], metadata: dict[str, str], path: s
 
     Raises:
         FileError: if the file cannot be written; an earlier file of this name is not changed.
+        SettingError: if the path is not a text or a path.
     """
-    path = pathlib.Path(path)
+    path = as_path(path)
     try:
         if not path.parent.is_dir():
             raise FileNotFoundError(f"there is no folder {path.parent}")
@@ -56,8 +70,10 @@ def read_file(
 
     Raises:
         MissingFileError: if the file does not exist.
+        SettingError: if the path is not a text or a path.
         DataError: if the file is not a safetensors file, or if its digest does not fit its bytes.
     """
+    path = as_path(path)
     try:
         check_file(path)
         with safe_open(path, framework="numpy") as file:

@@ -31,7 +31,7 @@ def save(value: Any, path: str | pathlib.Path) -> pathlib.Path:
 
     Raises:
         SettingError: for an object that cannot be stored, such as a function or class of your own; the message states
-            its place.
+            its place. Also for a path that is not a text or a path.
         FileError: if the file cannot be written.
 
     Example:
@@ -61,6 +61,7 @@ def load(path: str | pathlib.Path) -> Any:
 
     Raises:
         MissingFileError: if the file does not exist.
+        SettingError: if the path is not a text or a path.
         DataError: if a byte of the file changed; if the file has another format or a newer version; if it names a
             class that is not registered.
         PrecisionError: if the file has JAX arrays in float64 and JAX's x64 is off.

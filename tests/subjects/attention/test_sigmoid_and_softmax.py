@@ -1,15 +1,17 @@
 """Tiles and kernels against loops over tokens and automatic differentiation; what is refused; memory."""
 
+import functools
 import math
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jaxtyping import TypeCheckError
 
 from lemmata.errors import DataError, PrecisionError, SettingError, ShapeError
 from lemmata.subjects.attention import flash_sigmoid, sigmoid_attention, softmax_attention, tiled_attention
-from lemmata.subjects.attention._dense import check_head
+from lemmata.subjects.attention._dense import check_causal, check_head
 
 
 def head(n, d=5, p=3, dtype=np.float64):
@@ -204,3 +206,14 @@ def test_heads_of_two_precisions(attention):
     for one, other in zip(derivatives(sigmoid_attention, (q, k, v)), tiles, strict=True):
         assert one.dtype == other.dtype
         assert np.allclose(one, other, atol=1e-5)
+
+
+@pytest.mark.parametrize("attention", [softmax_attention, functools.partial(tiled_attention, kind="softmax")])
+def test_logits_that_overflow_and_causal_texts_are_refused(attention):
+    huge, values = jnp.full((3, 2), 1e200), jnp.ones((3, 1))
+    with pytest.raises(DataError, match="outputs of attention; found 3 tokens"):
+        attention(huge, huge, values)
+    with pytest.raises((SettingError, TypeCheckError), match="causal"):
+        attention(values, values, values, causal="no")
+    with pytest.raises(SettingError, match="causal; found 'no'"):
+        check_causal("no")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from lemmata.errors import SettingError
+from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.subjects.bounds import binary_kl, gaussian_error, kl_lower, kl_moment, kl_upper, pac_bayes_budget
 
 
@@ -69,6 +69,30 @@ def test_what_makes_no_sense_is_refused_in_one_line(call):
     with pytest.raises(SettingError) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("function", [binary_kl, kl_upper, kl_lower])
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [
+        ("x", "found the entry 'x'"),
+        ([0.1, "x"], "found the entry 'x'"),
+        (-0.1, "found -0.1"),
+        (math.nan, "found nan"),
+        ([0.1, 0.2, 0.3], r"shape \(2,\) and shape \(3,\)"),
+        (np.datetime64("2020"), "entries of type"),
+    ],
+)
+def test_a_wrong_second_argument_is_named(function, second, words):
+    with pytest.raises((SettingError, DataError, ShapeError), match=words) as caught:
+        function([0.1, 0.2], second)
+    assert not str(caught.value).startswith("q;")
+
+
+@pytest.mark.parametrize(("q", "p"), [(-0.1, 0.5), (0.5, 2.0), (math.nan, 0.5), (0.5, math.inf)])
+def test_a_divergence_of_numbers_outside_0_and_1_is_refused(q, p):
+    with pytest.raises(SettingError, match="numbers from 0 to 1"):
+        binary_kl(q, p)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 10])

@@ -117,3 +117,9 @@ def test_a_clip_shows_in_large_gradients(clip, method, breaks, keeps):
     assert all(profile.commutes(group) for group in keeps)
     if breaks:
         assert profile.steps == "free"
+
+
+@pytest.mark.parametrize("rate", [0.0, np.nan, np.inf])
+def test_an_optimiser_without_finite_steps_is_refused(rate):
+    with pytest.raises(SettingError, match=r"optimiser; found updates that are .*learning rate"):
+        optimiser_profile(optax.sgd(rate), window=5)

@@ -13,6 +13,7 @@ from scipy import integrate, stats
 
 import lemmata.subjects.preferences as room
 from lemmata.engine.claims._registry import claims_in
+from lemmata.errors import DataError, SettingError
 from lemmata.subjects import preferences as chapter
 
 
@@ -68,3 +69,52 @@ def test_the_tools_name_claims_that_exist():
     named = {name for field in fields for name in field.default}
     assert len(named) >= 12
     assert named <= known
+
+
+def logs(*probabilities):
+    return jnp.log(jnp.array(probabilities))
+
+
+def test_answers_of_probability_0_have_their_limits():
+    assert np.exp(room.best_of_n_law(logs(0.0, 0.0, 0.5, 0.0, 0.5), 2)).tolist() == pytest.approx([0, 0, 0.25, 0, 0.75])
+    assert float(room.chi_squared(logs(0.5, 0.5), logs(1.0, 0.0))) == math.inf
+    assert float(room.chi_squared(logs(1.0, 0.0), logs(1.0, 0.0))) == 0.0
+    assert float(room.chi_squared(jnp.array([-1e-9, -20.0]), jnp.array([-400.0, -1e-9]))) == pytest.approx(math.e**400)
+    slope = jax.grad(room.chi_squared)(logs(0.5, 0.5), logs(0.3, 0.7))
+    assert slope.tolist() == pytest.approx([2 * 0.25 / 0.3 - 1, 2 * 0.25 / 0.7 - 1], abs=1.0)
+    assert bool(jnp.isfinite(slope).all())
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: room.selection_weights(5, 6),
+        lambda: room.selection_weights(5, 0),
+        lambda: room.expected_normal_maximum(0.5),
+        lambda: room.expected_normal_maximum(10**12),
+        lambda: room.divergence_bound(0.5),
+        lambda: room.tilted(logs(0.5, 0.5), jnp.array([1.0, 2.0]), 0.0),
+        lambda: room.tilted(logs(0.5, 0.5), jnp.array([1.0, 2.0]), 1e-310),
+        lambda: room.best_of_n_law(logs(0.5, 0.5), 0),
+        lambda: room.best_of_n_law(jnp.array([jnp.nan, 0.0]), 2),
+        lambda: room.divergence(jnp.array([jnp.nan, 0.0]), logs(0.5, 0.5)),
+        lambda: room.chi_squared(logs(0.0, 0.0), logs(0.5, 0.5)),
+    ],
+)
+def test_numbers_out_of_range_are_refused(call):
+    with pytest.raises((SettingError, DataError), match="found"):
+        call()
+
+
+@pytest.mark.parametrize("power", [-1000, -300, 1010])
+def test_the_unit_of_rewards_is_that_of_their_intervals(power):
+    rewards = np.arange(10.0)
+    found, scaled = room.best_of_n(rewards, 3), room.best_of_n(np.ldexp(rewards, power), 3)
+    assert np.array_equal(scaled.reward_interval, np.ldexp(found.reward_interval, power))
+    assert np.isfinite(scaled.reward_interval).all()
+
+
+def test_a_list_may_have_answers_whose_probability_underflows():
+    found = room.best_of_n([0.0, 1.0, 1.0], 3, logp=[0.0, -800.0, -800.0])
+    assert found.reward.tolist() == [0.0, 0.0, 0.0]
+    assert found.divergence.tolist() == [0.0, 0.0, 0.0]

@@ -275,3 +275,21 @@ def test_a_smaller_spike_is_not_seen_and_one_class_alone_has_no_power():
     alone = backdoor_report(rows[:90], labels[:90]).classes[0]
     assert alone.visible is None
     assert alone.unseen is None
+
+
+@pytest.mark.parametrize("value", [-1.0, np.nan, np.inf])
+def test_spikes_ratios_and_medians_of_no_number_are_refused(value):
+    for call in (lambda: spiked_overlap(value, 0.25), lambda: spiked_overlap(1.0, value), lambda: bulk_median(value)):
+        with pytest.raises(SettingError, match="found"):
+            call()
+
+
+def test_extreme_spikes_and_shifts_end_where_they_tend_to():
+    assert spiked_overlap(1e300, 0.25) == 1.0
+    assert spiked_overlap(1e-300, 0.25) == spiked_overlap(0.0, 0.25) == 0.0
+    assert rows_to_see(0.5, 1e200, 60) == 0.0
+    assert rows_to_see(0.5, 1e-200, 60) == rows_to_see(0.0, 1.0, 60) == np.inf
+    assert bulk_median(1e-12) == pytest.approx(1.0, abs=1e-12)
+    for gamma in (0.0, 1e-300, 1e13):
+        with pytest.raises(SettingError, match="gamma"):
+            bulk_median(gamma)

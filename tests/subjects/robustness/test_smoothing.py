@@ -107,3 +107,15 @@ def test_scores_that_are_no_numbers_are_refused(f, words):
 def test_one_score_is_a_sign():
     found = smooth(lambda x: x[:, :1], np.array([2.0, 0.0]), 0.5, n=100)
     assert (found.label, smooth(lambda x: -x[:, :1], np.array([2.0, 0.0]), 0.5, n=100).label) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("classes", "remedy"),
+    [
+        (lambda x: np.where(x[:, 0] > 0, "a", "b"), "number the classes"),
+        (lambda x: np.where(x[:, 0] > 0, 1.0, 0.0), "astype"),
+    ],
+)
+def test_classes_that_are_not_whole_numbers_get_a_remedy_that_applies(classes, remedy):
+    with pytest.raises(ShapeError, match=rf"answers of f; .*remedy: .*{remedy}"):
+        smooth(classes, np.zeros(2), 1.0, n=10)

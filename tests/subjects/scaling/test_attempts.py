@@ -163,3 +163,8 @@ def test_of_many_attempts_the_law_of_the_largest_likelihood_is_given():
     draw = np.random.default_rng(3)
     counted = draw.binomial(20, draw.beta(0.5, 1.0, 200))
     assert "determine" not in str(pass_at_k(counted, 20, 200))
+
+
+@pytest.mark.parametrize(("successes", "n", "k"), [([1] * 10, 2, 10**12), ([1000], 1000, 1000)])
+def test_an_estimate_that_rounds_to_1_is_not_called_exact(successes, n, k):
+    assert "exactly" not in str(pass_at_k(successes, n, k))

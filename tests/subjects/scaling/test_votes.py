@@ -115,3 +115,22 @@ def test_what_is_no_probability_is_refused_in_one_line(ask, message):
     with pytest.raises(LemmataError, match=message) as caught:
         ask()
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("p1", "p2"), [(0.5, 0.499999999999), (1e-300, 0.0), (1e-323, 5e-324)])
+def test_votes_that_nobody_can_cast_are_refused(p1, p2):
+    with pytest.raises(LemmataError, match=r"but about .* would be needed; remedy"):
+        votes_needed(p1, p2, 0.01)
+
+
+@pytest.mark.parametrize("given", [(0.6, 0.6, 3), (1.2, 0.1, 3), (0.5, 0.3, -1), (0.5, 0.3, 10**9),
+                                   (0.5, 0.3, 3, -1)])  # fmt: skip
+def test_the_arguments_of_a_plurality_are_checked(given):
+    with pytest.raises(LemmataError, match=r"found .*rule"):
+        plurality_error(*given)
+
+
+def test_without_votes_the_second_answer_ties():
+    assert plurality_error(0.0, 0.0, 10) == plurality_error(0.5, 0.3, 0) == 1.0
+    with pytest.raises(LemmataError, match="attempts; found 0"):
+        verifier_ceiling(0.2, 0.8, 0.1).accuracy(0)

@@ -41,8 +41,10 @@ def sigmoid_attention(
 
     Raises:
         ShapeError: if there are no tokens, or if queries, keys, values and mask do not fit each other.
-        SettingError: for a bias or slope that is not a finite number, or a slope below 0 or traced.
-        DataError: for entries that are not finite numbers, and for a mask that is not boolean.
+        SettingError: for a bias or slope that is not a finite number, or a slope below 0 or traced; for a `causal` that
+            is not a boolean.
+        DataError: for entries that are not finite numbers, for products that overflow, and for a mask that is not
+            boolean.
         PrecisionError: for float16 and other types of half precision.
 
     Reference: ramapuram2025sigmoid.
@@ -57,7 +59,7 @@ def sigmoid_attention(
     check_head(q, k, v)
     raised = bias_of(bias, len(q))
     seen = _seen(len(q), causal, mask)
-    return jnp.where(seen, jax.nn.sigmoid(_logits(q, k, slope) + raised), 0.0) @ v
+    return checked_outputs(jnp.where(seen, jax.nn.sigmoid(_logits(q, k, slope) + raised), 0.0) @ v)
 
 
 def softmax_attention(
@@ -81,9 +83,10 @@ def softmax_attention(
 
     Raises:
         ShapeError: if there are no tokens, or if queries, keys, values and mask do not fit each other.
-        SettingError: for a slope that is not a finite number of at least 0, or is traced.
-        DataError: for entries that are not finite numbers, for a mask that is not boolean, and for a token that attends
-            to no token. If the mask is traced, the output of such a token is NaN instead.
+        SettingError: for a slope that is not a finite number of at least 0, or is traced; for a `causal` that is not a
+            boolean.
+        DataError: for entries that are not finite numbers, for products that overflow, for a mask that is not boolean,
+            and for a token that attends to no token. If the mask is traced, the output of such a token is NaN instead.
         PrecisionError: for float16 and other types of half precision.
 
     Example:
@@ -103,7 +106,37 @@ def softmax_attention(
             found=f"a mask that hides every token from token {blind}",
             rule="at least one visible token for each token, because softmax attention is a mean of values",
         )
-    return jax.nn.softmax(jnp.where(seen, _logits(q, k, slope), -jnp.inf), axis=1) @ v
+    return checked_outputs(jax.nn.softmax(jnp.where(seen, _logits(q, k, slope), -jnp.inf), axis=1) @ v)
+
+
+def checked_outputs(outputs: Array) -> Array:
+    """Return the outputs; raise DataError if logits or sums have overflowed, so that some are not finite.
+
+    Args:
+        outputs: the outputs; if they are traced, they are not checked.
+
+    Raises:
+        DataError: for outputs that are not finite.
+    """
+    found = known(outputs)
+    if found is not None and not np.isfinite(found).all():
+        raise DataError(
+            "outputs of attention",
+            found=f"{int((~np.isfinite(found)).any(axis=-1).sum())} tokens whose outputs are not finite",
+            rule="queries, keys and values whose products do not overflow",
+            remedy="divide queries or keys by a constant, or use float64",
+        )
+    return outputs
+
+
+def check_causal(causal: Any) -> None:
+    """Raise SettingError unless the value is a boolean.
+
+    Args:
+        causal: what was given.
+    """
+    if not isinstance(causal, bool | np.bool_):
+        raise SettingError("causal", found=repr(causal)[:40], rule="True or False", remedy="pass a boolean")
 
 
 def check_head(q: Array, k: Array, v: Array) -> None:
@@ -240,6 +273,7 @@ def _logits(q: Array, k: Array, slope: float) -> Array:
 
 
 def _seen(n: int, causal: bool, mask: Array | None) -> Array:
+    check_causal(causal)
     seen = jnp.tril(jnp.ones((n, n), bool)) if causal else jnp.ones((n, n), bool)
     if mask is None:
         return seen

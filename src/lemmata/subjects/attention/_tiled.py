@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from lemmata.core import check_whole
 from lemmata.errors import SettingError
 
-from ._dense import check_head, fixed_bias_of, of_one_type, slope_of
+from ._dense import check_causal, check_head, checked_outputs, fixed_bias_of, of_one_type, slope_of
 
 KINDS = ("sigmoid", "softmax")
 """The functions that turn logits into weights."""
@@ -59,9 +59,9 @@ def tiled_attention(
 
     Raises:
         ShapeError: if there are no tokens, or if queries, keys and values do not fit each other.
-        SettingError: for an unknown kind, or a block below 1; for a bias with the softmax, on which it would have no
-            effect; for a bias or slope that is out of bounds or traced.
-        DataError: for entries that are not finite numbers.
+        SettingError: for an unknown kind, a block below 1, or a `causal` that is not a boolean; for a bias with the
+            softmax, on which it would have no effect; for a bias or slope that is out of bounds or traced.
+        DataError: for entries that are not finite numbers, and for products that overflow.
         PrecisionError: for float16 and other types of half precision.
 
     Reference: ramapuram2025sigmoid.
@@ -75,13 +75,14 @@ def tiled_attention(
     """
     check_head(q, k, v)
     check_whole("block", block, 1, "queries")
+    check_causal(causal)
     if kind not in KINDS:
         raise SettingError("kind", found=repr(kind), rule=f"one of {', '.join(KINDS)}")
     if kind == "softmax" and bias is not None:
         raise SettingError("bias", found=bias, rule="None for the softmax, whose weights do not depend on a bias")
     how = _How(kind, fixed_bias_of(bias, len(q)), min(block, len(q)), causal, slope_of(slope))
     one, two, three = of_one_type(q, k, v)
-    return _attend(one, two, three, how)
+    return checked_outputs(_attend(one, two, three, how))
 
 
 def _attend(q: Array, k: Array, v: Array, how: _How) -> Array:

@@ -1,6 +1,9 @@
 """The divergence between two biased coins, its inverses, and the moment in PAC-Bayes bounds."""
 
 import math
+import sys
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -8,75 +11,94 @@ from numpy.typing import ArrayLike
 from scipy.special import rel_entr
 
 from lemmata.answers import inside, whole
-from lemmata.errors import SettingError
+from lemmata.core import array_of, real_numbers
+from lemmata.errors import DataError, SettingError, ShapeError
 
 _HALVINGS = 64
 _LARGEST = 10**7
 _ROUNDING = 1e-14  # relative, of a computed divergence, several times over
-_NEAR = 0.03  # if x - ln(1 + x) is summed as a series
+_SUBNORMAL = 16 * 5e-324  # what terms below the normal numbers may be off by
+_NEAR = 0.1  # if x - ln(1 + x) is summed as a series
+_BITS = 192  # of the fixed-point numbers in which the moment is summed
+_EPS = sys.float_info.epsilon
 
 
 def binary_kl(q: ArrayLike | float, p: ArrayLike | float) -> Float[np.ndarray, "*shape"]:
     """Return kl(q || p) = q ln(q/p) + (1 - q) ln((1 - q)/(1 - p)), or infinity if p is 0 or 1 and q differs.
 
-    The result has a small relative error, even if p is near q and the two terms cancel.
+    The result has a small relative error for all q and p, even if they are near each other or tiny and the two terms
+    cancel.
 
     Args:
         q: probabilities in [0, 1].
-        p: probabilities in [0, 1].
+        p: probabilities in [0, 1], of the shape of q or of one that broadcasts with it.
+
+    Raises:
+        SettingError: for numbers outside [0, 1].
+        ShapeError: for shapes that do not broadcast.
+        DataError: for entries that are not numbers.
 
     >>> round(float(binary_kl(0.1, 0.3)), 6), float(binary_kl(0.5, 0.0))
     (0.116322, inf)
     >>> f"{float(binary_kl(0.5, 0.5 + 1e-9)):.12g}"  # 2e-18 up to the rounding of 0.5 + 1e-9
     '1.99999988687e-18'
+    >>> f"{float(binary_kl(1e-20, 3e-20)):.6g}"
+    '9.01388e-21'
     """
-    q, p = np.broadcast_arrays(np.asarray(q, float), np.asarray(p, float))
-    far = np.asarray(rel_entr(q, p) + rel_entr(1 - q, 1 - p))
-    moved = p - q
-    near = (np.abs(moved) < q / 2) & (np.abs(moved) < (1 - q) / 2)
-    return np.where(
-        near, _moved_kl(np.where(near, q, 0.5), np.where(near, 1 - q, 0.5), np.where(near, moved, 0.0)), far
-    )
+    q, p = _together({"q": (q, 1.0), "p": (p, 1.0)})
+    return _moved_kl(q, p, 1 - q, 1 - p, p - q)
 
 
-def _moved_kl(share: ArrayLike, rest: ArrayLike, moved: ArrayLike) -> np.ndarray:
-    """Return kl(q || q + moved) for q = share and 1 - q = rest, from nonnegative terms.
+def _moved_kl(
+    share: np.ndarray, other: ArrayLike, rest: ArrayLike, remaining: ArrayLike, moved: ArrayLike
+) -> np.ndarray:
+    """Return kl(share || other) for other = share + moved, rest = 1 - share and remaining = 1 - other.
 
-    The divergence is q h(moved/q) + (1 - q) h(-moved/(1 - q)) with h(x) = x - ln(1 + x). Here the terms that are
-    linear in `moved` have cancelled.
+    The divergence is share h(moved/share) + rest h(-moved/rest) with h(x) = x - ln(1 + x), from two terms that are
+    not negative. Here the parts that are linear in `moved` have cancelled.
     """
-    share, rest, moved = np.asarray(share), np.asarray(rest), np.asarray(moved)
-    first = np.divide(moved, share, out=np.zeros_like(moved), where=share > 0)
-    second = np.divide(-moved, rest, out=np.zeros_like(moved), where=rest > 0)
-    found = np.where(share > 0, share * _less_logarithm(first), moved)
-    return np.asarray(found + np.where(rest > 0, rest * _less_logarithm(second), -moved))
+    rest, moved = np.asarray(rest), np.asarray(moved)
+    return np.asarray(_term(share, np.asarray(other), moved) + _term(rest, np.asarray(remaining), np.asarray(-moved)))
+
+
+def _term(share: np.ndarray, other: np.ndarray, moved: np.ndarray) -> np.ndarray:
+    """Return share h(moved/share), where other = share + moved."""
+    near = np.abs(moved) < share / 2
+    ratio = np.divide(moved, share, out=np.zeros_like(moved), where=near)
+    # if they are far apart, the two parts cancel by less than a digit, and no quotient overflows
+    return np.where(near, share * _less_logarithm(ratio), moved + rel_entr(share, other))
 
 
 def _less_logarithm(x: np.ndarray) -> np.ndarray:
-    """Return x - ln(1 + x) for x >= -1, which is infinite at -1."""
+    """Return x - ln(1 + x) for x above -1."""
     small = np.abs(x) < _NEAR
     safe = np.where(small, x, 0.0)
     series = np.zeros_like(safe)
-    for power in range(12, 1, -1):  # 0.03^11 is below eps
+    for power in range(20, 1, -1):  # 0.1^19 is below eps
         series = (-1) ** power / power + safe * series
-    with np.errstate(divide="ignore"):
-        return np.where(small, safe * safe * series, x - np.log1p(np.maximum(x, -1.0)))
+    return np.where(small, safe * safe * series, x - np.log1p(x))
 
 
 def kl_upper(q: ArrayLike | float, budget: ArrayLike | float) -> Float[np.ndarray, "*shape"]:
     """Return the largest p with kl(q || p) <= budget, elementwise. This p is the largest value compatible with the
     observed share q.
 
-    The result is rounded up: it is never below the exact p, and above it by at most about 1e-13 (p - q).
+    The result is rounded up: it is never below the exact p, and above it by at most about 1e-13 (p - q) + 1e-307.
 
     Args:
         q: observed shares in [0, 1].
-        budget: the largest allowed divergence, at least 0; infinity gives 1.
+        budget: the largest allowed divergence, at least 0; infinity gives 1. It has the shape of q, or one that
+            broadcasts with it.
+
+    Raises:
+        SettingError: for a q outside [0, 1], or a budget that is negative.
+        ShapeError: for shapes that do not broadcast.
+        DataError: for entries that are not numbers.
 
     >>> round(float(kl_upper(0.1, 0.116322)), 4), round(float(kl_upper(0.0, math.log(2))), 4)
     (0.3, 0.5)
     """
-    q, budget = _checked("kl_upper", q, budget)
+    q, budget = _together({"q": (q, 1.0), "budget": (budget, math.inf)})
     moved = _largest_move(q, 1 - q, budget)
     return np.where(budget > 0, np.minimum(np.nextafter(q + moved, 2.0), 1.0), q)
 
@@ -86,25 +108,41 @@ def kl_lower(q: ArrayLike | float, budget: ArrayLike | float) -> Float[np.ndarra
 
     Args:
         q: observed shares in [0, 1].
-        budget: the largest allowed divergence, at least 0.
+        budget: the largest allowed divergence, at least 0, of the shape of q or of one that broadcasts with it.
+
+    Raises:
+        SettingError, ShapeError, DataError: as `kl_upper`.
 
     >>> round(float(kl_lower(1.0, math.log(2))), 4), round(float(kl_lower(0.3, 0.0)), 4)
     (0.5, 0.3)
     """
-    q, budget = _checked("kl_lower", q, budget)
+    q, budget = _together({"q": (q, 1.0), "budget": (budget, math.inf)})
     moved = _largest_move(1 - q, q, budget)
     return np.where(budget > 0, np.maximum(np.nextafter(q - moved, -1.0), 0.0), q)
 
 
-def _checked(name: str, q: ArrayLike | float, budget: ArrayLike | float) -> tuple[np.ndarray, np.ndarray]:
-    q, budget = np.broadcast_arrays(np.asarray(q, float), np.asarray(budget, float))
-    if not (np.all((q >= 0) & (q <= 1)) and np.all(budget >= 0)):
-        raise SettingError(
-            f"q and budget of {name}",
-            rule="q from 0 to 1, and budgets that are not negative",
-            found=f"q from {q.min():g} to {q.max():g}, and budgets from {budget.min():g}",
-        )
-    return q, budget
+def _together(given: dict[str, tuple[Any, float]]) -> tuple[np.ndarray, ...]:
+    """Return arguments as arrays of one shape. Each may be from 0 to the number that is given with its value."""
+    arrays = list[np.ndarray]()
+    for name, (value, most) in given.items():
+        array = real_numbers(name, array_of(name, value))
+        rule = f"numbers from 0 to {most:g}" if math.isfinite(most) else "numbers that are not negative"
+        if array.dtype.kind not in "fiub":
+            raise DataError(name, found=f"entries of type {array.dtype}", rule=rule, remedy="pass plain numbers")
+        array = array.astype(float)
+        wrong = array[~((array >= 0) & (array <= most))]
+        if wrong.size:
+            raise SettingError(name, found=f"{wrong[0]:g}", rule=rule, remedy="correct or drop such entries")
+        arrays.append(array)
+    try:
+        return tuple(np.broadcast_arrays(*arrays))
+    except ValueError as error:
+        raise ShapeError(
+            " and ".join(given),
+            found=" and ".join(f"shape {array.shape}" for array in arrays),
+            rule="equal shapes, or shapes that broadcast",
+            remedy="pass arrays of equal shape, or a single number for one of them",
+        ) from error
 
 
 def _largest_move(share: ArrayLike, rest: ArrayLike, budget: np.ndarray) -> np.ndarray:
@@ -113,10 +151,12 @@ def _largest_move(share: ArrayLike, rest: ArrayLike, budget: np.ndarray) -> np.n
     Bisection of the logarithm finds even a tiny move with a small relative error. The divergence is convex and 0
     without a move. So the relative error of the divergence is at least the relative error of the move.
     """
+    share, rest = np.asarray(share), np.asarray(rest)
     low, high = np.full_like(budget, 1e-308), np.maximum(rest, 1e-308)
+    most = budget + _SUBNORMAL
     for _ in range(_HALVINGS):
-        middle = np.sqrt(low) * np.sqrt(high)
-        within = _moved_kl(share, rest, middle) <= budget
+        middle = np.minimum(np.sqrt(low) * np.sqrt(high), rest)
+        within = _moved_kl(share, share + middle, rest, rest - middle, middle) <= most
         low, high = np.where(within, middle, low), np.where(within, high, middle)
     return np.asarray(np.minimum(high * (1 + _ROUNDING), rest))
 
@@ -126,7 +166,7 @@ def kl_moment(n: int) -> float:
 
     The moment is sum_k C(n, k) (k/n)^k (1 - k/n)^(n - k). By an identity of Abel, this is n!/n^n sum_k n^k/k!, a sum
     of products (1 - 1/n)(1 - 2/n)... without large numbers. The moment is between sqrt(n) and 2 sqrt(n), near sqrt(pi
-    n/2) + 2/3.
+    n/2) + 2/3. The result is the moment rounded up, by less than two units in its last place.
 
     Args:
         n: the number of draws, from 1 to 10^7.
@@ -140,13 +180,19 @@ def kl_moment(n: int) -> float:
     n = whole("n", n, least=1)
     if n > _LARGEST:
         raise SettingError("n", found=n, rule=f"at most {_LARGEST}", remedy="use the upper bound 2 sqrt(n) instead")
-    # the products are below exp(-k²/2n); beyond 10 sqrt(n), their sum is below 1e-21
-    kept = np.arange(min(n, 10 * math.isqrt(n) + 10))
-    return 1.0 + float(np.cumprod(1 - kept / n).sum())
+    # fixed-point numbers, each product rounded up; what is left out is at most n times the last product
+    unit, product, total, drawn = 1 << _BITS, 1 << _BITS, 1 << _BITS, 0
+    while drawn < n and product >> (_BITS // 2):
+        total += product
+        drawn += 1
+        product = -(-product * (n - drawn) // n)
+    return _rounded_up(Fraction(total + product * (n - drawn), unit))
 
 
 def pac_bayes_budget(divergence: float, n: int, delta: float, hypotheses: int = 1) -> float:
     """Return (KL + ln(moment(n) hypotheses / delta)) / n, a bound on kl(training error || error) of a Gibbs rule.
+
+    The result is rounded up.
 
     Args:
         divergence: the divergence KL(posterior || prior).
@@ -160,8 +206,16 @@ def pac_bayes_budget(divergence: float, n: int, delta: float, hypotheses: int = 
     >>> round(pac_bayes_budget(5.0, 1000, 0.05), 5)
     0.01169
     """
-    if not divergence >= 0:
-        raise SettingError("divergence", found=f"{divergence:g}", rule="a number that is not negative")
+    own = math.nan if isinstance(divergence, str | bytes) or np.ndim(divergence) else float(divergence)
+    if not own >= 0:
+        raise SettingError("divergence", found=repr(divergence)[:40], rule="a number that is not negative")
     count, delta = whole("n", n, least=1), inside("delta", delta, 0.0, 1.0)
     moment = kl_moment(count) if count <= _LARGEST else 2 * math.sqrt(count)
-    return (divergence + math.log(moment * whole("hypotheses", hypotheses, least=1) / delta)) / count
+    parts = math.log(moment), math.log(whole("hypotheses", hypotheses, least=1)), -math.log(delta)
+    # sums of numbers that are not negative: each rounding is relative
+    return float((own + sum(parts)) / count * (1 + 8 * _EPS))
+
+
+def _rounded_up(number: Fraction) -> float:
+    near = float(number)
+    return near if Fraction(near) >= number else math.nextafter(near, math.inf)

@@ -12,7 +12,8 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, PyTree
 
-from lemmata.errors import SettingError
+from lemmata.core import answer_of
+from lemmata.errors import DataError, SettingError, ShapeError
 
 from ._figure import best_curves, table_and_picture
 
@@ -142,7 +143,9 @@ def compare_optimisers(
         seed: the random seed of the settings and of the shuffles.
 
     Raises:
-        SettingError: for fewer than two optimisers or trials, or a range that is not 0 < low <= high.
+        SettingError: for fewer than two optimisers or trials, a range that is not 0 < low <= high, or a loss that JAX
+            cannot compute or differentiate.
+        ShapeError, DataError: for a loss that is not one real number.
 
     >>> loss = lambda w: jnp.sum(jnp.arange(1.0, 4.0) * (w - 1) ** 2)
     >>> rates = {"learning_rate": (1e-3, 1e-1)}
@@ -157,6 +160,9 @@ def compare_optimisers(
             found=f"{len(transforms)} optimisers and {trials} trials",
             rule="at least two optimisers and two trials",
         )
+    _check_scalar("loss", loss, params, jax.value_and_grad)
+    if evaluate is not None:
+        _check_scalar("evaluate", evaluate, params, lambda function: lambda at: (function(at), None))
     losses, settings, seconds, stored = {}, {}, {}, {}
     rng = np.random.default_rng(seed)
     for name, (make, space) in transforms.items():
@@ -168,6 +174,23 @@ def compare_optimisers(
         state = jax.eval_shape(make(**settings[name][0]).init, params)
         stored[name] = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
     return OptimiserComparison(losses, settings, _luck(losses, trials, rng), seconds, stored)
+
+
+def _check_scalar(name: str, function: Callable, params: PyTree, wrapped: Callable[[Callable], Callable]) -> None:
+    """Raise an error unless the function, and what is `wrapped` around it, can be computed, and it is one number."""
+    rule = "a function of the parameters in JAX" + ("" if name == "evaluate" else " that can be differentiated")
+    remedy = "write it with jax.numpy, without numpy, math, or an `if` on its values"
+    ask = lambda function: answer_of(name, jax.eval_shape, function, params, rule=rule, remedy=remedy)
+    found = ask(lambda at: jax.tree.map(jnp.asarray, function(at)))
+    shapes = [leaf.shape for leaf in jax.tree.leaves(found)]
+    if shapes != [()]:
+        remedy = "average over the rows with jnp.mean" if shapes else f"return the value of {name}"
+        raise ShapeError(name, found=f"values of shapes {shapes}", rule="a single number", remedy=remedy)
+    kind = jax.tree.leaves(found)[0].dtype
+    if not jnp.issubdtype(kind, jnp.floating):
+        remedy = "return a float, for example with jnp.asarray(value, float)"
+        raise DataError(name, found=f"a number of type {kind}", rule="a real floating-point number", remedy=remedy)
+    ask(wrapped(lambda at: jnp.asarray(function(at))))
 
 
 def _drawn(name: str, key: str, limits: tuple[float, float], trials: int, rng: np.random.Generator) -> np.ndarray:
@@ -193,10 +216,10 @@ def _final(
 
         def one(_, carry):
             at, state = carry
-            update, state = transform.update(jax.grad(loss)(at), state, at)
+            update, state = transform.update(jax.grad(lambda at: jnp.asarray(loss(at)))(at), state, at)
             return optax.apply_updates(at, update), state
 
-        return evaluate(jax.lax.fori_loop(0, steps, one, (params, transform.init(params)))[0])
+        return jnp.asarray(evaluate(jax.lax.fori_loop(0, steps, one, (params, transform.init(params)))[0]))
 
     rows = {key: jnp.asarray(values) for key, values in drawn.items()}
     run = jax.jit(lambda rows: jax.lax.map(trial, rows) if rows else jnp.repeat(trial({}), trials))

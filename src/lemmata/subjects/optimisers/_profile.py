@@ -103,7 +103,8 @@ def optimiser_profile(transform: optax.GradientTransformation, *, window: int = 
         seed: the random seed of the losses, maps and gradients.
 
     Raises:
-        SettingError: for an object without `init` and `update`, or a window below 2.
+        SettingError: for an object without `init` and `update`, a window below 2, or an optimiser whose updates are not
+            finite or all 0.
 
     >>> profile = optimiser_profile(optax.sgd(0.5))
     >>> profile.steps, profile.decay, round(profile.stable_curvature, 1), profile.mean_age
@@ -119,9 +120,15 @@ def optimiser_profile(transform: optax.GradientTransformation, *, window: int = 
         )
     if window < 2:
         raise SettingError("window", found=window, rule="a whole number of at least 2 steps")
-    shape = step_shape(transform, _SHAPE, seed)
-    longest = longest_step(transform, _SHAPE, seed, window)
     impulse = np.asarray(impulse_response(transform, _SHAPE, seed, window), float)
+    if not np.isfinite(impulse).all():
+        found, remedy = "updates that are not finite", "check the learning rate and its schedule"
+        raise SettingError("optimiser", found=found, rule="finite updates for finite gradients", remedy=remedy)
+    longest = longest_step(transform, _SHAPE, seed, window)
+    if longest == 0 and not impulse.any():
+        found, remedy = f"updates that are all 0 for {window} steps", "pass a learning rate above 0, or a larger window"
+        raise SettingError("optimiser", found=found, rule="updates that depend on the gradients", remedy=remedy)
+    shape = step_shape(transform, _SHAPE, seed)
     impulse = np.where(np.abs(impulse) > 1e-9 * np.abs(impulse).max(), impulse, 0.0)
     decay, strength = _limit(*decay_of(transform, _SHAPE, seed), impulse, longest, transform)
     state = jax.eval_shape(transform.init, jnp.zeros(_LARGE))

@@ -168,20 +168,23 @@ def _of_list(rewards: np.ndarray, columns: np.ndarray, logp: np.ndarray, n: int)
     chance = np.exp(logp) / total
     _, groups = np.unique(rewards, return_inverse=True)
     mass = np.bincount(groups, chance)
-    means = np.stack([np.bincount(groups, chance * column) / mass for column in columns.T], axis=1)
+    log_mass = np.full(len(mass), -np.inf)
+    np.logaddexp.at(log_mass, groups, logp - np.log(total))  # of a probability that underflows, too
+    shares = chance / mass[groups] if mass.all() else np.exp(logp - np.log(total) - log_mass[groups])
+    means = np.stack([np.bincount(groups, shares * column) for column in columns.T], axis=1)
     counts = np.arange(1, n + 1)
     with jax.enable_x64(True):
-        logs = jnp.log(jnp.asarray(mass))
+        logs = jnp.asarray(log_mass)
         log_laws = np.asarray(jax.lax.map(lambda m: best_of_n_law(logs, m), jnp.asarray(counts, float)))
     laws, curves = np.exp(log_laws), np.exp(log_laws) @ means
-    divergence = np.sum(np.where(laws > 0, laws * (np.maximum(log_laws, -1e300) - np.log(mass)), 0.0), axis=1)
+    divergence = np.sum(np.where(laws > 0, laws * (np.maximum(log_laws, -1e300) - log_mass), 0.0), axis=1)
     worse = np.cumsum(mass) - mass
     gold, exact = None if columns.shape[1] == 1 else curves[:, 1], lambda curve: np.stack([curve, curve], axis=1)
     peak = None if gold is None else int(np.argmax(gold)) + 1
     ties = len(rewards) - len(mass)
     why = "answers with equal rewards make the divergence smaller; their order is random"
     return BestOfN(
-        **_bounds(counts, float(np.log(mass[-1]))),
+        **_bounds(counts, float(log_mass[-1])),
         reward=curves[:, 0],
         reward_interval=exact(curves[:, 0]),
         divergence=np.maximum(divergence, 0.0),
@@ -198,6 +201,9 @@ def _of_list(rewards: np.ndarray, columns: np.ndarray, logp: np.ndarray, n: int)
 
 def _of_sample(rewards: np.ndarray, columns: np.ndarray, n: int, level: float) -> BestOfN:
     size, counts = len(rewards), np.arange(1, n + 1)
+    # in units of a power of 2 near the largest value, because squares of huge or tiny values leave the numbers
+    powers = np.frexp(np.abs(columns).max(axis=0))[1]
+    columns = np.ldexp(columns, -powers)
     sample, logs = ranked(rewards, columns), log_factorials(size)
     quantile = float(stats.t.ppf((1 + level) / 2, size - 1))
     curves = np.stack([best_of(sample, int(m), logs) for m in counts])
@@ -211,6 +217,7 @@ def _of_sample(rewards: np.ndarray, columns: np.ndarray, n: int, level: float) -
         near = counts[~shown]
         lowest, falls = (int(near.min()), int(near.max())), bool(shown[-1])
     intervals = np.stack([curves - quantile * errors, curves + quantile * errors], axis=-1)
+    curves, intervals = np.ldexp(curves, powers), np.ldexp(intervals, powers[:, None])
     return BestOfN(
         **_bounds(counts, -np.inf),
         reward=curves[:, 0],
@@ -222,7 +229,7 @@ def _of_sample(rewards: np.ndarray, columns: np.ndarray, n: int, level: float) -
         peak=peak,
         peak_interval=lowest,
         falls=falls,
-        tail=tail_index(rewards, level),
+        tail=tail_index(columns[:, 0], level),
         conditions=_conditions(size, n, size - len(sample.counts)),
     )
 

@@ -6,7 +6,32 @@ is -inf.
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
+
+from lemmata.core import check_real, known
+from lemmata.errors import DataError
+
+_LEAST = float(np.finfo(float).tiny)  # JAX takes smaller numbers for 0
+
+
+def check_logs(name: str, logs: Float[Array, " k"]) -> None:
+    """Raise DataError for log probabilities that are NaN or infinite upwards, or all -inf; traced ones may be any.
+
+    Args:
+        name: the name in the message.
+        logs: log probabilities.
+    """
+    numbers = known(logs)
+    if numbers is None:
+        return
+    wrong = np.isnan(numbers) | (numbers == np.inf)
+    if wrong.any():
+        found, remedy = f"the entry {numbers[wrong][0]}", "correct this entry; pass -inf for probability 0"
+        raise DataError(name, found=found, rule="log probabilities", remedy=remedy)
+    if not (numbers > -np.inf).any():
+        rule = "at least one answer with a positive probability"
+        raise DataError(name, found="only -inf", rule=rule, remedy="pass log probabilities that add up to 1")
 
 
 def divergence(log_policy: Float[Array, " k"], log_ref: Float[Array, " k"]) -> Float[Array, ""]:
@@ -16,12 +41,17 @@ def divergence(log_policy: Float[Array, " k"], log_ref: Float[Array, " k"]) -> F
         log_policy: log probabilities of the k answers.
         log_ref: log probabilities of the k answers under the reference.
 
+    Raises:
+        DataError: for log probabilities that are NaN or infinite upwards, or all -inf.
+
     Example:
         >>> import jax.numpy as jnp
         >>> from lemmata.subjects.preferences import divergence
         >>> round(float(divergence(jnp.log(jnp.array([1.0, 0.0])), jnp.log(jnp.array([0.5, 0.5])))), 6)
         0.693147
     """
+    check_logs("log_policy", log_policy)
+    check_logs("log_ref", log_ref)
     taken = jnp.isfinite(log_policy)
     ratio = jnp.where(taken, log_policy, 0.0) - jnp.where(taken, log_ref, 0.0)
     return jnp.sum(jnp.where(taken, jnp.exp(log_policy) * ratio, 0.0))
@@ -30,9 +60,14 @@ def divergence(log_policy: Float[Array, " k"], log_ref: Float[Array, " k"]) -> F
 def chi_squared(log_policy: Float[Array, " k"], log_ref: Float[Array, " k"]) -> Float[Array, ""]:
     """The chi-squared divergence sum_y policy(y)² / ref(y) - 1. It is the variance under ref of the ratio policy / ref.
 
+    It is infinite if the policy gives a positive probability to an answer to which ref gives none.
+
     Args:
         log_policy: log probabilities of the k answers.
         log_ref: log probabilities of the k answers under the reference.
+
+    Raises:
+        DataError: for log probabilities that are NaN or infinite upwards, or all -inf.
 
     Example:
         >>> import jax.numpy as jnp
@@ -40,8 +75,17 @@ def chi_squared(log_policy: Float[Array, " k"], log_ref: Float[Array, " k"]) -> 
         >>> round(float(chi_squared(jnp.log(jnp.array([1.0, 0.0])), jnp.log(jnp.array([0.5, 0.5])))), 6)
         1.0
     """
-    # ref (policy/ref - 1)² has no cancellation if the two are close
-    return jnp.sum(jnp.exp(log_ref) * jnp.expm1(log_policy - log_ref) ** 2)
+    check_logs("log_policy", log_policy)
+    check_logs("log_ref", log_ref)
+    known_to_ref = log_ref > -jnp.inf
+    base = jnp.where(known_to_ref, log_ref, 0.0)
+    log_ratio = jnp.where(known_to_ref, log_policy - base, 0.0)
+    # ref (policy/ref - 1)² has no cancellation if the two are close, and policy²/ref (1 - ref/policy)² no overflow
+    far = log_ratio > 1
+    near_part = jnp.exp(base) * jnp.expm1(jnp.minimum(log_ratio, 1.0)) ** 2
+    far_part = jnp.exp(jnp.where(far, log_policy + log_ratio, 0.0)) * jnp.expm1(-jnp.maximum(log_ratio, 1.0)) ** 2
+    beyond = jnp.where(log_policy > -jnp.inf, jnp.inf, 0.0)
+    return jnp.sum(jnp.where(known_to_ref, jnp.where(far, far_part, near_part), beyond))
 
 
 def tilted(
@@ -56,10 +100,18 @@ def tilted(
         reward: the reward of each answer.
         beta: the coefficient of the divergence penalty, positive.
 
+    Raises:
+        SettingError: for a beta that is not finite or below 2.3e-308, the least normal number.
+        DataError: for log probabilities that are NaN or infinite upwards, or all -inf.
+
     Example:
         >>> import jax.numpy as jnp
         >>> from lemmata.subjects.preferences import tilted
         >>> jnp.exp(tilted(jnp.log(jnp.array([0.5, 0.5])), jnp.array([0.0, jnp.log(3.0)]), 1.0)).round(6).tolist()
         [0.25, 0.75]
     """
-    return jax.nn.log_softmax(log_ref + reward / beta)
+    check_real("beta", beta, "above 0, at least 2.3e-308", lambda number: number >= _LEAST)
+    check_logs("log_ref", log_ref)
+    # relative to the largest reward, so that the quotients do not overflow upwards
+    largest = jax.lax.stop_gradient(jnp.max(jnp.where(log_ref > -jnp.inf, reward, -jnp.inf)))
+    return jax.nn.log_softmax(log_ref + jnp.where(log_ref > -jnp.inf, (reward - largest) / beta, 0.0))

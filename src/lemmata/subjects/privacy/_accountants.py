@@ -46,6 +46,15 @@ def central_ratio(noise: float, rate: float, steps: int) -> float:
     return rate * math.sqrt(steps * math.expm1(exponent)) if exponent < 700 else math.inf
 
 
+def accountable(noise: float) -> bool:
+    """Return whether dp-accounting can compute with this noise, which it squares.
+
+    Args:
+        noise: the standard deviation of the noise in units of the clipping norm.
+    """
+    return 1e-150 <= noise <= 1e150
+
+
 def sampled_steps(noise: float, rate: float, steps: int, package: Any) -> Any:
     """Return the steps as an event of dp-accounting.
 
@@ -54,7 +63,17 @@ def sampled_steps(noise: float, rate: float, steps: int, package: Any) -> Any:
         rate: the probability with which a row takes part in a step.
         steps: the number of steps.
         package: the module dp_accounting.
+
+    Raises:
+        SettingError: for a noise whose square is not a number of double precision.
     """
+    if not accountable(noise):
+        raise SettingError(
+            "noise",
+            found=f"{noise:g}",
+            rule="from 1e-150 to 1e150 for sampled rows, because dp-accounting squares it",
+            remedy="pass a noise in this range",
+        )
     return package.SelfComposedDpEvent(package.PoissonSampledDpEvent(rate, package.GaussianDpEvent(noise)), steps)
 
 

@@ -8,12 +8,14 @@ from fractions import Fraction
 from scipy import optimize, special
 
 from lemmata.answers import inside, positive
+from lemmata.errors import SettingError
 
 _ROOT_TWO, _ROOT_TWO_PI = math.sqrt(2), math.sqrt(2 * math.pi)
 _FAR = 39.0  # exp(-39²/2) is 0
 _NEAR = 1e-3
 _UNIT = 8 * sys.float_info.epsilon  # what a term of the curve may be off by, relative to its size
 _TINY = 1e-300
+_LEAST = 5e-324
 
 
 def gaussian_delta(eps: float, sensitivity: float, sigma: float) -> float:
@@ -26,7 +28,8 @@ def gaussian_delta(eps: float, sensitivity: float, sigma: float) -> float:
     which is exact for one release. T releases with the same noise are equivalent to one release with sqrt(T) times the
     sensitivity. The two terms are computed as one density times a difference of Mills ratios. So nothing overflows or
     cancels for a delta above 1e-300. The answer is rounded up by a bound on its relative rounding error, which is
-    below 1e-9, and below 1e-11 for mu above 0.01.
+    below 1e-9, and below 1e-11 for mu above 0.01. A smaller delta is rounded up to 1e-300, or to the smallest positive
+    number, 5e-324, so the answer is never 0.
 
     Args:
         eps: the eps of (eps, delta)-privacy, above 0.
@@ -78,21 +81,30 @@ def gaussian_sigma(eps: float, delta: float, sensitivity: float = 1.0) -> float:
         sensitivity: the largest Euclidean distance of the statistic between neighbouring data sets.
 
     Raises:
-        SettingError: for a delta outside (0, 1), and for any other argument that is not a finite number above 0.
+        SettingError: for a delta outside (0, 1), and for any other argument that is not a finite number above 0; also
+            if no sigma of double precision is enough.
 
     Example:
         >>> round(gaussian_sigma(1.0, 1e-5), 4), round(gaussian_sigma(100.0, 1e-5), 4)
         (3.7306, 0.0947)
     """
     eps, delta = positive("eps", eps), inside("delta", delta, 0.0, 1.0)
-    return positive("sensitivity", sensitivity) / ratio_for(eps, delta)
+    sigma = math.nextafter(positive("sensitivity", sensitivity) / ratio_for(eps, delta), math.inf)
+    if math.isinf(sigma):
+        raise SettingError(
+            "sensitivity",
+            found=f"{sensitivity:g}, which needs a sigma above 1.8e308",
+            rule="a sigma of double precision",
+            remedy="choose a larger unit for the statistic",
+        )
+    return sigma
 
 
 def _ratio(sensitivity: float, sigma: float) -> float:
     """Return mu = sensitivity/sigma, rounded up, because a larger mu is less private."""
     sensitivity, sigma = positive("sensitivity", sensitivity), positive("sigma", sigma)
-    ratio = sensitivity / sigma
-    if ratio == 0 or math.isinf(ratio):
+    ratio = max(sensitivity / sigma, _LEAST)
+    if math.isinf(ratio):
         return ratio
     return ratio if Fraction(ratio) * Fraction(sigma) >= Fraction(sensitivity) else math.nextafter(ratio, math.inf)
 
@@ -142,7 +154,7 @@ def curve_above(eps: float, ratio: float) -> float:
         return value
     near, start = eps / ratio, _start(eps, ratio)
     if start > _FAR:
-        return value
+        return _LEAST  # the value is below phi(39), which is below the smallest positive number
     # `start` has a relative error of half an eps, which the density multiplies by |start|; its square has a similar
     # error
     density = math.exp(-start * start / 2) / _ROOT_TWO_PI if start > -_FAR else 0.0
@@ -163,13 +175,17 @@ def budget(delta: float, ratio: float) -> float:
     Args:
         delta: the delta of (eps, delta)-privacy.
         ratio: mu = sensitivity/sigma.
+
+    The result is infinite if it is above all numbers of double precision.
     """
     if curve_above(0.0, ratio) <= delta:
         return 0.0
     if math.isinf(ratio):
         return math.inf
     # delta(eps) is at most the probability that the loss exceeds eps, which is delta at this eps
-    most = (ratio * ratio / 2 - ratio * float(special.ndtri(delta))) * (1 + 1e-9)
+    most = ratio * (ratio / 2 - float(special.ndtri(delta))) * (1 + 1e-9)
+    if math.isinf(most):
+        return math.inf
     return _settled(lambda eps: curve_above(eps, ratio) - delta, 0.0, max(most, _TINY), 1.0)
 
 
@@ -182,8 +198,17 @@ def ratio_for(eps: float, delta: float) -> float:
     """
     quantile = -float(special.ndtri(delta))
     # the root of mu/2 - eps/mu = -quantile, where the loss exceeds eps with probability delta
-    root = math.hypot(quantile, math.sqrt(2 * eps))
-    low = 2 * eps / (root + quantile) if quantile > 0 else root - quantile
+    root = math.hypot(quantile, _ROOT_TWO * math.sqrt(eps))
+    low = max(eps / ((root + quantile) / 2) if quantile > 0 else root - quantile, 4 * _LEAST)
+    while curve_above(eps, low) > delta:  # a delta below the rounding errors of the curve
+        low /= 2
+    if low == 0:
+        raise SettingError(
+            "eps and delta",
+            found=f"{eps:g} and {delta:g}",
+            rule="a budget that noise of double precision can meet",
+            remedy="pass a larger eps or delta",
+        )
     high = 2 * low
     while curve_above(eps, high) <= delta:
         high *= 2
@@ -194,11 +219,28 @@ def _settled(excess: Callable[[float], float], low: float, high: float, sense: f
     """Return a root of `excess` between two ends, moved up (sense 1) or down (-1) until `excess` is at most 0."""
     while sense > 0 and excess(high) > 0:
         high *= 2
-    found = float(optimize.brentq(excess, low, high, xtol=_TINY, rtol=1e-14))  # pyright: ignore
+    if math.isinf(high):
+        return math.inf
+    found, report = optimize.brentq(excess, low, high, xtol=_TINY, rtol=1e-14, full_output=True, disp=False)  # pyright: ignore
+    if not report.converged:  # ends that are hundreds of decades apart
+        found = _bisected(excess, low, high, sense)
     step = 1e-14
     while excess(found) > 0:
-        found, step = found * (1 + sense * step), 2 * step
+        # a number near 0 moves by the least positive number at least
+        found, step = max(found * (1 + sense * step) + sense * _LEAST, 0.0), 2 * step
     return found
+
+
+def _bisected(excess: Callable[[float], float], low: float, high: float, sense: float) -> float:
+    """Return a point next to the root, on the side where `excess` is at most 0, by bisection of the logarithm."""
+    low = max(low, _LEAST)
+    for _ in range(70):
+        middle = math.sqrt(low) * math.sqrt(high)
+        if (excess(middle) > 0) == (sense > 0):
+            low = middle
+        else:
+            high = middle
+    return high if sense > 0 else low
 
 
 def _mills(t: float) -> float:

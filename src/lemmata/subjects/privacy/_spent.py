@@ -7,7 +7,7 @@ from lemmata.answers import Condition, inside, positive, whole
 from lemmata.errors import SettingError
 from lemmata.printable import preformatted
 
-from ._accountants import accountants, by_divergences, by_losses, central_ratio, eps_of, sampled_steps
+from ._accountants import accountable, accountants, by_divergences, by_losses, central_ratio, eps_of, sampled_steps
 from ._gaussian import budget
 
 CLAIMS = (
@@ -27,8 +27,9 @@ class PrivacySpent:
             and `rdp`.
         delta, noise, rate, steps: the arguments.
         exact: the eps of the exact Gaussian curve; None if rows are sampled.
-        pld: the eps by the privacy loss distribution, rounded up; None at rate 1 if dp-accounting is not installed.
-        rdp: the eps by Rényi divergences; None at rate 1 if dp-accounting is not installed.
+        pld: the eps by the privacy loss distribution, rounded up; None at rate 1 if dp-accounting is not installed,
+            or cannot compute with such a noise.
+        rdp: the eps by Rényi divergences; None in the same cases.
         central_limit: the eps if the total privacy loss were normal. It is not a bound; usually it is too small.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.
@@ -89,7 +90,7 @@ def privacy_spent(noise: float, rate: float, steps: int, delta: float) -> Privac
 
     Raises:
         SettingError: for settings outside their range, and for a rate below 1 without the optional dependency
-            `privacy`.
+            `privacy`, or with a noise outside 1e-150 to 1e150.
 
     Example:
         >>> print(privacy_spent(1.0, 0.01, 1000, 1e-5))  # doctest: +NORMALIZE_WHITESPACE
@@ -101,7 +102,7 @@ def privacy_spent(noise: float, rate: float, steps: int, delta: float) -> Privac
     noise, rate, steps, delta = checked(noise, rate, steps, delta)
     package = accountants(needed=rate < 1)
     pld, rdp = None, None
-    if package is not None:
+    if package is not None and (rate < 1 or accountable(noise)):
         event = sampled_steps(noise, rate, steps, package)
         rdp = by_divergences(event, delta, package)
         pld = eps_of(by_losses(event, package, rdp), delta)

@@ -1,6 +1,7 @@
 """Poisoned training rows: votes of models on disjoint parts of the rows, and shifts that the spectrum shows."""
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,10 @@ from numpy.typing import ArrayLike
 from scipy import integrate, optimize
 
 from lemmata.answers import Condition, positive, probability, whole
-from lemmata.errors import DataError, ShapeError
+from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.printable import preformatted
+
+_LEAST_RATIO = 1e-12
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,12 +93,19 @@ def spiked_overlap(spike: float, gamma: float) -> float:
             variance. The squared cosine is 0 for l <= sqrt(gamma).
         gamma: the dimension divided by the number of rows.
 
+    Raises:
+        SettingError: if gamma is not a finite number above 0, or the spike is negative or not finite.
+
     >>> spiked_overlap(1.0, 0.25), spiked_overlap(0.4, 0.25)
     (0.6, 0.0)
     """
-    if spike**2 <= gamma:
+    gamma = positive("gamma", gamma)
+    if not np.any(spike):
         return 0.0
-    return (1 - gamma / spike**2) / (1 + gamma / spike)
+    spike = positive("spike", spike)
+    # gamma/l² and gamma/l, which do not overflow in this order
+    inverse = gamma / spike / spike
+    return (1 - inverse) / (1 + gamma / spike) if inverse < 1 else 0.0
 
 
 def rows_to_see(fraction: float, shift: float, dimension: int, noise: float = 1.0) -> float:
@@ -113,20 +123,34 @@ def rows_to_see(fraction: float, shift: float, dimension: int, noise: float = 1.
     >>> round(rows_to_see(0.05, 5.0, 200), 1)
     141.8
     """
-    fraction = probability("fraction", fraction)
-    spike = fraction * (1 - fraction) * positive("shift", shift) ** 2 / positive("noise", noise)
-    return whole("dimension", dimension, 1) / spike**2 if spike else float("inf")
+    fraction, shift, noise = probability("fraction", fraction), positive("shift", shift), positive("noise", noise)
+    # sqrt l, and d/l², in an order in which no factor overflows before the result does
+    root = math.sqrt(fraction * (1 - fraction)) * (shift / math.sqrt(noise))
+    if root == 0:
+        return math.inf
+    return whole("dimension", dimension, 1) / root / root / root / root
 
 
 def bulk_median(gamma: float) -> float:
     """Return the median of the positive part of the Marchenko-Pastur distribution with ratio gamma and variance 1.
 
     Args:
-        gamma: the dimension divided by the number of rows.
+        gamma: the dimension divided by the number of rows, from 1e-12 to 1e12.
+
+    Raises:
+        SettingError: for any other gamma.
 
     >>> round(bulk_median(1e-6), 3), round(bulk_median(0.5), 3)
     (1.0, 0.83)
     """
+    gamma = positive("gamma", gamma)
+    if not _LEAST_RATIO <= gamma <= 1 / _LEAST_RATIO:
+        raise SettingError(
+            "gamma",
+            found=f"{gamma:g}",
+            rule=f"a ratio from {_LEAST_RATIO:g} to {1 / _LEAST_RATIO:g}, whose quantiles can be integrated",
+            remedy="for a smaller ratio use 1, for a larger one gamma itself, the limits of the median",
+        )
     if gamma > 1:
         return gamma * bulk_median(1 / gamma)
     low, high = (1 - np.sqrt(gamma)) ** 2, (1 + np.sqrt(gamma)) ** 2

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +25,8 @@ _BATCH = 4096
 def smoothed_radius(p: float, sigma: float, rival: float | None = None) -> float:
     """Return sigma/2 (Phi^-1(p) - Phi^-1(rival)), the l2 radius on which the class stays (Cohen et al., 2019).
 
+    The result is rounded down.
+
     Args:
         p: the probability of the class under the noise, or a lower bound on it.
         sigma: the standard deviation of the noise.
@@ -43,7 +46,12 @@ def smoothed_radius(p: float, sigma: float, rival: float | None = None) -> float
             found=f"{p:g} and {other:g}",
             rule="probabilities of two different classes, whose sum is at most 1",
         )
-    return max(0.0, sigma / 2 * float(stats.norm.ppf(p) - stats.norm.ppf(other)))
+    high, low = float(stats.norm.ppf(p)), float(stats.norm.ppf(other))
+    if math.isinf(high - low):
+        return max(0.0, high - low)
+    # each quantile has a relative error of at most 4 eps; the product overflows only above the largest number
+    gap = high - low - 8 * sys.float_info.epsilon * (abs(high) + abs(low))
+    return max(0.0, math.nextafter(sigma / 2 * gap, 0.0))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,7 +150,9 @@ def smooth(
     count = int((_answers(call, point, sigma, n, generator) == candidate).sum())
     p_lower = least_share(float(count), float(n - count), alpha)
     radius = smoothed_radius(p_lower, sigma) if p_lower > 0.5 else 0.0
-    ceiling = max(0.0, sigma * float(stats.norm.ppf(alpha ** (1 / n))))
+    # Phi^-1(alpha^(1/n)), rounded up, from 1 - alpha^(1/n), which does not round to 0 for many draws
+    highest = float(stats.norm.isf(-math.expm1(math.log(alpha) / n)))
+    ceiling = max(0.0, sigma * highest * (1 + 16 * sys.float_info.epsilon))
     why = "otherwise smooth abstains; the class was chosen on other draws"
     conditions = (Condition("the lower limit of the probability is above 1/2", p_lower, p_lower > 0.5, why),)
     return SmoothCertificate(
@@ -152,7 +162,7 @@ def smooth(
         n=n,
         p_lower=p_lower,
         radius=radius,
-        linf=radius / math.sqrt(point.size),
+        linf=radius / math.sqrt(point.size) * (1 - 2 * sys.float_info.epsilon),  # rounded down
         l1=radius,
         ceiling=ceiling,
         sigma=sigma,
@@ -183,9 +193,11 @@ def _classes(answers: np.ndarray, size: int) -> np.ndarray:
         raise ShapeError("answers of f", found=f"shape {answers.shape}", rule=rule)
     if answers.ndim == 1:
         if not (np.issubdtype(answers.dtype, np.integer) or answers.dtype == bool):
-            raise ShapeError(
-                "answers of f", found=f"entries of type {answers.dtype}", rule="classes that are whole numbers"
-            )
+            kind = "texts" if answers.dtype.kind in "USO" else f"entries of type {answers.dtype}"
+            remedy = "return classes.astype(int), or scores of shape (batch, 1) if they are scores"
+            if kind == "texts":
+                remedy = "number the classes, for example with np.searchsorted(names, classes)"
+            raise ShapeError("answers of f", found=kind, rule="classes that are whole numbers", remedy=remedy)
         return answers.astype(int)
     if answers.dtype.kind not in "fiub":
         raise DataError("scores of f", found=f"entries of type {answers.dtype}", rule="real numbers")

@@ -1,6 +1,7 @@
 """Estimate how often k attempts solve a problem, from counts of successes, even for more attempts than were made."""
 
 import dataclasses
+import math
 
 import numpy as np
 from jaxtyping import Float
@@ -83,7 +84,8 @@ def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9)
     value = float(each.mean())
     if len(each) == 1:
         low, high = share_interval(float(found[0]), float(trials[0] - found[0]), level)
-        interval, notes = (1 - (1 - low) ** k, 1 - (1 - high) ** k), ("this probability is only for this problem",)
+        interval = _not_exact(1 - (1 - low) ** k, 1 - (1 - high) ** k)
+        notes = ("this probability is only for this problem",)
     else:
         interval, notes = _mean_limits(each, level), ()
     return PassAtK(
@@ -150,8 +152,9 @@ def _extrapolated(found: np.ndarray, trials: np.ndarray, k: int, level: float, d
         ),
         *notes,
     )
+    ends = _not_exact(min(low, float(value)), max(high, float(value)))
     return PassAtK(
-        value=float(value), interval=(min(low, float(value)), max(high, float(value))), level=level, claim=TAIL, k=k,
+        value=float(value), interval=ends, level=level, claim=TAIL, k=k,
         each=1 - np.exp(betaln(a + found, b + trials - found + k) - betaln(a + found, b + trials - found)),
         beta=(float(a), float(b)), notes=notes,
         hypotheses=(
@@ -160,6 +163,11 @@ def _extrapolated(found: np.ndarray, trials: np.ndarray, k: int, level: float, d
             Condition("k is at most n", k / float(trials.min()), False),
         ),
     )  # fmt: skip
+
+
+def _not_exact(low: float, high: float) -> tuple[float, float]:
+    """Return the ends, apart by rounding if they have rounded to one number, because an estimate is not exact."""
+    return (low, high) if low < high else (math.nextafter(low, 0.0), high)
 
 
 def _beta_pass(a, b, k: int):

@@ -6,7 +6,7 @@ import math
 import numpy as np
 from scipy import stats
 
-from lemmata.answers import Condition, inside
+from lemmata.answers import Condition, inside, probability, whole
 from lemmata.errors import SettingError
 
 from ._records import AbstractFinding
@@ -15,6 +15,7 @@ from ._shares import Share, joint, read_share
 VOTES = "scaling.votes.plurality_exponent"
 VERIFIER = "scaling.votes.verifier_ceiling"
 _MOST = 200_000
+_SUMMED = 10**7  # votes over which the exact sum fits into memory
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -44,7 +45,15 @@ class Ceiling(AbstractFinding):
     fpr: float
 
     def accuracy(self, attempts: int) -> float:
-        """Return the accuracy of an accepted answer among `attempts`, or of a random one if none is accepted."""
+        """Return the accuracy of an accepted answer among `attempts`, or of a random one if none is accepted.
+
+        Args:
+            attempts: the number of attempts, at least 1.
+
+        Raises:
+            SettingError: for any other number.
+        """
+        attempts = whole("attempts", attempts, 1)
         accepted = self.p * self.tpr + (1 - self.p) * self.fpr
         none = (1 - accepted) ** attempts
         blind = self.p * (1 - self.tpr) / (1 - accepted) if accepted < 1 else 0.0
@@ -63,10 +72,21 @@ def plurality_error(p1: float, p2: float, votes: int, ahead: int = 0) -> float:
         votes: the number of votes that are cast.
         ahead: the number of votes that the second answer already has.
 
+    Raises:
+        SettingError: for probabilities outside [0, 1] or with a sum above 1, for numbers of votes that are not whole or
+            negative, or for more than 10^7 votes.
+
     >>> round(plurality_error(0.6, 0.4, 3), 6)
     0.352
     """
+    p1, p2, votes, ahead = probability("p1", p1), probability("p2", p2), whole("votes", votes), whole("ahead", ahead)
+    _check_sum(p1, p2)
+    if votes > _SUMMED:
+        rule, remedy = f"at most {_SUMMED:,} votes", "use the exponent of votes_needed for more votes"
+        raise SettingError("votes", found=f"{votes:,}", rule=rule, remedy=remedy)
     two = p1 + p2
+    if two == 0:
+        return 1.0  # neither answer gets a vote
     cast = np.arange(votes + 1)
     return float(stats.binom.pmf(cast, votes, min(two, 1.0)) @ stats.binom.cdf((cast + ahead) // 2, cast, p1 / two))
 
@@ -100,12 +120,7 @@ def votes_needed(p1: Share, p2: Share, error: float | int, *, level: float | int
     error = inside("error", error, 0.0, 1.0)
     each = joint(level, (p1, p2))
     right, rival = read_share("p1", p1, each), read_share("p2", p2, each)
-    if right.value + rival.value > 1 + 1e-12:
-        raise SettingError(
-            "p1 + p2",
-            found=f"{right.value + rival.value:g}",
-            rule="at most 1, because each sample gives only one answer",
-        )
+    _check_sum(right.value, rival.value)
     if right.value <= rival.value:
         rule = "p1 above p2, because the vote tends to the wrong answer otherwise"
         raise SettingError("p1 and p2", found=f"{right.value:g} and {rival.value:g}", rule=rule)
@@ -125,9 +140,15 @@ def votes_needed(p1: Share, p2: Share, error: float | int, *, level: float | int
     )  # fmt: skip
 
 
+def _check_sum(p1: float, p2: float) -> None:
+    if p1 + p2 > 1 + 1e-12:
+        raise SettingError("p1 + p2", found=f"{p1 + p2:g}", rule="at most 1, because each sample gives only one answer")
+
+
 def _exponent(p1: float, p2: float) -> float:
-    inner = 1 - (math.sqrt(p1) - math.sqrt(p2)) ** 2
-    return -math.log(inner) if inner > 0 else math.inf
+    # sqrt p1 - sqrt p2 without cancellation
+    apart = (p1 - p2) / (math.sqrt(p1) + math.sqrt(p2))
+    return -math.log1p(-(apart**2)) if apart < 1 else math.inf
 
 
 def _smallest(p1: float, p2: float, error: float) -> float:
@@ -143,9 +164,11 @@ def _smallest(p1: float, p2: float, error: float) -> float:
         while plurality_error(p1, p2, high) > error:
             low, high = high, 2 * high + parity % 2
             if high > _MOST:
-                about = -math.log(error) / _exponent(p1, p2)
+                exponent = _exponent(p1, p2)
+                about = -math.log(error) / exponent if exponent > 0 else math.inf
                 rule = f"at most {_MOST:,} votes, but about {about:.2g} would be needed"
-                raise SettingError("votes_needed", found=f"p1 = {p1:g}, p2 = {p2:g}", rule=rule)
+                remedy = "pass a larger error, or probabilities that differ more"
+                raise SettingError("votes_needed", found=f"p1 = {p1:g}, p2 = {p2:g}", rule=rule, remedy=remedy)
         while high - low > 2:
             middle = low + 2 * ((high - low) // 4)
             low, high = (low, middle) if plurality_error(p1, p2, middle) <= error else (middle, high)
