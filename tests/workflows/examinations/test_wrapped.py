@@ -258,8 +258,9 @@ def test_several_arrays_of_other_shapes_and_dictionaries_are_refused_with_their_
     assert read_trained(lambda rows: rows[:, :2], list(X), Y).x.shape == X.shape  # a list of rows is no list of inputs
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
 def test_keras_on_torch_is_differentiated_in_the_weights_that_it_uses():
-    """A stand-in for Keras: its call reads variables, which PyTorch cannot replace, and it has a stateless call."""
+    """A stand-in with what Keras has: variables that PyTorch cannot replace in a call, and a stateless call."""
     torch = pytest.importorskip("torch")
 
     class Variable:
