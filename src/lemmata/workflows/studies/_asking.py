@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 
+from lemmata.errors import DataError
 from lemmata.options import StudyOptions
 from lemmata.workflows.records.studies import Unit
 
@@ -14,13 +15,18 @@ from ._measure import baselines, spread_of
 from ._question import Question
 from ._units import say_guess, unit_of
 
+FARTHEST = 1e70
+"""Targets with larger numbers, or with a standard deviation below its inverse, are refused."""
+
 
 def question(dataset: Dataset, options: StudyOptions) -> Question:
     """Return the question that the options ask about the table: the metric and the value to reach.
 
     Raises:
         SettingError: if --metric or --error is not a metric of the task, or if no model can reach the value.
+        DataError: if a target has numbers that are too large or too small to be squared.
     """
+    _check_scale(dataset)
     unit, loss = unit_of(dataset, options.metric, options.error)
     spread, guessing = spread_of(dataset), baselines(dataclasses.replace(dataset, unit=unit))
     more = "rows" if dataset.groups is None else "rows of new groups"
@@ -29,6 +35,20 @@ def question(dataset: Dataset, options: StudyOptions) -> Question:
         unit, loss, dataset.available, spread, guessing[unit.name], options.cost, used, _rare(dataset), more,
         constant=say_guess(unit, dataset.classes), in_time=dataset.order is not None,
     )  # fmt: skip
+
+
+def _check_scale(dataset: Dataset) -> None:
+    """Raise an error for numbers whose squared errors, or the variances of these, leave the range of float64."""
+    if dataset.classes is not None:
+        return
+    for size, spread in zip(np.abs(dataset.targets).max(axis=0), dataset.y_scale, strict=True):
+        if not (size < FARTHEST and spread > 1 / FARTHEST):
+            raise DataError(
+                f"target {dataset.target!r} has numbers that are too {'large' if size > 1 else 'small'} to be squared",
+                found=f"numbers up to {size:.3g} with standard deviation {spread:.3g}",
+                rule=f"numbers below {FARTHEST:g} with a standard deviation above {1 / FARTHEST:g}",
+                remedy=f"use another unit: divide the target by 1e{round(math.log10(size))}",
+            )
 
 
 def recorded(asked: Question) -> Unit:

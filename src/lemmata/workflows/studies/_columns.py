@@ -1,7 +1,6 @@
 """Turn the columns of a table into numbers: raw inputs with the names of their categories, and targets."""
 
 import dataclasses
-import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -21,11 +20,6 @@ FEWEST_REPEATS = 5
 """The number of rows that a category needs to become a column, if its text has more than 20 distinct values.
 
 The category also needs a share of 5 % of the rows.
-"""
-FARTHEST_SCALE = 1e70
-"""Targets with larger numbers, or with a standard deviation below its inverse, are refused.
-
-The fourth powers of the errors, in the variances of squared errors, must be within the range of float64.
 """
 OTHER = "other"
 POOLED = OTHER, f"{OTHER} (pooled)"
@@ -274,8 +268,8 @@ def encode_targets(columns: list[pl.Series], name: str, task: str | None) -> Tar
         task: "classification", "regression", or None for the rule.
 
     Raises:
-        DataError: if the target is constant, has a single class, has nearly as many classes as rows, is text in
-            regression, or has numbers that are too large or too small to be squared.
+        DataError: if the target is constant, has a single class, has nearly as many classes as rows, or is text in
+            regression.
         SettingError: if `task` is not one of the two.
     """
     if task not in (None, "classification", "regression"):
@@ -344,15 +338,6 @@ def _numbers(columns: list[pl.Series], name: str) -> Targets:
             rule="every output must have at least two different values",
             remedy="leave the constant output out",
         )
-    for size, spread in zip(largest, scale * largest, strict=True):
-        if not (spread > 1 / FARTHEST_SCALE and size < FARTHEST_SCALE):
-            power = round(math.log10(size))
-            raise DataError(
-                f"target {name!r} has numbers that are too {'large' if size > 1 else 'small'} to be squared",
-                found=f"numbers up to {size:.3g} with standard deviation {spread:.3g}",
-                rule=f"numbers below {FARTHEST_SCALE:g} with a standard deviation above {1 / FARTHEST_SCALE:g}",
-                remedy=f"use another unit: divide the target by 1e{power}",
-            )
     return Targets(y, (y / largest - mean) / scale, "regression", None, mean * largest, scale * largest, ())
 
 
