@@ -15,7 +15,7 @@ import sklearn
 from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
-from lemmata.errors import LemmataError, SolverError
+from lemmata.errors import LemmataError, SolverError, line_of
 from lemmata.spectra import Spectrum
 from lemmata.workers import Lost, finished
 
@@ -266,7 +266,7 @@ def _one_split_apart(apart: bool, *given: Any) -> Split | str:
             warnings.filterwarnings("ignore", module=r"(?!lemmata\b)")  # warnings of the models, as in a study
             return _one_split(*given)
     except (ValueError, ArithmeticError, np.linalg.LinAlgError, LemmataError) as error:
-        return f"{type(error).__name__}: {error}".splitlines()[0][:160]
+        return line_of(error, 160)
 
 
 def units_of(dataset: Dataset) -> Sequence[Metric]:

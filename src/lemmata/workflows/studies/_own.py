@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from lemmata.code_files import executed, importing_beside
-from lemmata.errors import LemmataError, MissingFileError, SettingError
+from lemmata.errors import LemmataError, MissingFileError, SettingError, line_of
 
 from ._data import Dataset
 from ._estimators import Fit, fit_estimator
@@ -68,7 +68,7 @@ def _refusal(model: Model, dataset: Dataset) -> str:
     try:
         model.fit(given, dataset.targets[rows[:cut]], dataset.task, None)
     except (Exception, SystemExit) as error:  # whatever somebody's estimator raises
-        return f"{type(error).__name__}: {error}".splitlines()[0][:160]
+        return line_of(error, 160)
     return ""
 
 
@@ -152,7 +152,7 @@ def _of_file(file: str) -> tuple[Callable[[], Any], str, str]:
     except (Exception, SystemExit) as error:  # a program that exits has failed, too
         raise SettingError(
             f"--model {file[:80]} cannot be used",
-            found=f"{type(error).__name__}: {error}",
+            found=line_of(error),
             rule=f"{name}() must return an estimator with fit and predict",
         ) from error
     if not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):

@@ -18,7 +18,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from lemmata.core import one_blas_thread, require_float64
-from lemmata.errors import DataError, SolverError
+from lemmata.errors import DataError, SolverError, line_of
 from lemmata.interruption import heeded
 from lemmata.options import StudyOptions
 from lemmata.subjects.forecasts import forecast
@@ -234,7 +234,7 @@ class _Job:
             self.candidates.append(found)
             self.findings += [Finding("splits", (), text) for text in found.measured.notes]
         except (Exception, SystemExit) as error:  # errors of a model that may be the user's; others continue
-            told = error if isinstance(error, SolverError) else f"{type(error).__name__}: {error}"
+            told = error if isinstance(error, SolverError) else line_of(error)
             what = str(told).splitlines()[0][:200]
             why = what if isinstance(error, UnmeasuredError) else f"the model could not be fitted ({what})"
             self.note("model", f"{model.title} was left out: {why}.")
