@@ -182,3 +182,30 @@ def _axes(rule: str) -> int | None:
 def shortened(text: str, most: int = 120) -> str:
     """The text. If it is too long for a message, its beginning and its length."""
     return text if len(text) <= most else f"{text[: most // 2]}… ({len(text)} characters)"
+
+
+def words_of(error: BaseException, most: int = 300) -> str:
+    """The text of an error on one line. It is empty if the error has no text, or if its own `__str__` fails.
+
+    Args:
+        error: an error of any code, also of a user's.
+        most: the largest number of characters.
+    """
+    try:
+        return " ".join(str(error).split())[:most]
+    except (Exception, SystemExit):
+        return ""
+
+
+def line_of(error: BaseException, most: int = 300) -> str:
+    r"""The class of an error and its text on one line.
+
+    Args:
+        error: an error of any code, also of a user's.
+        most: the largest number of characters of the text.
+
+    >>> line_of(ValueError("one\n two")), line_of(ValueError())
+    ('ValueError: one two', 'ValueError')
+    """
+    said = words_of(error, most)
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__

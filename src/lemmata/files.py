@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -254,6 +254,32 @@ def replace_text(path: str | Path, text: str) -> Path:
     ('<p>whole</p>', ['page.html'])
     """
     return replace_bytes(path, encoded(text))
+
+
+def keep_inputs(inputs: Iterable[object], outputs: Iterable[str | Path]) -> None:
+    """Refuse results that would replace a file from which they are computed, before anything is computed.
+
+    Args:
+        inputs: the files that are read. Other values, and names without a file, are ignored.
+        outputs: the files that will be written.
+
+    Raises:
+        SettingError: if an output is an input, under this or another name.
+    """
+    read = [Path(given) for given in inputs if isinstance(given, str | Path)]
+    for output in map(Path, outputs):
+        for given in read:
+            try:
+                same = given.samefile(output)
+            except (OSError, ValueError):  # one of them does not exist
+                continue
+            if same:
+                raise SettingError(
+                    f"file {output} would be overwritten",
+                    found=f"{given} as an input, and {output} as an output",
+                    rule="results must not replace a file from which they are computed",
+                    remedy="choose another place for the results, or rename the input",
+                )
 
 
 def check_model_file(path: str | Path, option: str) -> None:

@@ -5,9 +5,12 @@ import os
 import pathlib
 from typing import NamedTuple
 
+from lemmata.errors import words_of
+
 # Files of a control group with its limit, its use, and the share of the use that the kernel can free on demand.
 _V2 = ("memory.max", "memory.current", "inactive_file")
 _V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+_LONG = 100_000  # characters of an error's text that are read
 _UNLIMITED = 2**60
 """A limit of at least this many bytes means no limit: version 1 of control groups writes a number near 2^63 for it."""
 _OWN = (
@@ -125,7 +128,7 @@ def lacked_memory(error: BaseException) -> bool:
             return False
         if isinstance(seen, MemoryError) or getattr(seen, "errno", None) == errno.ENOMEM:
             return True
-        if not isinstance(seen, OSError) and speaks_of_memory(str(seen)):
+        if not isinstance(seen, OSError) and speaks_of_memory(words_of(seen, _LONG)):
             return True
         broken = isinstance(seen, ImportError) and not isinstance(seen, ModuleNotFoundError)
         if (broken or type(seen).__name__ == "PanicException") and own_limits():

@@ -10,6 +10,8 @@ from lemmata.facts import FACTS
 
 SHORTEST = 10.0
 """The shortest allowed time limit in seconds. With a shorter limit, not even one model would be measured."""
+DELTA = 1e-5
+"""The delta of a claimed privacy if only its epsilon is given."""
 EXAMINATION = 60.0
 """The default time limit of an examination, in seconds; after it, no further check starts."""
 
@@ -248,7 +250,9 @@ class ModelOptions:
         str | None, f"{_what('corrected')}: a column of DATA, or a file with the same rows in the same order."
     ] = None
     epsilon: Annotated[float | None, f"{_what('claimed')}: its epsilon."] = None
-    delta: Annotated[float, "The delta of the claimed privacy; use it with --epsilon."] = 1e-5
+    delta: Annotated[float | None, f"The delta of the claimed privacy; use it with --epsilon. Default: {DELTA:g}."] = (
+        None
+    )
     require: Annotated[
         tuple[str, ...], 'A condition such as "held.error<0.1". If it does not hold, the exit code is 1. Repeatable.'
     ] = ()
@@ -273,10 +277,22 @@ class ModelOptions:
             raise SettingError("--rate is out of bounds", found=self.rate, rule="a finite number above 0")
         if self.epsilon is not None and not (math.isfinite(self.epsilon) and self.epsilon > 0):
             raise SettingError("--epsilon is out of bounds", found=self.epsilon, rule="a finite number above 0")
-        if not 0 <= self.delta < 1:
+        if self.delta is not None and self.epsilon is None:
+            raise SettingError(
+                "--delta without --epsilon",
+                found=self.delta,
+                rule="a claim of differential privacy consists of epsilon and delta",
+                remedy="add --epsilon, or leave --delta out",
+            )
+        if self.delta is not None and not 0 <= self.delta < 1:
             raise SettingError(
                 "--delta is out of bounds", found=self.delta, rule="a number that is at least 0 and below 1"
             )
+
+    @property
+    def claimed(self) -> tuple[float, float] | None:
+        """The claimed privacy, as epsilon and delta; None if no privacy is claimed."""
+        return None if self.epsilon is None else (self.epsilon, DELTA if self.delta is None else self.delta)
 
     def command(self, program: str, data: str) -> str:
         """The command that repeats the examination, quoted for a shell; options at their defaults are left out."""

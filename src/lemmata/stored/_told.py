@@ -5,7 +5,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from lemmata.errors import DataError, LemmataError
+from lemmata.errors import DataError, LemmataError, words_of
 
 SHOWN = 60
 """The largest number of characters of a value that an error shows."""
@@ -64,7 +64,7 @@ def refusing(told: Told, rule: str) -> Iterator[None]:
     except (LemmataError, OSError, MemoryError):
         raise
     except Exception as error:
-        said = " ".join(str(error).split())[:160]
+        said = words_of(error, 160)
         raise DataError(
             f"{told.name} is {told.about}, but its values do not fit together",
             found=f"{type(error).__name__}: {said}", rule=rule, remedy=told.remedy,

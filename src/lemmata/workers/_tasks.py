@@ -7,6 +7,7 @@ from concurrent.futures import BrokenExecutor, Executor, Future
 from typing import Any, TypeVar
 
 from lemmata.core import float64_enabled, one_blas_thread
+from lemmata.errors import words_of
 
 _AHEAD = 64  # tasks under way if an executor does not say how many workers it has
 
@@ -100,5 +101,5 @@ def _result(key: Any, future: Future) -> Any:
 
 
 def told_line(error: BaseException) -> str:
-    said = " ".join(str(error).split())[:300]
+    said = words_of(error)
     return f"{type(error).__name__}: {said}" if said else type(error).__name__

@@ -5,6 +5,7 @@ from ._advice import advice_on as advice_on
 from ._answered import check_foreign as check_foreign
 from ._apart import received as received
 from ._apart import sent as sent
+from ._asked import check_asked as check_asked
 from ._bounds import AtLeast as AtLeast
 from ._bounds import AtMost as AtMost
 from ._bounds import Witness as Witness

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from lemmata.errors import EntryPointWarning
+from lemmata.errors import EntryPointWarning, words_of
 from lemmata.workers import Lost, finished, submitted
 
 from ._claim import Claim
@@ -112,7 +112,7 @@ class TrialExecutor(Executor):
             if inner.cancelled():
                 outer.set_result(f"trial {args[3]}: cancelled because its executor was shut down")
             elif (error := inner.exception()) is not None:
-                said = " ".join(str(error).split())[:300]
+                said = words_of(error)
                 outer.set_result(f"trial {args[3]}: {type(error).__name__}: {said}")
             else:
                 outer.set_result(inner.result())
@@ -121,9 +121,7 @@ class TrialExecutor(Executor):
             submitted(self._executor, _one_trial, sent(claim), *rest).add_done_callback(told)
         # it died, perhaps because of a trial like this one, so this trial is not run here
         except RuntimeError as error:
-            outer.set_result(
-                f"trial {args[3]}: could not be started, {type(error).__name__}: {' '.join(str(error).split())[:300]}"
-            )
+            outer.set_result(f"trial {args[3]}: could not be started, {type(error).__name__}: {words_of(error)}")
         return outer
 
 

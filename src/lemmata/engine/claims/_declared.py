@@ -7,7 +7,7 @@ import numbers
 import re
 from typing import Any, NoReturn
 
-from lemmata.errors import ClaimError, LemmataError, shortened
+from lemmata.errors import ClaimError, LemmataError, shortened, words_of
 
 from ._advice import MOST_TRIALS
 from ._claim import Claim, Control, Status
@@ -122,7 +122,7 @@ def _check_source(own: _Declared, source: Source) -> None:
         try:
             _ = source.text, str(source)
         except Exception as error:  # pybtex has several kinds, and so has the LaTeX in a field
-            found = error.found if isinstance(error, LemmataError) else " ".join(str(error).split())
+            found = error.found if isinstance(error, LemmataError) else words_of(error)
             own.refuse(f"source {source.key!r}", f"{found or type(error).__name__}", rule, remedy)
 
 

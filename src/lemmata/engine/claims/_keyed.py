@@ -16,7 +16,7 @@ from typing import Any
 import jax
 
 from lemmata.core import started
-from lemmata.errors import DataError, EntryPointWarning, LemmataError
+from lemmata.errors import DataError, EntryPointWarning, LemmataError, line_of
 from lemmata.interruption import ignore_interruption
 from lemmata.limits import own_limits
 from lemmata.workers import ATTEMPTS, Lost, end_with_parent, finished, share_cores
@@ -356,4 +356,4 @@ def _serve(end: Connection, run: Run, around: Callable, place: tuple[int, int]) 
                 done = _judged(JudgingTask(claim, **options), run, lambda *place: say("trial", *place))
                 say("verdict", done.verdict, done.unrecorded)
             except (Exception, SystemExit) as error:
-                say("error", f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
+                say("error", line_of(error))

@@ -12,6 +12,7 @@ from lemmata.core import require_float64
 from lemmata.engine.catalogue import costs, is_loose, prints, records
 from lemmata.errors import SettingError
 
+from ._asked import check_asked, check_judging
 from ._claim import Claim, Status
 from ._family import LEVEL, budget_of
 from ._judge import judge_trials, judged_sample
@@ -88,10 +89,10 @@ def mutate(
         SettingError: if the budget is not positive.
         PrecisionError: if float64 is off.
     """
+    check_asked(claim, None, seed, None)
+    check_judging(budget, None, level)
     require_float64(f"mutation of {claim.name}")
     trials = budget_of(claim) if budget is None else budget
-    if trials < 1:
-        raise SettingError("budget", found=budget, rule="at least 1 trial")
     setting = claim.population.settings().resolve(None)
     finished = run(claim, setting, trials, seed)
     verdict = judge_trials(claim, setting, finished, seed, level / 2, 0.0)

@@ -16,7 +16,7 @@ from typing import Any
 
 from lemmata.code_files import executed
 from lemmata.engine.catalogue import spelled
-from lemmata.errors import ClaimError, EntryPointWarning, MissingFileError, UnknownNameError
+from lemmata.errors import ClaimError, EntryPointWarning, MissingFileError, SettingError, UnknownNameError, line_of
 
 from ._claim import Claim
 from ._declared import check_complete, check_declared, defined_twice
@@ -79,7 +79,7 @@ def registry(chapter: str | None = None) -> dict[str, Claim]:
             target = importlib.import_module(f"{point.value}.{chapter}") if alone else point.load()
             found = _with_claims_of(found, target)
         except (Exception, SystemExit) as error:  # a module may raise anything, or leave the program
-            said = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            said = line_of(error)
             if _own(point):
                 raise _incomplete(said) from error
             package = point.value if point.dist is None else point.dist.name
@@ -166,7 +166,7 @@ def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
         needed = error.name if isinstance(error, ModuleNotFoundError) else None
         raise ClaimError(
             f"claim file '{path}' does not run",
-            found=f"{type(error).__name__}: {' '.join(str(error).split())}",
+            found=line_of(error),
             rule="a Python file that runs without an error",
             remedy=f"install {needed}, or put it into the folder of the file"
             if needed
@@ -216,7 +216,7 @@ def _alone(name: str) -> list[Claim]:
     return [claim for claim in found if last in (type(claim).__name__, spelled(type(claim).__name__))]
 
 
-def find(name: str) -> list[Claim]:
+def find(name: str | os.PathLike[str]) -> list[Claim]:
     """The claims that a name means.
 
     A name may be one of these: a registered claim; the end of its path; its class; all claims of a subject or section
@@ -225,8 +225,14 @@ def find(name: str) -> list[Claim]:
 
     Raises:
         MissingFileError: if there is no such file of claims.
+        SettingError: if the name is neither text nor a path.
         UnknownNameError: if no claim or more than one claim has this name; the message lists the nearest names.
     """
+    if isinstance(name, os.PathLike):
+        name = os.fspath(name)
+    if not isinstance(name, str):
+        remedy = "pass a text, such as find('mine.py')"
+        raise SettingError("name of a claim", found=f"a {type(name).__name__}", rule="text or a path", remedy=remedy)
     path, _, member = name.partition(".py:")
     if name.endswith(".py") or member:
         found = load_file(path + ".py" if member else name)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pybtex.database import Entry, parse_string
 from pybtex.richtext import Text
 
-from lemmata.errors import ClaimError, LemmataError
+from lemmata.errors import ClaimError, LemmataError, words_of
 
 from ._kind import Kind, kind_of
 
@@ -91,7 +91,7 @@ class Source:
         except Exception as error:  # pybtex has several kinds
             raise ClaimError(
                 f"source '{self.key}'",
-                found=f"BibTeX that cannot be read: {' '.join(str(error).split())[:120] or type(error).__name__}",
+                found=f"BibTeX that cannot be read: {words_of(error, 120) or type(error).__name__}",
                 rule="one BibTeX entry with balanced braces, and a comma between its fields",
                 remedy='pass Source(..., entry="@article{key, author={A. Name}, title={Title}, year={2020}}")',
             ) from error

@@ -12,11 +12,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from lemmata.core import require_float64
-from lemmata.errors import ClaimError, MissingDataError, SettingError
+from lemmata.errors import ClaimError, LemmataError, MissingDataError, line_of
 from lemmata.workers import Lost, finished
 
 from ._answered import check_foreign
 from ._apart import TrialExecutor, in_order, received, run_came_back, sent, sent_run, trials_apart
+from ._asked import check_asked, check_judging, checked_claims
 from ._claim import Claim, Status
 from ._family import LEVEL, budget_of
 from ._judge import corner_of, judge_trials, with_corners
@@ -72,19 +73,17 @@ def verify(
         run: the function that runs trials, in place of `run_trials`; for example, it may write them into a ledger.
 
     Raises:
-        SettingError, UnknownNameError: if a setting, the budget or the level is out of bounds.
+        SettingError, UnknownNameError: if an argument has another type or is out of bounds.
         PrecisionError: if float64 is off.
     """
+    check_asked(claim, setting, seed, executor)
+    check_judging(budget, corners, level)
     require_float64(f"verification of {claim.name}")
     try:
         check_foreign(claim, calling=executor is None)
     except KeyboardInterrupt:
         run = _interrupted
     trials = budget_of(claim) if budget is None else budget
-    if trials < 1:
-        raise SettingError("budget", found=budget, rule="at least 1 trial")
-    if not 0 < level < 0.5:
-        raise SettingError("level", found=level, rule="a probability above 0 and below 0.5")
     space = claim.population.settings()
     resolved = space.resolve(setting)
     others = space.corners((0 if setting else CORNERS) if corners is None else corners, seed)
@@ -158,6 +157,10 @@ def _stayed(run: Callable[..., Trials], claim: Claim, setting: dict, trials: int
         return run(claim, setting, trials, *rest)
     except SystemExit as error:
         return Trials(trials, errors=[f"the claim's own code called sys.exit({error.code!r})"])
+    except (LemmataError, MemoryError):
+        raise
+    except Exception as error:  # an error of the claim's own code whose text cannot be read
+        return Trials(trials, errors=[line_of(error)])
 
 
 def verdicts_of(
@@ -236,7 +239,10 @@ def verify_all(
     Returns:
         A verdict for each claim. Its level is the level with which Holm's procedure compared its p-value.
     """
-    found: dict[str, Verdict] = {}
+    claims, found = checked_claims(claims), dict[str, Verdict]()
+    for claim in claims:
+        check_asked(claim, None, seed, executor)
+    check_judging(budget, None, level)
     try:
         for verdict in verdicts_of(claims, seed, executor, progress, run, budget=budget, level=level):
             found[verdict.name] = verdict

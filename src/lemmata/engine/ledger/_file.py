@@ -3,6 +3,7 @@
 import contextlib
 import datetime
 import importlib.metadata
+import io
 import json
 import os
 import shutil
@@ -17,13 +18,17 @@ import jax
 import platformdirs
 
 from lemmata.errors import DataError, FileError
-from lemmata.files import encoded, open_file, unwritable, whole_file
+from lemmata.files import encoded, open_file, replace_bytes
 
+from ._export import check_export
 from ._rows import numbers_of
 
 _APPLICATION = 0x6C656D61  # "lema"
 _VERSION = 1
 _WAIT = 60.0  # seconds that one process waits for another to finish a write
+_NO_PLACE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+"""Errors of SQLite if it cannot make its two extra files, for example on a full disk."""
+_EXTRA = 2**16  # bytes that SQLite needs for its two extra files
 _HEADER = b"SQLite format 3\x00"
 _TABLES = """
 CREATE TABLE runs (
@@ -111,16 +116,23 @@ class Ledger:
         return [str(row[0]) for row in self.query("PRAGMA integrity_check") if row[0] != "ok"]
 
     def export(self, path: str | Path) -> int:
-        """Write all trials to a Parquet file, with arrays as lists of numbers. Return the number of trials."""
+        """Write all trials to a Parquet file, with arrays as lists of numbers. Return the number of trials.
+
+        Args:
+            path: a file name that ends in .parquet. An existing file is replaced only if it is an earlier export.
+
+        Raises:
+            SettingError: the path has another ending, or is a file of the ledger, or a file of another kind.
+            FileError: the file cannot be written.
+        """
         import polars as pl
 
+        check_export(self.path, path)
         rows = [dict(row) for row in self.query(f"SELECT {', '.join(TRIAL)} FROM trials")]
         frame = [{**{k: v for k, v in row.items() if k not in ("arrays", "shapes")}, **numbers_of(row)} for row in rows]
-        try:
-            with whole_file(Path(path)) as file:
-                pl.DataFrame(frame, infer_schema_length=None).write_parquet(file)
-        except OSError as error:
-            raise unwritable(path, error) from error
+        content = io.BytesIO()  # because polars reports a full disk as an error of the data
+        pl.DataFrame(frame, infer_schema_length=None).write_parquet(content)
+        replace_bytes(path, content.getvalue())
         return len(rows)
 
     def close(self) -> None:
@@ -168,16 +180,45 @@ def _reading(path: Path, shortly: bool = False) -> Iterator[sqlite3.Connection]:
     log = path.with_name(f"{path.name}-wal")
     pending = log.exists() and log.stat().st_size > 0
     with contextlib.ExitStack() as stack:
-        where, options = path.resolve(), "mode=ro"
-        closed = not os.access(path.parent, os.W_OK)
-        if closed or (shortly and not pending):
-            options = "mode=ro&immutable=1"
+        used = path.with_name(f"{path.name}-shm").exists() or _has_room(path.parent)
+        own = _shared(path, pending) if used and (pending or not shortly) else None
+        if own is None:
+            where, options = path.resolve(), "mode=ro&immutable=1"
             if pending:
                 where, options = Path(stack.enter_context(tempfile.TemporaryDirectory())) / path.name, "mode=rw"
                 shutil.copyfile(path, where)
                 shutil.copyfile(log, where.with_name(log.name))
-        own = sqlite3.connect(f"{where.as_uri()}?{options}", uri=True, timeout=_WAIT)
+            own = sqlite3.connect(f"{where.as_uri()}?{options}", uri=True, timeout=_WAIT)
         yield stack.enter_context(contextlib.closing(own))
+
+
+def _has_room(folder: Path) -> bool:
+    """Whether SQLite can make its two extra files in the folder. SQLite itself would leave parts of them there."""
+    try:
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+            return file.write(bytes(_EXTRA)) == _EXTRA
+    except OSError:
+        return False
+
+
+def _shared(path: Path, pending: bool) -> sqlite3.Connection | None:
+    """A connection that other processes may write beside; None if SQLite cannot make its files next to the ledger.
+
+    The connection may remove these files when it is closed, unless they hold data that are not merged yet.
+    """
+    own = sqlite3.connect(f"{path.resolve().as_uri()}?mode={'ro' if pending else 'rw'}", uri=True, timeout=_WAIT)
+    try:
+        own.execute("PRAGMA query_only = ON")
+        own.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError as error:
+        own.close()
+        if error.sqlite_errorcode & 0xFF in _NO_PLACE:
+            return None
+        raise
+    except BaseException:
+        own.close()
+        raise
+    return own
 
 
 @contextlib.contextmanager

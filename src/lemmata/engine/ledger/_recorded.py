@@ -22,7 +22,7 @@ from lemmata.engine.claims import (
     stacked,
     trials_print_of,
 )
-from lemmata.errors import DataError
+from lemmata.errors import DataError, line_of
 
 from ._file import Ledger, open_ledger
 from ._rows import ARRAYS, Row, arrays_of, reading
@@ -68,7 +68,7 @@ def recorded_trials(
         except DataError:
             raise
         except Exception as error:  # a claim's own code may raise any error; its failure is a verdict, not a traceback
-            finished.errors.append(f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
+            finished.errors.append(line_of(error))
     rows.sort(key=lambda row: row["number"])
     finished.numbers = np.asarray([row["number"] for row in rows], int)
     if rows:

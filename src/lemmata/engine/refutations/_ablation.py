@@ -9,9 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lemmata.core import require_float64
-from lemmata.engine.claims import Claim, hypotheses_of
-from lemmata.errors import SettingError
+from lemmata.core import check_real, require_float64
+from lemmata.engine.claims import Claim, check_asked, hypotheses_of
 
 from ._ascent import Ascent
 from ._confirm import confirm
@@ -75,9 +74,9 @@ def ablate(
     >>> needed.hypothesis, needed.counterexample.ratio > 1
     ('the argument is small', True)
     """
+    check_asked(claim, None, seed, None)
+    check_real("budget", budget, "a finite number of seconds above 0", lambda seconds: seconds > 0)
     require_float64(f"a search for a counterexample to {claim.name}")
-    if not budget > 0:
-        raise SettingError("budget", found=f"{budget:g}", rule="a number of seconds above 0")
     default = claim.population.settings().default
     problem = claim.population.sample(default, jax.random.key(seed))
     names = dict.fromkeys(own.name for own in hypotheses_of(claim, problem) if own.checkable)

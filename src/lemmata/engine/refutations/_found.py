@@ -5,13 +5,14 @@ import inspect
 import io
 import json
 import math
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lemmata.engine.claims import Claim, Status, file_of, find, registry, verify
-from lemmata.errors import SettingError
+from lemmata.engine.claims import Claim, Status, check_asked, file_of, find, registry, verify
+from lemmata.errors import MissingFileError, SettingError
 from lemmata.results import digest, finish, replace_files
 from lemmata.stored import Told, plain, refusing
 
@@ -218,6 +219,17 @@ def load_counterexample(stem: str | Path, claim: Claim | None = None) -> Counter
         DataError: if the record cannot be read, has another version, or does not fit the claim.
         SettingError: if the record names a Python file and `claim` is None.
     """
+    if not isinstance(stem, str | os.PathLike):
+        found, rule = f"a {type(stem).__name__}", "the path of a stored counterexample without its extension"
+        raise SettingError("counterexample", found=found, rule=rule)
+    if not Path(stem).name:
+        raise MissingFileError(
+            f"counterexample '{stem}'", found="no name of a file",
+            rule="the path of a stored counterexample without its extension",
+            remedy="give the path as in the stored program, such as out/CLAIM/counterexample",
+        )  # fmt: skip
+    if claim is not None:
+        check_asked(claim, None, 0, None)
     path = Path(stem).with_suffix(".json")
     finish(path.parent, path.stem)
     record, told_by = read_record(path)

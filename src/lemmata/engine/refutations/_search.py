@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import math
+import os
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
@@ -12,9 +13,9 @@ import numpy as np
 import optuna
 from optuna.distributions import FloatDistribution
 
-from lemmata.core import require_float64
-from lemmata.engine.claims import Claim, Space, Status, check_foreign, hypotheses_of
-from lemmata.errors import MissingDataError, SettingError
+from lemmata.core import check_real, require_float64
+from lemmata.engine.claims import Claim, Space, Status, check_asked, check_foreign, hypotheses_of
+from lemmata.errors import MissingDataError, SettingError, line_of
 from lemmata.interruption import heed, heeded
 
 from ._chance import Chances
@@ -26,7 +27,7 @@ from ._problem import Place, called_free, spelled_out
 from ._region import anywhere, steps_of, suggested
 from ._shrink import shrink
 from ._spread import widely
-from ._storage import open_study, storage_failure
+from ._storage import open_study, path_of, storage_failure
 
 Progress = Callable[[int, float | None], None]
 _WIDER = 6  # settings until larger sizes are searched, too
@@ -45,7 +46,7 @@ def refute(
     seed: int = 0,
     executor: Executor | None = None,
     without: str | None = None,
-    storage: str | None = None,
+    storage: str | os.PathLike[str] | None = None,
     progress: Progress = lambda settings, best: None,
     clock: Callable[[], float] = time.monotonic,
     simplify: float | None = None,
@@ -88,13 +89,14 @@ def refute(
     >>> type(found).__name__
     'Counterexample'
     """
+    check_asked(claim, setting, seed, executor)
+    check_real("budget", budget, "a finite number of seconds above 0", lambda seconds: seconds > 0)
+    storage = path_of(storage)
     require_float64(f"a search for a counterexample to {claim.name}")
     check_foreign(claim)
     if executor is not None:
         options = {"setting": setting, "without": without, "storage": storage, "clock": clock, "simplify": simplify}
         return widely(executor, refute, claim, budget, seed=seed, **options)
-    if not budget > 0:
-        raise SettingError("budget", found=f"{budget:g}", rule="a number of seconds above 0")
     space = claim.population.settings()
     fixed = {name: space.resolve(setting)[name] for name in setting or {}}
     _check_hypothesis(claim, space, without)
@@ -187,7 +189,7 @@ class _Run:
                 self.confirming, self.unconfirmed = False, self.unconfirmed + (self.found is None)
         except (Exception, SystemExit) as error:
             search.settings, search.failed = search.settings + 1, search.failed + 1
-            search.error = search.error or f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            search.error = search.error or line_of(error)
             self.confirming = False
             return Seen(-math.inf, -1.0, setting)
         return seen

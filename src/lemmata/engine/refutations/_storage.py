@@ -58,6 +58,22 @@ def open_study(
     return study
 
 
+def path_of(storage: object) -> str | None:
+    """The argument `storage` as text.
+
+    Args:
+        storage: the path of a file, or the URL of a database; None for no storage.
+
+    Raises:
+        SettingError: for another value.
+    """
+    if isinstance(storage, os.PathLike):
+        storage = os.fspath(storage)
+    if storage is not None and not isinstance(storage, str):
+        raise _refused(repr(storage), f"a {type(storage).__name__}")
+    return storage
+
+
 def storage_failure(error: Exception, storage: str | None) -> str:
     """The reason why a search can no longer be stored, in words; empty if the error is not about the storage.
 

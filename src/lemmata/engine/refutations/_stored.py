@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from lemmata.engine.claims import Claim
-from lemmata.errors import DataError, LemmataError
+from lemmata.errors import DataError, LemmataError, words_of
 from lemmata.results import digest
 from lemmata.stored import MOST_BYTES, Count, Numbers, Told, built, parsed, read_bytes
 
@@ -113,7 +113,7 @@ def read_arrays(path: Path, told: str | None) -> dict[str, np.ndarray]:
         RuntimeError,
         SyntaxError,
     ) as error:
-        found = " ".join(str(error).split())[:120]
+        found = words_of(error, 120)
         raise DataError(f"arrays {path} cannot be read", found=found, rule=_WROTE, remedy=_REMEDY) from error
 
 

@@ -10,13 +10,14 @@ from typing import Any
 import typer
 import typer.core
 
-from lemmata.errors import DataError, LemmataError, SettingError
+from lemmata.errors import DataError, LemmataError, SettingError, line_of, words_of
 from lemmata.interruption import exit_code
 from lemmata.limits import lacked_memory
 
 from ._flags import no_start
 from ._guard import FAILED, REFUSED, left, raised_at
 from ._scarce import no_memory
+from ._stdout import lost_stream
 
 TRACEBACK = "LEMMATA_TRACEBACK"
 """Name of the environment variable that makes lemmata print the whole traceback of an unexpected error."""
@@ -81,6 +82,8 @@ class Commands(typer.core.TyperGroup):
             if lacked_memory(error):
                 complain(_unforeseen(error))
                 raise typer.Exit(FAILED) from None
+            if lost_stream(error):
+                raise  # the waiting process reports it
             _drop_output()
             # Errors about files name the file, but a stream has no name.
             what = "the output cannot be written" if error.filename is None else f"file {error.filename}"
@@ -96,6 +99,8 @@ class Commands(typer.core.TyperGroup):
         except Exception as error:
             if isinstance(error, typer.Abort) or hasattr(error, "exit_code"):  # typer's own: a usage error, or the end
                 raise
+            if lost_stream(error):
+                raise  # the waiting process reports it
             if (wrong := no_start()) is not None:
                 complain(wrong)
                 raise typer.Exit(REFUSED) from None
@@ -105,18 +110,18 @@ class Commands(typer.core.TyperGroup):
             if lacked_memory(error):
                 complain(_unforeseen(error))
                 raise typer.Exit(FAILED) from None
-            found = f"{type(error).__name__}: {error}".splitlines()[0][:160] + raised_at(error)
+            found = line_of(error, 160) + raised_at(error)
             raise typer.Exit(left([ctx.invoked_subcommand or ""], found)) from None
 
 
 def _unforeseen(error: BaseException) -> LemmataError:
     """The error for an unexpected exception: too little memory or a defect of lemmata, never a refuted claim."""
     if lacked_memory(error):
-        return no_memory(" ".join(str(error).split())[:200] or None)
+        return no_memory(words_of(error, 200) or None)
     if os.environ.get(TRACEBACK):
         traceback.print_exception(error)
     last = traceback.extract_tb(error.__traceback__)[-1]
-    said = " ".join(str(error).split())[:200]
+    said = words_of(error, 200)
     return LemmataError(
         "the command stopped because of a defect of lemmata",
         found=f"{type(error).__name__}: {said} ({pathlib.Path(last.filename).name}, line {last.lineno})",

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from ._options import Dask, Jobs
+from ._subjects import refuse_together
 
 
 def calibrate(
@@ -26,6 +27,7 @@ def calibrate(
     from ._study import check_seed
 
     check_seed(seed)
+    refuse_together(json=as_json, markdown=markdown)
     from rich.console import Console
 
     from lemmata.engine.claims import calibrate as measure

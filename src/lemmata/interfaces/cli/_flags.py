@@ -4,7 +4,7 @@ import importlib.metadata
 import os
 import re
 
-from lemmata.errors import SettingError
+from lemmata.errors import SettingError, words_of
 
 _KNOWN = re.compile(
     r"--xla_(cpu_(scheduler_type=CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED|(use_fusion_emitters|multi_thread_eigen)=(true|false))"
@@ -40,7 +40,7 @@ def no_start() -> SettingError | None:
 
         jax.devices()
     except Exception as error:  # errors of many kinds, for example an AssertionError without words
-        said = " ".join(str(error).split())[:160]
+        said = words_of(error, 160)
         return SettingError(
             "JAX does not start",
             found=", ".join(f"{name}={os.environ[name][:60]!r}" for name in names) + (f" ({said})" if said else ""),

@@ -22,6 +22,7 @@ from lemmata.limits import lacked_memory, limits, speaks_of_memory
 
 from ._flags import odd_flags, told_to_end
 from ._scarce import Listener, killed_for_memory, no_memory
+from ._stdout import lost_stream
 
 REFUSED = 2
 FAILED = 4
@@ -37,16 +38,19 @@ _LONGEST = 4096
 """The largest number of bytes that the two processes send each other."""
 _PLACE = b"@"
 """The first byte of a message that sends a place in a program instead of an exit code."""
+_CLOSED = b"!"
+"""The message that the user's code has closed a stream, so that the process itself cannot report its end."""
 _PROGRAM = re.compile(r"\.py(:|$)")
 _PASSED_ON = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
-def left(words: list[str], found: str) -> int:
+def left(words: list[str], found: str, calls: str = "sys.exit, os._exit and the like") -> int:
     """Print that the user's own code ended the command, and return the exit code.
 
     Args:
         words: the words of the command line.
         found: how the command ended.
+        calls: the calls that end a command in this way.
     """
     from ._console import complain
 
@@ -55,7 +59,7 @@ def left(words: list[str], found: str) -> int:
             "the command was ended by a program that it ran",
             found=found,
             rule="your own code must return, or raise an error",
-            remedy="remove sys.exit, os._exit and the like from your file",
+            remedy=f"remove {calls} from your file",
         )
     )
     return FAILED if words[:1] and words[0] in JUDGING else REFUSED
@@ -115,9 +119,12 @@ def _answer(run: Callable[[], None], tell: int, words: list[str]) -> NoReturn:
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
     except Exception as error:
-        if lacked := lacked_memory(error):  # too little even to say so
-            code = FAILED
-        else:
+        code = FAILED  # 1 would mean that a claim is refuted
+        if lost_stream(error):
+            with contextlib.suppress(OSError):
+                os.write(tell, _CLOSED)
+            os._exit(code)
+        if not (lacked := lacked_memory(error)):  # too little even to say so
             sys.excepthook(type(error), error, error.__traceback__)
     except BaseException as error:  # what only a user's own code raises, such as GeneratorExit
         code = left(words, f"that it raised {type(error).__name__}{raised_at(error)}")
@@ -193,6 +200,8 @@ def _ended(code: int, said: bytes, words: list[str], listener: Listener | None, 
     noise = "" if listener is None else listener.noise
     if listener is not None:
         listener.tell()
+    if said[:1] == _CLOSED:
+        return left(words, "that it closed sys.stdout or sys.stderr", "sys.stdout.close, os.close and the like")
     where = said[1:].decode(errors="replace") if len(said) > 2 and said[:1] == _PLACE else ""
     if said and not where:
         if said[1]:

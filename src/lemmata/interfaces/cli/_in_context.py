@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from lemmata.files import keep_inputs
+
 MOST_ROWS = 2500
 """The largest number of rows that are used; the attention of each query covers all rows."""
 
@@ -55,6 +57,7 @@ def in_context(
     from ._summary import describe_data
 
     check_seed(seed)
+    keep_inputs([data], [directory / "in_context" / "run.json"])
     with StageProgress(err) as progress:
         begin(progress)
         from lemmata.interfaces.report import pictures_of

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from lemmata.bundled import NO_NAMES, Bundled
+from lemmata.files import keep_inputs
 from lemmata.interruption import exit_code
 from lemmata.workflows.records import StoredRecord
 
@@ -44,6 +45,7 @@ class Job:
         say: prints the content of a record on a console.
         names: what the last argument of the command line may be besides a file.
         beside: makes other files for the page's folder, as texts by name, from the result of `load` and the record.
+        others: the names of these files.
     """
 
     record: type[StoredRecord]
@@ -53,6 +55,7 @@ class Job:
     say: Callable[..., None]
     names: Bundled = NO_NAMES
     beside: Callable[[Any, Any], dict[str, str]] = lambda loaded, record: {}
+    others: tuple[str, ...] = ()
 
     def __call__(
         self, told: Any, *data: str, directory: Path, as_json: bool, jobs: int = 1, dask: str | None = None
@@ -69,6 +72,7 @@ class Job:
 
         Raises:
             MissingFileError: if the path of the data does not exist.
+            SettingError: if a result would replace a file that is read.
             FileError: if a file cannot be written; the answer is printed before.
             Exit: with code 130 after Ctrl-C; finished results are written.
         """
@@ -83,6 +87,7 @@ class Job:
 
         self.names.look(data[-1])  # before anything is loaded
         started, file = time.monotonic(), self.record.file
+        keep_inputs(_inputs(told, data), self._outputs(directory))
         with StageProgress(err) as progress:
             begin(progress)
             from lemmata.results import writing
@@ -105,6 +110,14 @@ class Job:
             err.print("Interrupted; the finished results were written.")
             raise typer.Exit(exit_code())
         return record
+
+    def _outputs(self, directory: Path) -> list[Path]:
+        """The files that the job writes or removes."""
+        from lemmata.interfaces.report import left_by
+
+        page = directory / self.folder / "index.html"
+        beside = [page.parent / name for name in (*self.others, *left_by(page))]
+        return [directory / self.record.file, page, *beside]
 
     def _told(self, record: Any, as_json: bool) -> Callable[[], None]:
         """The function that prints the answer."""
@@ -132,6 +145,14 @@ class Job:
                 | {f"{self.folder}/{name}": other for name, other in beside.items()},
                 gone=[f"{self.folder}/{name}" for name in left_by(page)],  # an earlier run's page
             )
+
+
+def _inputs(told: Any, data: tuple[str, ...]) -> list[str]:
+    """The words of the command line that may name files: arguments and texts of options. `FILE.py:f` names FILE.py."""
+    values = [*data, *(getattr(told, field.name) for field in dataclasses.fields(told))]
+    words = [word for value in values for word in (value if isinstance(value, tuple) else (value,))]
+    texts = [word for word in words if isinstance(word, str)]
+    return [f"{file}.py" if colon else file for file, colon, _ in (text.partition(".py:") for text in texts)]
 
 
 @contextlib.contextmanager

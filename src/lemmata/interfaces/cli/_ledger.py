@@ -7,11 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from lemmata.errors import DataError, MissingFileError, SettingError
+from lemmata.errors import DataError, MissingFileError, SettingError, shortened
 from lemmata.printable import clean
 
 _APART = 3
 """The exit code if two runs judged no claim in common."""
+_MOST = 2**63 - 1
+"""The largest whole number of SQLite."""
 _ACTIONS = {
     "list": "[CLAIM]: all runs, or the trials and verdicts of one claim",
     "compare": "RUN RUN: verdicts that changed, and the reasons",
@@ -32,7 +34,7 @@ def ledger(
     setting: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Use with replay: a setting of the trial.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Use with replay: the seed of the trial.")] = 0,
+    seed: Annotated[int | None, typer.Option(help="Use with replay: the seed of the trial.", show_default="0")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Read the ledger, the file in which `lemmata verify` stores every trial and every verdict.
@@ -53,6 +55,7 @@ def ledger(
         )
     for word in given if action == "compare" else given[1:] if action == "replay" else ():
         _number(word)
+    _check_replay(action, setting, seed)
     import jax
 
     jax.config.update("jax_enable_x64", True)
@@ -70,13 +73,27 @@ def ledger(
     with read_ledger(own) as opened:
         # A replay runs code of a claim, so its errors are the claim's.
         with contextlib.nullcontext() if action == "replay" else reading():
-            code, record, lines = _DO[action](opened, given, setting, seed)
+            code, record, lines = _DO[action](opened, given, setting, seed or 0)
         with reading():
             shown = json.dumps(record, indent=1) if as_json else clean("\n".join(lines), lines=True)
     from ._console import plain
 
     plain(shown)
     raise typer.Exit(code)
+
+
+def _check_replay(action: str, setting: list[str] | None, seed: int | None) -> None:
+    """Refuse the options of `replay` with another action, and a seed that no trial has."""
+    from ._study import check_seed
+
+    given = [name for name, value in (("--set", setting), ("--seed", seed)) if value is not None and value != []]
+    if given and action != "replay":
+        raise SettingError(
+            f"lemmata ledger {action} with {' and '.join(given)}",
+            rule="--set and --seed name the trial of `lemmata ledger replay`",
+            remedy="leave them out",
+        )
+    check_seed(seed or 0)
 
 
 Found = tuple[int, Any, list[str]]
@@ -169,8 +186,8 @@ def _nothing(ledger: Any, found: str, command: str) -> DataError:
 
 
 def _number(word: str) -> int:
-    if not word.isdecimal():
-        raise SettingError("number of a run or trial", found=word, rule="a whole number that is not negative")
+    if not (word.isascii() and word.isdecimal() and len(word) <= len(str(_MOST)) and int(word) <= _MOST):
+        raise SettingError("number of a run or trial", found=shortened(word), rule=f"a whole number from 0 to {_MOST}")
     return int(word)
 
 

@@ -13,6 +13,8 @@ from lemmata.errors import SettingError, UnknownNameError
 from ._subjects import Subjects, is_of, known_subjects
 
 WEAK = "weak"
+FIRST = 20
+"""The number of claims that are printed if words are given."""
 
 
 def list_claims(
@@ -20,22 +22,30 @@ def list_claims(
         list[str] | None,
         typer.Argument(help='Words to search for, or the number of a statement, such as "Theorem 4.2".'),
     ] = None,
-    source: Annotated[str, typer.Option(help="List the statements of this source in order, with their claims.")] = "",
+    source: Annotated[
+        str | None, typer.Option(help="List the statements of this source in order, with their claims.")
+    ] = None,
     loose: Annotated[
         bool, typer.Option("--loose", help="Only claims without a control close to the claim, each with the reason.")
     ] = False,
-    tool: Annotated[str, typer.Option(help="Only claims that use this mathematical tool.")] = "",
-    architecture: Annotated[str, typer.Option(help="Only claims about this architecture.")] = "",
-    about: Annotated[str, typer.Option("--object", help="Only claims about this object.")] = "",
+    tool: Annotated[str | None, typer.Option(help="Only claims that use this mathematical tool.")] = None,
+    architecture: Annotated[str | None, typer.Option(help="Only claims about this architecture.")] = None,
+    about: Annotated[str | None, typer.Option("--object", help="Only claims about this object.")] = None,
     verdict: Annotated[
-        str, typer.Option(help="Only claims whose last verdict is this word. The word weak selects the weak claims.")
-    ] = "",
-    kind: Annotated[str, typer.Option(help="Only claims of this kind: theorem, lemma, ...")] = "",
+        str | None,
+        typer.Option(help="Only claims whose last verdict is this word. The word weak selects the weak claims."),
+    ] = None,
+    kind: Annotated[str | None, typer.Option(help="Only claims of this kind: theorem, lemma, ...")] = None,
     subject: Subjects = None,
     runs: Annotated[
-        str, typer.Option(help="Only claims that run this public function, such as solvers.kernel_ridge.")
-    ] = "",
-    first: Annotated[int, typer.Option(min=0, help="Number of claims to print if WORDS are given; 0 prints all.")] = 20,
+        str | None, typer.Option(help="Only claims that run this public function, such as solvers.kernel_ridge.")
+    ] = None,
+    first: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="Number of claims to print if WORDS are given; 0 prints all.", show_default=f"{FIRST}"
+        ),
+    ] = None,
     unrun: Annotated[bool, typer.Option("--unrun", help="List the public functions that no claim runs.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -54,18 +64,19 @@ def list_claims(
 
     part = " ".join(words or [])
     asked = {"tool": tool, "architecture": architecture, "object": about, "verdict": verdict, "kind": kind}
-    if source:
-        _refuse_beside_a_source({**asked, "subject": subject}, loose)
+    given = {"loose": loose or None, **asked, "subject": subject, "runs": runs, "first": first}
+    _check_asked(part, source, unrun, given, as_json)
+    if source is not None:
         _list_source(source, part, as_json)
         return
-    known = all_rows()
     if unrun:
         _list_unrun(as_json)
         return
+    known = all_rows()
     places = known_subjects(subject, [row["name"] for row in known])
-    wanted = {facet: chosen(facet, word, known) for facet, word in asked.items() if word}
+    wanted = {facet: chosen(facet, word, known) for facet, word in asked.items() if word is not None}
     rows, told = searched(known, part)
-    rows = [row for row in rows if not runs or _runs(row, runs)]
+    rows = [row for row in rows if runs is None or _runs(row, runs)]
     rows = [row for row in rows if not places or is_of(places, row["name"])]
     rows = [row for row in rows if all(_has(row, facet, word) for facet, word in wanted.items())]
     rows = [row for row in rows if not loose or row["control"]["loose"]]
@@ -76,6 +87,7 @@ def list_claims(
         return
     if wanted.get("verdict") == "refuted":
         rows.sort(key=_accused)
+    first = FIRST if first is None else first
     more = rows[first:] if part and first else []
     rows = rows[: len(rows) - len(more)]
     for before, row in zip([None, *rows], rows, strict=False):
@@ -189,14 +201,27 @@ def _plain(word: str) -> str:
     return " ".join(re.sub(r"[-_]", " ", word).lower().split())
 
 
-def _refuse_beside_a_source(asked: dict[str, Any], loose: bool) -> None:
-    """Refuse options that select claims if the statements of a source are listed."""
-    given = [f"--{facet}" for facet, word in asked.items() if word] + ["--loose"] * loose
-    if given:
+def _check_asked(part: str, source: str | None, unrun: bool, given: dict[str, Any], as_json: bool) -> None:
+    """Refuse options that would be ignored, and options whose word is empty."""
+    chosen = [f"--{option}" for option, value in given.items() if value is not None and value != []]
+    own = "--unrun" if unrun else "--source"
+    others = [*(["--source"] if unrun and source is not None else []), *(["words"] if unrun and part else []), *chosen]
+    if (unrun or source is not None) and others:
+        what = "the public functions that no claim runs" if unrun else "the statements of a source"
         raise SettingError(
-            f"--source with {', '.join(given)}",
-            rule="--source lists the statements of a source, which these options cannot select",
-            remedy="use --source alone, or leave --source out",
+            f"{own} with {', '.join(others)}",
+            rule=f"{own} lists {what}, which these options cannot select",
+            remedy=f"use {own} alone, or leave {own} out",
+        )
+    for option, value in {"source": source, **given}.items():
+        if value == "":
+            raise SettingError(f"--{option}", found="an empty word", rule="a word that selects claims",
+                               remedy=f"give a word, or leave --{option} out")  # fmt: skip
+    if given["first"] is not None and (as_json or not part):
+        raise SettingError(
+            f"--first {'with --json' if as_json else 'without words'}",
+            rule="--first shortens the printed list of the best matches of words; every other list is complete",
+            remedy="leave --first out" + ("" if as_json else ", or add words"),
         )
 
 

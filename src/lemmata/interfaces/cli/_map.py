@@ -21,17 +21,17 @@ def map_catalogue(
         bool, typer.Option("--serve", help="Serve the site on this machine's loopback address until Ctrl-C.")
     ] = False,
     base_url: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="URL", help="Public address of the site. The site then has canonical links, a sitemap and a feed."
         ),
-    ] = "",
+    ] = None,
     repository: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="URL", help="Address of the code's repository. Each claim then links to its code in the repository."
         ),
-    ] = "",
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:
     """Write the catalogue and the documentation as a static site that works offline.
@@ -45,6 +45,7 @@ def map_catalogue(
     from ._console import plain
 
     if out is None and not serving:
+        _refuse_addresses(base_url, repository)
         from lemmata.engine.catalogue import counts, told_counts
 
         plain(json.dumps(counts(), indent=1) if as_json else "\n".join(told_counts()))
@@ -57,7 +58,7 @@ def map_catalogue(
         )
     from lemmata.interfaces.site import Published, own_files, serve
 
-    where = Published(base_url, repository)
+    where = Published(base_url or "", repository or "")
     if out is not None and not serving:
         plain(f"{_written(out, where)}")
         return
@@ -66,6 +67,17 @@ def map_catalogue(
         page = _written(out or Path(place) / "site", where)
         names = frozenset(own_files(page.parent))
         serve(page.parent, names, lambda address: plain(f"{address}  (Ctrl-C ends it)"))
+
+
+def _refuse_addresses(base_url: str | None, repository: str | None) -> None:
+    """Refuse addresses if no site is written."""
+    given = [name for name, address in (("--base-url", base_url), ("--repository", repository)) if address is not None]
+    if given:
+        raise SettingError(
+            f"{' and '.join(given)} without --out or --serve",
+            rule="these addresses are written into the pages of a site",
+            remedy="add --out DIR, or leave them out",
+        )
 
 
 def _written(directory: Path, where: Any) -> Path:

@@ -143,5 +143,5 @@ def _rows(found: tuple["Trained", str, str, "RowNames"], record: ExaminationReco
     return {ROWS: row_table(found[0], record.left_out, found[3]).write_csv()} if whole else {}
 
 
-_JOB = Job(ExaminationRecord, "model", _load, _run, _print, beside=_rows)
+_JOB = Job(ExaminationRecord, "model", _load, _run, _print, beside=_rows, others=(ROWS,))
 model = with_options(_model, ModelOptions)

@@ -11,7 +11,7 @@ from lemmata.interruption import exit_code, heed
 
 from ._judging import Kept, LedgerPath, check_limits, named_claims
 from ._options import Jobs
-from ._subjects import Subjects, is_of, known_subjects
+from ._subjects import Subjects, is_of, known_subjects, refuse_together
 from ._verdicts import EXIT
 
 
@@ -61,6 +61,8 @@ def mutate(
             found="no claim",
             remedy="name a claim, or choose claims with --subject NAME",
         )
+    refuse_together(names=claims, all=everything)
+    refuse_together(json=as_json, markdown=markdown)
     chosen = named_claims(claims) if claims else list(registry().values())
     places = known_subjects(subject, [claim.name for claim in chosen])
     chosen = [claim for claim in chosen if not places or is_of(places, claim.name)]

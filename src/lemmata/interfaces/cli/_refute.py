@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lemmata.errors import LemmataError, SettingError
+from lemmata.errors import LemmataError, SettingError, line_of
 from lemmata.interruption import exit_code
 from lemmata.printable import clean
 
@@ -234,7 +234,7 @@ def _found(executor: Any, claims: list[Any], budget: float, options: dict[str, A
             except LemmataError:
                 raise
             except Exception as error:  # a claim's own code may raise anything
-                found = Lost(claim.name, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
+                found = Lost(claim.name, line_of(error))
         yield claim.name, found
 
 

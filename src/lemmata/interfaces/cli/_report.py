@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from lemmata.errors import SettingError
+from lemmata.files import keep_inputs
 from lemmata.workflows.records import comparisons, kind_of, studies
 
 
@@ -28,7 +29,7 @@ def report(
 
     Exit code: 0 on success; 2 if a file is not such a record, or if the two records are of different kinds.
     """
-    from lemmata.interfaces.report import mixed, write_page
+    from lemmata.interfaces.report import left_by, mixed, write_page
     from lemmata.printable import clean
     from lemmata.results import finish
 
@@ -55,6 +56,8 @@ def report(
             remedy="report the comparisons one at a time",
         )
     found = [kind.load(path) for kind, path in zip(kinds, records, strict=True)]
+    page = directory / "index.html"
+    keep_inputs(records, [page, *(directory / name for name in left_by(page))])
     prepare_directory(directory, folders=(), files=("index.html",))
     names = " or ".join(map(str, records))
     for sentence in (sentence for path in records for sentence in mixed(path)):

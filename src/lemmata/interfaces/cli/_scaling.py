@@ -1,6 +1,7 @@
 """`lemmata scaling`: fit a scaling law to a table of losses, and say which numbers the data do not determine."""
 
 import dataclasses
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -55,18 +56,12 @@ def scaling(
     from ._console import out, plain
     from ._files import strict_json
 
+    _check(at, at_data, loss, compute, served)
     table = _columns(data, size, value, amount)
     from lemmata.subjects.scaling import fit_scaling_law
 
     d = table.get("d")
     law = fit_scaling_law(table["n"], table["loss"], d, floor=floor, level=level)
-    if served and not compute:
-        raise SettingError(
-            "--served without --compute",
-            found=f"{served:g}",
-            rule="--served changes how a compute budget is spent, so it needs --compute",
-            remedy="add --compute, or leave --served out",
-        )
     answers = [(f"loss at n = {n:g}{_with(at_data)}", law.extrapolate(n, at_data)) for n in at or ()]
     answers += [(f"n for the loss {least:g}{_with(at_data)}", law.needed(least, at_data)) for least in loss or ()]
     answers += [(f"budget {budget:g}", law.allocate(budget, served=served)) for budget in compute or ()]
@@ -76,6 +71,32 @@ def scaling(
         return
     for line in _lines(law, answers):
         out.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _check(
+    at: list[float] | None, d: float | None, loss: list[float] | None, compute: list[float] | None, served: float
+) -> None:
+    """Refuse numbers that no question can have, and options that no question uses."""
+    for option, values in (("--at", at), ("--d", [] if d is None else [d]), ("--loss", loss), ("--compute", compute)):
+        for value in values or ():
+            if not 0 < value < math.inf:
+                raise SettingError(option, found=f"{value:g}", rule="a finite number above 0")
+    if not 0 <= served < math.inf:
+        raise SettingError("--served", found=f"{served:g}", rule="a finite number, at least 0")
+    if d is not None and not (at or loss):
+        raise SettingError(
+            "--d without --at or --loss",
+            found=f"{d:g}",
+            rule="--d is the data size of the questions --at and --loss; --compute chooses the data size itself",
+            remedy="add --at or --loss, or leave --d out",
+        )
+    if served and not compute:
+        raise SettingError(
+            "--served without --compute",
+            found=f"{served:g}",
+            rule="--served changes how a compute budget is spent, so it needs --compute",
+            remedy="add --compute, or leave --served out",
+        )
 
 
 def _with(d: float | None) -> str:

@@ -1,6 +1,7 @@
 """The stream for results. A command prints everything else to stderr."""
 
 import contextlib
+import errno
 import os
 import sys
 from collections.abc import Iterator
@@ -22,6 +23,28 @@ def forget_odd_sizes() -> None:
 def results() -> Any:
     """The stream of results."""
     return _kept[-1] if _kept else sys.stdout
+
+
+def lost_stream(error: BaseException) -> bool:
+    """Whether a command stopped because standard output or standard error is closed. lemmata itself closes neither.
+
+    Args:
+        error: the error that stopped the command.
+    """
+    bad = isinstance(error, OSError) and error.errno == errno.EBADF and error.filename is None
+    return bad or not (_is_open(results()) and _is_open(sys.stderr))
+
+
+def _is_open(stream: Any) -> bool:
+    if stream is None or getattr(stream, "closed", False):
+        return False
+    try:
+        os.fstat(stream.fileno())
+    except OSError as error:  # also of a stream without a number, as in a test
+        return error.errno != errno.EBADF
+    except (AttributeError, ValueError):
+        return True
+    return True
 
 
 @contextlib.contextmanager

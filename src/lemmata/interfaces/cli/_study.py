@@ -9,7 +9,7 @@ import typer
 
 from lemmata.bundled import SETS
 from lemmata.errors import SettingError
-from lemmata.files import check_model_file
+from lemmata.files import check_model_file, keep_inputs
 from lemmata.options import StudyOptions
 from lemmata.workflows.records.studies import StudyRecord
 
@@ -62,6 +62,9 @@ def _study(
     place = save_model
     if save_model is not None:
         check_model_file(save_model, "--save-model")
+        program = (told.model or "").partition(".py:")
+        inputs = [data, program[0] + ".py" if program[1] else None]
+        keep_inputs(inputs, (save_model, save_model.with_suffix(".md")))
         place = save_model.absolute()  # the user's own code may change the folder
     kept: list[Dataset] = []  # for the model
 

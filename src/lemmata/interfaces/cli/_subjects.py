@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from lemmata.errors import UnknownNameError
+from lemmata.errors import SettingError, UnknownNameError
 
 Subjects = Annotated[
     list[str] | None,
@@ -46,6 +46,22 @@ def _places(name: str) -> list[str]:
     """The beginnings of a claim's name: its subject, its subject and section, and so on."""
     parts = name.split(".")[:-1]
     return [".".join(parts[: k + 1]) for k in range(len(parts))]
+
+
+def refuse_together(**given: object) -> None:
+    """Refuse options of which only one can be used.
+
+    Args:
+        given: the values of two options. Names are written with underscores; `names` are the names of claims.
+
+    Raises:
+        SettingError: if both options are given.
+    """
+    options = ["names of claims" if name == "names" else f"--{name.replace('_', '-')}" for name in given]
+    if all(given.values()):
+        raise SettingError(
+            " with ".join(options), rule=f"either {' or '.join(options)}", remedy="leave one of them out"
+        )
 
 
 def unknown(option: str, word: str, known: Iterable[str], rule: str) -> UnknownNameError:

@@ -12,7 +12,7 @@ from lemmata.interruption import exit_code, heed
 
 from ._judging import Judging, Kept, LedgerPath, check_limits, named_claims
 from ._options import Jobs
-from ._subjects import Subjects, is_of, known_subjects
+from ._subjects import Subjects, is_of, known_subjects, refuse_together
 from ._verdicts import EXIT
 
 SECONDS = 60.0
@@ -72,6 +72,7 @@ def walk(
             found="no claim",
             remedy="name a claim, or choose claims with --subject NAME",
         )
+    refuse_together(names=claims, all=everything)
     Judging(budget=budget, level=level, seed=seed).check()
     check_limits(minutes=minutes, trial_seconds=trial_seconds, place_seconds=place_seconds)
     chosen = _in_order(_chosen(claims, subject), again or bool(claims))

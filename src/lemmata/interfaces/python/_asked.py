@@ -2,9 +2,12 @@
 
 import dataclasses
 import difflib
+import numbers
+import typing
+from collections.abc import Iterable
 from typing import Any
 
-from lemmata.errors import SettingError
+from lemmata.errors import SettingError, shortened
 
 
 def asked(kind: type, options: dict[str, Any], command: str) -> dict[str, Any]:
@@ -16,7 +19,7 @@ def asked(kind: type, options: dict[str, Any], command: str) -> dict[str, Any]:
         command: the name of the function, for the message.
 
     Raises:
-        SettingError: an option does not exist.
+        SettingError: an option does not exist, or its value is not a text or several texts where it must be.
     """
     known = {field.name: field for field in dataclasses.fields(kind)}
     for name in options:
@@ -27,7 +30,44 @@ def asked(kind: type, options: dict[str, Any], command: str) -> dict[str, Any]:
                 remedy=f"did you mean {near[0]!r}?" if near else None,
             )  # fmt: skip
     several = {name for name, field in known.items() if field.default == ()}
-    return {
-        name: ((value,) if isinstance(value, str) else tuple(value)) if name in several else value
-        for name, value in options.items()
-    }
+    return {name: _names(name, value) if name in several else value for name, value in options.items()}
+
+
+def typed(kind: type, options: dict[str, Any]) -> dict[str, Any]:
+    """Check that each value has the type of its option. A whole number may stand for a real one.
+
+    Args:
+        kind: the dataclass of the command's options.
+        options: the values of the options by name.
+
+    Raises:
+        SettingError: a value has another type.
+    """
+    hints = typing.get_type_hints(kind)
+    for name, value in options.items():
+        kinds = [own for own in (hints[name], *typing.get_args(hints[name])) if own in _KINDS]
+        optional = type(None) in typing.get_args(hints[name])
+        if isinstance(value, tuple) or not kinds or (value is None and optional):
+            continue
+        classes, words = _KINDS[kinds[0]]
+        if not isinstance(value, classes) or (isinstance(value, bool) and kinds[0] is not bool):
+            found = f"{shortened(repr(value))} ({type(value).__name__})"
+            raise SettingError(name, found=found, rule=f"{words}, or None" if optional else words)
+    return options
+
+
+_KINDS: dict[Any, tuple[tuple[type, ...], str]] = {
+    bool: ((bool,), "True or False"),
+    int: ((numbers.Integral,), "a whole number"),
+    float: ((numbers.Real,), "a number"),
+}
+"""For each type of an option, the types of values that it takes, and the rule in words."""
+
+
+def _names(option: str, value: Any) -> tuple[str, ...]:
+    """The names of an option that takes several; a single text is one name."""
+    names = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Iterable) else (value,)
+    if not all(isinstance(name, str) for name in names):
+        rule, remedy = "a text, or a list of texts", f'write {option}="NAME" or {option}=["NAME", "OTHER"]'
+        raise SettingError(option, found=shortened(repr(value)), rule=rule, remedy=remedy)
+    return names

@@ -1,29 +1,43 @@
 """`lemmata.compare`: the comparison of ways of mixing sequences, as a function in Python."""
 
+import dataclasses
 import functools
 import time
 from collections.abc import Iterable
 from concurrent.futures import Executor
+from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 import polars as pl
 
+from lemmata.core import check_executor
 from lemmata.errors import SettingError
 from lemmata.interfaces.report import curves_chart, families_fragment, plotted
 from lemmata.options import ComparisonOptions
 from lemmata.signatures import shows_signature
 from lemmata.workflows.comparisons import ComparisonRecord, load_sequences, run_comparison
 
-from ._asked import asked
+from ._asked import asked, typed
 from ._finished import Finished
 
 
+@dataclasses.dataclass(frozen=True, repr=False)
 class Comparison(Finished[ComparisonRecord]):
-    """A finished comparison."""
+    """A finished comparison.
 
+    Args:
+        record: all results of the comparison, as in compare.json.
+        data: the sequences as they were given; None if the comparison was read from compare.json.
+    """
+
+    data: object = dataclasses.field(default=None, compare=False)
     kind = ComparisonRecord
+
+    @property
+    def _source(self) -> object:
+        return self.data
 
     @property
     def winner(self) -> str | None:
@@ -94,6 +108,7 @@ def compare(
     """
     started = time.monotonic()
     told = ComparisonOptions(**_checked(options))
+    check_executor(executor)
     data = x if y is None else (x, y) if mask is None else (x, y, mask)
     if y is None and mask is not None:
         raise SettingError("mask is given without y", rule="x, y and mask must be arrays with the same number of rows")
@@ -101,13 +116,14 @@ def compare(
         raise SettingError("mask does not fit x", found=f"x of {np.ndim(np.asarray(x))} axes", rule="x (n, T, c)")
     with jax.enable_x64(True):
         record = run_comparison(load_sequences(data, told), told, started=started, executor=executor)
-    return Comparison(record)
+    return Comparison(record, x if isinstance(x, str | Path) else None)
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
     """Check the options by name, and join sequences of names or lengths to one string each."""
-    return {
+    joined = {
         name: ",".join(str(part) for part in value) or "none"
         if name in ("families", "lengths") and not isinstance(value, str) and isinstance(value, Iterable) else value
         for name, value in asked(ComparisonOptions, options, "compare").items()
     }  # fmt: skip
+    return typed(ComparisonOptions, joined)

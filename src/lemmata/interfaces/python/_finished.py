@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
 
-from lemmata.files import replace_text
+from lemmata.files import keep_inputs, replace_text
 from lemmata.interfaces.report import write_page
 from lemmata.results import finish
 from lemmata.workflows.records import StoredRecord
@@ -24,8 +24,18 @@ class Finished(Generic[R]):
     record: R
     kind: ClassVar[type[StoredRecord]]
 
+    @property
+    def _source(self) -> object:
+        """The data that the job has read, if they are known."""
+        return None
+
     def report(self, directory: str | Path) -> Path:
-        """Write the page into a directory, and return its path."""
+        """Write the page into a directory, and return its path.
+
+        Raises:
+            SettingError: the page would replace the file from which it is computed.
+        """
+        keep_inputs([self._source], [Path(directory) / "index.html"])
         return write_page(directory, self.record)
 
     def save(self, path: str | Path) -> Path:
@@ -33,7 +43,9 @@ class Finished(Generic[R]):
 
         Raises:
             FileError: the file cannot be written; an existing file is not changed.
+            SettingError: the file is the one from which the record is computed.
         """
+        keep_inputs([self._source], [path])
         return replace_text(path, self.record.to_json() + "\n")
 
     @classmethod

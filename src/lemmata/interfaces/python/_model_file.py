@@ -5,7 +5,7 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from lemmata.errors import SettingError
+from lemmata.errors import SettingError, line_of
 from lemmata.interfaces.report import model_card
 from lemmata.results import digest, replace_files
 from lemmata.workflows.studies import FinalModel, StudyRecord
@@ -32,7 +32,7 @@ def write_model(final: FinalModel, record: StudyRecord, path: str | Path) -> Pat
     except Exception as error:  # for any estimator of a user, whatever it reports
         raise SettingError(
             f"the model {final.name!r} cannot be stored",
-            found=f"{type(error).__name__}: {error}",
+            found=line_of(error),
             rule="skops stores scikit-learn estimators, but no code of your own",
             remedy="use study.best() in Python, or name another model of the study",
         ) from error

@@ -11,8 +11,9 @@ from typing import Any
 import jax
 import polars as pl
 
+from lemmata.core import check_executor
 from lemmata.errors import SettingError
-from lemmata.files import check_model_file
+from lemmata.files import check_model_file, keep_inputs
 from lemmata.interfaces.report import bounds_of, learning_curve_chart, page_text, plotted
 from lemmata.options import StudyOptions
 from lemmata.signatures import shows_signature
@@ -27,7 +28,7 @@ from lemmata.workflows.studies import (
     run_study,
 )
 
-from ._asked import asked
+from ._asked import asked, typed
 from ._finished import Finished
 from ._model_file import write_model
 
@@ -72,6 +73,10 @@ class Study(Finished[StudyRecord]):
     given: Given | None = dataclasses.field(default=None, compare=False)
     kind = StudyRecord
 
+    @property
+    def _source(self) -> object:
+        return None if self.given is None else self.given.data
+
     def best(self, name: str | None = None) -> Any:
         """The recommended model, fitted to all rows that have a target, as a pipeline of scikit-learn.
 
@@ -110,6 +115,7 @@ class Study(Finished[StudyRecord]):
             FileError: a file cannot be written.
         """
         check_model_file(path, "path")
+        keep_inputs([self._source], [path, Path(path).with_suffix(".md")])
         return write_model(self._fitted(name), self.record, path)
 
     def _fitted(self, name: str | None) -> FinalModel:
@@ -203,7 +209,8 @@ def study(table: object, target: str | None = None, executor: Executor | None = 
     ['model', 'n', 'kind', 'value', 'lower', 'upper']
     """
     started = time.monotonic()
-    told = StudyOptions(target=target, **_checked(options))
+    told = StudyOptions(**_checked({"target": target, **options}))
+    check_executor(executor)
     with jax.enable_x64(True):
         dataset = load(table, told)
         record = run_study(dataset, told, started=started, executor=executor)
@@ -214,7 +221,8 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
     """Check the options by name, and join a sequence of models to one string."""
     options = asked(StudyOptions, options, "study")
     models = options.get("models")
-    return options if models is None or isinstance(models, str) else {**options, "models": ",".join(_names(models))}
+    joined = {} if models is None or isinstance(models, str) else {"models": ",".join(_names(models))}
+    return typed(StudyOptions, {**options, **joined})
 
 
 def _names(models: object) -> list[str]:

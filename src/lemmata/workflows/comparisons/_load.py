@@ -36,6 +36,11 @@ MATRICES = 6
 """The number of matrices, with one row and one column for each row of the data, that a comparison holds at once."""
 
 
+_OF_TABLES = ("target", "id", "time", "drop_column")
+"""Options that name columns of a table."""
+_NO_COLUMNS = "arrays x (n, T, c) and y have no names of columns"
+
+
 def load_sequences(data: object, options: ComparisonOptions = ComparisonOptions()) -> Sequences:  # noqa: B008 -- frozen
     """Read sequences and targets from a file, a table, arrays or a bundled task.
 
@@ -61,11 +66,13 @@ def load_sequences(data: object, options: ComparisonOptions = ComparisonOptions(
     if named is not None and named.lower().endswith(".npz") and Path(named).is_file():
         arrays, notes = read_arrays(Path(named), limit // 4)
         if arrays.get("x", np.zeros(0)).ndim == 3:
+            _refuse_ignored(options, _OF_TABLES, Path(named).name, _NO_COLUMNS)
             return _from_arrays(Path(named).name, arrays, options, limit, notes)
     if isinstance(data, tuple) and len(data) in (2, 3):
         x = np.asarray(data[0])
         if x.ndim == 3:
             arrays = {name: np.asarray(part) for name, part in zip(("x", "y", "mask"), data, strict=False)}
+            _refuse_ignored(options, _OF_TABLES, "the arrays", _NO_COLUMNS)
             return _from_arrays("the arrays", arrays, options, limit, [])
         data = data[:2]
     table = read_table(data, Reading(limit // 4, options.seed), _NAMES)
@@ -75,8 +82,16 @@ def load_sequences(data: object, options: ComparisonOptions = ComparisonOptions(
     return _from_table(table, options, limit)
 
 
+def _refuse_ignored(options: ComparisonOptions, names: tuple[str, ...], data: str, rule: str) -> None:
+    """Refuse options that name columns if the data have none."""
+    given = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name)]
+    if given:
+        raise SettingError(f"{', '.join(given)} with {data}", rule=rule, remedy="leave these options out")
+
+
 def _task(name: str, options: ComparisonOptions) -> Sequences:
     task = TASKS[name]
+    _refuse_ignored(options, (*_OF_TABLES, "task"), name, "a bundled task has no columns to choose from")
     rows = min(task.rows, options.max_rows or task.rows)
     x, y = task.draw(np.random.default_rng([options.seed, 7]), rows)
     length = x.shape[1]

@@ -13,7 +13,7 @@ import numpy as np
 
 from lemmata.core import key_from
 from lemmata.engine.claims import Estimate, Sample, Standing, registry
-from lemmata.errors import LemmataError, MemoryPlanError
+from lemmata.errors import LemmataError, MemoryPlanError, words_of
 from lemmata.subjects.trained_models import (
     HELD_OUT,
     TO_BE_SCORED,
@@ -139,7 +139,7 @@ def gauge(claim: AbstractGauge, trained: Trained, seed: int) -> Gauge:
 
 
 def _line(error: BaseException) -> str:
-    words = " ".join(str(error).split())[:300]
+    words = words_of(error)
     return words if isinstance(error, LemmataError) and words else f"{type(error).__name__}: {words}".rstrip(": ")
 
 

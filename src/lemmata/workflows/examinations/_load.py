@@ -38,7 +38,7 @@ def load_trained(program: str, data: object, options: ModelOptions) -> tuple[Tra
     rest["loss"] = own.loss if options.loss is None else options.loss
     rest |= {"rate": options.rate, "checkpoints": own.checkpoints, "noised": own.privacy}
     rest["deployed"] = None if options.deploy is None else read_deployed(options.deploy, rows)
-    rest["claimed"] = None if options.epsilon is None else (options.epsilon, options.delta)
+    rest["claimed"] = options.claimed
     rest |= {"padding": own.padding, "sizes": own.sizes, "scale": own.scale, "corrected": rows.corrected}
     if options.corrected is not None and rows.corrected is None:
         rest["corrected"] = read_corrected(options.corrected, rows)

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.optimize
 from jaxtyping import Float
 
-from lemmata.errors import ShapeError
+from lemmata.errors import ShapeError, line_of
 from lemmata.subjects.trained_models import (
     AbstractModel,
     Trained,
@@ -135,7 +135,7 @@ def _derivative(trained: Trained) -> Check:
         exact = model.jvp(v, x)
         back = model.vjp(exact, x)
     except (Exception, SystemExit) as error:  # the user's own function may raise anything
-        said = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}".rstrip(": ")
+        said = line_of(error, 200)
         remedy = "a part of the model has no derivative, or depends on more than the parameters"
         return Check(name, said, False, remedy)
     size, apart = max(float(np.linalg.norm(exact)), 1e-300), np.inf

@@ -14,7 +14,7 @@ from scipy import stats
 
 from lemmata.answers import share_interval
 from lemmata.core import available_bytes, one_blas_thread, require_float64
-from lemmata.errors import MemoryPlanError
+from lemmata.errors import MemoryPlanError, words_of
 from lemmata.interruption import heeded
 from lemmata.subjects.trained_models import (
     AbstractGauge,
@@ -164,7 +164,7 @@ def _next_steps(
     try:
         actions, tried = next_steps(trained, _left_out(found), names, second, deadline)
     except (Exception, SystemExit) as error:  # errors of the user's own function; the rest remains valid
-        actions, tried = [], [f"No action was tried: {type(error).__name__}: {' '.join(str(error).split())[:200]}"]
+        actions, tried = [], [f"No action was tried: {type(error).__name__}: {words_of(error, 200)}"]
     return {"actions": actions, "tried": tried}
 
 

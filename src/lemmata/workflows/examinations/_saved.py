@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lemmata.core import available_bytes
-from lemmata.errors import DataError, SettingError, UnknownNameError, file_error
+from lemmata.errors import DataError, SettingError, UnknownNameError, file_error, line_of
 from lemmata.files import MODEL, check_file
 from lemmata.options import ModelOptions
 from lemmata.subjects.trained_models import Trained, read_trained
@@ -80,7 +80,7 @@ def load_saved(program: str, data: object, options: ModelOptions) -> tuple[Train
         unseen = reader.rows(options.held, options.target, None)
         held, names = (read(unseen.frame), unseen.y), dataclasses.replace(names, held=unseen.names)
     deployed = None if options.deploy is None else read(reader.rows(options.deploy, None, None).frame)
-    claimed = None if options.epsilon is None else (options.epsilon, options.delta)
+    claimed = options.claimed
     facts = {"held": held, "deployed": deployed, "decay": options.decay, "claimed": claimed, "loss": options.loss}
     with naming_rows(names):
         return read_trained(model[-1], x, y, **facts, seed=options.seed), Path(program).name, own.name, names
@@ -102,7 +102,7 @@ def read_pipeline(program: str) -> Any:
         odd = [name for name in types if not _KNOWN.fullmatch(name)]
         model: Any = None if odd else skops.io.load(program, trusted=types)
     except Exception as error:  # any error of skops about a damaged file
-        raise DataError(f"{program} cannot be read", found=f"{type(error).__name__}: {error}"[:200],
+        raise DataError(f"{program} cannot be read", found=line_of(error, 200),
                         rule="a file that skops has written") from error  # fmt: skip
     if odd:
         raise SettingError(

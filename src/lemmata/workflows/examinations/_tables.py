@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from lemmata.errors import line_of
 from lemmata.subjects.trained_models import Trained
 
 from ._inputs import input_table
@@ -36,6 +37,6 @@ def add_tables(trained: Trained, names: RowNames, deadline: float | None, found:
         try:
             found[name] = question()
         except (Exception, SystemExit) as error:  # the user's own function may raise anything
-            why = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+            why = line_of(error, 200)
             notes.append(f"lemmata could not compute {words}, because the model raised {why}.")
     return notes

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from lemmata.errors import LemmataError, SolverError, shortened
+from lemmata.errors import LemmataError, SolverError, line_of, shortened
 
 from ._validation import Groups
 
@@ -19,7 +19,7 @@ class PredictionError(SolverError):
 
 def fault_of(error: BaseException) -> str:
     """Return the error in one line; errors of other libraries with the name of their class."""
-    text = str(error) if isinstance(error, LemmataError) else f"{type(error).__name__}: {error}"
+    text = str(error) if isinstance(error, LemmataError) else line_of(error)
     return textwrap.shorten(text.strip().partition("\n")[0], 300, placeholder=" ...")
 
 

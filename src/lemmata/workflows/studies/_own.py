@@ -195,7 +195,7 @@ def _of_file(file: str) -> tuple[Callable[[], Any], str, str]:
     except (Exception, SystemExit) as error:  # a program that exits has failed, too
         raise SettingError(
             f"--model {file[:80]} cannot be used",
-            found=f"{type(error).__name__}: {error}",
+            found=line_of(error),
             rule=f"{name}() must return an estimator with fit and predict",
         ) from error
     if not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
