@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from lemmata.code_files import executed, importing_beside
-from lemmata.errors import LemmataError, MissingFileError, SettingError, shortened
+from lemmata.errors import LemmataError, MissingFileError, SettingError, line_of, shortened
 
 from ._data import Dataset
 from ._estimators import Fit, PredictionError, chances_of, fault_of, fit_estimator, fit_to, places_of
