@@ -5,7 +5,7 @@ import resource
 
 import pytest
 
-from lemmata import core, limits
+from lemmata import core, errors, limits
 from lemmata.core import _memory
 
 
@@ -92,3 +92,13 @@ def test_where_the_process_has_a_limit_a_library_that_does_not_load_lacked_memor
     assert not limits.lacked_memory(error)
     monkeypatch.setattr(limits, "own_limits", lambda: [limits.Limit("the address space", 2**30, 0, True)])
     assert limits.lacked_memory(error) is lacked
+
+
+class SilentError(Exception):
+    def __str__(self):
+        raise ValueError("no text")
+
+
+def test_an_error_whose_text_cannot_be_read_is_told_by_its_class():
+    assert not limits.lacked_memory(SilentError())
+    assert (errors.words_of(SilentError()), errors.line_of(SilentError())) == ("", "SilentError")

@@ -39,6 +39,11 @@ def ended(ends, command="study"):
         ("os.execvp('true', ['true'])", "model", 2, "os._exit(0)"),
         ("os.kill(os.getpid(), signal.SIGKILL)", "model", 137, "signal 9"),
         ("raise GeneratorExit", "verify", 4, "that it raised GeneratorExit (<string>, line 7)"),
+        ("sys.stdout.close(); print(1)", "verify", 4, "that it closed sys.stdout or sys.stderr"),
+        ("sys.stdout.close(); print(1)", "study", 2, "remove sys.stdout.close"),
+        ("sys.stderr.close(); sys.stderr.write('1')", "refute", 4, "that it closed sys.stdout or sys.stderr"),
+        ("os.close(1); os.write(1, b'1')", "walk", 4, "that it closed sys.stdout or sys.stderr"),
+        ("sys.stderr = None; raise KeyError(1)", "verify", 4, "that it closed sys.stdout or sys.stderr"),
         ("pass", "study", 3, ""),
         ("import atexit; atexit.register(os._exit, 0)", "study", 3, ""),
     ],
@@ -48,6 +53,10 @@ def test_what_ends_before_the_command_has_is_told(ends, command, code, words):
     assert (done.returncode, done.stdout) == (code, "begun\n"), done.stderr
     assert words in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_an_unforeseen_error_is_not_the_exit_code_of_a_refuted_claim():
+    assert ended("raise KeyError(1)", "verify").returncode == 4
 
 
 @pytest.mark.parametrize(

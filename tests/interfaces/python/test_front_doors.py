@@ -1,11 +1,15 @@
 """What `import lemmata` offers, and how results show themselves in a notebook."""
 
 import ast
+import inspect
 import pathlib
 import subprocess
 import sys
 
+import pytest
+
 import lemmata
+from lemmata.errors import SettingError
 from lemmata.printable import preformatted
 from lemmata.subjects.scaling import fit_scaling_law
 from lemmata.version import __version__
@@ -65,3 +69,31 @@ def test_the_record_of_a_study_shows_what_it_has():
     assert "The record of a study" in shown
     assert "models" in shown
     assert "<script" not in found._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("door", "given", "rule"),
+    [
+        (lemmata.study, {"max_rows": float("nan")}, "a whole number"),
+        (lemmata.study, {"max_rows": 2.5}, "a whole number"),
+        (lemmata.study, {"quick": "no"}, "True or False"),
+        (lemmata.study, {"claims": 1}, "True or False"),
+        (lemmata.study, {"seed": "x"}, "a whole number"),
+        (lemmata.study, {"seed": True}, "a whole number"),
+        (lemmata.study, {"time_limit": "x"}, "a number"),
+        (lemmata.study, {"cost": "x"}, "a number"),
+        (lemmata.study, {"keep": 3}, "a text, or a list of texts"),
+        (lemmata.study, {"drop_column": [3]}, "a text, or a list of texts"),
+        (lemmata.study, {"na": 3}, "a text, or a list of texts"),
+        (lemmata.study, {"executor": 3}, "concurrent.futures.Executor"),
+        (lemmata.compare, {"repeats": "2"}, "a whole number"),
+        (lemmata.compare, {"test": "x"}, "a number"),
+        (lemmata.compare, {"finite": "yes"}, "True or False"),
+        (lemmata.compare, {"max_rows": 60.5}, "a whole number"),
+        (lemmata.compare, {"executor": 3}, "concurrent.futures.Executor"),
+    ],
+)
+def test_an_option_of_another_type_is_refused_before_anything_is_read(door, given, rule):
+    with pytest.raises(SettingError, match=rule) as refused:
+        inspect.unwrap(door)("nosuch.csv", **given)  # as users call it, without the tests' own checks of types
+    assert next(iter(given)) in str(refused.value)

@@ -180,8 +180,10 @@ def _reading(path: Path, shortly: bool = False) -> Iterator[sqlite3.Connection]:
     log = path.with_name(f"{path.name}-wal")
     pending = log.exists() and log.stat().st_size > 0
     with contextlib.ExitStack() as stack:
-        used = path.with_name(f"{path.name}-shm").exists() or _has_room(path.parent)
-        own = _shared(path, pending) if used and (pending or not shortly) else None
+        beside = os.access(path.parent, os.W_OK) and (pending or not shortly)
+        if beside and not path.with_name(f"{path.name}-shm").exists():
+            beside = _has_room(path.parent)
+        own = _shared(path, pending) if beside else None
         if own is None:
             where, options = path.resolve(), "mode=ro&immutable=1"
             if pending:

@@ -64,7 +64,7 @@ def list_claims(
 
     part = " ".join(words or [])
     asked = {"tool": tool, "architecture": architecture, "object": about, "verdict": verdict, "kind": kind}
-    given = {"loose": loose or None, **asked, "subject": subject, "runs": runs, "first": first}
+    given = {**asked, "subject": subject, "runs": runs, "first": first, "loose": loose or None}
     _check_asked(part, source, unrun, given, as_json)
     if source is not None:
         _list_source(source, part, as_json)
