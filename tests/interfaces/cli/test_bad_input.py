@@ -73,7 +73,7 @@ CASES = {
         csv(c=[f"1/{i % 12 + 1}/{1980 + i}" for i in range(N)]),
         "t.csv",
         ["--target", "y"],
-        ["'c'", "write dates as YYYY-MM-DD (such as '1/1/1980')"],
+        ["'c'", "'1/2/1981' may be 1981-02-01 or 1981-01-02; write dates as YYYY-MM-DD"],
     ),
     "a column of missing targets": (
         parquet(y=with_nan(30)),

@@ -97,10 +97,9 @@ class Commands(typer.core.TyperGroup):
             )
             raise typer.Exit(REFUSED) from None
         except Exception as error:
-            if isinstance(error, typer.Abort) or hasattr(error, "exit_code"):  # typer's own: a usage error, or the end
+            # Typer's own errors are a usage error or the end. A lost stream is reported by the waiting process.
+            if isinstance(error, typer.Abort) or hasattr(error, "exit_code") or lost_stream(error):
                 raise
-            if lost_stream(error):
-                raise  # the waiting process reports it
             if (wrong := no_start()) is not None:
                 complain(wrong)
                 raise typer.Exit(REFUSED) from None
