@@ -175,8 +175,3 @@ def test_in_compiled_functions_it_points_to_the_formula():
             call()
     slope = jax.grad(lambda ridge: deterministic_equivalent(modes, y, [3], ridge).error[0])(0.1)
     assert np.isfinite(slope)
-
-
-def test_sizes_are_whole_numbers_of_rows():
-    with pytest.raises(SettingError, match=r"sizes; found 2\.5; rule: whole numbers"):
-        learning_curve(spectrum(jnp.eye(6)), jnp.ones(6), [2.5], 1.0)

@@ -103,7 +103,7 @@ def deterministic_equivalent(
 
 
 def sizes_of(sizes: Sequence[int] | Sequence[float] | Float[Array, " s"] | np.ndarray, total: int) -> np.ndarray:
-    """Return numbers of training rows as an array; raise SettingError for others than whole numbers from 1 to `total`.
+    """Return numbers of training rows as an array; raise SettingError for numbers outside 1 to `total`.
 
     Args:
         sizes: the numbers that the caller gave.
@@ -118,9 +118,6 @@ def sizes_of(sizes: Sequence[int] | Sequence[float] | Float[Array, " s"] | np.nd
             rule=f"a list of whole numbers from 1 to {total}, the number of rows",
             remedy="use omniscient_curve for sizes beyond the data, which extrapolates",
         )
-    if (broken := counts[counts != np.floor(counts)]).size:
-        remedy = "round the sizes, for example with np.unique(np.round(sizes))"
-        raise SettingError("sizes", found=f"{broken[0]:g}", rule="whole numbers of rows", remedy=remedy)
     return counts
 
 

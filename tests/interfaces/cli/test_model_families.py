@@ -88,7 +88,7 @@ BAD = {
         {"data": "hole.csv"},
         "hole.csv, column 'right', row 2 (lines of hole.csv) found: a cell that is empty or NaN",
     ),
-    "class": (("--corrected", "right"), {"data": "foreign.csv"}, "class 7 in corrected row 0"),
+    "class": (("--corrected", "right"), {"data": "foreign.csv"}, "class 7 in corrected row 2 (lines of foreign.csv)"),
     "short": (
         ("--corrected", "short.csv"),
         {"data": "train.csv"},
