@@ -36,3 +36,12 @@ def test_numbers_and_missing_entries_beside_texts_do_not_become_texts():
     assert array_of("y", ["a", float("nan"), 1]).tolist()[2] == 1
     assert array_of("y", ["a", "b"]).dtype.kind == "U"
     assert array_of("y", (("a", 1), ("b", 2))).tolist() == [["a", 1], ["b", 2]]
+
+
+@pytest.mark.parametrize("kind", [">f8", "<f8", ">f4", ">i4", np.longdouble, ">c16", np.clongdouble, ">U3"], ids=str)
+def test_arrays_of_another_machine_become_arrays_that_jax_reads(kind):
+    given = np.array([1, 2, 3]).astype(kind)
+    found = array_of("x", given)
+    assert found.dtype.isnative
+    assert found.dtype.itemsize <= {"f": 8, "c": 16}.get(found.dtype.kind, given.dtype.itemsize)
+    np.testing.assert_array_equal(found, given)

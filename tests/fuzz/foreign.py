@@ -30,7 +30,7 @@ from lemmata.core._places import Place
 from lemmata.core._reading import places
 from lemmata.errors import LemmataError
 
-SAME = ("list", "tuple", "frame", "object")
+SAME = ("list", "tuple", "frame", "object", "swapped", "long")
 """Substitutes that say what the array says."""
 WRONG = ("text", "complex", "ragged", "none", "empty", "number", "half", "boolean", "mixed")
 """Substitutes that are refused; those of `_READ` may also be read."""
@@ -83,6 +83,9 @@ def substitutes(array: np.ndarray) -> Iterator[tuple[str, Any]]:
     if array.ndim in (1, 2) and array.size:
         yield "frame", pandas.Series(array) if array.ndim == 1 else pandas.DataFrame(array)
     yield "object", array.astype(object)
+    yield "swapped", array.astype(array.dtype.newbyteorder())
+    if array.dtype.kind == "f":
+        yield "long", array.astype(np.longdouble)
     yield "text", np.asarray(array, dtype=str).tolist() if array.ndim else "1"
     yield "complex", array + 1j * (1 + np.abs(array))
     yield "none", None

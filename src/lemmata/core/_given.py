@@ -33,6 +33,8 @@ _HALF = ("float16", "bfloat16")
 def array_of(name: str, values: Any) -> np.ndarray:
     """Turn a list, a data frame, or an array or tensor of another library into an array of NumPy.
 
+    Numbers get the byte order of this machine, and at most double precision.
+
     Args:
         name: the name in the message.
         values: what was given.
@@ -56,7 +58,7 @@ def array_of(name: str, values: Any) -> np.ndarray:
             own = np.asarray(values, dtype=object)
             texts = all(isinstance(entry, str | bytes) for entry in own.ravel().tolist())
             return array if texts else own
-        return array
+        return _standard(array)
     except (TypeError, ValueError, RuntimeError, NotImplementedError) as error:
         kind = str(getattr(values, "dtype", ""))
         if kind.startswith("torch."):
@@ -69,6 +71,13 @@ def array_of(name: str, values: Any) -> np.ndarray:
             rule="an array, a data frame, or a list of equally long rows",
             remedy="convert the object with numpy.asarray first",
         ) from error
+
+
+def _standard(array: np.ndarray) -> np.ndarray:
+    """The array in the byte order of this machine and in at most double precision, which is what JAX reads."""
+    if array.dtype.kind in "fc" and array.dtype.itemsize > (8 if array.dtype.kind == "f" else 16):
+        return array.astype(float if array.dtype.kind == "f" else complex)
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def single_of(what: str, values: Any) -> np.ndarray:

@@ -12,7 +12,9 @@ import dataclasses
 import enum
 import functools
 import inspect
+import pathlib
 import sys
+import sysconfig
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,6 +29,12 @@ from lemmata.errors import LemmataError
 from lemmata.signatures import shows_signature
 
 from ._places import KINDS, KeyPlace, LikePlace, Place, unfit
+
+_LIBRARIES = tuple({
+    *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")),
+    str(pathlib.Path(__file__).parents[1]), str(pathlib.Path(jax.__file__).parents[1]),
+})  # fmt: skip
+"""Folders of code that is not a user's: lemmata, JAX, and what is installed beside it."""
 
 
 def places(
@@ -149,6 +157,8 @@ def reading(function: Callable[..., Any], told: Mapping[str, Any] = types.Mappin
         except LemmataError:
             raise
         except Exception as error:
+            if _is_of_users_code(error.__traceback__):
+                raise
             for position, place in made[0]:
                 _, value = _given((position, place), taken, named)
                 if (reason := place.explained(value)) is not None:
@@ -159,6 +169,17 @@ def reading(function: Callable[..., Any], told: Mapping[str, Any] = types.Mappin
 
     read.__reads__ = True  # pyright: ignore[reportAttributeAccessIssue]
     return read
+
+
+def _is_of_users_code(frames: types.TracebackType | None) -> bool:
+    """Whether an error passed through a function that a user gave to a function of lemmata, by its traceback."""
+    while frames is not None:
+        file = frames.tb_frame.f_code.co_filename
+        made = file.startswith(("<@", "<frozen", "<string>"))  # by jaxtyping, by Python, and by data classes
+        if not made and not file.startswith(_LIBRARIES):
+            return True
+        frames = frames.tb_next
+    return False
 
 
 def _given(part: tuple[int | None, Any], taken: Sequence[Any], named: Mapping[str, Any]) -> tuple[str, Any]:

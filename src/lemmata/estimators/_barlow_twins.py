@@ -117,7 +117,6 @@ class KernelBarlowTwins(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
 
 def _checked_views(views: Any, shape: tuple[int, ...]) -> np.ndarray:
-    refuse_text(views)
     others = np.array(numbers_of("views", views), float)
     if others.shape != shape or not np.isfinite(others).all():
         found = f"shape {others.shape}" if others.shape != shape else "numbers that are not finite"

@@ -94,7 +94,7 @@ def train(
     """
     records = np.asarray(record_at, dtype=np.int64)
     if records.ndim != 1 or not len(records) or records[0] < 0 or records[-1] > steps or (np.diff(records) <= 0).any():
-        raise SettingError("record_at", found=list(record_at), rule=f"increasing step counts in [0, {steps}]")
+        raise SettingError("record_at", found=records.tolist(), rule=f"increasing step counts in [0, {steps}]")
     outputs = jax.eval_shape(function_of(network), params, x[0]).shape
     if len(x) != len(y) or outputs != y.shape[1:]:
         raise ShapeError(

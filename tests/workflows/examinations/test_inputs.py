@@ -72,6 +72,15 @@ def test_growth_is_the_mean_over_all_pairs_of_rows():
     assert reach / stats.t.ppf(0.975, 39) == pytest.approx(error, rel=0.05)
 
 
+def test_growths_are_the_same_if_the_permutations_do_not_fit_into_memory_together(monkeypatch):
+    whole = input_table(linear(rows=40, new=50), tuple("abcd"))
+    monkeypatch.setattr(_inputs, "_BYTES", 3 * 50 * 4 * 8)  # three permutations at once
+    parts = input_table(linear(rows=40, new=50), tuple("abcd"))
+    for own, other in zip(whole.columns, parts.columns, strict=True):
+        found, told = ((each.growth.value, each.growth.lower, each.growth.upper) for each in (other, own))
+        np.testing.assert_allclose(found, told, rtol=1e-12, atol=1e-12)
+
+
 def test_scikit_learn_finds_the_same_growth():
     rng = np.random.default_rng(1)
     x = rng.normal(size=(900, 5))

@@ -11,7 +11,7 @@ def advice_on(verdict: Any) -> str:
     """The advice for a verdict, by its status and the words of its reason.
 
     Args:
-        verdict: an object with `status`, `reason`, `requested`, `interrupted` and `remedy`.
+        verdict: an object with `status`, `reason`, `requested`, `interrupted`, `control` and `remedy`.
     """
     if verdict.interrupted or verdict.status != "inconclusive":
         return verdict.remedy
@@ -21,6 +21,8 @@ def advice_on(verdict: Any) -> str:
         return (
             "More trials change nothing. Change the control so that it differs from the prediction in every component."
         )
+    if "no power" in verdict.reason and verdict.control.status == "supported":
+        return "More trials change nothing, because they support the control too. Change the control more."
     if "no power" in verdict.reason:
         return "Raise the budget until the control is refuted, or sample problems on which the bound is tighter."
     named = [int(number) for number in re.findall(r"(\d+) trials could settle it", verdict.reason)]

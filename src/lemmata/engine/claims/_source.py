@@ -72,6 +72,14 @@ class Source:
     def reference(self) -> Entry:
         """The bibliography entry. Raise ClaimError if no bibliography has the key."""
         entries = parse_string(self.entry, "bibtex").entries if self.entry else bibliography()
+        if self.key not in entries and self.entry:
+            found = " and ".join(map(repr, entries))
+            raise ClaimError(
+                f"source '{self.key}'",
+                found=f"a BibTeX entry with the key {found}" if found else "text that is not a BibTeX entry",
+                rule="one BibTeX entry with this key",
+                remedy=f'pass Source("{self.key}", ..., entry="@article{{{self.key}, author={{A. Name}}, ...}}")',
+            )
         if self.key not in entries:
             raise ClaimError(
                 f"source '{self.key}'",
@@ -107,8 +115,8 @@ class Source:
             if names
             else ""
         )
-        year = (self.reference.fields or {}).get("year", "n.d.")
-        return f"{who} ({year}), {self.locator}".lstrip()
+        fields = self.reference.fields or {}
+        return f"{who or _text(fields.get('title', self.key))} ({fields.get('year', 'n.d.')}), {self.locator}"
 
 
 @functools.cache
