@@ -3,9 +3,11 @@
 import numpy as np
 import pandas
 import pytest
+from jaxtyping import Float
 
 from lemmata.core import array_of, numbers_of
-from lemmata.errors import DataError
+from lemmata.core._reading import reading
+from lemmata.errors import DataError, LemmataError
 
 
 @pytest.mark.parametrize(
@@ -45,3 +47,18 @@ def test_arrays_of_another_machine_become_arrays_that_jax_reads(kind):
     assert found.dtype.isnative
     assert found.dtype.itemsize <= {"f": 8, "c": 16}.get(found.dtype.kind, given.dtype.itemsize)
     np.testing.assert_array_equal(found, given)
+
+
+def test_an_error_of_a_users_function_is_not_explained_by_an_argument():
+    """Also if an argument has an axis of length 0, or if the error speaks of shapes."""
+
+    def amiss(x):
+        raise ValueError("dot_general requires the model's own shapes (3,) to fit")
+
+    def read(f, x: Float[np.ndarray, "n d"]):
+        return f(x)
+
+    for x in (np.zeros((0, 2)), np.zeros((3, 2)), np.zeros((3, 2), np.float32)):
+        with pytest.raises(ValueError, match="the model's own shapes") as caught:
+            reading(read)(amiss, x)
+        assert not isinstance(caught.value, LemmataError)

@@ -81,6 +81,8 @@ class Place(NamedTuple):
         if str(kind) in ("float16", "bfloat16"):
             remedy = "convert it with astype(float)"
             return PrecisionError(self.name, found=f"entries of type {kind}", rule="float32 or float64", remedy=remedy)
+        if getattr(kind, "kind", None) == "c" and "i" in self.kinds:
+            return self._of_another_kind(value)
         if not self.kinds and isinstance(value, np.ndarray) and value.dtype.kind in "USO":
             try:
                 real_numbers(self.name, value)
@@ -154,7 +156,8 @@ class Place(NamedTuple):
 
     def _of_another_kind(self, array: Any) -> DataError:
         remedy = "use its real part, or its modulus" if array.dtype.kind == "c" else None
-        return DataError(self.name, found=f"entries of type {array.dtype}", rule=self._words, remedy=remedy)
+        rule = "real numbers" if array.dtype.kind == "c" else self._words
+        return DataError(self.name, found=f"entries of type {array.dtype}", rule=rule, remedy=remedy)
 
     def _of_other_axes(self, shape: tuple[int, ...]) -> ShapeError:
         most, more = max(self.axes or ((0, True),))
