@@ -93,7 +93,7 @@ class TentPieces(Claim[Iterates]):
     pieces on the line. It is a ReLU network with 3k units in 2k hidden layers.
     """
 
-    title = "Peaks and affine pieces of the iterated tent map"
+    title = "The numbers of peaks and affine pieces of the iterated tent map"
     source = Source(
         "emergence2026", "Figure 3.8", "Figure 3.9", "Figure 3.10", "Definition 3.6", note="with the counts"
     )

@@ -72,7 +72,7 @@ class PromptsLinearise(Claim[FewShotTask]):
         |f_t - f_0 - <grad f_0, theta_t - theta_0>| / |f_t - f_0|².
     """
 
-    title = "Relative to how far outputs move, fine-tuning is more linear with a prompt"
+    title = "Relative to the movement of the outputs, fine-tuning is more linear with a prompt"
     source = Source("malladi2023kernel", "Abstract, prompts", note="the first condition, at width 16")
     stated = Kind.REMARK
     population = UnsolvedTasks()
@@ -105,7 +105,7 @@ class PromptsKeepTheKernel(Claim[FewShotTask]):
         ||K_t - K_0||/(||K_0|| |f_t - f_0|).
     """
 
-    title = "Relative to how far outputs move, fine-tuning with a prompt changes the kernel less"
+    title = "Relative to the movement of the outputs, fine-tuning with a prompt changes the kernel less"
     source = Source("malladi2023kernel", "Abstract, prompts", note="the second condition, at width 16")
     stated = Kind.REMARK
     population = UnsolvedTasks()
@@ -169,7 +169,7 @@ class KernelMovesWithTheLoss(Claim[TunedNetwork]):
     change.
     """
 
-    title = "The kernel moves in proportion to the derivative of the loss"
+    title = "The kernel of gradient descent changes in proportion to the derivative of the loss"
     source = Source("malladi2023kernel", "Abstract, conditions", note="one step")
     stated = Kind.STEP
     population = TunedNetworks()

@@ -89,7 +89,7 @@ class SoapIsRotatedAdam(Claim[GradientMatrices]):
     not unique.
     """
 
-    title = "Between two renewals of its bases, SOAP is Adam in rotated coordinates"
+    title = "Between two updates of SOAP's bases, SOAP is Adam in rotated coordinates"
     source = Source("vyas2024", note="main result")
     population = GradientSequences()
     relation = Equal(block=_WHOLE)

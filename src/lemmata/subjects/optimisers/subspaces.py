@@ -113,7 +113,7 @@ class GaloreLeavesTheTail(Claim[GradientMatrices]):
     rank r ceil(t/2) has a smaller loss.
     """
 
-    title = "Descent in a GaLore basis lowers the loss only once per basis"
+    title = "Gradient descent in a GaLore basis lowers the loss only in the first step with this basis"
     source = Source("zhao2024", note="projection by singular vectors, on the simplest loss")
     population = GradientSequences()
     relation = Equal()

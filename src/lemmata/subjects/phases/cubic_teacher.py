@@ -206,7 +206,7 @@ class ShareAction(AbstractShareAction):
     Given the share y, the part of w orthogonal to the teacher's direction has the squared length g (1 - 2y).
     """
 
-    title = "A formula for the action of a unit's share if its norm is free"
+    title = "A formula for the action of a unit's share if the norm of the unit is free"
     source = Source(_KEY, "Abstract, analytical predictions", note="with the norm that goes with an overlap")
     control = Control("the action is higher by a hundredth", lambda found, problem: found + 0.01)
 
