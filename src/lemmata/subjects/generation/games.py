@@ -83,7 +83,7 @@ class SimultaneousAndExtragradientSteps(Claim[BilinearGame]):
     extragradient step by 1 + i h s_i - h² s_i².
     """
 
-    title = "In a bilinear game, each simultaneous step of size h moves away by sqrt(1 + h²); extragradient steps converge"
+    title = "In a bilinear game, simultaneous steps of size h diverge by sqrt(1 + h²), but extragradient steps converge"
     source = Source("emergence2026", "Figure 14.13", note="for discrete steps, with the factor of each step")
     stated = Kind.OWN
     population = _games(0.9)

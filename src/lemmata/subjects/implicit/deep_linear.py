@@ -173,7 +173,7 @@ class NormsDiverge(Claim[Completion]):
     least twice as much as in the same flow with the observation w_22 = 1, for which w_11 stays bounded.
     """
 
-    title = "A matrix completion for which all norms of a deep linear network diverge"
+    title = "A matrix completion in which every norm of a deep linear network's matrix diverges"
     source = Source("razin2020", note="the example of completion, with constants")
     population = COMPLETIONS
     relation = AtLeast()

@@ -118,7 +118,7 @@ class TemporalDifferenceError(Claim[ChainWithFeatures]):
     # F w - Pi V = gamma Pi P (F w - V), and P and Pi do not increase the norm. Pythagoras: |F w - V|² = |Pi V - V|² +
     # |F w - Pi V|² <= |Pi V - V|² + gamma² |F w - V|². Equality requires that e = F w - V satisfies that P e is in the
     # span and <P e, e> = gamma |e|², as for sums of two waves on a cycle.
-    title = "Temporal differences end with at most 1/sqrt(1 - gamma²) times the error of the best linear fit, gamma the discount"
+    title = "Temporal differences end with at most 1/sqrt(1 - gamma²) times the error of the best linear fit"
     source = Source("tsitsiklis1997", note="main result, for TD(0), by Pythagoras instead of the triangle inequality")
     population = ChainsWithFeatures()
     relation = AtMost()

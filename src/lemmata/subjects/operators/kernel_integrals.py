@@ -135,7 +135,7 @@ class FixedPointsAreGridFree(Claim[ResolvedField]):
     the operator's output for all coordinates at once.
     """
 
-    title = "If attention averages over fixed points, a colour depends on no other coordinate at which colours are computed"
+    title = "If attention averages over fixed points, a colour does not depend on the other requested coordinates"
     source = Source(_KEY, "Abstract, grid-free", note="with given points of the mean")
     population = ResolvedFields()
     relation = Equal(block=-1)

@@ -160,7 +160,7 @@ class SquaredLogRatioGradient(Claim[TabularPolicy]):
     gradient.
     """
 
-    title = "The mean gradient of half the squared log ratio is the gradient of KL(pi | ref)"
+    title = "The gradient of half the squared log ratio has the mean grad KL(pi | ref)"
     source = Source("schulman2020", note="the source states the estimators; the gradient is derived here")
     stated = Kind.OWN
     population = TabularPolicies()

@@ -265,7 +265,7 @@ class SmallestEigenvalueKept(Claim[Training]):
     The test moves every unit by R in the direction in which the smallest eigenvalue falls fastest.
     """
 
-    title = "The smallest eigenvalue of the softmax kernel keeps half its value in training"
+    title = "In training, the smallest eigenvalue of the softmax tangent kernel keeps half of its initial value"
     source = Source("gu2024softmax", "Claim E.5", note="bound on lambda_min(H)")
     population = SoftmaxRuns(k=2, pairs=16, sigma=0.03, steps=0, movement=against_smallest_eigenvalue)
     relation = AtLeast(delta=DELTA)
