@@ -73,7 +73,7 @@ def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9)
     0.6171, 90 % interval 0.307 to 0.8687
     >>> print(pass_at_k(counted, 10, 100))
     0.832, 90 % interval 0.4961 to 0.9825
-    - beyond the 10 attempts made: relies on the Beta(0.281, 0.416) distribution where p is near 0
+    - the answer is beyond the 10 attempts made and relies on the Beta(0.281, 0.416) distribution where p is near 0
     """
     k, level = whole("k", k, 1), inside("level", level, 0.0, 1.0)
     found, trials = counts("successes", successes, n)
@@ -147,7 +147,7 @@ def _extrapolated(found: np.ndarray, trials: np.ndarray, k: int, level: float, d
         )
     notes = (
         (
-            f"beyond the {trials.min():g} attempts made: relies on the Beta({a:.3g}, {b:.3g}) "
+            f"the answer is beyond the {trials.min():g} attempts made and relies on the Beta({a:.3g}, {b:.3g}) "
             "distribution where p is near 0"
         ),
         *notes,

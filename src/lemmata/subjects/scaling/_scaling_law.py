@@ -184,7 +184,7 @@ class ScalingLaw(AbstractFinding):
         notes = list(self.notes)
         if beyond > 1 and math.isfinite(beyond):
             said = (
-                f"{beyond:.3g} times the largest fitted size: valid only if the same law continues there, "
+                f"{beyond:.3g} times the largest fitted size: the value is valid only if the same law continues "
                 "which no fit can show"
             )
             notes = [said, *notes]

@@ -81,7 +81,7 @@ class BiasVariance:
             parts = [self.variance[k], self.rest[k], *([self.bias[k]] if self.bias is not None else [])]
             row = f"{name:{wide}} {self.error[k]:9.4g} {f'{low:.4g} to {high:.4g}':>20} "
             lines.append(row + " ".join(f"{part:13.4g}" for part in parts))
-        lines.append(f"of fits to {self.rows} rows, {self.draws} pairs; least error: {self.best}")
+        lines.append(f"from {self.draws} pairs of fits to {self.rows} rows each; least error: {self.best}")
         if self.noise is None:
             lines.append(
                 f"noise cannot be distinguished from bias: it is at most about {max(self.rest.min(), 0.0):.4g}"
