@@ -73,7 +73,7 @@ def test_rows_of_a_data_frame(wide, frame):
 def test_what_is_printed(wide):
     network, x = wide
     few = sparsify(network, x, 5)
-    assert str(few).startswith("5 of 40 units: error ")
+    assert str(few).startswith("5 of 40 units leave the error ")
     assert "vacuous, because" in few._repr_html_()
     positive = sparsify((network[0], np.abs(network[1])), x, 20)
     assert not positive.vacuous

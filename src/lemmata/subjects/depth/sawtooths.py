@@ -216,7 +216,7 @@ class MissingTriangles(Claim[FewPieces]):
     population = FewPiecesNearTents()
     relation = AtLeast()
     control = Control(
-        "P - 1 pieces follow one straight piece each, and do not gain more",
+        "each of P - 1 pieces follows one straight piece of the tent map, and gains no more",
         lambda error, problem: (1 - (problem.pieces - 1) / 2**problem.k) / 4,
     )
     controls = "the error of shallow networks near a deep network"

@@ -284,7 +284,7 @@ class FewRowsDoNotOverfit(Claim[FewShotTask]):
         "counts with the best ridge in hindsight, which are a point less accurate (2.5 and 1.8 standard errors)"
     )
     reading = (
-        "Not to overfit is to be more accurate on unseen rows than without the training rows, and than with few "
+        "'Not overfit' means: more accurate on unseen rows than without the training rows, and than with few "
         "parameters. Size 0 is the outputs before training, size 1 the word counts and size 2 the tangent kernel. "
         "Size 1 was added after two looks at the data, at 16 and 48 tasks of each topic. Words of the prompt are "
         "also counted, which makes the null hypothesis harder to beat"

@@ -27,7 +27,7 @@ _STORED_RANK = 2
 # a number of the size of gradients that Adam adds to its denominators; without it, errors at zeros are unbounded
 _LEAST = 1.0
 _SINGLE = 2.0**29
-"""The rounding error of bases, in units of 2^-52: bases are found in single precision, with the error 2^-23."""
+"""The rounding error of GaLore's bases, in units of 2^-52. They are computed in single precision, with error 2^-23."""
 
 
 def _square(problem: GradientMatrices) -> Float[np.ndarray, "t k k"]:

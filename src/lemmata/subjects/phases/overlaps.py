@@ -57,7 +57,7 @@ class ErfUnits(Population[ErfUnit]):
 
 _KEY = "rubin2024grokking"
 _NODES = jnp.linspace(-12.0, 12.0, 961)
-"""Nodes of the trapezoidal rule on a normal density; for analytic integrands its error is exponentially small."""
+"""Nodes of the trapezoidal rule on a normal density. Its error for analytic integrands is exponentially small."""
 
 
 def by_quadrature(problem: ErfUnit) -> Float[Array, " 2"]:

@@ -154,7 +154,7 @@ def attention_report(logits: Any, *, lengths: Any = None) -> AttentionReport:
             "the bounds at other lengths assume this",
         ),
         Condition(
-            f"no finite logit is {_MASK:g} below the largest of its query",
+            f"no finite logit is {_MASK:g} below the largest logit of its query",
             float(far),
             far == 0,
             "otherwise this logit may stand for a mask; write minus infinity there",

@@ -128,9 +128,7 @@ def _log_likelihood(found: np.ndarray, trials: np.ndarray, a: np.ndarray, b: np.
 
 def _extrapolated(found: np.ndarray, trials: np.ndarray, k: int, level: float, drawn: Condition) -> PassAtK:
     if len(found) < _LEAST:
-        rule = (
-            f"at least {_LEAST} problems if k = {k} is above n = {trials.min():g}, to fit how their difficulty varies"
-        )
+        rule = f"at least {_LEAST} problems if k = {k} is above n = {trials.min():g}, to fit how difficult they are"
         raise DataError("problems", found=f"{len(found)} problems", rule=rule, remedy="ask for k of at most n")
     if found.sum() == 0 or (found == trials).all():
         rule = f"both successes and failures, because k = {k} is above n = {trials.min():g}"
@@ -141,8 +139,9 @@ def _extrapolated(found: np.ndarray, trials: np.ndarray, k: int, level: float, d
         value = (least + most) / 2
         notes = (
             (
-                f"the counts do not determine pass@k: distributions with {least:.3g} to {most:.3g} fit "
-                "them equally well, and this is the middle; more attempts for each problem would decide"
+                f"the counts do not determine pass@k: distributions of difficulty with pass@k from {least:.3g} to "
+                f"{most:.3g} fit the counts equally well, and the answer is the middle; add attempts for each problem "
+                "to decide"
             ),
         )
     notes = (

@@ -233,7 +233,7 @@ class ProgressBySmallestEigenvalue(Claim[Training]):
     )
     controls = "the term of a descent step that makes progress"
     unexplained = "a factor of 4: C_1 is twice as large, and the smallest eigenvalue stays near lambda"
-    reading = "C_1 is that of Lemma E.1, not the one that Claim E.5 defines"
+    reading = "C_1 is defined as in Lemma E.1, not as in Claim E.5"
     expected = Status.OUTSIDE
     trivial = 0.0  # a step down the gradient does not climb
 

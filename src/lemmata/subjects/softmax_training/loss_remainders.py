@@ -157,7 +157,7 @@ class CurvatureTerm(Claim[Training]):
     )
     controls = "what a step adds to the loss through the curvature of the exponential"
     unexplained = "the powers of n k exp(B)"
-    reading = f"the source's failure probability n exp(-m R) is read as delta; {_CONSTANT}"
+    reading = f"delta stands for the source's failure probability n exp(-m R); {_CONSTANT}"
     of_data = False  # on a table, the examination would take too long
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:

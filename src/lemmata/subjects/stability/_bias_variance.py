@@ -196,16 +196,14 @@ def _size(rows: int | float | None, n: int) -> int:
         raise DataError(
             "x and y",
             found=f"{n} rows",
-            rule=f"at least {_LEAST} rows, because they are split into three parts",
+            rule=f"at least {_LEAST} rows, because lemmata splits the rows into three parts",
             remedy="add rows",
         )
     if rows is None:
         return int(_TRAIN * n)
     size = whole("rows", rows, 1)
     if 2 * size >= n:
-        rule = (
-            f"at most (n - 1)/2 = {(n - 1) // 2}, because two fits use separate rows and some rows are left to predict"
-        )
+        rule = f"at most (n - 1)/2 = {(n - 1) // 2}, because two fits on different rows must leave rows to predict"
         raise SettingError("rows", found=size, rule=rule)
     return size
 
