@@ -110,7 +110,7 @@ class ReducedAdvantage(Claim[NoisyParity]):
     cancel with probability 2^-b. If eta = 1/2, the mean is 0.
     """
 
-    title = "Cancelling all but one of a blocks of bits raises the advantage to the power 2^(a-1)"
+    title = "Cancelling all but one of the a blocks of bits raises the advantage to the power 2^(a-1)"
     source = Source("blum2003", "Main result", note="the advantage that remains")
     stated = Kind.OWN
     population = NoisyParities()

@@ -213,7 +213,7 @@ class AdafactorIsDivergenceOptimal(Claim[PositiveTable]):
     end at this table from any positive start.
     """
 
-    title = "Adafactor stores the rank-one table that is nearest in divergence"
+    title = "Adafactor stores the rank-one table that is nearest to the second moments in divergence"
     source = Source("shazeer2018", note="main result")
     population = PositiveTables()
     relation = Equal()
