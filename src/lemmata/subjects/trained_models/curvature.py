@@ -140,7 +140,7 @@ class LargestStableStep(AbstractGauge):
     the rate at which moves begin to grow is within a factor 1.1 of 2/lambda.
     """
 
-    title = "Largest stable rate of gradient descent, predicted as 2 divided by the largest curvature"
+    title = "Largest stable rate of gradient descent, predicted as 2/lambda"
     source = Source("cohen2021edge", note="the linear stability of gradient descent on all rows")
     stated = Kind.OWN
     population = TrainedNetworks(unseen=False)

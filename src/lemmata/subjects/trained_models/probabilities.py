@@ -209,7 +209,7 @@ class CalibrationAfterTemperature(AbstractGauge):
     the binned error of the first half.
     """
 
-    title = "Calibration error after temperature scaling, compared with calibrated models"
+    title = "Calibration error after temperature scaling, against calibrated models"
     source = Source("guo2017calibration", note="main result; here compared with the error of a calibrated model")
     stated = Kind.OWN
     population = TrainedNetworks(hidden=0, differentiable=False)
