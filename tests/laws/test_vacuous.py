@@ -78,7 +78,7 @@ VACUOUS = {
         lambda: robust_floor(X, X[:, 0] > 0, 1e-9),
         "some rows are in conflict at the largest radius: fails (0)",
     ),
-    "retrieval": (lambda: retrieval(1000, 2, 4), "may never reach it"),
+    "retrieval": (lambda: retrieval(1000, 2, 4), "may never reach this weight"),
     "attention_report": (lambda: attention_report(40 * np.eye(5)), "the span limits the weight of one key"),
     "attention_report, rank": (
         lambda: attention_report(40 * np.eye(5)),

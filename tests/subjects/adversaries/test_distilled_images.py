@@ -198,7 +198,7 @@ def test_poisoning_changes_a_share_and_nothing_else(rows):
 def test_points_of_the_target_are_no_success():
     outputs = jnp.eye(3)[jnp.array([0, 0, 1, 0])]
     assert float(attack_success(outputs, jnp.array([0, 1, 1, 2]), 0)) == pytest.approx(2 / 3)
-    with pytest.raises(DataError, match="all 4 points of the target 0; rule: some points of other classes"):
+    with pytest.raises(DataError, match="all 4 points in the target class 0; rule: some points of other classes"):
         attack_success(outputs, jnp.array([0, 0, 0, 0]), 0)
     assert np.isnan(jax.jit(lambda classes: attack_success(outputs, classes, 0))(jnp.zeros(4, int)))
     with pytest.raises(DataError, match="the class -1"):

@@ -157,7 +157,7 @@ def test_refusals_of_settings():
         boolean_fourier(lambda x: x @ [1.0, 2.0, 3.0], 3, threshold=0.2)
     with pytest.raises(LemmataError, match="one of x0, x1, x2"):
         boolean_fourier(f, 3).coefficient("z")
-    with pytest.raises(DataError, match="one of the 1 sets that the search lists"):
+    with pytest.raises(DataError, match="one of the 1 sets of inputs that the search lists"):
         boolean_fourier(f, 3, threshold=0.2).coefficient("x1")
     with pytest.raises(DataError, match="one of the rates"):
         boolean_fourier(f, 3, threshold=0.2).noise(0.1)

@@ -50,7 +50,7 @@ def test_frames_come_back_as_frames():
         found = noise_sensitivity(lambda f, column=column: np.where(column(f) > 0, "yes", "no"), frame, [0.1, 0.5])
         assert found.draws == 2000
         assert "<svg" in found._repr_html_()
-    assert "answers at two rows differ" in str(found)
+    assert "the answers at two different rows differ" in str(found)
 
 
 def test_refusals():

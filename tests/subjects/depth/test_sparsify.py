@@ -73,7 +73,7 @@ def test_rows_of_a_data_frame(wide, frame):
 def test_what_is_printed(wide):
     network, x = wide
     few = sparsify(network, x, 5)
-    assert str(few).startswith("5 of 40 units: error ")
+    assert str(few).startswith("5 of 40 units leave the error ")
     assert "vacuous, because" in few._repr_html_()
     positive = sparsify((network[0], np.abs(network[1])), x, 20)
     assert not positive.vacuous
@@ -168,7 +168,7 @@ def test_units_of_very_different_sizes(wide):
 def test_an_output_of_0_is_printed():
     x = np.random.default_rng(0).normal(size=(20, 1))
     few = sparsify((lambda rows: np.repeat(rows, 2, axis=1), [1.0, -1.0]), x, 1)
-    assert str(few).startswith("1 of 2 units: error 0, the network's output 0, on 20 rows\nvacuous")
+    assert str(few).startswith("1 of 2 units leave the error 0, the network's output 0, on 20 rows\nvacuous")
 
 
 def test_positive_weights_are_not_said_to_cancel():

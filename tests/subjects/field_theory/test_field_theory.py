@@ -80,7 +80,7 @@ def test_moments_at_a_kink_are_exact(layer, below, above):
 def test_an_unannounced_kink_is_not_answered():
     clipped = Elementwise(lambda u: jnp.clip(u, -1.0, 1.0))
     assert np.isnan(gaussian_moments(clipped, 1.0).second)
-    with pytest.raises(SettingError, match="no moments at the kernel"):
+    with pytest.raises(SettingError, match="no Gaussian moments at the kernel"):
         critical_initialisation(clipped)
 
 
@@ -217,7 +217,7 @@ def flow(**wrong):
         (lambda: gaussian_moments(tanh(), jnp.array([1.0, math.inf])), "kernel; found inf"),
         (lambda: susceptibilities(Relu(), 1.0, -1.0), "weight_variance; found -1"),
         (lambda: susceptibilities(Relu(), 0.0, 1.0), "kernel; found 0"),
-        (lambda: flow(bias_variance=5.0), "bias_variance; found 5.*at most the kernel 1"),
+        (lambda: flow(bias_variance=5.0), "bias_variance; found 5.*at most 1, the kernel"),
         (lambda: flow(bias_variance=-9.0), "bias_variance; found -9"),
         (lambda: flow(bias_variance=math.nan), "bias_variance; found nan"),
         (lambda: flow(weight_rate=-1.0), "weight_rate; found -1"),

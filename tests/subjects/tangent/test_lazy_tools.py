@@ -191,7 +191,7 @@ def test_a_rate_at_which_units_saturate(rate):
     weights = np.random.default_rng(2).normal(size=(6, 4))
     found = kernel_drift(lambda w, row: jnp.tanh(w @ row).sum() / 6, weights, x, np.sign(x[:, 0]), rate=rate)
     assert np.isfinite(found.alignment).all()
-    assert "linearised at the start inf" in str(found)
+    assert "linearised at the start, inf" in str(found)
     json.dumps(found.plot().to_dict(), allow_nan=False)
 
 

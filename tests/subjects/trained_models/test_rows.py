@@ -97,13 +97,18 @@ BAD = {
     "target None": (X, [None, *Y[1:].tolist()], {}, "target in row 0, counted from 0; found None"),
     "mixed": (X, np.array(["a", *Y[1:].tolist()], object), {}, "words and numbers"),
     "fractions": (X, X[:, 0], {}, "3 outputs for 1 values a row.*pass classes as whole numbers or texts"),
-    "loss of values": (X, Y, {"loss": "huber 1"}, "3 outputs for 1 values a row.*the huber loss is for values"),
+    "loss of values": (
+        X,
+        Y,
+        {"loss": "huber 1"},
+        "3 outputs for 1 values a row.*the huber loss needs one output for each value",
+    ),
     "dates": (X, np.zeros(60, "M8[D]"), {}, "type datetime64"),
     "five classes": (
         X,
         np.arange(60) % 5,
         {},
-        r"class 3 in row 3, counted from 0.*its 3 outputs are read as 0, 1, 2.*labels=",
+        r"class 3 in row 3, counted from 0.*labels=.*the 3 outputs are now read as 0, 1, 2",
     ),
     "two words": (
         X,

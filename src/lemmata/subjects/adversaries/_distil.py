@@ -17,7 +17,7 @@ from lemmata.kernels import AbstractKernel
 from ._triggers import check_images, check_labels
 
 RIDGE = 1e-6
-"""The ridge of regressions on support points, as a share of the mean of the diagonal of their Gram matrix."""
+"""The ridge of regressions on support points, as a share of the mean diagonal entry of these points' Gram matrix."""
 
 
 class Distilled(eqx.Module):

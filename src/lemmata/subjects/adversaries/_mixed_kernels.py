@@ -122,7 +122,7 @@ def label_energy(K: Float[Array, "rows columns"], y: Float[Array, "n *k"]) -> Fl
     if smallest is not None and smallest[0] <= float(floor):
         raise NotPositiveDefiniteError(
             "kernel",
-            found=f"smallest eigenvalue {float(smallest[0]):.3g}, with largest eigenvalue {float(smallest[-1]):.3g}",
+            found=f"smallest eigenvalue {float(smallest[0]):.3g} and largest eigenvalue {float(smallest[-1]):.3g}",
             rule="a positive definite matrix, because equal rows with different labels cannot be interpolated",
             remedy="remove duplicate rows",
         )

@@ -168,7 +168,7 @@ def _check(x: Array, y: Array, x_val: Array, y_val: Array, steps: int, learning_
             raise ShapeError(f"{name} rows", found=found, rule="one target for each row, and at least one row")
     if x.shape[1:] != x_val.shape[1:] or y.shape[1:] != y_val.shape[1:]:
         found = f"inputs {x_val.shape[1:]} and targets {y_val.shape[1:]}"
-        rule = f"the shapes of the training rows, {x.shape[1:]} and {y.shape[1:]}"
+        rule = f"inputs {x.shape[1:]} and targets {y.shape[1:]}, the shapes of the training rows"
         raise ShapeError("validation rows", found=found, rule=rule)
     if not (isinstance(steps, int) and steps >= 0):
         raise SettingError("steps", found=steps, rule="a whole number that is not negative")

@@ -210,7 +210,7 @@ def attack_success(outputs: Float[Array, "n C"], classes: Int[Array, " n"], targ
     others = jnp.asarray(classes) != target
     told = known(others)
     if told is not None and not told.any():
-        found = f"all {len(told)} points of the target {target}"
+        found = f"all {len(told)} points in the target class {target}"
         raise DataError(
             "classes",
             found=found,

@@ -67,7 +67,7 @@ class AttackKernelMovesAtEveryWidth(Claim[AttackedNetwork]):
     the widths 128, 512 and 2048.
     """
 
-    title = "The kernel of attacks on a linearised network changes at every width"
+    title = "At every width, the kernel of attacks on a linearised network changes during training"
     source = Source("fu2024theoretical", "Abstract, closed form", note="with the kernels of the start")
     stated = Kind.OWN
     population = AttackedNetworks()
@@ -97,7 +97,7 @@ class FrozenAttackFlow(Claim[AttackedFlow]):
     This formula requires that the attack kernel does not change during training. A large width does not ensure this.
     """
 
-    title = "Adversarial training has a closed form if the attacks have constant weights"
+    title = "Adversarial training has a closed form if the weights of the attacks are constant"
     source = Source("fu2024theoretical", "Abstract, closed form", note="with constant weights")
     population = AttackedFlows()
     relation = Equal(block=1)
@@ -142,7 +142,7 @@ class ChangingAttack(Claim[AttackedFlow]):
     The reason is that K E_0 and K E_1 do not commute. So the error falls like t² and is not 0.
     """
 
-    title = "Integrated weights make the closed form wrong to second order in the time"
+    title = "If attack weights change, the closed form with their integral has an error of second order in time"
     source = Source("fu2024theoretical", "Abstract, closed form", note="for attacks that change")
     stated = Kind.OWN
     reading = (

@@ -166,7 +166,7 @@ class ConflictOfCopies(Claim[ContradictedLabels]):
     including row i itself. The reason is that a function has only one value at each image.
     """
 
-    title = "Different labels of equal images keep the conflict above a bound at every ridge"
+    title = "If equal images have different labels, the conflict of the labels is bounded below at every ridge"
     source = Source(_KEY, "Abstract, kernel methods", note="the conflict of labels of equal images")
     population = LabelledFeatures(repeated=True)
     relation = AtLeast()
@@ -195,7 +195,7 @@ class ProjectionIsDistance(Claim[ContradictedLabels]):
     k(s, .), s in S, in the kernel's space. So R is positive semidefinite.
     """
 
-    title = "The Schur complement gives the squared distance of a fit from the span of the support"
+    title = "The Schur complement gives the squared distance between a kernel fit and the span of support rows"
     source = Source(_KEY, "Abstract, kernel methods", note="what support images cannot represent")
     population = LabelledFeatures()
     relation = Equal(block=1)
@@ -237,7 +237,7 @@ class RiskOfProjection(Claim[ContradictedLabels]):
     The bound is attained if all images, including the support images, are orthonormal in the kernel's space.
     """
 
-    title = "The error of support images is at most sqrt(conflict) + sqrt(projection)"
+    title = "The root mean square error of support images is at most sqrt(conflict) + sqrt(projection)"
     source = Source(_KEY, "Abstract, kernel methods", note="a bound, with roots")
     stated = Kind.OWN
     population = LabelledFeatures()

@@ -201,7 +201,7 @@ class MixedKernel(Claim[MixedRows]):
     semidefinite.
     """
 
-    title = "Mixed kernels are the tangent kernels of a mixture of clean and attacked outputs"
+    title = "Mixed kernels are the tangent kernels of a mixture of a network's clean and attacked outputs"
     source = Source("wu2024robust", "Abstract, tangent kernel")
     stated = Kind.DEFINITION
     reading = "the four kernels are those of later accounts; twice perturbed means the attack of an attacked row"
@@ -251,7 +251,7 @@ class MixingCosts(Claim[MixedRows]):
     of the two kernels as K, it is at most the score of the theory, which uses K_mixed.
     """
 
-    title = "Mixing features costs at least as much as mixing kernels"
+    title = "The least norm of an interpolant is at least as large with mixed features as with averaged kernels"
     source = Source(*_SOURCE, note="the order of two scores")
     stated = Kind.OWN
     population = MixedRowsOfTwoClasses(n=12)
@@ -348,7 +348,7 @@ class EnergyFallsWithRows(Claim[SphereRows]):
     two means is the cost of learning with attacks.
     """
 
-    title = "The energy of labels under mixed kernels falls as rows are added"
+    title = "As rows are added, the energy of labels falls under mixed kernels"
     source = Source(*_SOURCE, note="the bound as rows are added")
     stated = Kind.REMARK
     reading = (

@@ -41,7 +41,7 @@ class SignedAttacksEndElsewhere(Claim[AttackedRows]):
     ten problems. The reason is that an attack of a fixed radius does not fade with the residual.
     """
 
-    title = "Long training under signed attacks does not end at the plain interpolant"
+    title = "Long training under signed attacks does not end at the interpolant of training without attacks"
     source = Source("fu2024theoretical", "Abstract, degeneration", note="for attacks of a fixed radius")
     stated = Kind.OWN
     population = SpuriousRows(n=20, d=60, new=1)
@@ -70,7 +70,7 @@ class LongAttackDegenerates(Claim[AttackedFlow]):
     the attacks vanishes at least as fast as training without attacks converges.
     """
 
-    title = "Long training under attacks by ascent ends at the plain interpolant"
+    title = "Long training under attacks by gradient ascent ends at the interpolant of training without attacks"
     source = Source("fu2024theoretical", "Abstract, degeneration", note="for attacks that fade with the residual")
     population = AttackedFlows("changing")
     relation = AtMost()
@@ -112,7 +112,7 @@ class RobustOverfitting(Claim[AttackedRows]):
     lower robust accuracy than training under attack.
     """
 
-    title = "Long training loses robust accuracy, but less under attacks by ascent"
+    title = "Long training lowers robust accuracy, but less if rows are attacked by gradient ascent"
     source = Source("fu2024theoretical", "Abstract, robust overfitting")
     stated = Kind.REMARK
     reading = (
@@ -144,7 +144,7 @@ class AscentEndsAtRidge(Claim[AttackedRows]):
     vanished, the ridge kappa would vanish, too.
     """
 
-    title = "Long training under attacks by ascent ends at ridge regression"
+    title = "With more rows than inputs, long training under attacks by gradient ascent ends at ridge regression"
     source = Source(
         "fu2024theoretical", "Abstract, robust overfitting", note="why attacked training loses less; derived here"
     )

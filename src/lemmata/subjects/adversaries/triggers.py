@@ -214,7 +214,7 @@ class OptimisedTriggerSucceeds(Claim[PoisonedDigits]):
     permutation succeeds more often than the random pattern from which the optimisation started.
     """
 
-    title = "An optimised trigger succeeds more often than its own pixels in random order"
+    title = "An optimised trigger succeeds more often than a trigger of the same pixels in random order"
     source = Source(_KEY, "Abstract, effective attacks", note="what optimising gains")
     population = DigitsToPoison(shares=(8, 12))
     relation = Order("pattern", (0.0, 1.0, 2.0), over="problems")

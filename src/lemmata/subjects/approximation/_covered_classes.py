@@ -14,7 +14,7 @@ from lemmata.engine.problems.sampled import draws, points_in_ball
 from lemmata.functions import Cosines, CosineSum, UniversalFeatures, features_of, log_ball_cover
 
 RICHNESS = (1.0, 2.0, 4.0, 8.0)
-"""The numbers of frequencies of the classes in `RichClasses`."""
+"""The classes in `RichClasses` have these numbers of frequencies."""
 
 
 class AmplitudeLadder(eqx.Module):

@@ -59,8 +59,8 @@ class IntrinsicDimension:
         low, high = self.interval
         curve = ", ".join(f"{d:.3g} at {n}" for n, d in zip(self.sizes, self.dimensions, strict=True))
         lines = [
-            f"intrinsic dimension {self.dimension:.3g}, {100 * self.level:g} % interval {low:.3g} to {high:.3g}, "
-            f"of {self.rows} rows with {self.columns} column{'s' if self.columns > 1 else ''}",
+            f"the intrinsic dimension of {self.rows} rows with {self.columns} column{'s' if self.columns > 1 else ''} "
+            f"is {self.dimension:.3g} ({100 * self.level:g} % interval {low:.3g} to {high:.3g})",
             f"estimates by number of rows: {curve}",
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
@@ -110,7 +110,7 @@ def intrinsic_dimension(x: Any, *, level: float = 0.9, seed: int = 0) -> Intrins
         >>> import numpy as np
         >>> rng = np.random.default_rng(0)
         >>> print(intrinsic_dimension(rng.uniform(size=(2000, 2)) @ rng.normal(size=(2, 30))))
-        intrinsic dimension 1.98, 90 % interval 1.89 to 2.08, of 2000 rows with 30 columns
+        the intrinsic dimension of 2000 rows with 30 columns is 1.98 (90 % interval 1.89 to 2.08)
         estimates by number of rows: 1.98 at 2000, 1.95 at 1000, 1.95 at 500, 1.95 at 250
     """
     level = inside("level", level, 0.0, 1.0)

@@ -69,10 +69,13 @@ class Kinks:
         lines = [
             f"{len(self.places)} kink{'s' if len(self.places) != 1 else ''} between a and b, from {units} "
             f"unit{'s' if units > 1 else ''}; crossings by layer: {parts}",
-            f"random weights of this size: {self.expected[0]:.4g} +- {self.spread:.2g} crossings in the first layer",
+            f"random weights of this size would have {self.expected[0]:.4g} +- {self.spread:.2g} crossings in the "
+            "first layer",
         ]
         if len(self.expected) == len(self.widths):
-            lines.append(f"random weights without biases, as here: {sum(self.expected):.4g} crossings in all layers")
+            lines.append(
+                f"random weights without biases, as here, would have {sum(self.expected):.4g} crossings in all layers"
+            )
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def _repr_html_(self) -> str:
@@ -128,8 +131,8 @@ def kinks(network: Any, a: Any, b: Any, *, params: Any = None) -> Kinks:
         [0.25, 0.5]
         >>> print(found)
         2 kinks between a and b, from 2 units; crossings by layer: 2 of 2
-        random weights of this size: 1.705 +- 0.5 crossings in the first layer
-        random weights without biases, as here: 1.705 crossings in all layers
+        random weights of this size would have 1.705 +- 0.5 crossings in the first layer
+        random weights without biases, as here, would have 1.705 crossings in all layers
     """
     start, end = checked_input("a", a), checked_input("b", b)
     if start.shape != end.shape:

@@ -132,7 +132,7 @@ def _read(step: Step, shape: tuple[int, ...]) -> tuple[Any, Any, tuple[int, ...]
         after = step.function(np.zeros((1, *shape))).shape[1:]
     except (TypeError, ValueError, RuntimeError, IndexError, AttributeError) as error:
         found, why = f"inputs of shape {shape}", " ".join(str(error).split())
-        remedy = f"pass one input as the network takes it (the layer says: {shortened(why)})"
+        remedy = f"pass one input of the shape that the network takes (message of the layer: {shortened(why)})"
         raise ShapeError(what, found=found, rule="inputs of the shape that the layer takes", remedy=remedy) from error
     if size * np.prod(after) > _LARGEST:
         raise SettingError(

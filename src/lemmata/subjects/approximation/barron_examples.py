@@ -145,7 +145,7 @@ class LinearFloor(Claim[Slope]):
     by least squares.
     """
 
-    title = "Random features with small weights miss some linear function"
+    title = "Random features with small weights do not approximate every linear function"
     source = Source("li2025incontext", "Section 2.3, linear functions", note="a lower bound that is not in the source")
     stated = Kind.OWN
     population = Slopes()
@@ -186,7 +186,7 @@ class LinearLimit(Claim[Slope]):
     6 of <a, x>. The spectrum of sin(e <a, x>)/e lies at the frequencies e a and -e a, and has the first moment |a|.
     """
 
-    title = "A single linear function is a limit of functions whose spectra have first moment |a|"
+    title = "A linear function <a, x> is a limit of functions whose spectra have the first moment |a|"
     source = Source("li2025incontext", "Section 2.3, linear functions", note="one function at a time, as a limit")
     stated = Kind.OWN
     population = Slopes()
@@ -296,7 +296,7 @@ class CombinationAsPrinted(Claim[Combined]):
     uses eight classes of one function each.
     """
 
-    title = "As printed, combinations have at most twice the largest Barron parameter"
+    title = "As printed, a bound on the Barron parameter of combinations by the largest parameter of a class"
     source = Source("li2025incontext", "Section 2.3, linear combinations")
     population = CombinedClasses()
     relation = AtMost()
@@ -334,7 +334,7 @@ class Combination(Claim[Combined]):
     with equality if the spectra do not overlap.
     """
 
-    title = "The Barron parameter of combinations of classes"
+    title = "The Barron parameter of linear combinations of functions from several classes"
     source = Source("li2025incontext", "Section 2.3, linear combinations", note="corrected")
     population = CombinedClasses()
     corrects = CombinationAsPrinted

@@ -103,7 +103,7 @@ class PairCoverOfRichClasses(Claim[ClassesOfCosines]):
     title = "Covers of pairs do not grow with the richness of the class"
     source = Source("li2025incontext", "(23)", "Section 3, complexity of classes")
     stated = Kind.OWN
-    reading = "C_F is 1 for every m; a first version divided the values by 2 m, which made the covers smaller"
+    reading = "C_F is 1 for every m; a first version divided all function values by 2 m, which made the covers smaller"
     population = RichClasses()
     relation = Equal()
     control = Control("10 % more elements", lambda count, problem: 1.1 * count)

@@ -204,7 +204,7 @@ class WholeClassByComplexity(Claim[FeaturePool]):
     The test uses all f = E rho phi with |rho| <= 3 M = 1, for which the term 1/(4 tau) is not needed.
     """
 
-    title = "The complexity of random ramps bounds their uniform error over a whole class"
+    title = "The complexity of random ramps bounds their uniform approximation error over a whole class"
     source = _LEMMA
     stated = Kind.OWN
     population = FeaturePools()

@@ -93,7 +93,7 @@ class UndampedModesRate(Claim[ImpulseResponse]):
         n^(-2s).
     """
 
-    title = "Undamped modes reproduce impulse responses in H^s at the rate n^(-2s)"
+    title = "With undamped modes up to frequency n, recurrences reproduce impulse responses in H^s at the rate n^(-2s)"
     source = Source("foundation2025", "(12)", "Section 4.3, state-space models", note="corrected")
     population = ImpulseResponses()
     relation = Rate("n", _RUNGS, margin=_MARGIN)
@@ -134,7 +134,7 @@ class LinearReadoutsMissCosines(Claim[LinearReadouts]):
     at every number of states, since the cosine is uncorrelated with every linear function of the inputs.
     """
 
-    title = "No linear recurrence explains any variance of a cosine of its inputs"
+    title = "A linear recurrence explains none of the variance of a cosine of one of its inputs"
     source = Source(
         "foundation2025",
         "(12)",

@@ -154,7 +154,7 @@ class KinksOnACircle(Claim[CircleOfInputs]):
     # 1. So the expected length is kept up to the factor P(k >= 2), and by Rice's formula a unit has length/pi zeros on
     # average.
 
-    title = "Along a circle, units of random ReLU networks have two kinks at every depth"
+    title = "Along a circle of inputs, each unit of a random ReLU network has about two kinks"
     source = Source("emergence2026", _CAPTION, note="for random networks of any depth, along a circle of inputs")
     stated = Kind.OWN
     population = CirclesOfInputs()

@@ -163,7 +163,7 @@ class BumpOfOneMoreUnit(Claim[BumpToBuild]):
     # Layers keep the coordinates that are still needed positive. In turn, each coordinate u becomes |u| = 2 relu(u) - u
     # with the additional unit. Then the running maximum m of absolute values becomes max(m, |u|) = relu(m - |u|) + |u|.
 
-    title = "One more unit per layer than inputs makes a bump"
+    title = "A ReLU network with one more unit per layer than inputs can compute a bump"
     source = Source("johnson2019", note="main result: the limit on the width is sharp")
     stated = Kind.OWN
     population = Drawn(

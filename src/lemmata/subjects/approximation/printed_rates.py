@@ -116,7 +116,7 @@ class PrintedRecurrencesBeatAttention(Claim[RateComparison]):
     stays bounded as n grows. But the quotient is (n/(log n)²)^(s/d), which grows nearly like n^(s/d).
     """
 
-    title = "As printed, the rate of recurrences is better since it has no logarithm"
+    title = "As printed, recurrences have a better rate than attention, since their rate has no logarithm"
     source = Source("foundation2025", "Section 4.1, comparison", note="as printed")
     population = RateComparisons()
     relation = Rate("n", (1e3, 1e6, 1e9, 1e12), upper=True)
@@ -156,7 +156,7 @@ class RatioOfPrintedRates(Claim[RateComparison]):
     since (log n)²/n is largest at n = e². The two rates are nearest at n = 7.
     """
 
-    title = "The printed rate of attention is below the printed rate of recurrences at every n >= 2"
+    title = "The printed rate of attention is smaller than that of recurrences for every number n >= 2 of parameters"
     source = Source("foundation2025", "Section 4.1, comparison", note="corrected, with constants 1")
     population = RateComparisons()
     relation = AtMost()
@@ -184,7 +184,7 @@ class PrintedDominanceAboveTwoDimensions(Claim[RateComparison]):
     do not depend on d, so no dimension d changes the order.
     """
 
-    title = "As printed, recurrences have the better rate above two dimensions"
+    title = "As printed, recurrences have a better rate than attention above two dimensions"
     source = Source("foundation2025", "Theorem 1, dominance", note="as printed")
     population = RateComparisons(dimension=3)
     relation = AtMost()
@@ -228,7 +228,7 @@ class OrderOfRatesFreeOfDimension(Claim[RateComparison]):
     on. For the logarithm to the base 2 it is positive only for 4 < n < 16.
     """
 
-    title = "The order of the two printed rates does not depend on the dimension"
+    title = "Whether attention or recurrences have the smaller printed rate does not depend on the dimension"
     source = Source("foundation2025", "Theorem 1, dominance", note="corrected")
     population = RateComparisons(base=2.0)
     relation = Equal()
@@ -263,7 +263,7 @@ class LogDimensionsLeaveLogarithms(Claim[BudgetedBall]):
     more than m frequencies, and no frequency is longer than sqrt(d) M. For d = 1 the best space attains the bound.
     """
 
-    title = "With log n dimensions, the worst squared error is at least a power of log n"
+    title = "If outputs span only log n dimensions, the worst squared error is at least a power of log n"
     source = Source(
         "foundation2025", "Section 4.2, proof sketch", note="the error that a linear space of log n dimensions leaves"
     )

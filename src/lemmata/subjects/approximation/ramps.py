@@ -253,7 +253,7 @@ class LineByRampsAsPrinted(Claim[Line]):
     g(z_3)| - 3/18, which is 1/6 for g = 1 and every tau.
     """
 
-    title = "As printed, functions with bounded slopes are near integrals of ramps at z + t"
+    title = "As printed, functions of z with bounded slopes are near integrals of ramps phi(tau (z + t))"
     source = Source("li2025incontext", "(81a)", note="proof of Lemma 5")
     population = Lines()
     relation = AtMost()
@@ -328,7 +328,7 @@ class LineWeights(Claim[Line]):
         integral of |gamma(t)| dt = |g(-1)| + integral of |g'| <= 3.
     """
 
-    title = "The weights of ramps for a function with bounded slopes have l_1 norm at most 3"
+    title = "The weights that represent a function with bounded slopes by ramps have l_1 norm at most 3"
     source = Source("li2025incontext", "(81b)", note="proof of Lemma 5")
     population = Lines()
     relation = AtMost()

@@ -58,7 +58,7 @@ class KernelSectionsWorstError(Claim[KernelSections]):
     nearly attain this width.
     """
 
-    title = "No span of kernel sections beats the width of a Sobolev ball on the circle"
+    title = "On the circle, no span of kernel sections has a worst error below the Sobolev ball's Kolmogorov width"
     source = Source(
         "kolmogorov1936", "main result", note="every linear space has an error of at least the width of the ball"
     )

@@ -207,7 +207,7 @@ class ApproximationAsPrinted(Claim[Approximation]):
     rate if d were the number of inputs, 2, and if A stood in place of A².
     """
 
-    title = "As printed, the distance from a ball of the kernel's space falls like a power of R"
+    title = "As printed, the distance of a target from a kernel ball falls like a power of the radius"
     source = Source("gu2024softmax", "Theorem G.4", note="as printed")
     population = DenoisersOnGrids()
     relation = Rate("R", _RADII, upper=True)
@@ -261,7 +261,7 @@ class ApproximationIsPolynomial(Claim[Approximation]):
     1], with u = (t, x) scaled into the unit ball and R from 1e4 to 1e12.
     """
 
-    title = "A lower bound on the distance of a ball of the softmax kernel from a denoiser"
+    title = "A lower bound on the distance between a denoiser and a ball of the softmax kernel's space"
     source = Source("gu2024softmax", "Theorem G.4", note="corrected")
     population = DenoisersOnGrids()
     relation = AtLeast(resolution=0.25)

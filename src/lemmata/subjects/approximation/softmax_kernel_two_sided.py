@@ -135,7 +135,7 @@ class DistanceFromAbove(Claim[KinkedFunction]):
     the circle, at R = |f|²/kappa_k.
     """
 
-    title = "An upper bound on the distance from a ball of the softmax kernel's space"
+    title = "An upper bound on the distance of a function from a ball of the softmax kernel's space"
     source = _SOURCE
     stated = Kind.OWN
     population = KinkedFunctions()
@@ -167,7 +167,7 @@ class DistanceFromBelow(Claim[KinkedFunction]):
     on the circle, at R = |f|²/kappa_k.
     """
 
-    title = "A lower bound on the distance from a ball of the softmax kernel's space"
+    title = "A lower bound on the distance of a function from a ball of the softmax kernel's space"
     source = _SOURCE
     stated = Kind.OWN
     population = KinkedFunctions()
@@ -198,7 +198,7 @@ class DistanceByDegree(Claim[KinkedFunction]):
     uses sigma >= 0.3 and k from 8 on. For smaller sigma, the rate holds only from about k = 2/sigma² on.
     """
 
-    title = "A softmax kernel ball approaches a kink like a power of the logarithm of its radius"
+    title = "The distance of a kink from a softmax kernel ball falls like a power of the radius's logarithm"
     source = _SOURCE
     stated = Kind.OWN
     population = KinkedFunctions(kinks=1, least=0.6)

@@ -48,7 +48,7 @@ class StepsForALine(Claim[LineToStep]):
     Equal pieces with the value in the middle of each piece attain this error.
     """
 
-    title = "The least error of K constant pieces for an affine function"
+    title = "The least error with which K constant pieces approximate an affine function"
     source = Source("emergence2026", "Figure 2.14", note="with the best values and a lower bound")
     stated = Kind.OWN
     population = Drawn(LineToStep, positive("slope"), slope=log_uniform(0.1, 10.0), height=normal(), steps=_STEPS)
@@ -188,7 +188,7 @@ class FreeKnots(Claim[SmoothCurve]):
     # On a short interval of length h, the best line for a parabola has the error |f''| h²/16. Equal errors e on all
     # pieces give h = 4 (e/|f''|)^(1/2), and so N = (integral of |f''|^(1/2)) / (4 e^(1/2)).
 
-    title = "The error of the best N affine pieces falls like N^-2, with a constant from f''"
+    title = "The least error of N affine pieces for f falls like N^-2, with a constant from f''"
     source = Source("emergence2026", "Figure 2.11", note="with the best places of N - 1 hinges")
     stated = Kind.OWN
     population = Drawn(
@@ -227,7 +227,7 @@ class FrequencyCostsUnits(Claim[CosineToFit]):
     the number does not depend on q. The trials divide the number on [0, 1] by this number.
     """
 
-    title = "The number of hinges for a cosine is proportional to its frequency"
+    title = "The number of affine pieces that fit a cosine is proportional to the cosine's frequency"
     source = Source("emergence2026", "Example 2.13", "Figure 2.21", note="in one variable, with the largest error")
     stated = Kind.OWN
     population = Drawn(

@@ -180,8 +180,8 @@ class PointwiseRepresentation(Claim[Represented]):
     control = Control(
         "an eighth of the bound",
         lambda bound, problem: bound / 8,
-        loose="Hoeffding's inequality allows for terms at the ends of their range, but functions use only part of "
-        "the spectrum",
+        loose="Hoeffding's inequality holds even if all terms are at the ends of their range, but a function uses only "
+        "part of the spectrum",
     )
     controls = _DISTANCE
     unexplained = _BEST
@@ -209,7 +209,7 @@ class SmallCoefficients(Claim[Represented]):
     The concentration that the source's proof uses is not needed. Linear functions attain 3 C_F.
     """
 
-    title = "The coefficients of universal features have l_1 norm at most 3 C_F"
+    title = "The coefficients of universal features have l_1 norm at most three times the Barron parameter"
     source = Source("li2025incontext", "Lemma 1", "(28)", note="with 3 in place of 4, for every draw")
     population = RepresentedFunctions("linear")
     relation = AtMost()
@@ -257,7 +257,7 @@ class BestCoefficientRate(Claim[Represented]):
     coefficients of Lemma 1's proof, which leave an error of n^(-1/2) in every dimension.
     """
 
-    title = "With best coefficients, the error of n ramps in one dimension falls at least like 1/n"
+    title = "In one dimension, the error of n random ramps with the best coefficients falls at least like 1/n"
     source = Source(
         "li2025incontext", "Lemma 1", note="the best coefficients in place of the coefficients of the proof"
     )

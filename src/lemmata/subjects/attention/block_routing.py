@@ -133,7 +133,7 @@ class RatioDecidesTheHitRate(Claim[RoutedKeys]):
     large and the excess is smaller by the factor sqrt 2, the relevant block is found equally often.
     """
 
-    title = "The signal-to-noise ratio decides how often a router finds the relevant block"
+    title = "The signal-to-noise ratio of block scores decides how often a router finds the relevant block"
     source = Source(_KEY, "Abstract, router")
     population = RelevantBlocks()
     relation = EqualInMean(margin=0.01, resolution=0.03, relative=False)
@@ -169,7 +169,7 @@ class AsManyBlocksFindWeakKeysLess(Claim[HiddenRun]):
     less from the larger ratio than it loses from the larger number of blocks.
     """
 
-    title = "With the same number of blocks, smaller blocks find a weak relevant key less often"
+    title = "At a fixed number of attended blocks, routers find a weak relevant key less often in smaller blocks"
     source = Source(
         _KEY, "Abstract, block size", note="with an equal number of blocks; the paper compares at equal cost"
     )
@@ -201,7 +201,7 @@ class SmallerBlocksAtEqualCost(Claim[HiddenRun]):
     one key is relevant. With each halving of B, the block with the relevant key is attended more often.
     """
 
-    title = "At equal cost, smaller blocks find a single relevant key more often"
+    title = "At equal cost, routers with smaller blocks find a single relevant key more often"
     source = Source(_KEY, "Abstract, block size", note="for one relevant key, at a fixed number of attended keys")
     population = _STRONG
     relation = Order("block", _HALVINGS)
@@ -225,7 +225,7 @@ class BlocksSmallerThanRuns(Claim[HiddenRun]):
     keys.
     """
 
-    title = "Blocks that are smaller than a run of relevant keys find fewer of them"
+    title = "Routers find fewer relevant keys if blocks are smaller than a run of relevant keys"
     source = Source(_KEY, "Abstract, block size", note="if relevant keys are clustered")
     population = HiddenRuns(run=8, at=8, ratio=1.2)
     relation = Order("block", (8.0, 4.0, 2.0))

@@ -122,7 +122,7 @@ class DepthLowersDimension(Claim[AttentionStack]):
     they become alike.
     """
 
-    title = "Attention layers lower the effective dimension of tokens more than their values alone"
+    title = "Attention lowers the effective dimension of tokens more than layers where tokens attend only to themselves"
     source = Source("foundation2025", "Section 3.2, effective dimension", note="for the tokens of deeper layers")
     stated = Kind.OWN
     population = NormalStacks()
@@ -149,7 +149,7 @@ class SkipsSlowTheLossOfDimension(Claim[AttentionStack]):
     small vector to every token.
     """
 
-    title = "With skip connections, attention keeps more effective dimension than its values alone"
+    title = "With skip connections, attention to all tokens keeps more effective dimension than attention to oneself"
     source = Source(
         "foundation2025", "Section 3.2, effective dimension", note="for deeper layers, with skip connections"
     )

@@ -88,7 +88,7 @@ class HeadsAddAtMostTheirDimensions(Claim[HeadGrams]):
     with equality if the heads have no direction in common. The reason is that x / (x + r) is concave in x, and 0 at 0.
     """
 
-    title = "The effective dimension of a sum of heads is at most the sum of their dimensions"
+    title = "The effective dimension of a sum of heads is at most the sum of the heads' effective dimensions"
     source = Source("foundation2025", "Section 3.2, effective dimension", note="corrected: an upper bound for heads")
     population = ManyHeads()
     relation = AtMost()

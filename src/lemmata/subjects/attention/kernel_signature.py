@@ -104,7 +104,7 @@ class NarrowHeadsAreIndefinite(Claim[AttentionKernel]):
     pairs (u, v) fill R^(2d). So on an open set, no such head is a positive semidefinite kernel.
     """
 
-    title = "A head of width d <= p/2 has d positive and d negative directions"
+    title = "For tokens in R^p, the form of a head of width d <= p/2 has d positive and d negative directions"
     source = Source("foundation2025", "(7)", note="corrected")
     population = NarrowHeads()
     relation = Equal()
@@ -127,7 +127,7 @@ class HeadsBelowTwiceTheirWidth(Claim[AttentionKernel]):
     eigenvalues are positive. General position excludes the eigenvalue 0.
     """
 
-    title = "A head of width d < p < 2d has at least p - d negative directions"
+    title = "For tokens in R^p, the form of a head of width d < p < 2d has at least p - d negative directions"
     source = Source("foundation2025", "(7)", note="corrected, for p below 2d")
     population = NarrowHeads(6, 9, below=True)
     relation = AtLeast()
@@ -168,7 +168,7 @@ class TwoTokensDecideBySign(Claim[AttentionKernel]):
     by multiples of every direction. So on an open set, the kernel is semidefinite only if M_s is.
     """
 
-    title = "The sign of one form decides whether a head's kernel is semidefinite on two tokens"
+    title = "The sign of a quadratic form decides whether a head's kernel is positive semidefinite on two tokens"
     source = Source("foundation2025", "(7)", note="corrected, on two tokens")
     population = TokenHeads(tokens=32, size=0.5)
     relation = Equal(block=1)
@@ -245,7 +245,7 @@ class ExponentialNegativeSquares(Claim[Reals]):
     unbounded, and the kernel has no Pontryagin space.
     """
 
-    title = "Along a negative direction, half of a head kernel's eigenvalues are negative"
+    title = "On tokens along a negative direction, half of the eigenvalues of a head's kernel are negative"
     source = Source("foundation2025", "(7)", note="corrected, on a line")
     population = Drawn(
         Reals,

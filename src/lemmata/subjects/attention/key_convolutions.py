@@ -147,7 +147,7 @@ class MeansOfKeysHitLess(Claim[HiddenRun]):
     leak into the next block.
     """
 
-    title = "Averaging the last five keys lowers how often a block router finds a relevant key"
+    title = "If each key is averaged over the last five keys, a block router finds a relevant key less often"
     source = Source(_KEY, "Abstract, key convolution", note="for given weights; the paper trains its filters")
     stated = Kind.OWN
     population = HiddenRuns(at=8, ratio=1.0)

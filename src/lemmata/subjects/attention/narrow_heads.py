@@ -128,7 +128,7 @@ class NarrowHeadsMissUnseenDirections(Claim[UnseenDirection]):
     least squares fits with 4, 12 and 36 sections.
     """
 
-    title = "Narrow heads miss the variation along directions that their keys map to zero"
+    title = "Narrow heads miss the variation of a function along directions that the key matrix maps to zero"
     source = Source("foundation2025", "Section 3.1, any continuous function", note="for narrow heads")
     stated = Kind.OWN
     population = FunctionsOfUnseenDirections()
@@ -160,7 +160,7 @@ class HeadsOfFullWidthApproximate(Claim[UnseenDirection]):
     functions on every compact set.
     """
 
-    title = "Heads as wide as their tokens approximate a sine better with more sections of the kernel"
+    title = "If a head is as wide as its tokens, more sections of its kernel approximate a sine better"
     source = Source("foundation2025", "Section 3.1, any continuous function", note="for heads of full width")
     stated = Kind.OWN
     population = FunctionsOfUnseenDirections(full=True)

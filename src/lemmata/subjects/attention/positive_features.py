@@ -135,7 +135,7 @@ class FeaturesForTheDiagonal(Claim[FeaturePair]):
     test uses eps = 1/10.
     """
 
-    title = "Positive features needed for a token with itself grow exponentially in its logit"
+    title = "The number of positive features needed for the kernel of a token with itself is exponential in the logit"
     source = Source("choromanski2021", "Lemma 2", note="at x = y")
     population = FeaturePairs(equal=True, radius=0.4)
     relation = _RELATION

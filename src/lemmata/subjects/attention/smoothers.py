@@ -129,7 +129,7 @@ class TiedHeadsAreReversible(Claim[AttentionKernel]):
         1 - min Re + max |Im| <= 1   over the eigenvalues.
     """
 
-    title = "The attention matrix of a tied head is reversible, with a spectrum in [0, 1]"
+    title = "If queries and keys are tied, the attention matrix is reversible and has a spectrum in [0, 1]"
     source = Source("foundation2025", "(7)", note="corrected, for semidefinite M")
     population = TokenHeads(tied=True)
     relation = AtMost()
@@ -191,7 +191,7 @@ class QueryAveragedKernel(Claim[KeyPair]):
     keys even if its kernel of queries and keys is indefinite.
     """
 
-    title = "The mean over normal queries of a product of two keys is a semidefinite kernel"
+    title = "The product of a head's kernel values at two keys, averaged over normal queries, is a semidefinite kernel"
     source = Source("foundation2025", "(7)", note="corrected, as a kernel of keys")
     population = ShortKeyPairs()
     relation = EqualInMean(resolution=0.02)

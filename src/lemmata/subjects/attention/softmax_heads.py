@@ -186,7 +186,7 @@ class SvmTrick(Claim[AttentionHead]):
     features.
     """
 
-    title = "The support-vector trick: an entry of attention is linear in one softmax"
+    title = "The support-vector trick: an entry of the output of attention is a linear form of one softmax"
     source = Source("gu2024softmax", "Section 7, SVM trick")
     population = AttentionHeads()
     relation = Equal()

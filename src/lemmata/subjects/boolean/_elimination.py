@@ -11,7 +11,7 @@ from jaxtyping import Bool, Int
 from lemmata.functions import walsh_hadamard
 
 LAST = 20
-"""The number b of inputs in the last block, all of whose 2^b parities are compared at once."""
+"""The last block has this number b of inputs, and all 2^b parities of these inputs are compared at once."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -121,8 +121,8 @@ class BooleanSpectrum:
                 return value
         raise DataError(
             f"coefficient of {', '.join(inputs) or 'no input'}",
-            rule=f"one of the {len(self.sets)} sets that the search lists",
-            remedy=f"lower the threshold or raise largest; its absolute value is at most {self.rest:.3g}",
+            rule=f"one of the {len(self.sets)} sets of inputs that the search lists",
+            remedy=f"lower the threshold or raise largest; the coefficient is at most {self.rest:.3g} in size",
         )
 
     def noise(self, eta: float | int) -> float:
@@ -226,7 +226,7 @@ class BooleanSpectrum:
             plan = self.low_degree(error)
         except DataError:
             left = self.power - float(self.weights.sum())
-            return f"the coefficients that were not found have weight {left:.3g}, so no degree is known to learn f"
+            return f"the coefficients that were not found have weight {left:.3g}, so no degree is known to be enough"
         rows = _counted(plan.rows, "row")
         more = f" (vacuous: f has {plan.points} points)" if plan.vacuous and plan.degree else ""
         return f"to learn f with expected squared error {error:.3g} takes degree {plan.degree} and {rows}{more}"

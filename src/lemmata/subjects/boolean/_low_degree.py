@@ -292,7 +292,7 @@ def _uniform(signs: np.ndarray) -> Condition:
     tests = max(d, 1) + min(d, _PAIRS) * (min(d, _PAIRS) - 1) / 2
     limit = float(stats.norm.isf(0.0005 / tests) / math.sqrt(rows))
     return Condition(
-        f"columns are balanced and independent (largest mean of a column or of a product of two; chance gives "
+        f"columns are balanced and independent (largest mean of a column or of a product of two columns; chance gives "
         f"{limit:.2g})",
         largest, largest <= limit,
         "otherwise the expected errors are wrong, and each coefficient contains parts of others",

@@ -94,8 +94,9 @@ class Parity:
         share = f"{100 * self.level:g} % interval"
         lines = [
             f"y = {' + '.join(parts) or '0'} modulo 2, by {self.method}",
-            f"{self.wrong} of {self.held} held-out rows differ: error {share} {low:.3g} to {high:.3g}",
-            f"a wrong parity agrees this well with probability {self.chance:.2g}",
+            f"{self.wrong} of {self.held} held-out labels differ from the parity: the error has the {share} "
+            f"{low:.3g} to {high:.3g}",
+            f"a wrong parity would agree this well with probability {self.chance:.2g}",
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
@@ -138,8 +139,8 @@ def solve_parity(
         >>> y = (x[:, 2] + x[:, 5] + x[:, 11]) % 2
         >>> print(solve_parity(x, y))
         y = x2 + x5 + x11 modulo 2, by elimination
-        0 of 48 held-out rows differ: error 95 % interval 0 to 0.074
-        a wrong parity agrees this well with probability 3.6e-15
+        0 of 48 held-out labels differ from the parity: the error has the 95 % interval 0 to 0.074
+        a wrong parity would agree this well with probability 3.6e-15
     """
     rows, labels, names, signs = _read(x, y)
     level, noise, seed = inside("level", level, 0.0, 1.0), probability("noise", noise), whole("seed", seed)

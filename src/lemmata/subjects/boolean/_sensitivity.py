@@ -58,9 +58,9 @@ class NoiseSensitivity:
         ways = [f"{count} column{' is' if count == 1 else 's are'} {way}" for count, way in pairs if count]
         lines = [f"{self.draws} draws from {self.rows} rows: {', '.join(ways)}"]
         for rate, value, (low, high) in zip(self.rates, self.value, self.intervals, strict=True):
-            lines.append(f"each with probability {rate:g}: the answer changes with probability {value:.3g}, "
+            lines.append(f"if each changes with probability {rate:g}, the answer changes with probability {value:.3g}, "
                          f"{100 * self.level:g} % interval {low:.3g} to {high:.3g}")  # fmt: skip
-        lines.append(f"answers at two rows differ with probability {self.apart:.3g}")
+        lines.append(f"the answers at two different rows differ with probability {self.apart:.3g}")
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def plot(self) -> Any:
@@ -117,8 +117,8 @@ def noise_sensitivity(
         >>> x = np.random.default_rng(0).integers(0, 2, size=(2000, 9))
         >>> print(noise_sensitivity(lambda x: x.sum(axis=1) > 4, x, 0.1))
         2000 draws from 2000 rows: 9 columns are flipped between two values
-        each with probability 0.1: the answer changes with probability 0.18, 95 % interval 0.164 to 0.198
-        answers at two rows differ with probability 0.5
+        if each changes with probability 0.1, the answer changes with probability 0.18, 95 % interval 0.164 to 0.198
+        the answers at two different rows differ with probability 0.5
     """
     predict = getattr(model, "predict", model)
     if not callable(predict) or isinstance(model, type):

@@ -202,7 +202,7 @@ class NormalsFromCovariance(Claim[HalfspacePair]):
     where the error is the sine of the largest angle between the two spans.
     """
 
-    title = "The least eigenvectors of positive examples span the normals of the halfspaces"
+    title = "The least eigenvectors of the covariance of positive examples span the normals of the halfspaces"
     source = Source("vempala2010", "Main result", note="for halfspaces with orthogonal normals, with the rate in n")
     stated = Kind.OWN
     population = HalfspacePairs()

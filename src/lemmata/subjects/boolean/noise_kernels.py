@@ -185,7 +185,7 @@ class LowDegreeAgainstNoiseKernel(Claim[SampledFunction]):
     So low-degree learning is better exactly if this sum is negative.
     """
 
-    title = "When low-degree learning has a smaller error than the kernel that it approximates"
+    title = "When low-degree learning has a smaller error than the noise kernel"
     source, stated = OWN, Kind.OWN
     population = SampledFunctions()
     relation = EqualInMean(margin=0.0, resolution=0.01, relative=False)
@@ -220,7 +220,7 @@ class BestFactorsByDegree(Claim[SampledFunction]):
     product.
     """
 
-    title = "The least expected error of estimates that shrink each degree by a factor"
+    title = "The least expected error of estimates that multiply the coefficients of each degree by a factor"
     source, stated = OWN, Kind.OWN
     population = SampledFunctions()
     relation = EqualInMean(margin=0.0, resolution=0.02)

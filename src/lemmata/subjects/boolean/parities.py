@@ -70,7 +70,7 @@ class PilingUp(Claim[NoisyLabels]):
     which is 1/2 - (1 - 2 eta)^k/2 if all rates are eta. So the advantage over guessing falls exponentially with k.
     """
 
-    title = "Adding noisy examples multiplies their advantages"
+    title = "The sum of noisy examples has the product of their advantages over guessing"
     source = Source("emergence2026", "Figure 10.19", note="why elimination is not robust to noise")
     stated = Kind.OWN
     population = Drawn(
@@ -110,7 +110,7 @@ class ReducedAdvantage(Claim[NoisyParity]):
     cancel with probability 2^-b. If eta = 1/2, the mean is 0.
     """
 
-    title = "Cancelling all blocks of bits but one raises the advantage to the power 2^(a-1)"
+    title = "Cancelling all but one of the a blocks of bits raises the advantage to the power 2^(a-1)"
     source = Source("blum2003", "Main result", note="the advantage that remains")
     stated = Kind.OWN
     population = NoisyParities()

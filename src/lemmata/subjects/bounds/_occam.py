@@ -48,7 +48,7 @@ class OccamBound:
     def __str__(self) -> str:
         word = "vacuous: " if self.vacuous else ""
         found = f"{word}error at most {self.bound:.3f} with probability {1 - self.delta:g}: "
-        found += f"{self.error:.3f} on {self.rows} rows, {self.bits:.4g} bits"
+        found += f"the rule errs on {self.error:.3f} of {self.rows} rows and takes {self.bits:.4g} bits"
         return found + (f"\n- {self.vacuous}" if self.vacuous else "")
 
     def _repr_html_(self) -> str:
@@ -84,7 +84,7 @@ def occam_bound(
         >>> import numpy as np
         >>> x = np.random.default_rng(0).normal(size=(500, 2))
         >>> print(occam_bound(lambda rows: rows[:, 0] > 0, x, x[:, 0] > 0.1, bits=12))
-        error at most 0.075 with probability 0.95: 0.026 on 500 rows, 12 bits
+        error at most 0.075 with probability 0.95: the rule errs on 0.026 of 500 rows and takes 12 bits
     """
     delta, length = inside("delta", delta, 0.0, 1.0), _length(bits)
     rows, labels, classes = as_labelled(x, y)

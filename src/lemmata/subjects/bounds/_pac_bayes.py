@@ -76,7 +76,7 @@ class PacBayesBound:
         found = f"{word}error at most {self.bound:.3f} with probability {1 - self.delta:g}: "
         found += f"Gibbs error {self.gibbs:.3f} on {self.rows} rows, KL {self.kl:.3g}"
         if self.test_error is not None:
-            found += f"; {self.test_error:.3f} on held rows"
+            found += f"; error {self.test_error:.3f} on held rows"
         failed = [
             f"\n- fails: {condition.name}: {condition.why}" for condition in self.conditions if condition.holds is False
         ]
@@ -149,7 +149,7 @@ def pac_bayes_bound(
         >>> x, y = load_digits(return_X_y=True)
         >>> x, x_test, y, y_test = train_test_split(x / 16, y, test_size=400, random_state=0)
         >>> print(pac_bayes_bound(LogisticRegression(max_iter=300), x, y, held=(x_test, y_test)))
-        error at most 0.074 with probability 0.95: Gibbs error 0.036 on 699 rows, KL 0; 0.051 on held rows
+        error at most 0.074 with probability 0.95: Gibbs error 0.036 on 699 rows, KL 0; error 0.051 on held rows
         >>> print(pac_bayes_bound(LogisticRegression(max_iter=300), x[:200], y[:200], prior="free"))
         vacuous: error at most 0.931 with probability 0.95: Gibbs error 0.643 on 200 rows, KL 61
         - 61 nats are too many for 200 rows: without them the bound would be 0.776
@@ -293,7 +293,8 @@ def _of_one_law(error: float, rows: int, bound: float, delta: float) -> Conditio
     """Return the condition that held-out rows do not contradict the bound, by the lower limit of their error."""
     lower = float(kl_lower(error, math.log(1 / delta) / rows))
     why = (
-        f"the error of held rows is at least {lower:.3f}: they have another distribution, or rows were not independent"
+        f"the error of held rows is at least {lower:.3f}: the held rows have another distribution, or the rows were "
+        "not independent"
     )
     return Condition("the held rows do not contradict the bound", error, lower <= bound, why)
 

@@ -52,11 +52,14 @@ class Rademacher:
 
     def __str__(self) -> str:
         low, high = self.interval
-        found = f"{self.estimate:.4g}, {self.level:.0%} interval {low:.4g} to {high:.4g}"
+        found = f"the estimate is {self.estimate:.4g}, {self.level:.0%} interval {low:.4g} to {high:.4g}"
         if self.upper is None:
-            found = f"at least {self.lower:.4g} ({self.level:.0%}): {self.estimate:.4g} attained on {self.draws} draws"
+            found = (
+                f"complexity at least {self.lower:.4g} ({self.level:.0%}): the fits attain {self.estimate:.4g} "
+                f"on {self.draws} draws"
+            )
         else:
-            found = f"at most {self.upper:.4g}: {found}"
+            found = f"complexity at most {self.upper:.4g}: {found}"
         return found + (f"\n- {self.vacuous}" if self.vacuous else "")
 
     def _repr_html_(self) -> str:
@@ -101,9 +104,9 @@ def rademacher(
         >>> from sklearn.tree import DecisionTreeClassifier
         >>> x = np.random.default_rng(0).normal(size=(200, 3))
         >>> print(rademacher("l2", x))
-        at most 0.1221: 0.112, 95% interval 0.1046 to 0.1195
+        complexity at most 0.1221: the estimate is 0.112, 95% interval 0.1046 to 0.1195
         >>> print(rademacher(DecisionTreeClassifier(random_state=0), x))
-        at least 0.9453 (95%): 1 attained on 10 draws
+        complexity at least 0.9453 (95%): the fits attain 1 on 10 draws
         - vacuous: the model fits random signs so well that every uniform bound by twice this complexity is at least 1
     """
     points, radius, level = as_rows(x), positive("radius", radius), inside("level", level, 0.0, 1.0)

@@ -41,7 +41,7 @@ class ExplainedByDegree(Claim[BitDecision]):
     Although the reward is a single conjunction of bits, its Walsh expansion has terms of all degrees.
     """
 
-    title = "How much variance of transitions, rewards and values polynomials of low degree explain"
+    title = "The share of the variance of transitions, rewards and values that polynomials of low degree explain"
     source = Source(_KEY, "Abstract, simple model", note="by polynomials")
     population = BitDecisions()
     relation = Equal()

@@ -65,7 +65,7 @@ class MajorityBestValues(Claim[BitDecision]):
     differs from the goal. The largest possible sum of rewards over H >= 2n states is then H - n - k.
     """
 
-    title = "Best values in the majority process count the wrong bits"
+    title = "Best values in the majority process depend on the number of wrong bits"
     source = Source(_KEY, "Abstract, Q-function", note="for the majority process")
     population = BitDecisions()
     relation = Equal()

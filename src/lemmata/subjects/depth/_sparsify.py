@@ -112,8 +112,8 @@ class Sparsified:
         share = f"{100 * self.error / self.size:.2g} % of " if self.size > 0 else ""
         word = "vacuous, because the network's output is not larger" if self.vacuous else "proved"
         lines = [
-            f"{len(self.units)} of {self.network_units} units: error {self.error:.4g}, {share}the network's output "
-            f"{self.size:.4g}, on {self.rows} row{'s' if self.rows > 1 else ''}",
+            f"{len(self.units)} of {self.network_units} units leave the error {self.error:.4g}, {share}the network's "
+            f"output {self.size:.4g}, on {self.rows} row{'s' if self.rows > 1 else ''}",
             f"{word}: at most {self.bound:.4g}",
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])

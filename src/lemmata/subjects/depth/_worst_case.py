@@ -68,7 +68,7 @@ class WorstCase:
         n = len(self.steps)
         kind = f"{self.convexity:g}-strongly convex" if self.convexity else "convex"
         found = f"f(x_{n}) - f(x*) <= {self.bound:.5g} |x_0 - x*|² for every {kind}, {self.smoothness:g}-smooth f"
-        other = f"; {n} step{'s' if n > 1 else ''} of 1/{self.smoothness:g}: {self.unit_steps:.5g}"
+        other = f"; with {n} step{'s' if n > 1 else ''} of 1/{self.smoothness:g}, the bound is {self.unit_steps:.5g}"
         known = "" if math.isnan(self.unit_steps) else other
         lines = [found, f"a function attains {self.attained:.5g}{known}"]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
@@ -112,7 +112,7 @@ def worst_case(steps: Any, smoothness: float, convexity: float = 0.0) -> WorstCa
     Example:
         >>> print(worst_case([1.0, 1.0], smoothness=1.0))
         f(x_2) - f(x*) <= 0.1 |x_0 - x*|² for every convex, 1-smooth f
-        a function attains 0.1; 2 steps of 1/1: 0.1
+        a function attains 0.1; with 2 steps of 1/1, the bound is 0.1
     """
     smoothness = positive("smoothness", smoothness)
     given, ratio = _checked(steps, smoothness), _ratio(convexity, smoothness)

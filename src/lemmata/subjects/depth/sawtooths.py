@@ -93,7 +93,7 @@ class TentPieces(Claim[Iterates]):
     pieces on the line. It is a ReLU network with 3k units in 2k hidden layers.
     """
 
-    title = "Peaks and affine pieces of the iterated tent map"
+    title = "The numbers of peaks and affine pieces of the iterated tent map"
     source = Source(
         "emergence2026", "Figure 3.8", "Figure 3.9", "Figure 3.10", "Definition 3.6", note="with the counts"
     )
@@ -216,7 +216,7 @@ class MissingTriangles(Claim[FewPieces]):
     population = FewPiecesNearTents()
     relation = AtLeast()
     control = Control(
-        "P - 1 pieces follow one straight piece each, and do not gain more",
+        "each of P - 1 pieces follows one straight piece of the tent map, and gains no more",
         lambda error, problem: (1 - (problem.pieces - 1) / 2**problem.k) / 4,
     )
     controls = "the error of shallow networks near a deep network"

@@ -69,7 +69,7 @@ class WassersteinOfLocation(Claim[ShiftedNormal]):
     squared distance is 1/n.
     """
 
-    title = "The expected Wasserstein distance of a normal distribution with an estimated mean"
+    title = "The expected Wasserstein distance between a normal distribution and its fit by the sample mean"
     source = Source(
         "foundation2025",
         "(11)",

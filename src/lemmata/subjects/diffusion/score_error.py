@@ -102,7 +102,7 @@ class LossDecompositionAsPrinted(Claim[Learned]):
     the data are uniform on a circle.
     """
 
-    title = "The error of a denoiser bounded by the sum of four mean squares, as printed"
+    title = "As printed, the error of a denoiser is bounded by the sum of four mean squares"
     source = Source("gu2024softmax", "Claim G.1", note="as printed")
     population = TrainedScores(law="sphere")
     relation = AtMost()
@@ -277,7 +277,7 @@ class LabelMismatch(AbstractSaysNothing):
     negative logarithm to the power 3/2.
     """
 
-    title = "The bound on the label mismatch grows exponentially with the number of points"
+    title = "The bound on the effect of a label mismatch grows exponentially with the number of points"
     source = Source("gu2024softmax", "Theorem G.5", note="how large the bound is")
     unexplained = "the size of the mismatch itself"
     reading = (

@@ -182,7 +182,7 @@ class LossWeight(Claim[TwoModels]):
     t² at t = 0, so nothing is learned at t = 0.
     """
 
-    title = "The weight with which score matching is least squares for the denoiser"
+    title = "The weight that makes score matching equal to least squares for the denoiser"
     source = Source("gu2024softmax", "Section 6.1, training objective", note="rewritten")
     population = PairsOfModels()
     relation = Equal()

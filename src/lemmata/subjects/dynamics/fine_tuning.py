@@ -72,7 +72,7 @@ class PromptsLinearise(Claim[FewShotTask]):
         |f_t - f_0 - <grad f_0, theta_t - theta_0>| / |f_t - f_0|².
     """
 
-    title = "Relative to how far outputs move, fine-tuning is more linear with a prompt"
+    title = "Relative to the movement of the outputs, fine-tuning is more linear with a prompt"
     source = Source("malladi2023kernel", "Abstract, prompts", note="the first condition, at width 16")
     stated = Kind.REMARK
     population = UnsolvedTasks()
@@ -105,7 +105,7 @@ class PromptsKeepTheKernel(Claim[FewShotTask]):
         ||K_t - K_0||/(||K_0|| |f_t - f_0|).
     """
 
-    title = "Relative to how far outputs move, fine-tuning with a prompt changes the kernel less"
+    title = "Relative to the movement of the outputs, fine-tuning with a prompt changes the kernel less"
     source = Source("malladi2023kernel", "Abstract, prompts", note="the second condition, at width 16")
     stated = Kind.REMARK
     population = UnsolvedTasks()
@@ -169,7 +169,7 @@ class KernelMovesWithTheLoss(Claim[TunedNetwork]):
     change.
     """
 
-    title = "The kernel moves in proportion to the derivative of the loss"
+    title = "The kernel of gradient descent changes in proportion to the derivative of the loss"
     source = Source("malladi2023kernel", "Abstract, conditions", note="one step")
     stated = Kind.STEP
     population = TunedNetworks()
@@ -284,7 +284,7 @@ class FewRowsDoNotOverfit(Claim[FewShotTask]):
         "counts with the best ridge in hindsight, which are a point less accurate (2.5 and 1.8 standard errors)"
     )
     reading = (
-        "Not to overfit is to be more accurate on unseen rows than without the training rows, and than with few "
+        "'Not overfit' means: more accurate on unseen rows than without the training rows, and than with few "
         "parameters. Size 0 is the outputs before training, size 1 the word counts and size 2 the tangent kernel. "
         "Size 1 was added after two looks at the data, at 16 and 48 tasks of each topic. Words of the prompt are "
         "also counted, which makes the null hypothesis harder to beat"

@@ -36,7 +36,7 @@ class SubspaceKeepsTheKernel(Claim[GradientRows]):
     control = Control("the differences are at most e c²/3", lambda bound, problem: bound / 3)
     controls = "the kernel of fine-tuning in a random subspace"
     unexplained = "the dimension that is enough in practice, which is about a fifth of k"
-    reading = "This is the statement on low-rank updates in its known form, with the union bound over 4 N² events"
+    reading = "The statement on low-rank updates is taken in its known form, with the union bound over 4 N² events"
 
     def predict(self, problem: GradientRows) -> Array:
         return _ERROR * jnp.sum(problem.gradients**2, axis=1).max()

@@ -95,7 +95,7 @@ class AnySmallStart(Claim[SmallStart]):
     relative distance between the measured step times and this formula vanishes as s -> 0.
     """
 
-    title = "The step times of an embedding from a small random start"
+    title = "The times of the learning steps of an embedding from a small random start"
     source = Source(_PAPER, "Abstract, small start", note="random start, aligned by Gram-Schmidt")
     stated = Kind.THEOREM
     population = SmallStarts()
@@ -149,7 +149,7 @@ class TerminalSolution(Claim[SmallStart]):
     reason is that mode d + 1 grows until mode d is learned, and then keeps its size.
     """
 
-    title = "The end of training of a linear embedding, and its dependence on the start"
+    title = "The trained linear embedding in closed form, up to a power of the scale of the start"
     source = Source(_PAPER, "Abstract, final representations", note="linear model, with a rate in the scale")
     stated = Kind.THEOREM
     population = SmallStarts()

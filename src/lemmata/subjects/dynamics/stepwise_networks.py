@@ -73,7 +73,7 @@ class WideNetworkSteps(Claim[ViewPairs]):
     trials use one hidden layer of error functions and a readout of 0.0001 times its usual size.
     """
 
-    title = "A wide network learns its dimensions at the times of its kernel"
+    title = "A wide network learns the dimensions of its embedding at times that follow from its kernel"
     source = Source(_PAPER, "Abstract, linearised model", note="step times, in the limit of the width")
     reading = "The readout is so small that the tangent kernel is that of the last hidden layer"
     stated = Kind.THEOREM

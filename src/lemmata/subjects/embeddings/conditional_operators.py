@@ -230,7 +230,7 @@ class LabelsVanishWithTheRidge(Claim[ConditionalSamples]):
     source and target falls like e² as the ridge e falls to 0.
     """
 
-    title = "The part of the discrepancy due to labels falls like the ridge squared"
+    title = "The part of the conditional discrepancy that is due to labels falls like the ridge squared"
     source = Source(_KEY, "Abstract, metric", note="as the ridge vanishes")
     population = ShiftedLabels()
     relation = Rate("1/ridge", (32.0, 128.0, 512.0))

@@ -67,7 +67,7 @@ class RiskByRatios(Claim[LabelledDomains]):
     on the source.
     """
 
-    title = "The ratio of label probabilities bounds the risk on a target"
+    title = "The ratio of label probabilities between target and source bounds the risk on the target"
     source = Source(_KEY, "Abstract, sufficiency", note="with the ratio of the label probabilities")
     population = DomainPairs()
     relation = AtMost()

@@ -45,7 +45,8 @@ class Plateaus:
 
     def __str__(self) -> str:
         lines = [
-            f"uniform {self.uniform:.4f}, unigram {self.unigram:.4f}, bigram {self.bigram:.4f} nats per symbol",
+            f"loss in nats per symbol: uniform {self.uniform:.4f}, unigram {self.unigram:.4f}, "
+            f"bigram {self.bigram:.4f}",
             f"the step from unigram to bigram is {max(self.unigram - self.bigram, 0.0):.4f}",
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
@@ -76,7 +77,7 @@ def plateaus(transition_matrix: Any) -> Plateaus:
 
     Example:
         >>> print(plateaus([[0.9, 0.1], [0.3, 0.7]]))
-        uniform 0.6931, unigram 0.5623, bigram 0.3965 nats per symbol
+        loss in nats per symbol: uniform 0.6931, unigram 0.5623, bigram 0.3965
         the step from unigram to bigram is 0.1658
     """
     rows = numbers_of("transition_matrix", transition_matrix)

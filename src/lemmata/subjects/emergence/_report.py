@@ -299,7 +299,7 @@ def _rises(n: np.ndarray, successes: np.ndarray, items: np.ndarray, chance: floa
     share, spread = successes / items, np.sqrt(items * chance * (1 - chance))
     above = successes > items * chance + np.maximum(2.5 * spread, 0.5)
     if not above.any():
-        most, rule = f"at most {np.max(share):.3g}", f"at least one size clearly above chance, {chance:g}"
+        most, rule = f"at most {np.max(share):.3g}", f"an accuracy clearly above chance ({chance:g}) for some size"
         remedy = (
             "add larger models, or score tokens instead of whole answers, because the jump cannot be "
             "placed without a rise"

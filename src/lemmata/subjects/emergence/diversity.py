@@ -101,7 +101,7 @@ class CriticalDiversity(Claim[Dimension]):
     and the integral of (1 + alpha x)^(-2)/(pi sqrt(x)) is alpha^(-1/2)/2.
     """
 
-    title = "With as many tasks as dimensions, the error on new tasks falls like alpha^(-1/2)/2"
+    title = "With as many tasks as dimensions, new tasks have the error alpha^(-1/2)/2 at alpha examples per dimension"
     source = Source("lu2025", "main result", note="for its layer and tasks, for large d and then long contexts")
     stated = Kind.OWN
     population = Drawn(Dimension, d=Integer(400, 320, 480, "dimension", corners=(360, 440)))

@@ -61,7 +61,7 @@ class ExactMatchWidth(Claim[LongTask]):
     for every L and c. So longer tasks jump later, but not more sharply.
     """
 
-    title = "Exact match of many tokens jumps later, but not more sharply"
+    title = "Exact match of longer answers jumps later, but not more sharply"
     source = Source("emergence2026", "Figure 22.3", "Figure 22.1", note="with constants")
     population = Drawn(
         LongTask,

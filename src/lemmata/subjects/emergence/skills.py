@@ -203,7 +203,7 @@ class ConceptPercolation(AbstractGiantComponent):
     up to differences that vanish with n. A giant component exists exactly for q sqrt(n m) > 1.
     """
 
-    title = "A giant component of entities and properties appears at q sqrt(n m) = 1"
+    title = "A giant component of n entities and m properties appears at an edge probability of 1/sqrt(n m)"
     source = Source("emergence2026", "Figure 22.6", note="the model of Lubana et al. (2024), with sizes")
     stated = Kind.STEP
     population = RandomGraphs(properties=4)
@@ -226,7 +226,7 @@ class CriticalComponent(Claim[CriticalWindow]):
     vertices.
     """
 
-    title = "At the threshold, the largest component has of the order n^(2/3) vertices"
+    title = "At mean degree 1, the largest component of a random graph has of the order n^(2/3) vertices"
     source = Source("erdos1960", "main result", note="at the threshold")
     stated = Kind.STEP
     population = Drawn(CriticalWindow, x=uniform(-1.0, 1.0))

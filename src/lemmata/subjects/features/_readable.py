@@ -120,7 +120,7 @@ class Readability:
         lines = [
             self.read,
             f"coherence {self.coherence:.3f} (directions {self.pair[0]} and {self.pair[1]}); {floor}, "
-            f"about {self.usual:.3f} for random ones",
+            f"about {self.usual:.3f} for random directions",
             f"largest inner product {value:.3f} ({one} and {other}); at least {self.rankin:.3g} for any directions",
             f"{self.active} active: failures  {100 * self.level:g} % interval  if random",
         ]

@@ -62,7 +62,7 @@ class FeatureSignificance:
         lines = [
             f"AUC {self.auc:.3f} of {which}, {self.positives} positives and {self.negatives} negatives",
             (
-                f"p-value {self.p_value:.3g} (features of any dependence: at most {self.bound:.3g}); "
+                f"p-value {self.p_value:.3g} (at most {self.bound:.3g} if features depend on each other); "
                 f"{self.alone:.3g} for a feature that was chosen beforehand"
             ),
             f"unrelated features reach {self.expected:.3f} on average; for significance at {self.level:g}, {least}",

@@ -79,7 +79,7 @@ class Superposition:
         lines = [
             f"{self.phase}: {len(self.stored)} of {n} features stored in {m} dimension{'s' * (m > 1)}, "
             f"{self.per_dimension:.2f} per dimension",
-            f"loss {self.loss:.3g}; one feature per dimension {self.loss_without:.3g}",
+            f"loss {self.loss:.3g}; with one feature per dimension, the loss would be {self.loss_without:.3g}",
         ]
         if self.edges:
             shown = ", ".join(f"{i} and {j} ({cosine:+.2f})" for i, j, cosine in self.edges[:_SHOWN])

@@ -207,7 +207,7 @@ class Redundancy(AbstractSites):
     consist of it alone.
     """
 
-    title = "The effects of single sites count necessary and sufficient sites, and do not sum to the joint effect"
+    title = "The effects of single sites show necessary or sufficient sites, and do not sum to the joint effect"
     source = Source("emergence2026", "Remark 18.5", "Figure 18.4", note="for behaviours that sets of sites cause")
     stated = Kind.OWN
     control = Control("the effects of single sites sum to the joint effect", lambda effect, problem: jnp.ones(2))

@@ -111,5 +111,5 @@ def _half_stable(activation: AbstractLayer, ratio: np.ndarray) -> Criticality:
         at = float(_GRID[np.isnan(ratio)][0])
         rule = "an activation whose moments the quadrature can resolve"
         remedy = "use ABRelu for an activation made of two lines, or smooth the kink"
-        raise SettingError("activation", found=f"no moments at the kernel {at:.3g}", rule=rule, remedy=remedy)
+        raise SettingError("activation", found=f"no Gaussian moments at the kernel {at:.3g}", rule=rule, remedy=remedy)
     return Criticality(np.nan, np.nan, np.nan, Universality.NONE)

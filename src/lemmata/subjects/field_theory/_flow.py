@@ -85,7 +85,8 @@ def representation_flow(
         check_real(name, value, "finite, above 0", lambda found: found > 0)
     most = known(kernel)
     check_real(
-        "bias_variance", bias_variance, "at least 0" if most is None else f"at least 0 and at most the kernel {most:g}",
+        "bias_variance", bias_variance,
+        "at least 0" if most is None else f"at least 0 and at most {most:g}, the kernel of the first layer",
         lambda found: (found >= 0) & (most is None or found <= most),
         remedy="set the kernel of the first layer to bias_variance + weight_variance |x|²/d",
     )  # fmt: skip

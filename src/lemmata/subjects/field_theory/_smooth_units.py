@@ -118,10 +118,10 @@ ODD_UNITS = Drawn(
 
 
 GATES = {"normal": lambda u: 0.5 * (1.0 + erf(u / np.sqrt(2.0))), "logistic": expit}
-"""The factor of u in GELU and in SWISH."""
+"""GELU and SWISH multiply their input u by these gates."""
 
 LAYERS = {"normal": Gelu, "logistic": silu, "tanh": tanh}
-"""The layers of these gates in lemmata, and the hyperbolic tangent."""
+"""The layers of lemmata with these gates, and the hyperbolic tangent."""
 
 
 @functools.cache

@@ -136,7 +136,7 @@ class GradientsOffCriticality(Claim[SmoothNetwork]):
     up to relative corrections of order L/n.
     """
 
-    title = "Expected squared gradients of tanh networks are a product of susceptibilities"
+    title = "The expected squared gradient of a tanh network is a product of the susceptibilities of its layers"
     source = Source(_KEY, "Abstract, RG flow")
     population = SmoothNetworks(critical=False)
     relation = EqualInMean(margin=0.1, resolution=0.1)

@@ -22,7 +22,7 @@ UNITS = {
     "tanh": (1.0, np.tanh, lambda z: 1.0 - np.tanh(z) ** 2),
     "identity": (1.0, lambda z: z, np.ones_like),
 }
-"""The critical C_W, the activation and its derivative."""
+"""For each activation: the critical C_W (weight variance times fan-in), the function and its derivative."""
 
 
 class SteppedNetwork(eqx.Module):

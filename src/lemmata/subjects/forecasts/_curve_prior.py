@@ -6,13 +6,13 @@ from jaxtyping import Bool, Float
 from ._curve_smoothing import Smoothed
 
 BACK = (0.35, 0.7, 1.05, 1.4, 2.1, 2.8, 3.5, 4.2)
-"""Distances in ln n from the last size back to the sizes at which the smoothed curve is evaluated."""
+"""The smoothed curve is evaluated at sizes that are this far below the last size, in ln n."""
 EXPONENTS = np.concatenate([np.linspace(0.02, 1.5, 38), np.linspace(1.6, 4.0, 13)])
 FINER = np.linspace(-0.12, 0.12, 13)
 """Steps of ln(exponent) around the best exponent of the coarse grid, for a second search."""
 MISFIT = 0.02
 RECENT = 2.0
-"""Distance in ln n over which measurements lose weight in the power law that is fitted to recent sizes."""
+"""A power law is fitted to recent sizes. Over this distance in ln n, measurements lose weight in the fit."""
 DECAY = 0.7
 
 

@@ -12,10 +12,10 @@ AMPLITUDES, LENGTHS, NOISES = (0.02, 0.1, 0.4), (1.0, 3.0), (0.25, 0.5, 1.0, 2.0
 """The candidates for the amplitude (in ln error) and the length (in ln n) of the deviation from the line, and for the
 noise factor."""
 TRUST = 0.7
-"""The prior standard deviation of the logarithm of the noise factor, which is normal. It reflects that standard errors
-are estimates."""
+"""The prior standard deviation of the logarithm of the noise factor. This logarithm has a normal prior, because
+standard errors are only estimates."""
 UNKNOWN, UNKNOWN_TRUST = 0.03, 1.5
-"""The relative noise, and the deviation of the logarithm of its factor, if no standard error is given."""
+"""The relative noise and the prior standard deviation of its logarithm, if no standard error is given."""
 LEVEL_DEVIATION, SLOPE_DEVIATION = 5.0, 1.0
 LEAST_NOISE = 1e-3
 """The smallest relative noise that a measurement is assumed to have."""

@@ -125,7 +125,7 @@ class ProductGrowth(Claim[ClassPair]):
     Equality holds if the same points give both classes their largest number of patterns.
     """
 
-    title = "The growth function of a product of classes is at most the product"
+    title = "The growth function of a product of classes is at most the product of their growth functions"
     source = Source("emergence2026", "Lemma 7.12")
     population = ClassPairs()
     relation = AtMost()

@@ -17,7 +17,7 @@ from lemmata.solvers import leave_one_out_residuals
 ABOUT = {"tool": "linear algebra", "architecture": "kernel method", "object": "generalisation"}
 
 REFITS = 20
-"""If there are more rows than this, only the first rows are left out."""
+"""The largest number of rows that are left out. If there are more rows, the first rows are taken."""
 
 
 def naive_leave_one_out_residuals(problem: Regression, refits: int) -> np.ndarray:

@@ -18,7 +18,7 @@ from lemmata.engine.problems.sampled import KERNEL, sampled_regression
 ABOUT = {"tool": "convex optimisation", "architecture": "kernel method", "object": "generalisation"}
 
 REMOVED = 16
-"""If there are more rows than this, only the first rows are removed."""
+"""The largest number of rows that are removed. If there are more rows, the first rows are taken."""
 
 
 class Removal(eqx.Module):

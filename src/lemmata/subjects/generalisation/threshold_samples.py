@@ -89,7 +89,7 @@ class PrintedLogarithmicSamples(Claim[Thresholds]):
     mean error, not even a trained transformer.
     """
 
-    title = "As printed, a number of rows in proportion to log(1/epsilon) suffices"
+    title = "As printed, learning to the error epsilon takes a number of rows in proportion to log(1/epsilon)"
     source = Source("foundation2025", "(19)", note="as printed")
     population = UniformThresholds()
     relation = Rate("n", (4.0, 16.0, 64.0), upper=True)

@@ -178,7 +178,7 @@ class NoBargain(AbstractDeviationClaim):
     Without noise, coefficients that represent f exactly attain the bound.
     """
 
-    title = "A bound on how much better than rho* other coefficients fit the examples"
+    title = "A bound on how much better than fixed coefficients rho* other coefficients fit the examples"
     source = Source("li2025incontext", "Lemma 6", "(84)", note="with constants")
     control = Control(
         "the bound holds with half of the misfit term",

@@ -60,7 +60,7 @@ class Bits:
         what = f"a grid of step {self.spacing:g}" if self.spacing else f"rows with noise {self.noise:g}"
         lines = [
             f"{self.value:.4g} bits for each entry of {what} ({100 * self.level:g} % interval {low:.4g} to {high:.4g})",
-            f"the best linear denoiser gives {self.linear:.4g}; {self.per_row:.5g} bits for each of {self.rows} rows",
+            f"the best linear denoiser gives {self.linear:.4g}; each of {self.rows} rows takes {self.per_row:.5g} bits",
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 

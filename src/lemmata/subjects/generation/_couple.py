@@ -54,8 +54,8 @@ class Coupling:
         sure = "" if np.isnan(low) else f" ({100 * self.level:g} % interval {low:.4g} to {high:.4g})"
         curve = ", ".join(f"{b}: {cost:.4g}" for b, cost in zip(self.batches, self.costs, strict=True))
         lines = [
-            f"{self.rows} pairs in batches of {self.batch}: mean squared distance {self.cost:.4g}{sure}, "
-            f"{self.independent:.4g} for independent pairs",
+            f"{self.rows} pairs in batches of {self.batch} have the mean squared distance {self.cost:.4g}{sure}, "
+            f"and independent pairs have {self.independent:.4g}",
             f"by size of the batch: {curve}",
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])

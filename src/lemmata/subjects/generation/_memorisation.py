@@ -74,7 +74,8 @@ class Memorisation:
         lines = [
             f"below noise of standard deviation {self.sigma:.4g}, the best denoiser of these {self.rows} rows "
             "copies them",
-            f"{per} {self.sigma_interval[0]:.4g} to {self.sigma_interval[1]:.4g}; time {self.time:.4g}",
+            f"{per} of this noise: {self.sigma_interval[0]:.4g} to {self.sigma_interval[1]:.4g}; its time "
+            f"is {self.time:.4g}",
             f"dimension {self.dimension:.3g} ({low:.3g} to {high:.3g}): "
             f"half of this noise needs {2**self.dimension:.3g} times the rows",
         ]
@@ -85,7 +86,7 @@ class Memorisation:
                 low, high = self.rows_interval
                 lines.append(
                     f"copying starts below time {self.asked:g} with {self.rows_needed:.3g} rows ({low:.3g} to "
-                    f"{high:.3g}); normal rows of this covariance: {self.rows_normal:.3g}"
+                    f"{high:.3g}); for normal rows of this covariance, with {self.rows_normal:.3g}"
                 )
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 

@@ -79,7 +79,7 @@ class Recovery:
             f"residual {self.residual:.3g}",
             f"{expected} if the residual is noise",
             (
-                f"the part that the generator cannot make adds to the squared error {self.factor:.3g} "
+                f"the squared part that the generator cannot make enters the squared error {self.factor:.3g} "
                 f"times (normal measurements: {self.predicted:.3g})"
             ),
         ]

@@ -66,7 +66,7 @@ class Speciation:
         own = "nowhere" if np.isnan(self.measured) else f"at time {self.measured:.3g}"
         lines = [
             f"the class of a sample is decided at about time {self.time:.3g} ({100 * self.level:g} % interval "
-            f"{low:.3g} to {high:.3g}), noise {self.sigma:.3g}",
+            f"{low:.3g} to {high:.3g}), at noise {self.sigma:.3g}",
             (
                 "for two normal classes, two paths from there end in the same class with probability "
                 f"{self.at_time:.3g}; for these {self.rows} rows and {self.classes} classes, two paths "

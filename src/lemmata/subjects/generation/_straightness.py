@@ -83,10 +83,10 @@ class Straightness:
         measured = "" if self.steps is None else f" (measured {self.reached:.3g})"
         lines = [
             f"energy {self.energy:.4g} ({100 * self.level:g} % interval {low:.4g} to {high:.4g}), "
-            f"W2 squared {self.transport:.4g}",
+            f"squared Wasserstein distance {self.transport:.4g}",
             f"{100 * self.bent:.3g} % of the energy is due to bent paths, {100 * self.detour:.3g} % to a pairing "
             "that is not optimal",
-            f"{count} {self.method} step{'' if self.steps == 1 else 's'} for an error of {self.error:.4g}{measured}",
+            f"an error of {self.error:.4g} takes {count} {self.method} step{'' if self.steps == 1 else 's'}{measured}",
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 

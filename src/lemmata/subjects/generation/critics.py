@@ -65,7 +65,7 @@ class DiscriminatorFallsShort(Claim[FacedLaws]):
     small.
     """
 
-    title = "The value of a discriminator is 2 JS - log 4 minus its distance from p/(p + q)"
+    title = "A discriminator's value is 2 JS - log 4 minus its divergence from the best discriminator p/(p + q)"
     source = Source("emergence2026", "Lemma 14.3", "Figure 14.5", note="with the value of all other discriminators")
     population = Drawn(
         FacedLaws,
@@ -130,7 +130,7 @@ class NearbyNormals(Claim[NormalLaw]):
     while W1 is of first order.
     """
 
-    title = "For nearby normal distributions the Jensen-Shannon divergence is W1²/8"
+    title = "For nearby normal distributions of unit variance the Jensen-Shannon divergence is W1²/8"
     source = Source("emergence2026", "Figure 14.8", note="with the constant, for distributions with densities")
     population = _NORMALS
     relation = Limit("1/t", (2.0, 4.0, 8.0), margin=0.003, resolution=0.003)

@@ -263,7 +263,7 @@ class SampleFarFromItsLaw(Claim[RowsPerDimension]):
     about 2 s² (1 - sqrt(3 log(m)/d)), so the distance is off by at most 7 % for d = 1600 and m = 4 d.
     """
 
-    title = "In high dimension W1 between a sample and its distribution tends to sqrt(2)"
+    title = "In high dimension, W1 between a sample and its distribution tends to sqrt(2) times the norm of a draw"
     source = Source("emergence2026", "Proposition 14.11", "Figure 14.10", note="with the limit")
     stated = Kind.OWN
     population = Drawn(

@@ -196,7 +196,7 @@ class SparseStrategies(Claim[Game]):
     from an optimal mixture and keep the best of eight tries.
     """
 
-    title = "A mixture of log(n)/(2 eps²) pure strategies loses at most eps"
+    title = "In a game of n strategies, a mixture of log(n)/(2 eps²) of them loses at most eps"
     source = Source("lipton1994", "Main result", note="with the constant of Hoeffding's inequality")
     stated = Kind.THEOREM
     population = Drawn(Game, n=Integer(30, 5, 60, "strategies"), signs=signs("n", "n"))
@@ -254,7 +254,7 @@ class CollisionsOfSamples(Claim[SkewedLaw]):
     this sum is at least 1/N, with equality for equal p_i.
     """
 
-    title = "Equal pairs in a sample estimate 1/sum p², not the number of points"
+    title = "The number of equal pairs in a sample estimates 1/sum p², not the number of points"
     source = Source("arora2018support", "Abstract", note="the mean of the test for each distribution")
     stated = Kind.OWN
     population = Drawn(

@@ -83,7 +83,7 @@ class SimultaneousAndExtragradientSteps(Claim[BilinearGame]):
     extragradient step by 1 + i h s_i - h² s_i².
     """
 
-    title = "In a bilinear game, simultaneous steps diverge by sqrt(1 + h²) a step and extragradient steps converge"
+    title = "In a bilinear game, simultaneous steps of size h diverge by sqrt(1 + h²), but extragradient steps converge"
     source = Source("emergence2026", "Figure 14.13", note="for discrete steps, with the factor of each step")
     stated = Kind.OWN
     population = _games(0.9)
@@ -188,7 +188,7 @@ class OptimisticSteps(Claim[ScalarGame]):
     Derivation: z = x + i y follows z_(t+1) = (1 + 2 i h) z_t - i h z_(t-1), and r is the larger modulus of a root.
     """
 
-    title = "Optimistic steps on a bilinear game converge exactly for h < 1/sqrt(3)"
+    title = "Optimistic steps on a bilinear game converge if and only if the step size is below 1/sqrt(3)"
     source = Source("emergence2026", "Figure 14.13", note="for optimistic steps, with the largest step")
     stated = Kind.OWN
     population = Drawn(
@@ -270,7 +270,7 @@ class PenaltyRate(Claim[PenalisedCritic]):
     Derivation: -gamma/2 ± sqrt(gamma²/4 - h²) are the eigenvalues of the linear flow a' = -h b, b' = h a - gamma b.
     """
 
-    title = "A gradient penalty gamma gives the rate gamma/2, up to gamma = 2 |f'(0)|"
+    title = "A gradient penalty gamma makes a game converge at the rate gamma/2, up to gamma = 2 |f'(0)|"
     source = Source("mescheder2018", "Abstract", note="zero-centred gradient penalties, with the rate for point masses")
     stated = Kind.OWN
     population = Drawn(

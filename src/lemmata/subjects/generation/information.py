@@ -69,7 +69,7 @@ class CodeLengthFromDenoising(Claim[WeightedPoints]):
     number of nats of a code for x. The trials measure the entropy and the excess.
     """
 
-    title = "Half the area under the error of the best denoiser is the entropy of the data"
+    title = "The entropy of the data is half the area under the curve of the best denoiser's error"
     source = Source(
         "guo2005",
         "Theorem 1",

@@ -45,7 +45,7 @@ class InpaintingNoise(Claim[MaskedSignal]):
     distribution with parameters w/2 and (n - w)/2. Its inverse has the mean (n - k - 1)/(w - k - 1) I.
     """
 
-    title = "Inpainting with a random linear generator amplifies noise by (n - k - 1)/(w - k - 1)"
+    title = "Inpainting from w of n coordinates by k latent variables amplifies noise by (n - k - 1)/(w - k - 1)"
     source = Source("emergence2026", "Figure 14.15", note="for linear generators, with the constant")
     stated = Kind.OWN
     population = Drawn(

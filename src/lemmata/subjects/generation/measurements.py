@@ -63,7 +63,9 @@ class GaussianMeasurements(Claim[LinearRange]):
     covariance D² I. The trace of the inverse of the Wishart matrix G'A'A G has the mean k/(m - k - 1).
     """
 
-    title = "Recovery from m Gaussian measurements adds the share k/(m - k - 1) to the squared distance from the range"
+    title = (
+        "Recovering k latent variables from m Gaussian measurements raises the squared error by the share k/(m - k - 1)"
+    )
     source = Source("emergence2026", "Figure 14.14", note="for linear generators, with the constant")
     stated = Kind.OWN
     population = Drawn(
@@ -182,7 +184,7 @@ class RecoveryBound(Claim[MeasuredSet]):
     some sets it is nearly attained.
     """
 
-    title = "Recovery errs by at most (2 beta/gamma + 1) times the distance of the signal from the set"
+    title = "Recovery errs by at most 2 beta/gamma + 1 times the distance of the signal from the possible signals"
     source = Source("bora2017", "Main result", note="deterministic part, with the stretch beta instead of 2")
     stated = Kind.LEMMA
     population = MeasuredSets()
@@ -227,7 +229,7 @@ class FalseMinimum(Claim[LatentCode]):
     rho_d is also the sum over i < d of sin(t_i)/pi times the product of (pi - t_j)/pi over i < j < d, by induction.
     """
 
-    title = "On the ray of -z*, the loss of a ReLU generator is least at -cos(t_d) z*, which the opposite code shows"
+    title = "Opposite to the true code, a ReLU generator has a false minimum, which a change of sign exposes"
     source = Source("hand2018", "Main result", note="the second point of its landscape, on the ray")
     stated = Kind.THEOREM
     population = Drawn(LatentCode, code=normal("k"), k=Integer(10, 5, 20, "codes"), depth=Integer(2, 2, 3, "layers"))

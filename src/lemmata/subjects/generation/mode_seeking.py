@@ -140,7 +140,7 @@ class OneModeIsDropped(Claim[TwoModes]):
     r) | (w, 1 - w)), and a normal q near one mode has r = 1.
     """
 
-    title = "The fit by the reverse divergence drops a mode, at minus the log of the other mode's share"
+    title = "The fit by the reverse divergence drops a mode; its divergence is minus the log of the other mode's share"
     source = Source("emergence2026", "Figure 12.10", note="for the reverse divergence")
     stated = Kind.OWN
     population = _MIXTURES

@@ -169,7 +169,7 @@ class SampleDivergence(Claim[WrongScore]):
 
     # For a score u = s_q, the likelihood ratio of two reverse paths equals that of their forward versions, because
     # these have equal transitions. So it depends only on the end.
-    title = "The divergence of samples is at most the error of the score, and exactly that for true scores"
+    title = "The divergence of samples is at most the error of the score, with equality for scores of some data"
     source = Source("emergence2026", "Theorem 16.7", "Figure 16.11", note="with constants, and when they are attained")
     population = WrongScores()
     relation = AtMost()

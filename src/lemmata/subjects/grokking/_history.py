@@ -173,7 +173,7 @@ def _pair(table: Mapping[str, Any], train: Any, test: Any, metric: str | None) -
     found = f"columns {', '.join(list(table)[:12])}" if table else "no columns"
     if half:
         remedy = (
-            "grokking is a delay between training and validation: log both, "
+            "log both training and validation, because grokking is a delay between them, "
             f"or name the column with the option {half[1]}"
         )
         raise DataError("history", found=found, rule=f"a column for the {half[0]}", remedy=remedy)

@@ -76,9 +76,11 @@ class DelayPrediction:
     def __str__(self) -> str:
         lines = [VERDICTS[self.verdict]]
         if self.train_time is not None:
-            lines.append(f"fits at time {self.train_time:.4g}; rates {self.rates[0]:.3g} to {self.rates[-1]:.3g}")
+            lines.append(
+                f"fits at time {self.train_time:.4g}, with rates from {self.rates[0]:.3g} to {self.rates[-1]:.3g}"
+            )
         if self.test_time is not None:
-            lines.append(f"generalises at time {self.test_time:.4g}; weight decay {self.weight_decay:g}")
+            lines.append(f"generalises at time {self.test_time:.4g}, with weight decay {self.weight_decay:g}")
         if self.delay is not None:
             lines.append(f"delay {self.delay:.4g}")
         if self.final_error is not None:
@@ -132,8 +134,8 @@ def predict_delay(
         >>> x, truth = rng.normal(size=(20, 60)), rng.normal(size=60)
         >>> print(predict_delay(x, x @ truth, 0.001, 20 * rng.normal(size=60)))
         it generalises later than it fits
-        fits at time 5.37; rates 6.81 to 0.607
-        generalises at time 2911; weight decay 0.001
+        fits at time 5.37, with rates from 6.81 to 0.607
+        generalises at time 2911, with weight decay 0.001
         delay 542
     """
     x, labels = _rows("features", features, "y", y)

@@ -165,7 +165,7 @@ class ParallelogramsForceALine(Claim[SeenSums]):
     E_i = r + s i. So if and only if D = 2, descent ends on a line from every start, and the rule holds for all pairs.
     """
 
-    title = "Training pairs of an addition force a linear representation if and only if D = 2 dimensions are free"
+    title = "Training pairs of an addition force a linear representation if and only if two dimensions remain free"
     source = Source("liu2022grokking", note="its effective loss, by the dimension of the solutions")
     population = RandomSums()
     relation = Equal()

@@ -77,7 +77,7 @@ class ClausesCostExamples(Claim[Examples]):
     80.
     """
 
-    title = "The cost in error of learning clauses in place of terms grows with the number of variables"
+    title = "Learning clauses in place of terms costs more error, the more variables there are"
     source = Source("emergence2026", "Figure 9.13", "Figure 9.18", note="an example of what the captions call possible")
     stated = Kind.OWN
     population = Drawn(

@@ -81,7 +81,7 @@ class DeletionIsOneSided(Claim[LabelledSample]):
     target.
     """
 
-    title = "Deletion never removes a clause of the target, so only one of its two answers can be wrong"
+    title = "Deletion never removes a clause of the target, so only one answer of the learned rule can be wrong"
     source = Source("emergence2026", "Lemma 9.12", "Figure 9.12", "Theorem 9.10", note="with the accepted points")
     population = LabelledSamples(60)
     relation = Equal()

@@ -24,9 +24,9 @@ def of_fits(sizes: np.ndarray, p: int, predicted: np.ndarray, measured: np.ndarr
     return (
         Condition("rows are independent draws of one distribution"),
         Condition("the target is linear in the columns, up to a part that acts like independent noise"),
-        Condition("direct fits agree with the curve (largest relative difference)", largest,
+        Condition("errors of direct fits agree with the curve (largest relative difference)", largest,
                   bool((apart <= allowed).all()) if tested.any() else None,
-                  f"within {100 * _AGREES:g} % or 3 standard errors, at sizes more than {_NEAR} rows from p"),
+                  f"within {100 * _AGREES:g} % or 3 standard errors, at sizes over {_NEAR} rows away from p"),
         Condition("no size is within 5 rows of the number of columns", None, bool((np.abs(sizes - p) > _NEAR).all()),
                   "near that number, the error of a fit has no mean, or a mean that few fits do not show"),
     )  # fmt: skip

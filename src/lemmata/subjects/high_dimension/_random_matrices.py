@@ -13,7 +13,7 @@ from lemmata.engine.problems.regression import Regression
 # Mean of the Tracy-Widom distribution of order 1 (real matrices).
 _TRACY_WIDOM_MEAN = -1.2065
 STANDARD_ERRORS = 5.0
-"""How many standard errors a statistic may be away from its value under the hypothesis."""
+"""The largest allowed distance of a statistic from its value under the hypothesis, in standard errors."""
 
 
 class Design(eqx.Module):

@@ -79,7 +79,7 @@ class Margins:
             lines.append(f"this optimiser drives a linear classifier to the largest {self.norm} margin")
         if self.attained is not None:
             lines.append(
-                f"last layer: {self.attained:.3f} of the largest l_2 margin {self.largest:.4g} on its features, "
+                f"the last layer has {self.attained:.3f} of the largest l_2 margin {self.largest:.4g} on its features, "
                 f"cosine {self.cosine:.3f} with the separator"
             )
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])

@@ -173,7 +173,7 @@ class NormsDiverge(Claim[Completion]):
     least twice as much as in the same flow with the observation w_22 = 1, for which w_11 stays bounded.
     """
 
-    title = "A completion by a deep linear network, all of whose norms diverge"
+    title = "A matrix completion in which every norm of a deep linear network's matrix diverges"
     source = Source("razin2020", note="the example of completion, with constants")
     population = COMPLETIONS
     relation = AtLeast()
@@ -202,7 +202,7 @@ class NormsGrowLikeTheCubeRoot(Claim[Completion]):
     matrices is z_1' = z_1^-5 to leading order, so w_11 = z_1² grows like (6 t)^(1/3).
     """
 
-    title = "The norms of the completion grow like the cube root of time"
+    title = "The norms of the completion by a deep linear network grow like the cube root of time"
     source = Source("razin2020", note="the example of completion; its rate in time is our own")
     stated = Kind.OWN
     population = COMPLETIONS

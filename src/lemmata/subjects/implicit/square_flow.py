@@ -116,7 +116,7 @@ class ToySegment(Claim[Start]):
     in x from 0 ends at (1/5, 2/5), the solution of least l_2 norm.
     """
 
-    title = "In the toy problem, squares and direct coordinates reach different solutions"
+    title = "In a toy problem, gradient flows of squares and of plain coordinates reach different solutions"
     source = Source("emergence2026", "Example 6.7", "Figure 6.7", note="with the limit for every start")
     population = Drawn(Start, scale=log_uniform(0.01, 10.0))
     relation = Equal()
@@ -255,7 +255,7 @@ class Pythagoras(Claim[SquareFlow]):
     ends at x*.
     """
 
-    title = "The divergence of a solution from the start splits at the projection"
+    title = "The divergence of a solution from the start is a sum of two divergences, split at the projection"
     source = Source("emergence2026", "Figure 6.10", "Definition 6.8", note="the Pythagorean identity for entropy")
     population = SYSTEMS
     relation = Equal()

@@ -270,7 +270,7 @@ class StepsThatAreSaved(Claim[Prompt]):
     c_T by a few per cent.
     """
 
-    title = "T accelerated steps are worth about T²/8 plain steps at equal objective"
+    title = "T accelerated steps reach the objective of about T²/8 plain steps"
     source = Source("beck2009fista", "Theorem 4.4", "Theorem 3.1", note="for flat directions")
     population = MomentumPasses()
     relation = Rate("c_T", WORTH, resolution=0.08)

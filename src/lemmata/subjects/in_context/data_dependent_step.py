@@ -198,7 +198,7 @@ class StepsSavedByTheCurvature(Claim[Prompt]):
     objective. Momentum would give a factor of at most sqrt(gamma).
     """
 
-    title = "The step 1/lambda_max(H) takes gamma times fewer steps to the same objective"
+    title = "Steps of 1/lambda_max(H) reach the same objective in gamma times fewer steps than steps of 1/(2 p)"
     source = _SOURCE
     stated = Kind.OWN
     population = Prompts(N=64)

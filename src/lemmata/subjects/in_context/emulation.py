@@ -228,7 +228,7 @@ class PredictionAsPrinted(AbstractPrediction):
     but this statement is false: attention divides by N, and so the prediction is N times too small.
     """
 
-    title = "As printed, Attn2 writes the prediction of the query"
+    title = "As printed, the second attention layer writes the prediction of the query"
     source = Source("li2025incontext", "(124)", "proof of Lemma 4, matrices of Attn2", note="proof of Lemma 4")
     population = DensePasses(as_printed=True)
     passage = Passage(
@@ -256,7 +256,7 @@ class PredictionWithN(AbstractPrediction):
     where sigma is a logistic function at temperature tau.
     """
 
-    title = "With the factor N in its last row of V, Attn2 writes the prediction of the query"
+    title = "With the factor N in the last row of V, the second attention layer writes the prediction of the query"
     source = Source(
         "li2025incontext", "(124)", "proof of Lemma 4, matrices of Attn2", note="proof of Lemma 4, with N in V"
     )
@@ -272,7 +272,7 @@ class PrintedPredictionIsNTimesSmaller(AbstractPrediction):
     intended value 4 tau {sigma(phi^T rho / tau) - sigma(0)}.
     """
 
-    title = "With Attn2 as printed, the prediction is N times too small"
+    title = "With the second attention layer as printed, the prediction is N times too small"
     source = Source("li2025incontext", "proof of Lemma 4, matrices of Attn2")
     population = DensePasses(as_printed=True)
     stated = Kind.OWN

@@ -75,7 +75,7 @@ class Linearisation(AbstractLinearisation):
     The smallest possible constant in place of 2 is the largest value of |u - 2 tanh(u/2)| / u², which is 0.133.
     """
 
-    title = "Logistic functions compute a product x up to an error of at most 2 x² / tau"
+    title = "Logistic functions at temperature tau compute a product x up to an error of at most 2 x² / tau"
     source = Source("li2025incontext", "(119)", "(117)", "(123)", note="proof of Lemma 4")
     control = Control(
         "the constant is 0.13",
@@ -96,7 +96,7 @@ class LinearisationOfThirdOrder(AbstractLinearisation):
     function is 0 at 0.
     """
 
-    title = "Logistic functions compute a product x up to an error of at most |x|³ / (12 tau²)"
+    title = "Logistic functions at temperature tau compute a product x up to an error of at most |x|³ / (12 tau²)"
     source = Source("li2025incontext", "(119)", note="proof of Lemma 4, with the third derivative")
     stated = Kind.OWN
     control = Control("the error is at most |x|³ / (12.5 tau²)", lambda bound, problem: bound * 12 / 12.5)
@@ -113,7 +113,7 @@ class FormWithoutCancellation(Claim[Products]):
     and the right side has no cancellation. In double precision it is accurate to 32 eps, where eps = 2^-52.
     """
 
-    title = "The product that logistic functions compute equals 2 tau tanh(x / (2 tau))"
+    title = "For a product x, logistic functions at temperature tau compute 2 tau tanh(x / (2 tau))"
     source = Source("li2025incontext", "(117)", note="written as a hyperbolic tangent")
     population = ProductsAroundTau()
     relation = Equal()
@@ -146,7 +146,7 @@ class TruncationFalls(Claim[Products]):
     where C is a constant. Inequality (119) of the source would allow an error of order tau^-1.
     """
 
-    title = "The truncation error of a product by logistic functions falls like tau^-2"
+    title = "The truncation error of a product by logistic functions falls like tau^-2 in the temperature tau"
     source = Source("li2025incontext", "(117)", note="the order of the remainder")
     population = UniformProducts()
     relation = Rate("tau", SMALL)
@@ -171,7 +171,7 @@ class RoundingGrows(Claim[Products]):
     distance apart, and tau multiplies this distance.
     """
 
-    title = "The rounding error of a product by logistic functions grows in proportion to tau"
+    title = "The rounding error of a product by logistic functions grows in proportion to the temperature tau"
     source = Source("li2025incontext", "(117)", note="in finite precision")
     population = UniformProducts()
     relation = Rate("tau", LARGE)
@@ -237,7 +237,7 @@ class LeastErrorFalls(Claim[Products]):
     where C is a constant. So a third of the digits is lost.
     """
 
-    title = "The least error of a product by logistic functions falls like eps^(2/3)"
+    title = "The least error of a product by logistic functions falls like eps^(2/3) in the precision eps"
     source = Source("li2025incontext", "(117)", note="in finite precision, the least error")
     population = UniformProducts()
     relation = Rate("1 / eps", INVERSES, resolution=0.08)

@@ -81,7 +81,7 @@ class GradientError(AbstractGradientError):
                    + (2 eta / N) |y^ - phi_{N+1}^T rho|.
     """
 
-    title = "A bound of order 1/tau on the error of a gradient step by attention"
+    title = "A bound of order 1/tau on the error of a gradient step by attention at temperature tau"
     source = Source("li2025incontext", "(120)", note="proof of Lemma 4, first line")
     control = Control("only the query contributes an error",
                       lambda bound, problem: 2 * problem.model.step / len(problem.y) * query_gaps(problem),
@@ -105,7 +105,7 @@ class GradientErrorOfThirdOrder(AbstractGradientError):
                    + (2 eta / N) |y^ - phi_{N+1}^T rho|.
     """
 
-    title = "A bound of order 1/tau² on the error of a gradient step by attention"
+    title = "A bound of order 1/tau² on the error of a gradient step by attention at temperature tau"
     source = Source("li2025incontext", "(120)", note="proof of Lemma 4, with the third derivative")
     stated = Kind.OWN
     control = Control("four fifths of this bound are enough", lambda bound, problem: 0.8 * bound)
@@ -126,7 +126,7 @@ class PredictionError(AbstractErrorBound):
     at every step. The source has the bound 2 (phi^T rho)² / tau. Its bound is larger if |phi^T rho| <= 24 tau.
     """
 
-    title = "A bound of order 1/tau² on the error of the prediction by attention"
+    title = "A bound of order 1/tau² on the error of the prediction by attention at temperature tau"
     source = Source("li2025incontext", "(125)", note="proof of Lemma 4, with the third derivative")
     # x - 2 tau tanh(x / (2 tau)) is x³/(12 tau²) to lowest order.
     control = Control("the constant is 1/14 instead of 1/12", lambda bound, problem: bound * 12 / 14)
@@ -178,7 +178,7 @@ class StepError(AbstractStepError):
     of the mean of y², where C_F is the Barron parameter of the class and sigma the standard deviation of the noise.
     """
 
-    title = "A bound of order 1/tau on the error of a proximal step by attention"
+    title = "A bound of order 1/tau on the error of a proximal step by attention at temperature tau"
     source = Source("li2025incontext", "(127)", "(128)", note="proof of Lemma 4, with constants")
     reading = "the constants in O(.) are those that (120) and (125) give"
     control = Control(
@@ -204,7 +204,7 @@ class StepErrorOfThirdOrder(AbstractStepError):
     where R bounds the query's prediction because |4 tau (sigma(x/tau) - 1/2)| <= |x| for the logistic function sigma.
     """
 
-    title = "A bound of order 1/tau² on the error of a proximal step by attention"
+    title = "A bound of order 1/tau² on the error of a proximal step by attention at temperature tau"
     source = Source("li2025incontext", "(128)", note="proof of Lemma 4, with the third derivative")
     stated = Kind.OWN
     control = Control("half of this bound is enough", lambda bound, problem: bound / 2)
@@ -293,7 +293,7 @@ class TemperatureAsked(AbstractSufficientTemperature):
     C_F² in all T steps. Measured is the least sufficient power of 2; the slack is log10(tau / this power).
     """
 
-    title = "The temperature of Lemma 7 suffices for its inequalities"
+    title = "The temperature of Lemma 7 suffices for the inequalities of this lemma"
     source = Source("li2025incontext", "Lemma 7", note="the temperature")
 
     def predict(self, problem: Prompt) -> Array:
@@ -312,7 +312,7 @@ class TemperatureOfThirdOrder(AbstractSufficientTemperature):
     (n + 1)|e_t|_inf <= C_F / ((L + n) n N) as long as |rho_{t-1}|_1 <= R. Measured is the least sufficient power of 2.
     """
 
-    title = "A lower temperature suffices, because errors are of third order"
+    title = "A temperature below that of Lemma 7 suffices, because errors are of third order"
     source = Source("li2025incontext", "Lemma 7", note="the temperature of Lemma 7, with the third derivative")
     stated = Kind.OWN
 

@@ -52,7 +52,7 @@ class PolicyValue:
 
     def __str__(self) -> str:
         low, high = self.values.min(), self.values.max()
-        line = f"value {self.expected:.4g} from the start; {low:.4g} to {high:.4g} over the states"
+        line = f"value {self.expected:.4g} from the start; the states have values from {low:.4g} to {high:.4g}"
         return "\n".join([line, *(f"- {own}" for own in self.conditions if own.holds is False)])
 
     def _repr_html_(self) -> str:
@@ -249,7 +249,7 @@ class TDSolution:
     )
 
     def __str__(self) -> str:
-        line = f"error {self.error:.4g}; best linear fit {self.best:.4g}, bound {self.bound:.4g}"
+        line = f"error {self.error:.4g} and bound {self.bound:.4g}; the best linear fit has the error {self.best:.4g}"
         return "\n".join([line, *(f"- {own}" for own in self.conditions if own.holds is False)])
 
     def _repr_html_(self) -> str:

@@ -32,7 +32,7 @@ def estimated(steps: Any, *, states: Any, actions: Any, unseen: Any, prior: Any,
         raise SettingError("prior", found=f"{weight:g}", rule="at most 1e100")
     missing = int((tried[:s] == 0).sum())
     if missing and unseen is None:
-        raise DataError("steps", found=f"{missing} of {s * a} pairs of a state and an action without a step",
+        raise DataError("steps", found=f"{missing} of {s * a} pairs of a state and an action that occur in no step",
                         rule=("at least one step for each pair of a state and an action, or a reward for the other "
                         "pairs"),
                         remedy="pass unseen=reward, for example the least reward for a cautious estimate")  # fmt: skip
@@ -70,7 +70,7 @@ def _number(name: str, given: Any, least: int) -> int:
         return least
     number = whole(name, given, 1)
     if number < least:
-        raise SettingError(name, found=f"{number}", rule=f"at least {least}, which occurs in the steps")
+        raise SettingError(name, found=f"{number}", rule=f"at least {least}, because this number occurs in the steps")
     return number
 
 

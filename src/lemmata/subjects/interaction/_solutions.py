@@ -38,7 +38,7 @@ def solved(
     values = above + level / (1 - discount)
     largest = max(float(np.abs(values).max()), abs(middle) / size / (1 - discount))
     if largest > 1e300 / size:
-        raise DataError("rewards", found=f"values of up to {largest:.3g} times {size:.3g}",
+        raise DataError("rewards", found=f"values of states of up to {largest:.3g} times {size:.3g}",
                         rule="values below 1e300", remedy="divide the rewards by a constant")  # fmt: skip
     later = np.einsum("...sat,...t->...sa", transitions, above)
     gains = scaled + discount * later - above[..., None] - level[..., None]

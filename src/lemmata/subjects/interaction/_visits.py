@@ -91,7 +91,7 @@ def stationary(moves: Float[np.ndarray, "s s"]) -> Float[np.ndarray, " s"]:
     count, group = connected_components(sparse.csr_array(moves > 0), connection="strong")
     closed = [k for k in range(count) if not (moves[np.ix_(group == k, group != k)] > 0).any()]
     if len(closed) > 1:
-        raise DataError("policy", found=f"{len(closed)} sets of states that it never leaves",
+        raise DataError("policy", found=f"{len(closed)} sets of states that the policy never leaves",
                         rule="only one such set, so that the long run does not depend on the first state",
                         remedy="give every action some probability, or let last states lead to the first")  # fmt: skip
     own = np.flatnonzero(group == closed[0])

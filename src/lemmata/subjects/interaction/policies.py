@@ -136,7 +136,7 @@ class GreedyLoss(Claim[ValueGuess]):
     leave with the reward 0, and V is too large by eps in this state and too small by eps in the next state.
     """
 
-    title = "A greedy policy loses at most 2 gamma eps/(1 - gamma)"
+    title = "A greedy policy on values with errors up to eps loses at most 2 gamma eps/(1 - gamma)"
     source = Source("singh1994", note="main result on the loss in every state")
     population = ValueGuesses()
     relation = AtMost()

@@ -101,7 +101,7 @@ class PreconditionedSystems(Population[RegularisedSystem]):
 
 
 STEPS = 8
-"""The number of iterations whose errors are compared."""
+"""The errors of this number of iterations are compared."""
 _SILENT = 3  # first steps, at which the bound of Chebyshev is above the error at the start
 _HALF = Control("the bound holds with 1/2 in place of 2", lambda bound, problem: bound / 4)
 

@@ -109,7 +109,7 @@ def check_covariances(cross: Any, left: Any, right: Any) -> None:
     excess = np.max(np.abs(covariances) - np.sqrt(np.maximum(first, 0.0) * np.maximum(second, 0.0)))
     if excess > rounding:
         raise DataError(
-            "cross", found=f"a value that is {excess:.3g} above sqrt(left right)", rule="|cross| <= sqrt(left right)"
+            "cross", found=f"a size that is {excess:.3g} above sqrt(left right)", rule="|cross| <= sqrt(left right)"
         )
 
 

@@ -14,7 +14,7 @@ from ._conv_grams import ConvolutionalGrams, check_grams, window_mean, windows
 from ._rectify import rectify
 
 Norm = Literal["global", "image", "location", "local"]
-"""The sites over which `normalise_grams` takes means."""
+"""The sites over which `normalise_grams` averages variances."""
 
 
 def convolve_grams(

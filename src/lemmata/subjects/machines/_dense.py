@@ -179,7 +179,7 @@ def _settled(value: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.
         raise SolverError(
             "search for Gram matrices",
             found=f"a gradient of {left:.2g} after {found.nit} steps",
-            rule=f"a gradient of at most {_GRADIENT:g} times the weights",
+            rule=f"a gradient of at most {_GRADIENT:g} times the weights of the objective",
             remedy="use more noise, or a larger nu",
         )
     return x

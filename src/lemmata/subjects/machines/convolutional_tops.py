@@ -321,7 +321,7 @@ class GramsLearnAtFiniteStiffness(Claim[StiffMachine]):
         nu |L^-1 G L^-T - I| -> 2 |L' B' L|.
     """
 
-    title = "For large nu, a learned Gram matrix deviates from its prior in proportion to 1/nu"
+    title = "For a large weight nu of the prior, a learned Gram matrix deviates from the prior by 1/nu"
     source = Source(_KEY, "Abstract, infinite width", "Abstract, retained")
     stated = Kind.OWN
     population = StiffMachines()
@@ -358,7 +358,7 @@ class FitFallsWithStiffness(Claim[StiffMachine]):
     of the objective, also computed from its definition, vanishes at the maximiser.
     """
 
-    title = "The fit of a machine to its training labels falls as nu rises"
+    title = "The fit of a machine to its training labels becomes worse as the weight of the prior rises"
     source = Source(_KEY, "Abstract, retained", note="the effect of its weight nu")
     stated = Kind.OWN
     population = StiffMachines()

@@ -105,7 +105,7 @@ class StiffMachineIsKernelMethod(Claim[MachineRows]):
     1/nu.
     """
 
-    title = "The kernel of a deep kernel machine approaches a wide network's kernel as 1/nu"
+    title = "For a large weight nu of the prior, a deep kernel machine approaches a wide network's kernel as 1/nu"
     source = Source(_KEY, "Abstract, deep kernel machines", note="nu to infinity")
     stated = Kind.OWN
     population = MachineRowsPopulation()
@@ -131,7 +131,7 @@ class DivergenceFallsWithNu(Claim[MachineRows]):
     the posteriors close to the prior. Each divergence is 0 only at the prior.
     """
 
-    title = "The divergences of a machine's layers from their priors fall like nu^-2"
+    title = "The divergences of a machine's layers from their priors fall like nu^-2 in the priors' weight nu"
     source = Source(_KEY, "Abstract, interpretable", note="ReLU layers")
     population = MachineRowsPopulation()
     relation = Rate("nu", (4e2, 1.6e3, 6.4e3), margin=0.1, resolution=0.1)

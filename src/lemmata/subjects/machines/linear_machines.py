@@ -178,7 +178,7 @@ class GramsForEveryNu(Claim[FewRows]):
     At nu = C, the solution is g = s^(1/(L+1)). As nu tends to infinity, g tends to 1.
     """
 
-    title = "The Gram matrices of a linear machine are powers of one matrix for every nu"
+    title = "For every weight of the prior, the Gram matrices of a linear machine are powers of one matrix"
     source = Source(_KEY, "Abstract, optimised objective", note="linear machines, any nu")
     stated = Kind.OWN
     population = FewRowsPopulation()

@@ -89,7 +89,7 @@ class StandardLimitKeepsPrior(Claim[TwoRows]):
     the infinitely wide process learns no representation.
     """
 
-    title = "If labels are observed once, the posterior of a wide layer approaches its prior as 1/N"
+    title = "If labels are observed once, the posterior of a layer of N nu features approaches the prior as 1/N"
     source = Source(_KEY, "Abstract, standard limits", note="one hidden layer, two rows")
     stated = Kind.THEOREM
     population = TwoRowProcesses()

@@ -127,7 +127,7 @@ class SquaredErrorUnderShift(Claim[ShiftedSamples]):
     = 1, then |e|² also bounds each of the two mean squared errors.
     """
 
-    title = "The norm of an error bounds the change of its mean square under a shift"
+    title = "The kernel norm of an error function bounds the change of the mean squared error under a shift"
     source = Source("foundation2025", "Section 7.6", note="a probe: the squared error of kernel ridge regression")
     population = Shifts()
     relation = AtMost()

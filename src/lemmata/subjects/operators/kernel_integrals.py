@@ -83,7 +83,7 @@ class AnswersFollowTheGivenGrid(Claim[ResolvedField]):
     coordinate within its pixel, and this position has no limit.
     """
 
-    title = "With random weights, colours have no limit as the grid of the image is refined"
+    title = "An operator with random weights computes colours without a limit as the grid of the image is refined"
     source = Source(_KEY, "Abstract, function spaces", note="for the grid of the image, with random weights")
     stated = Kind.OWN
     population = ResolvedFields()
@@ -135,7 +135,7 @@ class FixedPointsAreGridFree(Claim[ResolvedField]):
     the operator's output for all coordinates at once.
     """
 
-    title = "If attention averages over fixed points, a colour does not depend on other coordinates"
+    title = "If attention averages over fixed points, a colour does not depend on the other requested coordinates"
     source = Source(_KEY, "Abstract, grid-free", note="with given points of the mean")
     population = ResolvedFields()
     relation = Equal(block=-1)
@@ -163,7 +163,7 @@ class StartsBilinear(Claim[ResolvedField]):
     repeats the outermost pixels.
     """
 
-    title = "The untrained operator is bilinear interpolation"
+    title = "The untrained operator interpolates images bilinearly"
     source = Source(_KEY, "Abstract, arbitrary scales", note="at the start, with a head that starts at 0")
     stated = Kind.OWN
     population = ResolvedFields(started=True)

@@ -185,7 +185,7 @@ class TangentIsNoMultiple(Claim[AttentionTokens]):
     of the norm of the tangent kernel.
     """
 
-    title = "With logits scaled by 1/sqrt(d), the tangent kernel is no multiple of the covariance"
+    title = "With logits scaled by 1/sqrt(d), the tangent kernel is not a multiple of the output covariance"
     source = Source("foundation2025", "(14)", note="its shape for logits scaled by 1/sqrt(d)")
     stated = Kind.OWN
     population = AttentionSequences(sequences=5, mechanism="relu", scaling="1/sqrt(d)")
@@ -215,7 +215,7 @@ class FlowOfOutputs(Claim[SmallNetwork]):
         K(x, x') = sum_j [ h_j(x) h_j(x') + a_j² (1 - h_j(x)²)(1 - h_j(x')²)(1 + x x') ].
     """
 
-    title = "Under gradient flow, outputs follow the tangent kernel times the residual"
+    title = "Under gradient flow, outputs change at the rate of the tangent kernel times the residual"
     source = Source("foundation2025", "(13)", note="with the kernel on the right-hand side of the equation")
     stated = Kind.OWN
     population = SmallNetworks()

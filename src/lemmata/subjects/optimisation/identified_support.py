@@ -287,7 +287,7 @@ class PathIsLinear(Claim[LassoPath]):
     uses eta = 1/(2 p), where p is the number of features.
     """
 
-    title = "The path of proximal gradient is linear once it has found the signs"
+    title = "The path of proximal gradient is linear once the signs of the coefficients are found"
     source = Source("li2025incontext", "Lemma 3", "(41)", note="after the support is found, which is not in the source")
     stated = Kind.OWN
     population = IdentifiedPaths()

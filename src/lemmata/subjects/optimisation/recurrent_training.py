@@ -148,7 +148,7 @@ class DampedFrequencyHasOneMinimum(Claim[FrequencyFit]):
     damping is small.
     """
 
-    title = "The loss of a damped mode over all lags has one minimum in its frequency"
+    title = "As a function of the frequency, the loss of a damped mode over all lags has one minimum"
     source = Source("foundation2025", "Theorem 3", note="with damping")
     stated = Kind.OWN
     population = FrequencyFits()

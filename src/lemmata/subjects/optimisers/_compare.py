@@ -85,7 +85,9 @@ class OptimiserComparison:
                 f"{name:16} {expected_best(losses, half):12.4g} {losses.min():12.4g} {np.isinf(losses).sum():9d} "
                 f"{self.seconds[name]:8.1f} {self.state_bytes[name]:10,d}"
             )
-        return "\n".join([*lines, f"the first is better than the second by luck: probability {self.luck:.2g}"])
+        return "\n".join(
+            [*lines, f"identical optimisers would differ as much by luck with probability {self.luck:.2g}"]
+        )
 
 
 def expected_best(losses: Float[np.ndarray, " n"], k: int) -> float:

@@ -12,7 +12,7 @@ from ._updates import updates_of
 
 _SIZES = (0.3, 30.0, 1e4)  # of gradients
 Map = tuple[str, Callable, Callable, float]
-"""The name of a map, the map, its inverse, and a factor of the loss."""
+"""The name of a map of weights, the map, its inverse, and a factor that multiplies the loss."""
 
 
 def maps_of(shape: tuple[int, int], rng: np.random.Generator) -> list[Map]:

@@ -123,7 +123,7 @@ def _coupled(first: Callable[[Array, Array], Array], at: Array) -> float | None:
 
 
 SIZES = (0.01, 1.0, 1e4)
-"""The sizes of gradients, relative to standard normal gradients."""
+"""The factors by which standard normal gradients are multiplied."""
 
 
 def step_shape(transform: optax.GradientTransformation, shape: tuple[int, int], seed: int) -> str:

@@ -38,7 +38,7 @@ class ScheduleFreeIsLinearDecay(Claim[GradientHistory]):
     average.
     """
 
-    title = "Schedule-free descent has a linearly decaying schedule for every horizon"
+    title = "Averaged over any horizon, schedule-free descent equals descent with steps that decay linearly to 0"
     source = Source("emergence2026", "Figure 5.23", note="the schedule inside, made exact")
     population = GradientHistories()
     relation = Equal(block=_WHOLE)
@@ -133,7 +133,7 @@ class AdamForgetsAdagradSums(Claim[GradientHistory]):
     gradients the same weight.
     """
 
-    title = "Adam's second moment forgets old gradients, AdaGrad's does not"
+    title = "Adam's second moment forgets old gradients, but AdaGrad's second moment does not"
     source = Source("emergence2026", "Figure 5.9", note="the two memories, made exact")
     population = GradientHistories()
     relation = Equal()

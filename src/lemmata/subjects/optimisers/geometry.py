@@ -128,7 +128,7 @@ class MetricChoosesInterpolant(Claim[MetricLeastSquares]):
     steps of size 1/lambda_max(X P X'), which ends at the same point.
     """
 
-    title = "Descent in a constant metric ends at the interpolant of least norm in its inverse"
+    title = "Descent in a constant metric ends at the interpolant of least norm in the inverse metric"
     source = Source("gunasekar2018", note="quadratic potentials")
     population = MetricFlows()
     relation = Equal(block=_WHOLE)

@@ -89,7 +89,7 @@ class SoapIsRotatedAdam(Claim[GradientMatrices]):
     not unique.
     """
 
-    title = "Between two renewals of its bases, SOAP is Adam in rotated coordinates"
+    title = "Between two updates of SOAP's bases, SOAP is Adam in rotated coordinates"
     source = Source("vyas2024", note="main result")
     population = GradientSequences()
     relation = Equal(block=_WHOLE)
@@ -213,7 +213,7 @@ class AdafactorIsDivergenceOptimal(Claim[PositiveTable]):
     end at this table from any positive start.
     """
 
-    title = "Adafactor stores the rank-one table that is nearest in divergence"
+    title = "Adafactor stores the rank-one table that is nearest to the second moments in divergence"
     source = Source("shazeer2018", note="main result")
     population = PositiveTables()
     relation = Equal()

@@ -166,7 +166,7 @@ class PreconditionedStepIsSteepest(Claim[SteepestStep]):
     So a preconditioned step is still a steepest descent step: the preconditioner chooses the norm.
     """
 
-    title = "A preconditioned step is the steepest descent in the norm of its inverse"
+    title = "A preconditioned step is the steepest descent in the norm of the inverse preconditioner"
     source = Source("emergence2026", "Figure 5.3", "Definition 5.1", note="made exact")
     population = SteepestSteps()
     relation = Equal()

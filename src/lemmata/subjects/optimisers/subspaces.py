@@ -27,7 +27,7 @@ _STORED_RANK = 2
 # a number of the size of gradients that Adam adds to its denominators; without it, errors at zeros are unbounded
 _LEAST = 1.0
 _SINGLE = 2.0**29
-"""The rounding error of bases, in units of 2^-52: bases are found in single precision, with the error 2^-23."""
+"""The rounding error of GaLore's bases, in units of 2^-52. They are computed in single precision, with error 2^-23."""
 
 
 def _square(problem: GradientMatrices) -> Float[np.ndarray, "t k k"]:
@@ -113,7 +113,7 @@ class GaloreLeavesTheTail(Claim[GradientMatrices]):
     rank r ceil(t/2) has a smaller loss.
     """
 
-    title = "Descent in a GaLore basis lowers the loss only once per basis"
+    title = "Gradient descent in a GaLore basis lowers the loss only in the first step with this basis"
     source = Source("zhao2024", note="projection by singular vectors, on the simplest loss")
     population = GradientSequences()
     relation = Equal()

@@ -22,7 +22,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "training"}
 _WHOLE = -1
 _RATE = 0.02
 Map = tuple[Callable, Callable]
-"""A map of matrices, and its inverse."""
+"""A map of weight matrices, and the inverse of the map."""
 
 
 def _trained(problem: MatrixTraining, method: optax.GradientTransformation, loss: Callable, start: Array) -> Array:
@@ -80,7 +80,7 @@ class AbstractCommutes(Claim[MatrixTraining]):
     controls = "the weights after training in other coordinates"
     unexplained = "which symmetry improves training"
     scales = True
-    """Whether the path is also independent of the unit of the loss."""
+    """Whether the path of the weights also does not depend on the unit of the loss."""
 
     @abc.abstractmethod
     def method(self) -> optax.GradientTransformation:

@@ -122,7 +122,7 @@ class LevelMinimaAtHeldNorm(Claim[TaughtUnit]):
         u = 27 pi e (1 + 2g) / (16 g (b + e)³),    q² = (1 + 2g) (2e - b)/(2 (b + e)).
     """
 
-    title = "The interaction at which the action at a fixed norm has three equal minima"
+    title = "The interaction at which the action of a unit of fixed norm has three equal minima"
     source = Source(_KEY, "Abstract, phase transitions", note="in closed form")
     population = CubicTeachers()
     relation = Equal()
@@ -206,7 +206,7 @@ class ShareAction(AbstractShareAction):
     Given the share y, the part of w orthogonal to the teacher's direction has the squared length g (1 - 2y).
     """
 
-    title = "A formula for the action of a unit's share if its norm is free"
+    title = "A formula for the action of a unit's share if the norm of the unit is free"
     source = Source(_KEY, "Abstract, analytical predictions", note="with the norm that goes with an overlap")
     control = Control("the action is higher by a hundredth", lambda found, problem: found + 0.01)
 

@@ -78,7 +78,7 @@ class CubicEigenvalue(Claim[WideErfNetwork]):
     d^-3. To learn these polynomials, kernel regression therefore needs a number of rows of order d³.
     """
 
-    title = "The cubic eigenvalue of infinitely wide erf networks falls like d^-3"
+    title = "The eigenvalue of the infinitely wide erf network's kernel on cubic polynomials falls like d^-3"
     source = Source(_KEY, "Abstract, beyond Gaussian processes")
     population = WideErfNetworks()
     relation = Rate("d", (64.0, 128.0, 256.0))

@@ -255,7 +255,7 @@ class MixedAmplitude(Claim[MixedAddition]):
     fraction must be below 1.
     """
 
-    title = "In the mixed phase, the unlearned part of modular addition is sigma²/sigma_c²"
+    title = "In the mixed phase, the unlearned part of modular addition is the noise over the critical noise"
     source = Source(_KEY, "Abstract, mixed phase", note="modular addition")
     population = MixedAdditions()
     relation = Limit("P", (41.0, 71.0, 131.0), margin=0.05, resolution=0.03)

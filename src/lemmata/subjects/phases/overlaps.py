@@ -57,7 +57,7 @@ class ErfUnits(Population[ErfUnit]):
 
 _KEY = "rubin2024grokking"
 _NODES = jnp.linspace(-12.0, 12.0, 961)
-"""Nodes of the trapezoidal rule on a normal density; for analytic integrands its error is exponentially small."""
+"""Nodes of the trapezoidal rule on a normal density. Its error for analytic integrands is exponentially small."""
 
 
 def by_quadrature(problem: ErfUnit) -> Float[Array, " 2"]:
@@ -114,7 +114,7 @@ class KernelOfUnits(Claim[ErfUnit]):
     For a network, these entries would be averaged over its units; here there is only one unit.
     """
 
-    title = "The kernel of an erf unit on the teacher's linear and cubic components"
+    title = "The kernel matrix of an erf unit on the linear and cubic components of the teacher"
     source = Source(_KEY, "Abstract, analytical predictions", note="for one unit, from its overlaps")
     population = ErfUnits()
     relation = Equal()

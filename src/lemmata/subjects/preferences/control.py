@@ -40,7 +40,7 @@ class GibbsIdentity(Claim[TabularPolicy]):
     any other policy pi, the left side is below the maximum by beta KL(pi | pi*).
     """
 
-    title = "A policy falls short of the maximum by beta times its divergence from the tilted policy"
+    title = "A policy falls short of the optimum by beta times the divergence of this policy from the tilted policy"
     source = Source("donsker1975", note="main result, the variational formula")
     population = TabularPolicies()
     relation = Equal()

@@ -160,7 +160,7 @@ class SquaredLogRatioGradient(Claim[TabularPolicy]):
     gradient.
     """
 
-    title = "The mean gradient of half the squared log ratio is the gradient of KL(pi | ref)"
+    title = "The gradient of half the squared log ratio has the mean grad KL(pi | ref)"
     source = Source("schulman2020", note="the source states the estimators; the gradient is derived here")
     stated = Kind.OWN
     population = TabularPolicies()
@@ -191,7 +191,7 @@ class UnbiasedEstimatesHaveOtherGradients(Claim[TabularPolicy]):
     Both estimators have the mean KL(pi | ref), but neither has the gradient of KL(pi | ref).
     """
 
-    title = "Unbiased estimators of KL(pi | ref) do not have its gradient"
+    title = "The mean gradients of unbiased estimators of KL(pi | ref) differ from the gradient of KL(pi | ref)"
     source = Source("schulman2020", note="the source states the estimators; the gradients are derived here")
     stated = Kind.OWN
     population = TabularPolicies()

@@ -24,7 +24,7 @@ class LawOfBestOfN(Claim[FewAnswers]):
         F_i^n - F_(i-1)^n,    F_i = p_1 + ... + p_i.
     """
 
-    title = "The best of n draws is answer i with probability F_i^n - F_(i-1)^n"
+    title = "The best of n draws is the i-th best answer with probability F_i^n - F_(i-1)^n"
     source = Source("beirami2025", "Section 2", note="the distribution of the best of n")
     population = ShortRankings()
     relation = Equal()

@@ -93,7 +93,7 @@ def gaussian_sigma(eps: float, delta: float, sensitivity: float = 1.0) -> float:
     if math.isinf(sigma):
         raise SettingError(
             "sensitivity",
-            found=f"{sensitivity:g}, which needs a sigma above 1.8e308",
+            found=f"{sensitivity:g}, for which sigma would have to be above 1.8e308",
             rule="a sigma of double precision",
             remedy="choose a larger unit for the statistic",
         )

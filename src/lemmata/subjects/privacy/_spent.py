@@ -66,7 +66,8 @@ class PrivacySpent:
         vacuous = " (vacuous)" if self.advantage > 0.99 else ""
         return (
             f"eps = {self.eps:.4g} at delta = {self.delta:g} after {self.steps} steps of noise {self.noise:.4g} "
-            f"at rate {self.rate:g} ({beside}); a mean in [0, 1] moves by at most {self.advantage:.4g}{vacuous}"
+            f"at rate {self.rate:g} ({beside}); one row moves the mean of a number in [0, 1] by at most "
+            f"{self.advantage:.4g}{vacuous}"
         )
 
     def _repr_html_(self) -> str:
@@ -95,7 +96,7 @@ def privacy_spent(noise: float, rate: float, steps: int, delta: float) -> Privac
     Example:
         >>> print(privacy_spent(1.0, 0.01, 1000, 1e-5))  # doctest: +NORMALIZE_WHITESPACE
         eps = 1.828 at delta = 1e-05 after 1000 steps of noise 1 at rate 0.01 (PLD 1.828, RDP 2.101,
-        central limit, no bound 1.618); a mean in [0, 1] moves by at most 0.7231
+        central limit, no bound 1.618); one row moves the mean of a number in [0, 1] by at most 0.7231
         >>> round(privacy_spent(4.0, 1.0, 10, 1e-5).eps, 3)
         3.341
     """

@@ -65,7 +65,7 @@ class SecondMomentOfANetwork(Claim[Ridges]):
     than two coordinates.
     """
 
-    title = "The second moment of a network's label is a weighted sum over its hidden directions"
+    title = "The second moment matrix of a network's labels is a weighted sum over the hidden directions"
     source = Source("emergence2026", "Figure 11.15", "Lemma 11.18", note="the matrix whose range is the span")
     population = Drawn(
         Ridges, d=_D, m=_M, weights=normal("m", "d"), output=log_uniform(0.3, 3.0, "m"), away=normal("d")
@@ -137,7 +137,7 @@ class LargeLabelsGiveASignal(Claim[Ridges]):
     least such L.
     """
 
-    title = "Large labels give a positive eigenvalue, with eigenvectors in the span"
+    title = "A filter of large labels has a positive eigenvalue, with eigenvectors in the span of the hidden weights"
     source = Source("emergence2026", "Proposition 11.17", "Figure 11.17", note="if the event has positive probability")
     population = Drawn(
         Ridges, d=Integer(6, 4, 12, "dimension of the inputs", corners=(5, 8)),

@@ -53,7 +53,7 @@ class GradientOfACorrelation(Claim[TwoWays]):
     degree is the information exponent.
     """
 
-    title = "The gradient towards a hidden direction is a power of the overlap with it"
+    title = "The gradient towards a hidden direction is a power of the overlap with this direction"
     source = Source("benarous2021online", "Abstract", note="the population loss of a ridge function")
     stated = Kind.OWN
     population = Drawn(TwoWays, d=dimension(6, low=2), w=normal("d"), v=normal("d"), coefficients=normal(5))

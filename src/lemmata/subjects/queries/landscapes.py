@@ -150,7 +150,7 @@ class SpuriousMinimaWithWidth(Claim[Start]):
     the share of these runs that end above 1e-3.
     """
 
-    title = "With more units, descent on the ReLU loss stops more often at spurious minima, unlike on a designed loss"
+    title = "With more units, descent stops more often at spurious minima of the ReLU loss, but not of a designed loss"
     source = Source("emergence2026", "Figure 11.14", note="for a ReLU teacher, compared with a designed objective")
     population = Drawn(Start, numbers=normal(196))
     relation = Order("n", (4.0, 14.0), over="problems")

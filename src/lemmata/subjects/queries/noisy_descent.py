@@ -101,7 +101,7 @@ class TrajectoriesOverlap(Claim[ErroneousSteps]):
     distance is that of two Gaussians in p T dimensions.
     """
 
-    title = "Trajectories of noisy descent with erroneous means differ by at most tau sqrt(p T)/(2 s)"
+    title = "A bound on the total variation distance of two noisy descents whose mean steps differ slightly"
     source = Source("emergence2026", "Figure 11.7", "Figure 11.5", note="with constants, and sharper in T")
     population = Drawn(
         ErroneousSteps,
@@ -165,7 +165,7 @@ class StepsToFindATarget(Claim[FrozenFeatures]):
     exponential in d.
     """
 
-    title = "The steps that noisy descent needs are at least noise over the variance of the gradient"
+    title = "Noisy descent needs at least a number of steps in proportion to noise over the gradient's variance"
     source = Source("emergence2026", "Corollary 11.6", note="for the average target of any family, with constants")
     stated = Kind.OWN
     population = Drawn(

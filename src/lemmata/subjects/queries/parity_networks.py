@@ -160,7 +160,7 @@ class NormOfParityNetworks(Claim[FlippedPoint]):
     the sigmoid with odd r; for these, the norm is positive.
     """
 
-    title = "The norm of a parity network is an alternating sum of its dual kernel"
+    title = "The norm of a parity network is an alternating sum of values of its dual kernel"
     source = Source("emergence2026", "Figure 11.11", note="the norm of the networks")
     stated = Kind.OWN
     population = Drawn(

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Key
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 
 DECAY = 2.0
-"""beta of both kernels: the eigenvalues of K/n fall like i^-2."""
+"""The decay beta of both kernels. The eigenvalues of K/n fall like i^-beta."""
 _MOST, _REFERENCE = 0.9, 1024  # the largest |2 eta - 1|, and the grid on which it is taken
 
 

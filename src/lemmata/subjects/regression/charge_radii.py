@@ -35,7 +35,7 @@ class OddEvenLowersTheError(Claim[RadiiHalf]):
     other half.
     """
 
-    title = "Odd-even effects of Z and of N each lower the error of charge radii"
+    title = "An odd-even effect of Z, and then one of N, each lower the error of charge radii"
     source = Source(_KEY, "Abstract, deviation")
     population = RadiiHalves()
     relation = Order("kernel", (0.0, 1.0, 2.0))
@@ -69,7 +69,7 @@ class ParityOfNGainsOnTwoLengthScales(Claim[RadiiHalf]):
     hyper-parameters minimise the error over the other half.
     """
 
-    title = "The parity of N lowers the error of charge radii beyond two length scales"
+    title = "Added to two length scales, the parity of N further lowers the error of charge radii"
     source = Source(_KEY, "Abstract, odd-even effects", note="in addition to two length scales")
     population = RadiiHalves(("isospin",))
     relation = AtMost(delta=0.1)

@@ -31,7 +31,7 @@ _TABLE = (
     "chosen on this table"
 )
 _READING = f"{_TABLE}, and so were the hyper-parameters"
-_CHOICE = f"{_TABLE}; hyper-parameters were chosen on its known nuclei (r and b of the formula on all nuclei)"
+_CHOICE = f"{_TABLE}; hyper-parameters were chosen on its known nuclei (but r and b of the formula on all nuclei)"
 _CALCIUM, _SHELL = 20, 82
 
 

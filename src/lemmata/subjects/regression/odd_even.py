@@ -216,7 +216,7 @@ class EffectiveKernel(Claim[TwoTermFit]):
     the known nuclei, and the sum of the terms at new nuclei.
     """
 
-    title = "Ridge regression with a smooth and an odd-even term is regression with one kernel"
+    title = "Ridge regression with a smooth and an odd-even term is ridge regression with one combined kernel"
     source = Source(_KEY, "Abstract, extended method")
     population = TwoTermFits()
     relation = Equal(block=1)
@@ -260,7 +260,7 @@ class StaggeringOfSmoothFunctions(Claim[SmoothFunction]):
     the staggering of f.
     """
 
-    title = "The norm of a combination of Gaussians bounds its staggering"
+    title = "The norm of a combination of Gaussians bounds the staggering of this function"
     source = Source(_KEY, "Abstract, extended method", note="the reason for the second term")
     population = SmoothFunctions()
     relation = AtMost()

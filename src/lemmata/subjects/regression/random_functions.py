@@ -240,7 +240,7 @@ class BestUnder(Claim[ScatteredValues]):
     at most the mean square error of the spline of r^e, for every e between 0 and 4.
     """
 
-    title = "For functions with the covariance r² ln r, the spline of r² ln r has the least mean square error"
+    title = "For functions with the covariance r² ln r, no spline has a smaller mean square error than that of r² ln r"
     source = Source(_KEY, "Abstract, optimality", note="for functions with this covariance")
     population = ScatteredSamples()
     relation = AtMost()

@@ -53,7 +53,7 @@ class LineAtFiveThousand(Claim[CosineLabels]):
     The true value is 1/2, since f_i² ~ i^-2.
     """
 
-    title = "A line over a hundred of five thousand modes estimates the smoothness of a cosine"
+    title = "A line through a hundred of five thousand modes estimates the smoothness of a cosine from labels"
     source = Source(_KEY, "Abstract, estimator", note="for the sizes of the paper's simulation")
     population = CosineTargets()
     relation = EqualInMean(margin=0.1, resolution=0.1, relative=False)
@@ -110,7 +110,7 @@ class SmoothnessWithFittedDecay(Claim[LabelledModes]):
     x') are proportional to (i - 1/2)^-2.
     """
 
-    title = "The smoothness can be estimated from labels even if the decay of the eigenvalues is fitted"
+    title = "The smoothness can be estimated from labels even if the eigenvalues' decay is fitted, too"
     source = Source(
         _KEY, "Abstract, estimator", note="with the noise floor subtracted, and the decay fitted to the eigenvalues"
     )

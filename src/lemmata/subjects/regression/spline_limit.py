@@ -53,7 +53,7 @@ class SplineLimit(Claim[ScatteredValues]):
     same noise. The difference falls like 1/b.
     """
 
-    title = "A Gaussian process with c = b³ tends to the spline of r² ln r like 1/b"
+    title = "A Gaussian process with covariance r² (ln r - b) + b³ tends to the spline of r² ln r like 1/b"
     source = Source(_KEY, "Abstract, polyharmonic", note="for c much larger than b²")
     population = ScatteredSamples()
     relation = Rate("b", _SLOPES)
@@ -124,7 +124,7 @@ class WeightedSmoothing(Claim[ScatteredValues]):
     where K is the matrix of r² ln r, and Q has orthonormal columns that annihilate affine functions.
     """
 
-    title = "Noise variances on the diagonal of a spline are inverse weights of squared errors"
+    title = "Noise variances on the diagonal of a spline's matrix are inverse weights of squared errors"
     source = Source(_KEY, "Abstract, regularisation")
     population = ScatteredSamples()
     relation = Equal(block=1)

@@ -73,7 +73,7 @@ class PackageByProducts(Claim[SplineValues]):
     gradients. Neither computation needs an array of n N p numbers.
     """
 
-    title = "Two matrix products each give the values and the gradients of a spline package"
+    title = "Two matrix products give the values of a spline package, and two more give the gradients"
     source = Source(_KEY, "Abstract, forward", "Abstract, differentiation")
     stated = Kind.RULE
     population = SplinePackages()
@@ -158,7 +158,7 @@ class ClosedInverseCost(Claim[SplineValues]):
     takes N³/3 operations.)
     """
 
-    title = "The operations of a spline package on a hyperoctahedron grow in proportion to p"
+    title = "The operations of a spline package on a hyperoctahedron grow in proportion to the number p of axes"
     source = Source(_KEY, "Abstract, scalability", note="as the dimension of a package grows")
     stated = Kind.RULE
     population = SplinePackages(octahedron=True)

@@ -84,7 +84,7 @@ class Certificate:
     def __str__(self) -> str:
         ends = np.unique([np.min(self.radius), np.max(self.radius)])
         told = f"{self.verdict} within {' to '.join(f'{end:g}' for end in ends)} in {self.norm} ({self.method})"
-        first = f"{told}: margin at least {self.bound:.4g}, an attack reaches {self.attack.min():.4g}"
+        first = f"{told}: the margin is at least {self.bound:.4g}, and an attack lowers it to {self.attack.min():.4g}"
         return "\n".join([first, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def _repr_html_(self) -> str:
@@ -135,9 +135,9 @@ def certify(
         >>> import numpy as np
         >>> layers = [(np.array([[1.0, 1.0], [1.0, -1.0]]), np.zeros(2)), (np.eye(2), np.zeros(2))]
         >>> print(certify(layers, [1.0, 1.0], 0.25, method="exact"))
-        robust within 0.25 in linf (exact): margin at least 1.5, an attack reaches 1.5
+        robust within 0.25 in linf (exact): the margin is at least 1.5, and an attack lowers it to 1.5
         >>> print(certify(layers, [1.0, 1.0], [0.0, 0.5], method="exact"))
-        robust within 0 to 0.5 in linf (exact): margin at least 1, an attack reaches 1
+        robust within 0 to 0.5 in linf (exact): the margin is at least 1, and an attack lowers it to 1
     """
     point = as_point(x)
     read = read_network(network, params, point.shape)

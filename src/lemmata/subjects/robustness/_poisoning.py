@@ -149,7 +149,7 @@ def bulk_median(gamma: float) -> float:
             "gamma",
             found=f"{gamma:g}",
             rule=f"a ratio from {_LEAST_RATIO:g} to {1 / _LEAST_RATIO:g}, whose quantiles can be integrated",
-            remedy="for a smaller ratio use 1, for a larger one gamma itself, the limits of the median",
+            remedy="use the limits of the median: 1 for a smaller ratio, and gamma itself for a larger ratio",
         )
     if gamma > 1:
         return gamma * bulk_median(1 / gamma)

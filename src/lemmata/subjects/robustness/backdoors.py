@@ -40,7 +40,7 @@ class OverlapOfTheTopEigenvector(Claim[Backdoor]):
     as n and d grow.
     """
 
-    title = "Above a threshold, the top eigenvector has a known overlap with a backdoor"
+    title = "Above a threshold, the covariance's top eigenvector has a known overlap with a backdoor"
     source = Source("paul2007", note="main result, for the spike that shifted rows make")
     population = Backdoors()
     relation = EqualInMean(margin=0.04, resolution=0.06)
@@ -71,7 +71,7 @@ class TopEigenvalueOfABackdoor(Claim[Backdoor]):
     the spike l, n > d/l² rows are needed.
     """
 
-    title = "The spectrum shows a backdoor only if its spike exceeds sqrt(d/n)"
+    title = "The spectrum of the covariance shows a backdoor only if the backdoor's spike exceeds sqrt(d/n)"
     source = Source("emergence2026", "Figure 13.17", note="with the threshold, by the law of spiked covariances")
     population = Backdoors(high=3.0, hidden=True)
     relation = EqualInMean(margin=0.03, resolution=0.03)
@@ -98,7 +98,7 @@ class SpectralSignature(Claim[Parts]):
         D(|<x - mu, v>| > t) < eps   and   W(|<x - mu, v>| < t) < eps.
     """
 
-    title = "A threshold along the top eigenvector separates a backdoor from the other rows"
+    title = "A threshold along the top eigenvector of the covariance separates a backdoor from the other rows"
     source = Source("tran2018", "Lemma 3.1", note="main result, with the constant 6")
     population = SeparatedParts()
     relation = AtMost()

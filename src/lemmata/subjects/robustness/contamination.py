@@ -31,7 +31,7 @@ class MedianBias(Claim[Contaminated]):
     farther, but the mean can move without limit.
     """
 
-    title = "Replacing a share eps of normal rows moves the median by at most sigma Phi^-1(1/(2 (1 - eps)))"
+    title = "Replacing a share eps of normal numbers moves the median by at most sigma Phi^-1(1/(2 (1 - eps)))"
     source = Source("emergence2026", "Figure 13.16", note="with the bias of the median")
     population = Drawn(
         Contaminated,

@@ -72,7 +72,7 @@ class LoosenessPerLayer(Claim[LinearChain]):
     The exact range follows from the product of all weight matrices.
     """
 
-    title = "Each random linear layer of width m widens interval bounds by sqrt(2 m / pi)"
+    title = "Each random linear layer of width m widens interval bounds by the factor sqrt(2 m / pi)"
     source = Source(
         "moore1966", note="main result, the wrapping effect; the constant for normal weights is derived here"
     )

@@ -267,7 +267,7 @@ class FragileFeatures(Claim[FragileRule]):
     the bound. The trials use linear rules.
     """
 
-    title = "A rule that gains accuracy from weak features loses it under attack"
+    title = "A rule that gains accuracy from weak features loses accuracy under attack"
     source = Source("tsipras2019", "Theorem 2.1", note="for linear rules")
     population = Drawn(
         FragileRule,

@@ -59,7 +59,7 @@ class OrderOfRelaxations(Claim[ReluBox]):
     place 4 for CROWN.
     """
 
-    title = "Attack, exact programme, triangle relaxation and CROWN find increasingly large falls of the output"
+    title = "Attack, exact programme, triangle relaxation and CROWN give larger and larger falls of the output"
     source = Source("emergence2026", "Figure 13.6", note="here together with an attack and the exact value")
     population = ReluBoxes(inputs=4, width=6, hidden=2, radius=0.4, depths=(1, 2))
     relation = Order("place", (1.0, 2.0, 3.0, 4.0))
@@ -92,7 +92,9 @@ class IntervalsBeatCrownOfMonotoneNetworks(Claim[ReluBox]):
     stated = Kind.OWN
     population = ReluBoxes(inputs=6, width=12, radius=0.5, monotone=1.0, depths=_ONE_LAYER)
     relation = AtLeast()
-    control = Control("CROWN allows at least half more than intervals", lambda drop, problem: 1.5 * drop)
+    control = Control(
+        "CROWN allows a fall of the output at least half larger than intervals allow", lambda drop, problem: 1.5 * drop
+    )
     controls = "which of two cheap bounds is tighter"
     unexplained = "how often each of the two is tighter at trained weights"
     trivial = 0.0  # the centre is in the box
@@ -181,7 +183,10 @@ class AlphaIsTheTriangle(Claim[ReluBox]):
     source = Source("salman2019barrier", note="main result, for one hidden layer")
     population = ReluBoxes(inputs=6, width=12, radius=0.5, depths=_ONE_LAYER)
     relation = Equal()
-    control = Control("CROWN's own slopes reach the triangle relaxation", lambda drop, problem: _drop(problem, crown))
+    control = Control(
+        "Linear bounds with CROWN's own slopes reach the triangle relaxation",
+        lambda drop, problem: _drop(problem, crown),
+    )
     controls = "the smallest output on a box, relaxed"
     unexplained = "more layers, for which the bound is no longer concave in the slopes"
     traced = False  # the programmes are HiGHS's

@@ -90,15 +90,15 @@ class Retrieval:
 
     def __str__(self) -> str:
         own = self.sharpness
-        spread = "" if self.spread is None else f", {self.spread:.4g} for the best arrangement"
+        spread = "" if self.spread is None else f", and the best arrangement needs {self.spread:.4g}"
         lines = [
-            f"{self.n} keys in d = {self.d}, weight {self.weight:g}: inverse temperature {own.value:.4g} for random "
-            f"keys (90 % of draws: {own.lower:.4g} to {own.upper:.4g}){spread}",
+            f"weight {self.weight:g} on one of {self.n} random keys in d = {self.d} takes inverse "
+            f"temperature {own.value:.4g} (90 % of draws: {own.lower:.4g} to {own.upper:.4g}){spread}",
             f"no arrangement needs less than {self.least:.4g}; random keys need about {self.gap:.4g} from "
             f"d = {self.dimension} on",
         ]
         for each in self.formats:
-            word = f"reaches it at {each.sharpness:.4g}" if each.holds else "may never reach it"
+            word = f"reaches this weight at {each.sharpness:.4g}" if each.holds else "may never reach this weight"
             lines.append(f"{each.name}: {word} (rounding keeps leads above {each.resolves:.2g}; the lead here is "
                          f"{self.lead.value:.2g})")  # fmt: skip
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
@@ -147,9 +147,9 @@ def retrieval(n: int | float, d: int | float, bits: int | str | None = None, *, 
 
     Example:
         >>> print(retrieval(1000, 64, "bfloat16"))
-        1000 keys in d = 64, weight 0.5: inverse temperature 7.323 for random keys (90 % of draws: 7.259 to 7.39)
+        weight 0.5 on one of 1000 random keys in d = 64 takes inverse temperature 7.323 (90 % of draws: 7.259 to 7.39)
         no arrangement needs less than 6.9; random keys need about 6.907 from d = 28 on
-        bfloat16: reaches it at 7.428 (rounding keeps leads above 0.0078; the lead here is 0.61)
+        bfloat16: reaches this weight at 7.428 (rounding keeps leads above 0.0078; the lead here is 0.61)
     """
     n, d = _at_most("n", n, _MOST_KEYS), _at_most("d", d, _MOST_DIMENSIONS)
     weight = inside("weight", weight, 0.0, 1.0)

@@ -77,7 +77,7 @@ class AttentionContracts(Claim[AttentionLogits]):
     is tanh(M/4).
     """
 
-    title = "A layer of attention contracts the spread of its values by tanh(M/4)"
+    title = "A layer of attention multiplies the spread of its values by at most tanh(M/4)"
     source = Source("birkhoff1957", "Main result", note="for softmax matrices, in total variation")
     stated = Kind.OWN
     population = AllAttentionLogits()
@@ -195,7 +195,7 @@ class OneTokenMattersLittle(Claim[TwoLayers]):
     of order 1/n, again sum to the order 1/n.
     """
 
-    title = "One of n tokens changes the other outputs of a transformer by the order 1/n"
+    title = "Replacing one of n tokens changes the other outputs of a transformer by the order 1/n"
     source = Source("hahn2020", "Main result", note="the order for typical tokens, by simulation")
     stated = Kind.OWN
     population = Drawn(

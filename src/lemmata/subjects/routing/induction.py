@@ -170,7 +170,7 @@ class PositionFromTheMask(Claim[PlacedToken]):
     some layers. Then the sums of the next layer depend on the counts alone, and are the same for equal tokens.
     """
 
-    title = "A causal mask shows the position, and unmasked attention sees only counts"
+    title = "A causal mask reveals positions, but without a mask attention sees only counts of tokens"
     source = Source("emergence2026", "Figure 15.5", note="the information that the mask adds")
     stated = Kind.OWN
     population = PlacedTokens()

@@ -166,7 +166,7 @@ class RoundingTies(Claim[RoundedLookup]):
     the lower end by the condition on D.
     """
 
-    title = "Below a lead of 2u, rounded logits tie at some inverse temperature between b and 2b, for every b"
+    title = "If the lead is below 2u, rounded logits are equal at some inverse temperature between b and 2b"
     source = SOURCE
     stated = Kind.OWN
     population = TiedLookups()

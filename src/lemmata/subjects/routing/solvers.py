@@ -74,7 +74,7 @@ class NewtonLayersSquare(Claim[InverseStart]):
     its norm.
     """
 
-    title = "Each Newton layer squares the residual of the inverse"
+    title = "Each Newton layer squares the residual of an approximate inverse"
     source = Source("emergence2026", "Figure 15.11", note="with Newton's iteration for the inverse instead of descent")
     stated = Kind.OWN
     population = InverseStarts()

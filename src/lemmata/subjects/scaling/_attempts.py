@@ -73,7 +73,7 @@ def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9)
     0.6171, 90 % interval 0.307 to 0.8687
     >>> print(pass_at_k(counted, 10, 100))
     0.832, 90 % interval 0.4961 to 0.9825
-    - beyond the 10 attempts made: relies on the Beta(0.281, 0.416) distribution where p is near 0
+    - the answer is beyond the 10 attempts made and relies on the Beta(0.281, 0.416) distribution where p is near 0
     """
     k, level = whole("k", k, 1), inside("level", level, 0.0, 1.0)
     found, trials = counts("successes", successes, n)
@@ -128,9 +128,7 @@ def _log_likelihood(found: np.ndarray, trials: np.ndarray, a: np.ndarray, b: np.
 
 def _extrapolated(found: np.ndarray, trials: np.ndarray, k: int, level: float, drawn: Condition) -> PassAtK:
     if len(found) < _LEAST:
-        rule = (
-            f"at least {_LEAST} problems if k = {k} is above n = {trials.min():g}, to fit how their difficulty varies"
-        )
+        rule = f"at least {_LEAST} problems if k = {k} is above n = {trials.min():g}, to fit how difficult they are"
         raise DataError("problems", found=f"{len(found)} problems", rule=rule, remedy="ask for k of at most n")
     if found.sum() == 0 or (found == trials).all():
         rule = f"both successes and failures, because k = {k} is above n = {trials.min():g}"
@@ -141,13 +139,14 @@ def _extrapolated(found: np.ndarray, trials: np.ndarray, k: int, level: float, d
         value = (least + most) / 2
         notes = (
             (
-                f"the counts do not determine pass@k: distributions with {least:.3g} to {most:.3g} fit "
-                "them equally well, and this is the middle; more attempts for each problem would decide"
+                f"the counts do not determine pass@k: distributions of difficulty with pass@k from {least:.3g} to "
+                f"{most:.3g} fit the counts equally well, and the answer is the middle; add attempts for each problem "
+                "to decide"
             ),
         )
     notes = (
         (
-            f"beyond the {trials.min():g} attempts made: relies on the Beta({a:.3g}, {b:.3g}) "
+            f"the answer is beyond the {trials.min():g} attempts made and relies on the Beta({a:.3g}, {b:.3g}) "
             "distribution where p is near 0"
         ),
         *notes,

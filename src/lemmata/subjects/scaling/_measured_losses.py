@@ -187,7 +187,7 @@ def _notes(fit: Fit, told: dict[str, bool], broken: float) -> tuple[str, ...]:
     notes = []
     if broken < _BROKEN:
         notes.append(
-            f"the law is wrong: residuals with so few runs have probability {broken:.2g}; the intervals do not hold"
+            f"the law is wrong: the residuals change sign too rarely (p = {broken:.2g}), so the intervals do not hold"
         )
     if fit.design.floor and not told["floor"]:
         notes.append("the floor is not significantly above zero: a law without a floor fits these points, too")

@@ -118,7 +118,7 @@ class ScalingLaw(AbstractFinding):
         top = _FAR * self.largest[0]
         low, high = (self._intervals(loss_at(self.fit.design, self._point(top, d)))[0][end] for end in (0, 1))
         if loss < low:
-            rule = f"a loss that the law can reach, at least {low:.4g} with {100 * self.level:g} % confidence"
+            rule = f"a loss that the law can reach, which is at least {low:.4g} with {100 * self.level:g} % confidence"
             raise SettingError("loss", found=f"{loss:g}", rule=rule)
 
         def crossing(curve) -> float:
@@ -184,12 +184,12 @@ class ScalingLaw(AbstractFinding):
         notes = list(self.notes)
         if beyond > 1 and math.isfinite(beyond):
             said = (
-                f"{beyond:.3g} times the largest fitted size: valid only if the same law continues there, "
+                f"{beyond:.3g} times the largest fitted size: the value is valid only if the same law continues there, "
                 "which no fit can show"
             )
             notes = [said, *notes]
         if beyond > _CALIBRATED:
-            notes.append(f"the coverage of the interval was only measured up to {_CALIBRATED:g} times the largest size")
+            notes.append(f"the coverage of intervals was measured only up to {_CALIBRATED:g} times the largest size")
         if math.isinf(interval[0]) or math.isinf(interval[1]):
             notes.append("the data do not bound this number on both sides")
         goes_on = Condition("the same law holds at this size", beyond, None if beyond > 1 else True)

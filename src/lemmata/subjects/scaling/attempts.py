@@ -188,7 +188,7 @@ class RareSuccessGainsMost(Claim[Multiplied]):
     alone is p (1 - p)^(K m - 1), which is largest at p = 1/(K m).
     """
 
-    title = "With more attempts, the problems that gain most have rarer successes"
+    title = "If the number of attempts is larger, the problems that gain most have rarer successes"
     source = Source("emergence2026", "Figure 17.13", "Figure 17.19", note="with the best probability")
     population = MultipliedAttempts()
     relation = Equal()

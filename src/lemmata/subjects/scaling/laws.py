@@ -185,7 +185,7 @@ class ComputeFrontier(Claim[SeparableLaw]):
         C^(-alpha beta / (alpha + beta)).
     """
 
-    title = "The excess loss along the compute-optimal frontier is a power of the budget"
+    title = "The excess loss along the compute-optimal frontier is a power of the compute budget"
     source = Source("hoffmann2022", note="main result, the efficient frontier")
     population = SeparableLaws()
     relation = Rate("compute", (1e18, 1e20, 1e22, 1e24), margin=1e-3, resolution=0.02)
@@ -213,7 +213,7 @@ class TokensPerParameter(Claim[SeparableLaw]):
     same at all budgets. The claim tests D/N or N/D, whichever grows.
     """
 
-    title = "Tokens per parameter at compute-optimal training are a power of the budget"
+    title = "The number of tokens per parameter at compute-optimal training is a power of the compute budget"
     source = Source("emergence2026", "Figure 17.7", note="for a separable law")
     population = SeparableLaws()
     relation = Rate("compute", (1e18, 1e20, 1e22, 1e24), margin=1e-3, resolution=0.02)

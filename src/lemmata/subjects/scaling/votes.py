@@ -261,7 +261,7 @@ class HeavyTailedMistakes(Claim[Scored]):
     highest scores belong to wrong answers.
     """
 
-    title = "If scores of wrong answers vary more, more attempts make best-of-K less accurate"
+    title = "If scores vary more for wrong than for right answers, more attempts make best-of-K less accurate"
     source = _SELECTION
     population = _scored(Real(1.6, 1.3, 4.0, "standard deviation of wrong scores", corners=(1.5, 1.8)))
     relation = Order("attempts", (64.0, 256.0, 1024.0, 4096.0))
@@ -281,7 +281,7 @@ class LightTailedMistakes(Claim[Scored]):
     attempts.
     """
 
-    title = "If scores of wrong answers do not vary more, more attempts make best-of-K more accurate"
+    title = "If scores vary no more for wrong than for right answers, more attempts make best-of-K more accurate"
     source = _SELECTION
     population = _scored(Real(1.0, 0.5, 1.0, "standard deviation of wrong scores", corners=(0.85, 1.0)))
     relation = Order("attempts", (4.0, 16.0, 64.0, 256.0))

@@ -18,7 +18,7 @@ Rule = Literal["coding rate", "random", "entropy", "k-centre", "gradients"]
 RULES: tuple[str, ...] = get_args(Rule)
 """The rules by which rows can be chosen."""
 NOISE = 0.1
-"""Variance of a label, as a share of the mean of the kernel's diagonal."""
+"""The variance of a label, as a share of the mean diagonal entry of the kernel matrix."""
 _SUMS = 1e-6
 
 

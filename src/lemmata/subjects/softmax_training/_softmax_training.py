@@ -274,7 +274,7 @@ def small_eigenvalue_cause(training: Training) -> str | None:
     """
     zero = np.flatnonzero(~np.asarray(training.x).any(axis=1))
     if len(zero):
-        return f"row {zero[0]} of the inputs (counted from 0) is zero, and so are its row and column of H"
+        return f"row {zero[0]} of the inputs (counted from 0) is zero, so its row and column of H are zero, too"
     # the limit of H for one output, in which a repeated row costs one eigenvalue; in H itself, it costs one for each
     # output
     return singular_cause(gram(SoftmaxTangent(sigma=training.sigma), training.x), training.x)

@@ -195,7 +195,7 @@ class ReluWidth(AbstractTableWidth):
     measures the smallest width that suffices within the flow time 2 log(n / 0.05) / lambda.
     """
 
-    title = "A width of n² log(n) / lambda² is enough for a ReLU network"
+    title = "A width of n² log(n) / lambda² is enough to train a ReLU network on n rows"
     source = Source("gu2024softmax", "Table 1, ReLU, m", note="Theorem 3.6 of munteanu2022")
     activation = "relu"
     population = ThreeActivations(("relu",))
@@ -212,7 +212,7 @@ class ExponentialWidth(AbstractTableWidth):
     measures the smallest width that suffices within the flow time 2 log(n / 0.05) / lambda.
     """
 
-    title = "A width of n² log²(n) / lambda² is enough for an exponential network"
+    title = "A width of n² log²(n) / lambda² is enough to train an exponential network on n rows"
     source = Source("gu2024softmax", "Table 1, exp, m", note="Theorem 1.1 of gao2023")
     activation = "exp"
     population = ThreeActivations(("exp",))
@@ -230,7 +230,7 @@ class SoftmaxWidth(AbstractTableWidth):
     within the flow time 2 log(n / 0.05) / lambda.
     """
 
-    title = "A width of n² log²(n) / lambda² is enough for a softmax network"
+    title = "A width of n² log²(n) / lambda² is enough to train a softmax network on n rows"
     source = Source("gu2024softmax", "Table 1, softmax, m")
     activation = "softmax"
     population = ThreeActivations(("softmax",))

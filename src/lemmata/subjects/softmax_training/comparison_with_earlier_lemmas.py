@@ -141,7 +141,7 @@ class ReluPerturbation(Claim[RandomUnits]):
     logit is below 0.8 R, and a Chernoff bound then gives the result.
     """
 
-    title = "Moved units change the tangent kernel of ReLU networks by at most 2 R n"
+    title = "If units move by at most R, the tangent kernel of a ReLU network on n rows changes by at most 2 R n"
     source = Source("gu2024softmax", _PLACE)
     population = NearInputs()
     relation = AtMost(delta=DELTA)
@@ -188,7 +188,7 @@ class ExponentialPerturbation(Claim[RandomUnits]):
     2.02 R exp(2 sigma²). For larger sigma the bound needs a factor like exp(2 B), where B is as in Theorem 4.2.
     """
 
-    title = "Moved units change the tangent kernel of exponential networks by at most 3 R n"
+    title = "If units move by at most R, the kernel of an exponential network on n rows changes by at most 3 R n"
     source = Source("gu2024softmax", _PLACE)
     population = NearInputs(sigma=0.4, least=0.1, most=0.42)
     relation = AtMost(delta=DELTA)
@@ -233,7 +233,7 @@ class ConstantsOfThreeActivations(Claim[EqualInput]):
     The claim is tested at m = 65536 and R = 0.002. For ReLU, the tested moves switch units on.
     """
 
-    title = "At equal inputs, all three tangent kernels change by R n times known constants"
+    title = "On n equal inputs, the largest change of each of three tangent kernels is R n times a known constant"
     source = Source("gu2024softmax", _PLACE, note="the constants; not in the source")
     stated = Kind.OWN
     population = Drawn(

@@ -214,7 +214,7 @@ class OneOutputWidth(AbstractWidth):
     outputs.
     """
 
-    title = "The width of Corollary 4.3 is enough for a softmax network with one output"
+    title = "The width of Corollary 4.3 is enough to train a softmax network with one output"
     source = Source("gu2024softmax", "Corollary 4.3", note="the width")
     population = _ONE
 
@@ -226,7 +226,7 @@ class OneOutputSteps(AbstractSteps):
     log(n / error) / lambda² steps are enough to train to an error of 0.05. The width in this test is 128.
     """
 
-    title = "The steps of Corollary 4.3 are enough for a softmax network with one output"
+    title = "The number of steps in Corollary 4.3 is enough to train a softmax network with one output"
     source = Source("gu2024softmax", "Corollary 4.3", note="the number of steps")
     population = _ONE
 

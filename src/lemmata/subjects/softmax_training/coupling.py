@@ -62,7 +62,7 @@ class TrainingPerturbation(Claim[Flow]):
     |Y|. So |e| is at most (2 eps_H |Y| / lambda)(q - q²) with q = exp(-m lambda t / 2), and q - q² <= 1/4.
     """
 
-    title = "A softmax network fits like its kernel regression if the kernel moves little"
+    title = "A softmax network fits training points like its kernel regression if the kernel moves little"
     source = Source("gu2024softmax", "Theorem F.2", note="on training points, with constants")
     stated = Kind.OWN
     population = Flows()
@@ -105,7 +105,7 @@ class PredictionPerturbation(Claim[Flow]):
     bound on the integral of |F_nn - Y|.
     """
 
-    title = "A softmax network predicts like its kernel regression if the kernel moves little"
+    title = "A softmax network predicts new points like its kernel regression if the kernel moves little"
     source = Source("gu2024softmax", "Theorem F.2", note="without the logarithm, with constants")
     stated = Kind.REPAIR
     population = Flows()
@@ -142,7 +142,7 @@ class TrainingCouplingRate(Claim[Initialised]):
     Theorem F.2 the difference is also O(m^-2). With independent signs, the difference would be of order m^(-3/2).
     """
 
-    title = "A softmax network approaches the regression with its own kernel as 1/m²"
+    title = "A softmax network of width m approaches the regression with its own tangent kernel as 1/m²"
     source = Source("gu2024softmax", "Theorem F.2", "Definition 3.7", note="the order in the width")
     stated = Kind.OWN
     population = NestedNetworks()

@@ -37,7 +37,7 @@ class LogitBound(AbstractPart):
     constant C = 10 in B, a union bound proves the statement if 2 n m <= (n k / delta)^49.
     """
 
-    title = "Logits of random units are at most B"
+    title = "Logits of random units are at most B = max(10 sigma sqrt(log(n k/delta)), 1)"
     source = part(1)
     control = Control(
         "the logits are at most B/10, with C = 1: |<w_r, x_i>| <= B/10",
@@ -96,7 +96,7 @@ class MovedLogitBound(AbstractPart):
         |<v_r, x_i>| <= B + R,   B = max(10 sigma sqrt(log(n k / delta)), 1).
     """
 
-    title = "Logits of moved units are at most B + R"
+    title = "If units move by at most R, logits of at most B become at most B + R"
     source = part(2)
     control = Control(
         "the bound holds with C = 1: B/10 + R",
@@ -122,7 +122,7 @@ class PairLogitChange(AbstractPart):
     The bound is attained for i = j, |x_i| = 1 and a unit that moves along x_i.
     """
 
-    title = "Moved units change sums of two logits by at most 2R"
+    title = "If units move by at most R, sums of two logits change by at most 2R"
     source = part(3)
     control = Control("the change is at most 1.98 R", lambda bound, problem: 0.99 * bound)
     controls = "the change of a sum of two logits"
@@ -149,7 +149,7 @@ class ExponentialBounds(AbstractPart):
     lemmata measures the largest exponential and the inverse of the smallest. Both are at most exp(B).
     """
 
-    title = "Exponentials of logits lie between exp(-B) and exp(B)"
+    title = "If logits lie between -B and B, their exponentials lie between exp(-B) and exp(B)"
     source = part(4)
     control = Control("the bound holds with C = 1: exp(B/10)", lambda bound, problem: bound ** (1 / CONSTANT))
     controls = "the largest and the smallest exponential"
@@ -174,7 +174,7 @@ class MovedExponentialBounds(AbstractPart):
     lemmata measures the largest exponential and the inverse of the smallest.
     """
 
-    title = "Exponentials of moved logits lie between exp(-B-R) and exp(B+R)"
+    title = "If units move by at most R, exponentials of logits lie between exp(-B-R) and exp(B+R)"
     source = part(5)
     control = Control(
         "the bound holds with C = 1: exp(B/10 + R)",
@@ -200,7 +200,7 @@ class PairExponentialChange(AbstractPart):
     The best constant in front of R is (exp(2R) - 1)/R = 2 + 2R + ..., which is at most 2.0202.
     """
 
-    title = "Moved units change products of two exponentials by a factor within 4R of 1"
+    title = "If units move by at most R, products of two exponentials change by a factor within 4R of 1"
     source = part(6)
     control = Control("the change is at most 2 R", lambda bound, problem: bound / 2)
     controls = "the factor by which a product of two exponentials changes"
@@ -225,7 +225,7 @@ class ExponentialChange(AbstractPart):
         |exp(<w_r, x_i>) - exp(<v_r, x_i>)| <= R exp(B + R),   B = max(10 sigma sqrt(log(n k / delta)), 1).
     """
 
-    title = "Moved units change exponentials by at most R exp(B+R)"
+    title = "If units move by at most R, exponentials of logits change by at most R exp(B+R)"
     source = part(7)
     control = Control(
         "the bound holds with C = 1: R exp(B/10 + R)",

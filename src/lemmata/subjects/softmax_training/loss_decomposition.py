@@ -104,7 +104,7 @@ class LossDecomposition(Claim[Descent]):
     where theta = (exp(u) - 1 - u) / u² is between 0.498 and 0.502 for |u| <= 0.01.
     """
 
-    title = "One descent step changes a softmax network's loss by four terms"
+    title = "One descent step changes a softmax network's loss by a sum of four terms"
     source = Source("gu2024softmax", "Lemma E.1")
     population = Descents()
     relation = Equal()
@@ -179,7 +179,7 @@ class NormaliserSlopeAsPrinted(AbstractNormaliserSlope):
     division by eta, as eta goes to 0.
     """
 
-    title = "As printed, the denominator's part of a descent step has a negative sign"
+    title = "As printed, the part of a descent step through the softmax's denominator has a negative sign"
     source = Source("gu2024softmax", "(14)", note="proof of Lemma E.3, as printed")
     control = Control("v_0 is twice as large", lambda slope, problem: 2 * slope)
     passage = Passage(
@@ -207,7 +207,7 @@ class NormaliserSlope(AbstractNormaliserSlope):
     The claim is tested after division by eta, as eta goes to 0. The bound on |C_0| does not depend on the sign.
     """
 
-    title = "The denominator's part of a descent step is eta F_l(x_i) <S_i, Delta W' x_i>"
+    title = "A descent step changes an output by eta F_l(x_i) <S_i, Delta W' x_i> through the softmax's denominator"
     source = Source("gu2024softmax", "(14)", note="proof of Lemma E.3, with the sign corrected")
     control = Control("v_0 is larger by a thousandth", lambda slope, problem: 1.001 * slope)
     corrects = NormaliserSlopeAsPrinted
@@ -229,7 +229,7 @@ class NormaliserSplit(Claim[Descent]):
     tested after division by eta.
     """
 
-    title = "The denominator's part of a descent step is a sum over pairs of units"
+    title = "The part of a descent step through the softmax's denominator is a sum over pairs of units"
     source = Source("gu2024softmax", "(15)", note="proof of Lemma E.3")
     population = Descents()
     relation = Equal(block=-1)  # as above

@@ -233,7 +233,7 @@ class ProgressBySmallestEigenvalue(Claim[Training]):
     )
     controls = "the term of a descent step that makes progress"
     unexplained = "a factor of 4: C_1 is twice as large, and the smallest eigenvalue stays near lambda"
-    reading = "C_1 is that of Lemma E.1, not the one that Claim E.5 defines"
+    reading = "C_1 is defined as in Lemma E.1, not as in Claim E.5"
     expected = Status.OUTSIDE
     trivial = 0.0  # a step down the gradient does not climb
 
@@ -265,7 +265,7 @@ class SmallestEigenvalueKept(Claim[Training]):
     The test moves every unit by R in the direction in which the smallest eigenvalue falls fastest.
     """
 
-    title = "The smallest eigenvalue of the softmax kernel keeps half its value in training"
+    title = "In training, the smallest eigenvalue of the softmax tangent kernel keeps half of its initial value"
     source = Source("gu2024softmax", "Claim E.5", note="bound on lambda_min(H)")
     population = SoftmaxRuns(k=2, pairs=16, sigma=0.03, steps=0, movement=against_smallest_eigenvalue)
     relation = AtLeast(delta=DELTA)

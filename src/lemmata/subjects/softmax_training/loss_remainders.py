@@ -52,7 +52,7 @@ class NormaliserTerm(Claim[Training]):
     are too large to build.
     """
 
-    title = "The denominator's part of a step is at most m eta lambda |F - Y|² / 10"
+    title = "The part of a step through the softmax's denominator is at most m eta lambda |F - Y|² / 10"
     source = Source("gu2024softmax", "Lemma E.3")
     population = SoftmaxRuns()
     relation = AtMost(delta=DELTA)
@@ -101,7 +101,7 @@ class NormaliserRate(Claim[Training]):
     divides C_0 by another factor m. The claim is tested at the time at which the residual has fallen to about half.
     """
 
-    title = "The denominator's part of a descent step falls with the square of the width"
+    title = "The part of a descent step through the softmax's denominator falls with the square of the width"
     source = Source("gu2024softmax", "Lemma E.3", note="the order in the width, which the source does not state")
     stated = Kind.OWN
     # Networks of the ladder's widths are the first units of one long draw. The allowance is for the kernel at width 16,
@@ -143,7 +143,7 @@ class CurvatureTerm(Claim[Training]):
     one input, so that some outputs lie beyond their targets. The claim is tested after division by eta².
     """
 
-    title = "The exponential's curvature adds at most a term of order eta² to a descent step"
+    title = "The curvature of the exponential adds at most a term of order eta² to a descent step of size eta"
     source = Source("gu2024softmax", "Claim E.6")
     population = SoftmaxRuns(steps=0, movement=beyond_targets)
     relation = AtMost(delta=DELTA)
@@ -157,7 +157,7 @@ class CurvatureTerm(Claim[Training]):
     )
     controls = "what a step adds to the loss through the curvature of the exponential"
     unexplained = "the powers of n k exp(B)"
-    reading = f"the source's failure probability n exp(-m R) is read as delta; {_CONSTANT}"
+    reading = f"delta stands for the source's failure probability n exp(-m R); {_CONSTANT}"
     of_data = False  # on a table, the examination would take too long
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:

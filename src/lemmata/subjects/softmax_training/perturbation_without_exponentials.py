@@ -168,7 +168,7 @@ class ChangeOfEveryEntry(Claim[PairedUnits]):
     The bound holds with certainty, and it needs no bound on the logits.
     """
 
-    title = "Moved units change an entry of the tangent kernel by at most 4.2 R of its size"
+    title = "If units move by at most R, an entry of the tangent kernel changes by at most 4.2 R times its scale"
     source = _SOURCE
     stated = Kind.OWN
     population = PairedLayers()
@@ -217,7 +217,7 @@ class ChangeOfKernel(Claim[PairedUnits]):
         |H(W) - H(W~)|_F <= 4.2 R k ( sum_ij <x_i, x_j>² (m <S_i, S_j>)² )^(1/2).
     """
 
-    title = "Moved units change the tangent kernel by at most 4.2 R of its size"
+    title = "If units move by at most R, the tangent kernel changes by at most 4.2 R times its scale"
     source = Source("gu2024softmax", "Lemma 5.1", "Lemma B.2, part 2", note="without exp(B); not in the source")
     stated = Kind.OWN
     population = PairedLayers(sigma=1.0)
@@ -252,7 +252,7 @@ class KernelPerturbationWithoutExponentials(Claim[PairedUnits]):
     is at most 4.2 R k times the size of H.
     """
 
-    title = "Moved units change the tangent kernel by at most 17 R n k exp(sigma²)"
+    title = "If units move by at most R, the tangent kernel on n rows changes by at most 17 R n k exp(sigma²)"
     source = Source("gu2024softmax", "Lemma 5.1", "Lemma B.2, part 2", note="without exp(B); not in the source")
     stated = Kind.OWN
     population = PairedLayers(width=1024, sigma=0.4, wide=True)

@@ -113,7 +113,7 @@ class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
     sqrt(K_tt/lambda)/lambda = sqrt(K_tt lambda)/lambda².
     """
 
-    title = "Theorem F.2 bounds the gap of network and regression if its log² is read as at least 1"
+    title = "Theorem F.2 bounds the gap of network and regression if the factor log² is read as at least 1"
     source = Source("gu2024softmax", "Theorem F.2", note="with log² at least 1")
     population = NearbyFlows()
     relation = AtMost()

@@ -35,7 +35,7 @@ class RegressionDerivative(Claim[Underway]):
         d F_ntk(x_te)_l / d tau = -m vec(K*_l,te)' vec(F_ntk(X) - Y).
     """
 
-    title = "Kernel regression's predictions change by its tangent kernel times the residuals"
+    title = "The predictions of kernel regression change at the rate of the tangent kernel times the residuals"
     source = Source("gu2024softmax", "(26)", note="proof of Theorem F.2")
     population = NetworksUnderway()
     relation = Equal()
@@ -76,7 +76,7 @@ class NetworkDerivative(Claim[Underway]):
         d F_nn(x_te)_l / d tau = -m vec(K_l,te(tau))' vec(F_nn(X) - Y).
     """
 
-    title = "A softmax network's predictions change by its current kernel times the residuals"
+    title = "The predictions of a softmax network change at the rate of the current kernel times the residuals"
     source = Source("gu2024softmax", "(27)", note="proof of Theorem F.2")
     population = NetworksUnderway()
     relation = Equal()

@@ -81,7 +81,7 @@ class BiasVariance:
             parts = [self.variance[k], self.rest[k], *([self.bias[k]] if self.bias is not None else [])]
             row = f"{name:{wide}} {self.error[k]:9.4g} {f'{low:.4g} to {high:.4g}':>20} "
             lines.append(row + " ".join(f"{part:13.4g}" for part in parts))
-        lines.append(f"of fits to {self.rows} rows, {self.draws} pairs; least error: {self.best}")
+        lines.append(f"from {self.draws} pairs of fits to {self.rows} rows each; least error: {self.best}")
         if self.noise is None:
             lines.append(
                 f"noise cannot be distinguished from bias: it is at most about {max(self.rest.min(), 0.0):.4g}"
@@ -196,16 +196,14 @@ def _size(rows: int | float | None, n: int) -> int:
         raise DataError(
             "x and y",
             found=f"{n} rows",
-            rule=f"at least {_LEAST} rows, because they are split into three parts",
+            rule=f"at least {_LEAST} rows, because lemmata splits the rows into three parts",
             remedy="add rows",
         )
     if rows is None:
         return int(_TRAIN * n)
     size = whole("rows", rows, 1)
     if 2 * size >= n:
-        rule = (
-            f"at most (n - 1)/2 = {(n - 1) // 2}, because two fits use separate rows and some rows are left to predict"
-        )
+        rule = f"at most (n - 1)/2 = {(n - 1) // 2}, because two fits on different rows must leave rows to predict"
         raise SettingError("rows", found=size, rule=rule)
     return size
 

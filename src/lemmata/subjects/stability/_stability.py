@@ -66,7 +66,8 @@ class Stability:
         low, high = self.interval
         held_low, held_high = self.held_interval
         lines = [
-            f"gap {self.gap:.4g}, {share} {low:.4g} to {high:.4g}, from {len(self.rows)} of {self.n} rows replaced",
+            f"generalisation gap {self.gap:.4g}, {share} {low:.4g} to {high:.4g}, from replacing {len(self.rows)} of "
+            f"{self.n} rows",
             f"held-out gap of this fit {self.held_gap:.4g}, {share} {held_low:.4g} to {held_high:.4g}, "
             f"on {self.unseen} rows",
             (
@@ -128,7 +129,7 @@ def stability(
         >>> y = x[:, 0] + rng.normal(size=200)
         >>> nearest = lambda x, y: lambda new: y[((new[:, None] - x) ** 2).sum(axis=2).argmin(axis=1)]
         >>> print(stability(nearest, x, y))
-        gap 1.439, 90 % interval 0.8526 to 2.162, from 50 of 180 rows replaced
+        generalisation gap 1.439, 90 % interval 0.8526 to 2.162, from replacing 50 of 180 rows
         held-out gap of this fit 2.4, 90 % interval 1.392 to 4.937, on 20 rows
         replacing one row changes some loss by at least 15 (uniform), and its own loss by 1.439 on average
     """

@@ -195,7 +195,7 @@ class LongSequenceKernel(Claim[PoleSum]):
     a response with N poles, the computation of R takes N² + N T operations.
     """
 
-    title = "The whole outputs of a diagonal model induce a Toeplitz kernel on sequences"
+    title = "The inner products of whole outputs of a diagonal model are a Toeplitz kernel on sequences"
     source = Source("foundation2025", "Section 3.4, linear filters", note="the kernel of long sequences")
     stated = Kind.OWN
     population = PoleSums()

@@ -128,7 +128,7 @@ class WarpedMemory(Claim[LegendreMemory]):
     exponentially warped.
     """
 
-    title = "Without the factor 1/t, the memory of LegS is exponentially warped"
+    title = "Without the factor 1/t, the memory of LegS is exponentially warped in time"
     source = Source("gu2023hippo", "Section 3", note="LegS without the factor 1/t")
     stated = Kind.THEOREM
     population = LegendreMemories()

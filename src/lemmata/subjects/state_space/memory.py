@@ -99,7 +99,7 @@ class PowerLawByExponentials(Claim[PowerLaw]):
     harmonic. The second harmonic is smaller than the first by a factor of about exp(-pi²/h).
     """
 
-    title = "A sum of exponentials approximates t^-p with the same error on every scale"
+    title = "A sum of exponentials approximates t^-p with the same relative error on every scale"
     source = _SUMS
     stated = Kind.OWN
     population = PowerLaws()
@@ -125,7 +125,7 @@ class HarmonicBound(Claim[PowerLaw]):
         2 sum_{k >= 1} |Gamma(p + 2 pi i k / h)| / Gamma(p).
     """
 
-    title = "The relative error of a sum of exponentials for a power law is at most the sum of its harmonics"
+    title = "If a sum of exponentials approximates a power law, the error's harmonics bound the relative error"
     source = _SUMS
     stated = Kind.OWN
     population = PowerLaws()

@@ -163,7 +163,7 @@ class HoldingByLinearModels(Claim[MarkedNoise]):
     The model that gives x_{t-s} the weight p (1 - p)^s attains this fraction.
     """
 
-    title = "Linear recurrences explain at most p/(2 - p) of the last marked input's variance"
+    title = "Linear recurrences explain at most p/(2 - p) of the variance of the last input marked with probability p"
     source = _SOURCE
     stated = Kind.OWN
     population = HeldNoises()
@@ -191,7 +191,7 @@ class GatedSumByLinearModels(Claim[MarkedNoise]):
     This model adds up p times each of the last T inputs.
     """
 
-    title = "Linear recurrences leave 1 - p of the variance of a sum of marked inputs unexplained"
+    title = "Linear recurrences leave 1 - p of the variance of a sum of inputs marked with probability p unexplained"
     source = _SOURCE
     stated = Kind.OWN
     population = MarkedNoises()

@@ -50,7 +50,8 @@ class KernelDrift:
         lines = [
             f"after {self.steps[-1]} steps of {self.rate:.3g} the kernel has moved by {100 * self.drift[-1]:.3g} %",
             f"alignment with y y': {self.alignment[0]:.3g} at the start, {self.alignment[-1]:.3g} at the end",
-            f"loss {self.loss[0]:.3g} -> {self.loss[-1]:.3g}; linearised at the start {self.linear[-1]:.3g}",
+            f"loss {self.loss[0]:.3g} -> {self.loss[-1]:.3g}; of the network linearised at the start, "
+            f"{self.linear[-1]:.3g}",
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 

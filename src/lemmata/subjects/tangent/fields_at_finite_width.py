@@ -60,7 +60,7 @@ class ConvolutionWidth(AbstractTangentWidth):
     where C does not depend on m.
     """
 
-    title = "Convolutions and pools: the tangent kernel approaches its limit like m^(-1/2)"
+    title = "The tangent kernel of convolutions and pools with m channels approaches its limit like m^(-1/2)"
     population = _SEQUENCES
     relation = _RATE
     trials = 96
@@ -80,7 +80,7 @@ class StateSpaceWidth(AbstractTangentWidth):
     where C does not depend on m.
     """
 
-    title = "Linear state-space layers: the tangent kernel approaches its limit like m^(-1/2)"
+    title = "The tangent kernel of linear state-space layers of width m approaches its limit like m^(-1/2)"
     population = _SEQUENCES
     relation = _RATE
     trials = 96
@@ -100,7 +100,7 @@ class SoftmaxUnitsWidth(AbstractTangentWidth):
     where C does not depend on m.
     """
 
-    title = "Softmax over a hidden layer: the tangent kernel approaches its limit like m^(-1/2)"
+    title = "The tangent kernel of a softmax over a hidden layer of width m approaches its limit like m^(-1/2)"
     population = _SEQUENCES
     relation = _RATE
     trials = 192
@@ -120,7 +120,7 @@ class AttentionWidth(AbstractTangentWidth):
     where C does not depend on m.
     """
 
-    title = "Softmax attention: the tangent kernel approaches its limit like m^(-1/2)"
+    title = "The tangent kernel of softmax attention with m heads approaches its limit like m^(-1/2)"
     population = _SEQUENCES
     # A head has m³ weights, so the sizes begin small. A constant c up to 4 changes the slope by log(1 + c/8)/(2 log 9),
     # which is below 0.1.
@@ -141,7 +141,7 @@ class LocalWidth(AbstractTangentWidth):
     where C does not depend on m.
     """
 
-    title = "Locally connected layers: the tangent kernel approaches its limit like m^(-1/2)"
+    title = "The tangent kernel of locally connected layers of width m approaches its limit like m^(-1/2)"
     population = _SEQUENCES
     relation = _RATE
     trials = 96

@@ -75,7 +75,7 @@ class CatapultRecursion(Claim[LinearUnits]):
     So f and lambda follow a recursion of their own. If eta lambda < 4, the kernel falls as long as f is not 0.
     """
 
-    title = "Output and tangent kernel of a linear network follow a recursion of two numbers"
+    title = "The output and the tangent kernel of a linear network follow a recursion in two numbers"
     source = Source("lewkowycz2020", note="the linear network with one training point")
     stated = Kind.STEP
     population = Drawn(LinearUnits, m=rows(50, 1, 1000), ratio=uniform(0.5, 5.0), u=normal("m"), v=normal("m"))
@@ -133,7 +133,7 @@ class CatapultPhases(Claim[LinearUnits]):
     the phase is predicted. In phase 1, lambda moves by less than 1/10.
     """
 
-    title = "Descent with eta lambda between 2 and 4 lowers the tangent kernel and converges"
+    title = "If eta lambda is between 2 and 4, descent lowers the tangent kernel lambda and converges"
     source = Source("lewkowycz2020", note="the three phases, in the linear network with one training point")
     stated = Kind.STEP
     population = Phases()
@@ -189,7 +189,7 @@ class StableMinima(Claim[Product]):
     So the step selects flat minima. The trials start with unequal u and v, and count runs that do not converge as 0.
     """
 
-    title = "Descent with the step eta ends only at minima with curvature at most 2/eta"
+    title = "Gradient descent with steps of size eta ends only at minima with curvature at most 2/eta"
     source = Source("emergence2026", "Figure 4.9", note="with a constant, for a product of two numbers")
     stated = Kind.OWN
     population = Drawn(

@@ -104,7 +104,7 @@ class DenseWidth(AbstractTangentWidth):
     where C does not depend on m.
     """
 
-    title = "Dense layers: the tangent kernel approaches its limit like m^(-1/2)"
+    title = "The tangent kernel of dense layers of width m approaches its limit like m^(-1/2)"
 
     def network(self, width: int) -> Serial:
         return Serial([dense(width), Gelu(), dense(width), Gelu(), dense(1)])
@@ -120,7 +120,7 @@ class ResidualWidth(AbstractTangentWidth):
     where C does not depend on m.
     """
 
-    title = "Residual networks: the tangent kernel approaches its limit like m^(-1/2)"
+    title = "The tangent kernel of residual networks of width m approaches its limit like m^(-1/2)"
 
     def network(self, width: int) -> Serial:
         return Serial([dense(width), residual(Serial([Relu(), dense(width)])), Relu(), dense(1)])
@@ -136,7 +136,7 @@ class ParallelWidth(AbstractTangentWidth):
     where C does not depend on m.
     """
 
-    title = "Parallel branches: the tangent kernel approaches its limit like m^(-1/2)"
+    title = "The tangent kernel of parallel branches of width m approaches its limit like m^(-1/2)"
 
     def network(self, width: int) -> Serial:
         deep = Serial([dense(width), Erf(), dense(width)])
@@ -152,7 +152,7 @@ class LayerNormWidth(AbstractTangentWidth):
     where C does not depend on m.
     """
 
-    title = "LayerNorm: the tangent kernel approaches its limit like m^(-1/2)"
+    title = "The tangent kernel of networks of width m with LayerNorm approaches its limit like m^(-1/2)"
 
     def network(self, width: int) -> Serial:
         return Serial([dense(width), Erf(), LayerNorm(0.1), dense(width), LayerNorm(), Gelu(), dense(1)])
@@ -168,7 +168,7 @@ class RMSNormWidth(AbstractTangentWidth):
     where C does not depend on m.
     """
 
-    title = "RMSNorm: the tangent kernel approaches its limit like m^(-1/2)"
+    title = "The tangent kernel of networks of width m with RMSNorm approaches its limit like m^(-1/2)"
 
     def network(self, width: int) -> Serial:
         return Serial([RMSNorm(), dense(width), Relu(), RMSNorm(0.01), dense(width), Erf(), dense(1)])
@@ -184,7 +184,7 @@ class DropoutWidth(AbstractTangentWidth):
     where C does not depend on m.
     """
 
-    title = "Dropout: the tangent kernel of two passes approaches its limit like m^(-1/2)"
+    title = "The tangent kernel of two passes with Dropout approaches its limit like m^(-1/2) at width m"
     trials = 64
     kernel = staticmethod(kernel_of_two_passes)
 

@@ -94,7 +94,7 @@ class ScalingIsLaziness(Claim[ScaledNetwork]):
     targets. The trials divide the first movement by the second. They use one hidden layer with 8 to 200 units.
     """
 
-    title = "A model scaled by alpha moves its tangent kernel by 1/alpha"
+    title = "The tangent kernel of a model scaled by alpha moves by 1/alpha in training"
     source = Source("chizat2019", "Theorem 2.2", note="for the kernel, with the targets scaled as a comparison")
     stated = Kind.STEP
     population = _networks("gelu", "tanh", "softplus")
@@ -121,7 +121,7 @@ class PairedInitialisation(Claim[ScaledNetwork]):
     direction, so these changes of the kernel cancel. Subtracting f_0 from a network without partners gives 1/alpha.
     """
 
-    title = "With paired units, a model scaled by alpha moves its tangent kernel by 1/alpha²"
+    title = "With paired units, the tangent kernel of a model scaled by alpha moves by 1/alpha² in training"
     source = Source("chizat2019", "Theorem 2.2", note="with paired units, for which the first order cancels")
     stated = Kind.OWN
     population = _networks("gelu", "tanh", "softplus")

@@ -78,7 +78,7 @@ class LazyKernelMovement(Claim[TrainingSet]):
     On your data, the first 32 rows and the first output are used.
     """
 
-    title = "Lazy training: the tangent kernel of a wide network moves by O(m^(-1/2))"
+    title = "In lazy training, the tangent kernel of a network of width m moves by O(m^(-1/2))"
     source = Source("chizat2019", "Section 2")
     population = Drawn(
         TrainingSet,

@@ -96,7 +96,7 @@ class MaximalUpdateStep(AbstractWidthPower):
     where C does not depend on m.
     """
 
-    title = "Maximal update: one step moves hidden features equally at every width"
+    title = "In the maximal update parameterisation, one step moves hidden features equally at every width"
     # The outputs at the start are of order m^(-1/2), compared with the targets. In the mean, this is a relative 1/m of
     # their square, 0.015 at m = 64. Over the range log 16 of sizes, it changes the slope by less than 0.01. The rest is
     # due to averages over units.
@@ -117,7 +117,7 @@ class LazyStep(AbstractWidthPower):
     where C does not depend on m.
     """
 
-    title = "NTK parameterisation: one step moves hidden features by m^(-1/2)"
+    title = "In the NTK parameterisation, one step moves hidden features by m^(-1/2) at width m"
     exponent = -0.5
     # the distribution of outputs at the start does not depend on m, so only averages over units, a relative 1/m, bend
     # the slope
@@ -139,7 +139,7 @@ class MeanFieldKernelMoves(AbstractWidthPower):
     where C does not depend on m.
     """
 
-    title = "Mean field: training moves the tangent kernel equally at every width"
+    title = "In the mean-field parameterisation, training moves the tangent kernel equally at every width"
     # as for one step: the outputs at the start are a relative 1/m of the squared targets
     relation = Rate(along="m", rungs=_WIDTHS, margin=0.03, resolution=0.1)
     control = Control(
@@ -163,7 +163,7 @@ class MaximalUpdateKernelMoves(AbstractWidthPower):
     where C does not depend on m.
     """
 
-    title = "Maximal update: training moves the kernel of a deep network at every width"
+    title = "In the maximal update parameterisation, training moves the kernel of a deep network at every width"
     # the outputs at the start turn the slope by log(1 + c/32)/log 9, below 0.05 for c up to 4
     # one network a width: slopes of single ladders have a deviation of 0.25
     relation = Rate(along="m", rungs=_DEEP_WIDTHS, margin=0.05, resolution=0.1, spread=0.4)

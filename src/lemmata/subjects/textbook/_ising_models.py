@@ -8,7 +8,7 @@ from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real,
 from lemmata.engine.problems.generators import generator_of
 
 REST = 1e-13
-"""The largest change of a message in a round that counts as converged."""
+"""A round counts as converged if no message changes by more than this."""
 
 
 class IsingModel(eqx.Module):

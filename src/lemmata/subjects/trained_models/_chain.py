@@ -192,7 +192,7 @@ def _check_widest(widths: list[int]) -> None:
     if max(widths, default=0) > _WIDEST:
         found = f"{max(widths)} numbers between two layers"
         raise SettingError(
-            "model", found=found, rule=f"at most {_WIDEST}, because lemmata stores its maps as whole matrices"
+            "model", found=found, rule=f"at most {_WIDEST}, because each map between layers is stored as a matrix"
         )
 
 

@@ -14,7 +14,7 @@ from lemmata.subjects.trained_models._trained_networks import CLASSES, draw_rows
 
 _HELD = 200
 LARGE = 5000
-"""The number of additional deployment rows that represent their distribution."""
+"""The error in deployment is measured on this number of additional deployment rows."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

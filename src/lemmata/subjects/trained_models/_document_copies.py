@@ -15,7 +15,7 @@ from lemmata.errors import ShapeError
 from ._copies import Copies
 
 LENGTH = 5
-"""The number of tokens of a shingle; a shorter document is one shingle."""
+"""The number of tokens of a shingle. A document with fewer tokens is one shingle."""
 ALIKE = 0.8
 """The smallest similarity at which two documents are near duplicates."""
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # an odd number; its powers mix the bits of a product modulo 2^64

@@ -24,7 +24,7 @@ _ACTIVATIONS = {
 _LINEAR = {"LogisticRegression", "LogisticRegressionCV", "LinearRegression", "Ridge", "RidgeCV", "Lasso", "ElasticNet"}
 _LINEAR |= {"SGDRegressor"}
 _OTHER_LOSSES = {"HuberRegressor", "PoissonRegressor"}
-"""Linear models with their own losses; the outputs of PoissonRegressor are logarithms of means."""
+"""Linear models with losses of their own. The outputs of PoissonRegressor are logarithms of means."""
 _PERCEPTRONS = {"MLPClassifier", "MLPRegressor"}
 
 

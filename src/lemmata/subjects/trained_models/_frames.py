@@ -248,7 +248,7 @@ def _column(parts: list[Any], name: Any) -> _Column:
     if _is_number(own):
         for other in parts[1:]:
             if not _is_number(other):
-                raise DataError(f"column {name!r}", found=f"{other.dtype} in other rows than those of the training",
+                raise DataError(f"column {name!r}", found=f"{other.dtype} in rows that are not training rows",
                                 rule=f"numbers, as in training ({own.dtype})",
                                 remedy="convert the column as for training")  # fmt: skip
         sizes = [np.nanmax(np.abs(_floats(part)), initial=0.0) for part in parts]

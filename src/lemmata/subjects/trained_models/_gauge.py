@@ -16,9 +16,9 @@ from ._fresh_rows import HELD_OUT
 from ._trained import Trained
 
 CLASSES_IN_USE = "deployment rows whose classes are known"
-"""The name of the hypothesis that an error in deployment can be measured."""
+"""The name of the hypothesis without which the error in deployment cannot be measured."""
 TO_BE_SCORED = (HELD_OUT, CLASSES_IN_USE)
-"""The hypotheses whose failure does not prevent a prediction; the prediction is then not scored."""
+"""If only these hypotheses fail, a prediction is made, but not scored."""
 
 
 class AbstractGauge(Claim[Trained]):

@@ -20,7 +20,7 @@ _SHARES = np.concatenate([[0.0], np.geomspace(1e-3, 0.9, 60)])
 _TEMPERATURES = (-3.0, 4.0)
 _FEWEST = 5  # shares that an interval holds, or the grid is made finer around its middle
 _ENOUGH = 20_000
-"""The largest number of rows to which the share of wrong labels and the temperature are fitted."""
+"""The share of wrong labels and the temperature are fitted to at most this number of rows."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +51,7 @@ class LabelDoubts:
             ShapeError: if all rows are planted, or none, or there is not one entry for each row.
         """
         if planted.shape != self.wrong.shape or planted.all() or not planted.any():
-            found, rule = f"{int(planted.sum())} of {planted.size}", f"some and not all of {self.wrong.size} rows"
+            found, rule = f"{int(planted.sum())} of {planted.size}", f"some, but not all, of {self.wrong.size} rows"
             raise ShapeError("planted", found=found, rule=rule)
         places = stats.rankdata(-self.own)[planted]
         count = int(planted.sum())

@@ -32,7 +32,7 @@ _BYTES = 6 * 2**30
 _BLOCK = 2**28
 _COPIES = 5
 EXACT = 3000
-"""Up to this number of outputs on all rows (or of parameters, if these are fewer), the exact curvature is used."""
+"""The exact curvature is used if there are at most this number of outputs on all rows, or of parameters."""
 _WALKED = 16
 _Step = Callable[[int, np.ndarray], np.ndarray]  # for a row and weights w of its outputs, H^-1 J_i' w
 _FREE = 1e4  # how many times wider the prior of a parameter without decay is taken, relative to one with it

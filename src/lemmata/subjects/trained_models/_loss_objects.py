@@ -15,7 +15,7 @@ _PLAIN = {
     "full": False,
     "log_input": True,
 }
-"""The attributes that must have their default, because the grammar cannot express others in the same way."""
+"""The attributes of losses that must have these default values, because the grammar of losses has no others."""
 
 
 def stated_loss(loss: Any, name: str = "loss") -> StatedLoss | None:

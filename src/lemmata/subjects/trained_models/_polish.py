@@ -24,9 +24,9 @@ from ._trained import Trained
 
 DESCENT_STEPS = 600
 MEMORY = 10
-"""The number of past steps that L-BFGS stores. With 30, a step took twice as long and 600 steps did no better."""
+"""L-BFGS stores this number of past steps. With 30, each step took twice as long, and 600 steps did no better."""
 PRODUCTS = (5, 10, 20, 40, 80, 80, 80)
-"""The largest number of products with the Hessian in each of the Newton steps at the end."""
+"""The largest number of products with the Hessian, for each of the final Newton steps."""
 _FORCED = 1e-2  # the residual of Newton's equation, in units of the gradient
 _EXACT = 1e-10
 _TOGETHER = 10

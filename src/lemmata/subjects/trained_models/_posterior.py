@@ -19,7 +19,7 @@ from ._linear_layers import linear_layers, part_of
 from ._task import Task
 
 OPERATIONS = 3e10
-"""The largest number of operations that one posterior may take."""
+"""The computation of one posterior may take at most this number of operations."""
 _BYTES = 2**30
 _BLOCK = 2**27  # bytes of the Jacobian of a block of rows
 _SINGULAR = 14.0  # difference of the logarithms of the largest and the least diagonal entry of a Cholesky factor

@@ -24,7 +24,7 @@ from ._once import once
 from ._trained import Trained
 
 LEVEL = 0.05
-"""A p-value of at most this level is called a shift."""
+"""A p-value of at most this level counts as a shift."""
 FEWEST = 20
 """The smallest accepted number of deployment rows."""
 _ENOUGH = 100  # held-out rows that are a reference

@@ -210,7 +210,7 @@ class Task:
         if None in own:
             row = own.index(None)
             shown = ", ".join(map(str, self.labels[:12]))
-            remedy = f"its {len(known)} outputs are read as {shown}; state other classes with labels=(...)"
+            remedy = f"state other classes with labels=(...); the {len(known)} outputs are now read as {shown}"
             what, rule = f"class {y.ravel().tolist()[row]!r}", "a class of the model"
             raise TargetError(what, row_name, row, rule=rule, remedy=remedy)
         return np.eye(len(known))[np.asarray(own, int)]
@@ -283,10 +283,10 @@ def read_task(
 def _fitting_remedy(outputs: int, stated: StatedLoss | None, values: bool) -> str:
     """What to do if a model has another number of outputs than each row has values."""
     if values and stated is not None:
-        told = f"the {stated.kind} loss is for values, with one output for each; if the targets are classes, state"
+        told = f"the {stated.kind} loss needs one output for each value; if the targets are classes, state"
         return f'{told} loss="log"'
     if outputs > 1:
-        told = f"if the {outputs} outputs are those of classes, pass classes as whole numbers or texts"
+        told = f"if the {outputs} outputs belong to classes, pass the classes as whole numbers or texts"
         return f"{told}; else pass a model with one output for each value"
     return "pass the columns of targets that the model predicts"
 
@@ -313,7 +313,7 @@ def _of_classes(
     if stated is None:
         return plain
     if stated.kind in ("huber", "poisson", "squared"):
-        raise DataError("targets", found="classes", rule=f"values, under the stated {stated.kind} loss")
+        raise DataError("targets", found="classes", rule=f"values, because the {stated.kind} loss was stated")
     balanced = stated.weights == "balanced"
     loss = stated.of_task(labels, plain.encode(y).sum(0) if balanced else None)
     return Task(loss, outputs, labels, stated.origin)

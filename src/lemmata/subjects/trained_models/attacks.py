@@ -25,7 +25,7 @@ _FACTOR = 2.0
 _STEPS = 20
 _HALVINGS = 10
 _STRAIGHT = 0.1
-"""Largest allowed distance between the margin halfway to the boundary and half the margin, in units of the margin."""
+"""How far the margin halfway to the boundary may be from half of the margin, as a share of the margin."""
 
 
 def attacked(problem: Trained) -> tuple[np.ndarray, np.ndarray]:

@@ -25,7 +25,7 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"
 
 _LEVEL = 0.95
 LIMITS = f"{100 * _LEVEL:g} % limits"
-"""The meaning of the ends of the interval of a measured share or mean."""
+"""The words for the ends of the interval of a measured share or mean."""
 
 
 def predicted_share(

@@ -191,7 +191,7 @@ class SampledRowsAreTheDual(Claim[Trained]):
     where d_i = (H - J_i' Lambda_i J_i)^-1 J_i' (p_i - y_i) is found by conjugate gradients from products alone.
     """
 
-    title = "Leaving rows out by products gives the same outputs as the dual matrix"
+    title = "Leaving rows out by products with the curvature gives the same outputs as the dual matrix"
     source = HeldOutErrorFromSampledRows.source
     stated = Kind.OWN
     population = TrainedNetworks(rows=30, steps=1, unseen=False, held=1)

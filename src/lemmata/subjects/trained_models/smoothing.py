@@ -95,7 +95,7 @@ class AttacksOnSmoothedModel(AbstractGauge):
         certain = float(len(smoothed(problem).radii))
         return [
             unit,
-            Hypothesis(f"rows, of the first {ROWS}, whose class under noise is certain", certain, ">=", float(_FEWEST)),
+            Hypothesis(f"rows of the first {ROWS} whose class under noise is certain", certain, ">=", float(_FEWEST)),
         ]
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:

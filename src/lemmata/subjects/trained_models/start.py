@@ -20,7 +20,7 @@ from ._outputs import held_rows
 ABOUT = {"tool": "reproducing kernels", "architecture": "any", "object": "training"}
 
 RESIDUAL = "relative residual of the linear model at the start, on training rows"
-"""The name of the hypothesis that training stayed in the linear regime."""
+"""The name of the hypothesis which says that training stayed in the linear regime."""
 LAZY = 0.1
 _LEVEL = 0.95
 _FACTOR = 1.3

@@ -146,7 +146,7 @@ class SuccessOfSmallestTrigger(AbstractGauge):
     number on the other half.
     """
 
-    title = "Success of the smallest trigger on held-out rows, predicted from half of them"
+    title = "Success of the smallest trigger on held-out rows, predicted from half of these rows"
     source = Source("wang2019cleanse", note="the search for the smallest change of each class")
     stated = Kind.OWN
     population = TriggeredNetworks()
