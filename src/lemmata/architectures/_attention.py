@@ -264,7 +264,10 @@ class Attention(AbstractLayer):
 
 
 def _positions_last(values: Float[Array, "..."], grid: Grid) -> Moments:
-    """Turn moments of shape sites + sites + points into matrices over pairs of positions, of shape points + (s, s)."""
+    """Turn moments of shape (*sites, *sites, *points) into s x s matrices, where s is the number of positions.
+
+    The result has the shape (*points, s, s).
+    """
     size = math.prod(grid.sites)
     return jnp.einsum("pq...->...pq", values.reshape(size, size, *values.shape[grid.axes :]))
 

@@ -78,7 +78,7 @@ def shared_normal_equations(
 
 
 def _sum_run(place: str, start: int, end: int, kernel: AbstractKernel, rows: int, last: bool, call: str) -> None:
-    """Sum the blocks of some rows, and write square and product side by side. This function runs on a worker.
+    """Sum the blocks of some rows, and write the sum of squares beside the sum of products. A worker runs this.
 
     `call` makes the task unique, because a scheduler may return the earlier result of a task that it knows.
     """

@@ -248,8 +248,8 @@ class ApproximationAsPrinted(Claim[Approximation]):
 
 
 class ApproximationIsPolynomial(Claim[Approximation]):
-    """Let f be a function of squared norm at most R in the space of the softmax kernel K(u, v) = <u, v> exp(sigma² <u,
-    v>), and let K_{>k} be the terms of K of degree above k. The root mean square distance of f from a target F* is at
+    """Let K(u, v) = <u, v> exp(sigma² <u, v>) be the softmax kernel, and let K_{>k} be its terms of degree above k. Let
+    f be in the space of K, with squared norm at most R. The root mean square distance of f from a target F* is at
     least
 
         max_k { dist(F*, polynomials of degree k) - sqrt(R E K_{>k}(u, u)) },

@@ -158,7 +158,7 @@ class Formulas(Population[Formula]):
 
 
 def explained(values: Float[np.ndarray, " states"], degree: int) -> float:
-    """Return the share of a function's variance that monomials of bits up to a degree explain by least squares."""
+    """Return the share of a function's variance that the best fit by monomials of bits up to a degree explains."""
     n = len(values).bit_length() - 1
     states = np.arange(len(values))
     monomials = states[np.bitwise_count(states) <= degree]

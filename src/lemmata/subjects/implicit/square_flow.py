@@ -171,7 +171,8 @@ class SmallStartIsSparse(Claim[Segment]):
 
 class SquareFlowIsProjection(Claim[SquareFlow]):
     """Let A x = b have a positive solution, and let x_0 > 0. Gradient flow of |A y² - b|²/2 from y_0 = sqrt(x_0)
-    converges. The limit of x = y² is the x with A x = b and x >= 0 of least Kullback-Leibler divergence from x_0,
+    converges. Of all points x with A x = b and x >= 0, the limit of y² has the least Kullback-Leibler
+    divergence from x_0,
 
         D(x, x_0) = sum_i x_i log(x_i / x_0i) - x_i + x_0i.
 

@@ -75,8 +75,8 @@ class QueriesOfSets(Population[HiddenSets]):
 
 
 class ParityNetworksAreOrthogonal(Claim[HiddenSets]):
-    """Let g_S be the parity network of a set S of r coordinates: the sum over w in {-1, 1}^r of the product of w times
-    relu(<w, x_S>/sqrt(r)). For every x, and signs z that are uniform on {-1, 1}^d,
+    """Let S be a set of r coordinates. Its parity network g_S is the sum over w in {-1, 1}^r of
+    w_1 ... w_r relu(<w, x_S>/sqrt(r)). For every x, and signs z that are uniform on {-1, 1}^d,
 
         E_z[g_S(x o z) g_T(x o z)] = g_S(x)² if S = T, and 0 otherwise.
 

@@ -101,7 +101,7 @@ class ScatteredPoints(eqx.Module):
 
 
 class GenericPoints(Population[ScatteredPoints]):
-    """Normal points, evaluation points and steps, with twice as many evaluation points as points."""
+    """Points, places of evaluation and steps from normal distributions. There are two places for each point."""
 
     # More points than inputs, and at most as many.
     settings = Space(

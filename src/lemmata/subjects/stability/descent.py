@@ -264,7 +264,7 @@ class SgdStronglyConvex(Claim[CoupledRuns]):
         return _steps_and_size(problem)
 
     def trivial(self, problem: CoupledRuns) -> Array:
-        """The bound from the fact that the weights are at most a diameter of the ball apart."""
+        """The bound that holds because the weights of two runs differ by at most the diameter of the ball."""
         return 2 * problem.lipschitz * problem.radius
 
 

@@ -22,7 +22,9 @@ _FEW = 4
 
 @dataclasses.dataclass(frozen=True)
 class Factor:
-    """The derivatives of the outputs in one parameter array: pushed[i, c] taken[i]', times a scale.
+    """The derivatives of the outputs with respect to one parameter array.
+
+    For output c of row i, it is the outer product pushed[i, c] taken[i]', times a scale.
 
     Args:
         taken: the inputs of the layer; 1 for biases.
