@@ -66,7 +66,7 @@ def test_a_component_that_the_control_leaves_as_it_is_may_be_declared():
 @pytest.mark.parametrize(
     ("claim", "found"),
     [
-        (empty.SeldomTight(), "a bound that is 1e[+]12 times what is measured"),
+        (empty.SeldomTight(), "a bound that is 1e[+]12 times the measured value"),
         (empty.WideMargin(), "margin 0.45, control 0.75 away"),
         (empty.WideLooseMargin(), "margin 0.45, control 0.75 away"),
         (empty.OneSetting(), "hypotheses that fail at 3 of 3 extra settings"),

@@ -127,12 +127,12 @@ def test_what_failed_is_said_and_nothing_else_is():
     value = np.ones(100)
     value[[4, 9]] = np.nan
     verdict = judged(finished(np.ones(100), np.full(100, 0.8), value=value))
-    assert (verdict.status, verdict.reason) == (Status.FAILED, "'positive' is NaN in 2 of 100 trials; first: trial 4")
+    assert (verdict.status, verdict.reason) == (Status.FAILED, "'positive' is NaN in 2 of 100 trials; the first of these is trial 4")
     measured = np.full(100, 0.8)
     measured[[7, 8, 9]] = np.nan
     verdict = judged(finished(np.ones(100), measured))
     assert verdict.status is Status.FAILED
-    assert verdict.reason == "the measurement is NaN in 3 of 100 trials; first: trial 7"
+    assert verdict.reason == "the measurement is NaN in 3 of 100 trials; the first of these is trial 7"
     verdict = judged(finished(np.ones(100), np.full(100, 0.8), errors=["trial 3: ValueError: no"], requested=101))
     assert verdict.status is Status.FAILED
     assert "1 of 101 trials raised an error; the first: trial 3: ValueError: no" in verdict.reason
@@ -202,7 +202,7 @@ def test_a_refuted_corner_decides_and_the_worst_is_named():
     lost = Corner({"n": 5}, Status.FAILED, "lost", gap=-2.0)
     for corners, status, reason in (
         ((fine, bad, lost), Status.REFUTED, "at n=9: ill"), ((fine, lost), Status.FAILED, "at n=5: lost"),
-        ((fine,), Status.SUPPORTED, "told; worst of 1 other settings: n=2 (supported)"), ((), Status.SUPPORTED, "told"),
+        ((fine,), Status.SUPPORTED, "told; the worst of 1 other settings is n=2 (supported)"), ((), Status.SUPPORTED, "told"),
     ):  # fmt: skip
         found = with_corners(CLAIM, verdict_of(Status.SUPPORTED), corners)
         assert (found.status, found.reason) == (status, reason)

@@ -279,7 +279,7 @@ def test_a_bound_that_speaks_is_set_beside_held_out_rows(linear):
     assert found.status == "agrees"
     assert found.rows_factor is None
     limit = bounds.held_out_limit(linear)
-    assert found.reason == f"the bound holds for the measured value; held-out rows alone give the bound {limit:.3g}"
+    assert found.reason == f"the bound holds for the measured value; a bound from held-out rows alone is {limit:.3g}"
     assert found.measured.value <= found.predicted.value < found.trivial
 
 

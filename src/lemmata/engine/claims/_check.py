@@ -269,7 +269,7 @@ def _check_loose(claim: Claim, verdict: Verdict) -> None:
     if nearest > _NEAR:
         raise _broken(
             claim,
-            f"control refuted by {share:.0%} of the trials, and a bound that is {nearest:.3g} times what is measured",
+            f"control refuted by {share:.0%} of the trials, and a bound that is {nearest:.3g} times the measured value",
             (
                 "at least a tenth of the trials must refute a loose control, unless the bound comes "
                 f"within a factor {_NEAR:g} of the measured value"

@@ -111,7 +111,10 @@ class Equal(Relation):
         shared = (
             "" if not self.block else " of the largest component in its block" if self.block > 0 else " of the largest"
         )
-        return f"refuted by one component that is off by more than 32 eps times the condition number{shared}"
+        return (
+            "refuted by one component whose error is more than 32 eps (machine epsilon) times the condition "
+            f"number{shared}"
+        )
 
     def __str__(self) -> str:
         return "measured = predicted, to rounding"
@@ -185,7 +188,10 @@ class EqualInMean(Relation):
         allowed = self.margin + (self.spread or 0.0)
         widest = allowed if self.spread is not None else self.margin + 5 * self.resolution
         beyond, (low, high) = of_squares(products, level, allowed + ROUNDING, exact)
-        own = f"root mean square of the problems' own means {low:.3g} to {high:.3g}, allowed {widest:.3g}"
+        own = (
+            f"root mean square of the means of single problems between {low:.3g} and {high:.3g}, at most "
+            f"{widest:.3g} allowed"
+        )
         text = f"{mean.reason}; {own}"
         if beyond is False:
             return dataclasses.replace(mean, holds=False, reason=text, needed=None)

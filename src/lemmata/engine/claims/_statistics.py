@@ -4,7 +4,7 @@ import numpy as np
 from scipy import special, stats
 
 _FARTHEST = 200.0
-"""If a sample shows too little of a tail, the limit is this many times as far from the mean as the interval's end."""
+"""If a tail has too few values, the distance of the limit from the mean is that of the interval's end times this."""
 
 
 def failure_limits(failures: int, trials: int, level: float) -> tuple[float, float]:

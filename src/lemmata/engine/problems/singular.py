@@ -33,5 +33,8 @@ def singular_cause(matrix: Float[Array, "n n"], inputs: Float[Array, "n d"] | No
     more = ", ..." if len(pairs) > _SHOWN else ""
     count = "1 pair of equal rows" if len(pairs) == 1 else f"{len(pairs)} pairs of equal rows"
     verb = "makes" if len(pairs) == 1 else "make"
-    equal = f"{count} (training rows {shown}{more}, counted from 0) {verb} the smallest eigenvalue zero"
+    equal = (
+        f"{count} (training rows {shown}{more}, counted from 0) {verb} the smallest eigenvalue of the kernel matrix "
+        "zero"
+    )
     return equal if rows - rank <= len(pairs) else f"{equal}, and {low_rank}"

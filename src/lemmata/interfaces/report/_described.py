@@ -80,8 +80,8 @@ def _spectra(record: StudyRecord) -> str:
                 f"directions hold {100 * found.alignment[middle]:.0f} % of the target"
             )
     return (
-        "Two panels against the number of the direction, strongest first. They show the eigenvalues of each kernel and "
-        f"the share of the target in the first directions: {'; '.join(parts)}."
+        "Two panels for the kernel's directions, strongest first. The panels show the eigenvalue of each direction "
+        f"and the share of the target in the first directions: {'; '.join(parts)}."
     )
 
 

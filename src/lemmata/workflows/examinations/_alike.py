@@ -10,7 +10,7 @@ from scipy import stats
 from lemmata.subjects.trained_models import Trained, fresh_rows, held_rows
 
 ORDERS, LEVEL = 1999, 0.001
-"""The number of random divisions of the rows, and the level of each test: the probability of a false warning."""
+"""The number of random divisions of the rows, and the probability of a false warning in each test."""
 MOST_ROWS, MOST_COLUMNS, FEWEST = 1000, 1000, 10
 _MOVED = 0.1  # columns whose means differ by fewer standard deviations are compared by their spread
 

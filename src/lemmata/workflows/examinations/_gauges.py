@@ -178,7 +178,7 @@ def _posed(claim: AbstractGauge, trained: Trained, seed: int) -> Gauge:
     status, reason = ("vacuous", nothing) if vacuous else _verdict(claim, trained, predicted, measured)
     beaten = told["alternative"]
     if status == "agrees" and beaten is not None:
-        reason += f"; held-out rows alone give the bound {_number(beaten)}"
+        reason += f"; a bound from held-out rows alone is {_number(beaten)}"
     return entry(claim, status, reason, **told)
 
 

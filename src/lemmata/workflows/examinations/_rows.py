@@ -164,7 +164,7 @@ def read_corrected(data: str, own: Loaded) -> np.ndarray:
             raise DataError(name, found=found, rule=f"a column {own.target!r}, or only one column")
         right = _targets(table, column)
     if len(right) != len(own.pair[0]):
-        raise DataError(name, found=f"{len(right)} rows", rule=f"{len(own.pair[0])}, one for each training row")
+        raise DataError(name, found=f"{len(right)} rows", rule=f"{len(own.pair[0])} rows, one for each training row")
     return right
 
 
