@@ -151,8 +151,7 @@ def _refuse_indefinite(K: Float[Array, "n n"], name: str = "the Gram matrix") ->
             f"{name} is not positive semidefinite",
             found=f"smallest eigenvalue {smallest:.6g}",
             rule=(
-                f"at least {-floor:.3g}, which is -16 n eps times the largest eigenvalue (n rows, machine epsilon "
-                "eps)"
+                f"at least {-floor:.3g}, which is -16 n eps times the largest eigenvalue (n rows, machine epsilon eps)"
             ),
             remedy="check that the kernel is positive semidefinite and that the points are finite",
         )

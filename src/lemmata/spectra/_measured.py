@@ -114,9 +114,9 @@ def _ridges(ridge, counts: np.ndarray) -> np.ndarray:
     ridges = np.asarray(ridge, float)
     if ridges.ndim and ridges.shape != counts.shape:
         raise SettingError(
-            "ridge", found=f"{ridges.size} ridges", rule=(
-                f"one ridge for all sizes, or one ridge for each of the {counts.size} sizes"
-            )
+            "ridge",
+            found=f"{ridges.size} ridges",
+            rule=(f"one ridge for all sizes, or one ridge for each of the {counts.size} sizes"),
         )
     if not np.all((ridges >= 0) & np.isfinite(ridges)):
         raise SettingError("ridge", found=ridges.tolist(), rule="finite numbers that are not negative")

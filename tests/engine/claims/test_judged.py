@@ -127,12 +127,12 @@ def test_what_failed_is_said_and_nothing_else_is():
     value = np.ones(100)
     value[[4, 9]] = np.nan
     verdict = judged(finished(np.ones(100), np.full(100, 0.8), value=value))
-    assert (verdict.status, verdict.reason) == (Status.FAILED, "'positive' is NaN in 2 of 100 trials; the first of these is trial 4")
+    assert (verdict.status, verdict.reason) == (Status.FAILED, "'positive' is NaN in 2 of 100 trials; first: trial 4")
     measured = np.full(100, 0.8)
     measured[[7, 8, 9]] = np.nan
     verdict = judged(finished(np.ones(100), measured))
     assert verdict.status is Status.FAILED
-    assert verdict.reason == "the measurement is NaN in 3 of 100 trials; the first of these is trial 7"
+    assert verdict.reason == "the measurement is NaN in 3 of 100 trials; first: trial 7"
     verdict = judged(finished(np.ones(100), np.full(100, 0.8), errors=["trial 3: ValueError: no"], requested=101))
     assert verdict.status is Status.FAILED
     assert "1 of 101 trials raised an error; the first: trial 3: ValueError: no" in verdict.reason

@@ -335,7 +335,7 @@ class Delta(AbstractBound):
     assert len(record["rows"]) == 3
     assert any((str(ledger) in note and "full" in note) or "disk" in note for note in record["notes"])
     assert all("\n" not in note and str(ledger) in note for note in record["notes"])
-    assert any(note.startswith("many.delta, seed 0: not recorded: ledger ") for note in record["notes"])
+    assert any(note.startswith("many.delta, seed 0: the verdict was not recorded: ledger ") for note in record["notes"])
     with open_ledger(ledger) as opened:
         assert opened.check() == []
         assert opened.query("SELECT count(*) AS n FROM verdicts WHERE claim = 'many.alpha'")[0]["n"] >= 1

@@ -239,8 +239,7 @@ class Witness(Relation):
         lower, upper = failure_limits(failures, trials, share) if trials else (0.0, 1.0)
         interval, least = (1 - upper, 1 - lower), self.least
         reason = (
-            f"{trials - failures} of {trials} constructions attain the value (stated probability: "
-            f"{self.probability:g})"
+            f"{trials - failures} of {trials} constructions attain the value (stated probability: {self.probability:g})"
         )
         reason += told_silence(mute)
         holds, needed = None, None

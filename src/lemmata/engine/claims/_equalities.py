@@ -111,10 +111,7 @@ class Equal(Relation):
         shared = (
             "" if not self.block else " of the largest component in its block" if self.block > 0 else " of the largest"
         )
-        return (
-            "refuted by one component whose error is more than 32 eps (machine epsilon) times the condition "
-            f"number{shared}"
-        )
+        return f"refuted by one component that is off by more than 32 eps times the condition number{shared}"
 
     def __str__(self) -> str:
         return "measured = predicted, to rounding"

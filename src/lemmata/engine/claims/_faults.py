@@ -30,7 +30,7 @@ class Fault:
         found, count = self.values[self.where], int(self.where.sum())
         word = "NaN" if np.isnan(found).any() else "infinite" if np.isinf(found).any() else "out of its range"
         first = numbers[np.argmax(self.where)]
-        return f"{self.what} is {word} in {count} of {len(numbers)} trials; the first of these is trial {first}"
+        return f"{self.what} is {word} in {count} of {len(numbers)} trials; first: trial {first}"
 
 
 def undefined_hypotheses(results: Outcome) -> Iterator[Fault]:

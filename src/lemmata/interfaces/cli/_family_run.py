@@ -176,7 +176,7 @@ class FamilyRun:
 
     def _tell(self, verdict: Any, amiss: str) -> None:
         """Note once that a verdict was not written; writing its final status may fail for the same reason."""
-        note = f"the verdict on {verdict.name}, seed {verdict.seed}, was not recorded: {amiss}"
+        note = f"{verdict.name}, seed {verdict.seed}: the verdict was not recorded: {amiss}"
         if amiss and note not in self.notes:
             self.notes.append(note)
 

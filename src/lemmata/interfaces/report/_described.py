@@ -80,7 +80,7 @@ def _spectra(record: StudyRecord) -> str:
                 f"directions hold {100 * found.alignment[middle]:.0f} % of the target"
             )
     return (
-        "Two panels for the kernel's directions, strongest first. The panels show the eigenvalue of each direction "
+        "Two panels over the directions of each kernel, strongest first. They show the eigenvalue of each direction "
         f"and the share of the target in the first directions: {'; '.join(parts)}."
     )
 

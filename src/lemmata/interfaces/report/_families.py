@@ -223,7 +223,7 @@ def _words(record: ComparisonRecord) -> dict[str, str]:
     return {
         "errors": f"Share of the target's variance that each family leaves unexplained, with 95 % intervals: {errors}.",
         "curves": "Share of the variance that is left unexplained, against the number of training rows. Lines are "
-                  f"predicted, points are measured. Predicted divided by measured, with all training rows: {ratios}.",
+        f"predicted, points are measured. Predicted divided by measured, with all training rows: {ratios}.",
         "cost": (
             "Operations, memory and time for one row, against the length of the row. The operations grow with these "
             f"exponents: {costs}."
