@@ -202,7 +202,8 @@ def test_a_refuted_corner_decides_and_the_worst_is_named():
     lost = Corner({"n": 5}, Status.FAILED, "lost", gap=-2.0)
     for corners, status, reason in (
         ((fine, bad, lost), Status.REFUTED, "at n=9: ill"), ((fine, lost), Status.FAILED, "at n=5: lost"),
-        ((fine,), Status.SUPPORTED, "told; the worst of 1 other settings is n=2 (supported)"), ((), Status.SUPPORTED, "told"),
+        ((fine,), Status.SUPPORTED, "told; the worst of 1 other settings is n=2 (supported)"),
+        ((), Status.SUPPORTED, "told"),
     ):  # fmt: skip
         found = with_corners(CLAIM, verdict_of(Status.SUPPORTED), corners)
         assert (found.status, found.reason) == (status, reason)
