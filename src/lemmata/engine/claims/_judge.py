@@ -220,7 +220,7 @@ def _failing(results: Outcome) -> str:
     fails = _dropped(results)
     worst: Hypothesis = max(results.hypotheses, key=lambda h: fails.get(h.name, 0))
     value, threshold = np.nanmedian(worst.value), np.nanmedian(worst.threshold)
-    return f"'{worst.name}' has median {value:.4g}, asked {worst.relation} {threshold:.4g}"
+    return f"the median of '{worst.name}' is {value:.4g}, required {worst.relation} {threshold:.4g}"
 
 
 def _slack(sample: Sample) -> tuple[float, float, float] | None:

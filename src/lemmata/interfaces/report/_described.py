@@ -95,9 +95,9 @@ def _residuals(record: StudyRecord) -> str:
     if not missed:
         return "Truth minus prediction against prediction."
     return (
-        f"Truth minus prediction against prediction, for {len(missed):,} held-out rows: from "
-        f"{number(float(min(missed)))} to {number(float(max(missed)))}, "
-        f"median {number(float(statistics.median(missed)))}."
+        f"Truth minus prediction against prediction, for {len(missed):,} held-out rows. The differences range from "
+        f"{number(float(min(missed)))} to {number(float(max(missed)))}, with median "
+        f"{number(float(statistics.median(missed)))}."
     )
 
 
