@@ -214,7 +214,10 @@ def test_trained_networks_may_be_ordered_otherwise():
     titles = {"mlp": "flattened", "conv": "convolution"}
     own = lambda name, error, kernel: FiniteResult(name, error, kernel, 100, 10, 1.0)
     for results, words in (
-        ([own("mlp", 0.1, 0.3), own("conv", 0.4, 0.2)], "misleads here: flattened is better than convolution"),
+        (
+            [own("mlp", 0.1, 0.3), own("conv", 0.4, 0.2)],
+            "misleads here: as a trained network, flattened is better than convolution",
+        ),
         ([own("mlp", 0.4, 0.3), own("conv", 0.1, 0.2)], "is also the best network here, or nearly the best"),
         ([own("mlp", 1.0, 1.0), own("conv", 1.0, 0.2)], "fixed mixer has built-in features"),
         ([own("mlp", 1.0, 1.0), own("conv", 1.0, 1.0)], "None of the networks learns anything."),

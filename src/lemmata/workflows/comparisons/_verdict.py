@@ -234,8 +234,8 @@ def trained(results: list[FiniteResult], titles: dict[str, str]) -> list[str]:
         ahead, behind = titles[best.name], titles[chosen.name]
         return [
             (
-                f"{text}. So the order of the kernels misleads here: the network of {ahead} is better than the network "
-                f"of {behind}."
+                f"{text}. So the order of the kernels misleads here: as a trained network, {ahead} is better than "
+                f"{behind}."
             )
         ]
     if best.error <= 1 - RELEVANT:
