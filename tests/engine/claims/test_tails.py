@@ -35,9 +35,9 @@ def test_a_measurement_that_draws_nothing_has_no_sampling_error():
     ("claim", "status", "said"),
     [
         (tails.SlopesThatDiffer(), Status.INCONCLUSIVE, "measure each problem twice"),
-        (tails.ExactSlopesThatDiffer(), Status.REFUTED, "slopes of single problems are off by"),
-        (tails.SlopesMeasuredTwice(), Status.REFUTED, "slopes of single problems are off by"),
-        (tails.LimitsThatDiffer(), Status.INCONCLUSIVE, "differences of single problems are off by"),
+        (tails.ExactSlopesThatDiffer(), Status.REFUTED, "slopes of problems are off by"),
+        (tails.SlopesMeasuredTwice(), Status.REFUTED, "slopes of problems are off by"),
+        (tails.LimitsThatDiffer(), Status.INCONCLUSIVE, "differences of problems are off by"),
         (tails.OrdersThatDiffer(), Status.INCONCLUSIVE, "of the problems"),
         (tails.StepsWithinRounding(), Status.INCONCLUSIVE, "2 of 2 steps undecided"),
         (tails.SuccessOfTheProblem(), Status.REFUTED, "both tries fail"),

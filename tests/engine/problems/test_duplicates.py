@@ -32,6 +32,6 @@ def test_one_pair_and_full_rank_and_no_inputs():
         "matrix zero"
     )
     assert singular_cause(gram, x) == wanted
-    assert singular_cause(gram, None) == "the kernel has rank 2 on 3 rows"
+    assert singular_cause(gram, None) == "the kernel matrix of the 3 rows has rank 2"
     assert singular_cause(gram + jnp.eye(3), x) is None
     assert singular_cause(jnp.full((2, 2), jnp.nan), None) is None

@@ -83,10 +83,7 @@ def spread_over_problems(
     within, (_, high) = of_squares(squares, level, allowed, exact)
     if judgement.holds is False or within:
         return judgement
-    text = (
-        f"{judgement.reason}; {what} of single problems are off by {high:.3g} in root mean square, but at most "
-        f"{allowed:.3g} is allowed"
-    )
+    text = f"{judgement.reason}; {what} of problems are off by {high:.3g} in root mean square, allowed {allowed:.3g}"
     if within is False and (exact or own.shape[1] > 1):
         return dataclasses.replace(judgement, holds=False, reason=text, needed=None)
     if not judgement.holds:

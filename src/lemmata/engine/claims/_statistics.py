@@ -4,7 +4,8 @@ import numpy as np
 from scipy import special, stats
 
 _FARTHEST = 200.0
-"""If a tail has too few values, the distance of the limit from the mean is that of the interval's end times this."""
+"""If a sample has too few values in a tail, the distance from the mean to the confidence limit is the distance from
+the mean to the end of the interval times this factor."""
 
 
 def failure_limits(failures: int, trials: int, level: float) -> tuple[float, float]:

@@ -26,7 +26,7 @@ def singular_cause(matrix: Float[Array, "n n"], inputs: Float[Array, "n d"] | No
     if rank == rows:
         return None
     pairs = [] if inputs is None else duplicate_rows(inputs)
-    low_rank = f"the kernel has rank {rank} on {rows} rows"
+    low_rank = f"the kernel matrix of the {rows} rows has rank {rank}"
     if not pairs:
         return low_rank
     shown = ", ".join(f"{earlier} and {later}" for earlier, later in pairs[:_SHOWN])

@@ -160,7 +160,7 @@ def _from_table(table: Table, options: ComparisonOptions, limit: int) -> Sequenc
         raise SettingError(
             "--sequence-length does not divide the columns", found=f"{length} for {columns} columns",
             rule="T must divide the number of columns, because the columns in order are T tokens of equal length",
-            remedy=f"use {' or '.join(map(str, near))}, or leave columns out with --drop-column",
+            remedy=f"set --sequence-length to {' or '.join(map(str, near))}, or leave columns out with --drop-column",
         )  # fmt: skip
     inputs = [plain_column(table.frame[name]) for name in roles.inputs]
     texts = [column.name for column in inputs if column.dtype == pl.String]
