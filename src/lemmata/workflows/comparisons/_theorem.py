@@ -116,10 +116,7 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
     found.append(
         Statement(
             "Wasserstein rates of diffusion models",
-            (
-                "If a distribution in d dimensions is estimated from n samples, its W1 error is at least of order "
-                "n^(-1/2), and larger for d > 2."
-            ),
+            "A distribution estimated from n samples has a W1 error of at least order n^(-1/2), and more for d > 2.",
             False,
             "no distribution is estimated here, because the rows have a target",
         )
