@@ -187,13 +187,13 @@ def _refuse_indefinite(matrix: Array, inner: Array, factor: Array) -> None:
                 f"a smallest eigenvalue of {smallest:.3g} on the complement of the drift, which is 0 up to rounding "
                 f"errors of {floor:.3g}"
             ),
-            rule="a matrix that is positive definite there by more than rounding",
+            rule="a matrix that is positive definite on this complement by more than rounding errors",
             remedy="use points that differ, noise above 0, or a covariance without a large constant added to it",
         )
     raise NotPositiveDefiniteError(
         "generalised covariance",
         found=f"a smallest eigenvalue of {smallest:.6g} on the complement of the drift",
-        rule="a positive definite matrix there",
+        rule="a matrix that is positive definite on this complement",
         remedy="use points that differ, noise above 0, or the drift that the order of the covariance needs",
     )
 

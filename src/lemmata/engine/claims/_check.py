@@ -224,7 +224,10 @@ def check_verdict(claim: Claim, verdict: Verdict) -> None:
     if 2 * len(applied) < len(verdict.corners):
         raise _broken(
             claim,
-            f"hypotheses that fail at {len(verdict.corners) - len(applied)} of {len(verdict.corners)} extra settings",
+            (
+                f"that hypotheses fail at {len(verdict.corners) - len(applied)} of the {len(verdict.corners)} extra "
+                "settings"
+            ),
             "the hypotheses must hold in the declared ranges of the settings",
             "declare narrower ranges, or sample problems that satisfy the hypotheses there",
         )

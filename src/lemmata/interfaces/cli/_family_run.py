@@ -34,7 +34,13 @@ class RunOptions(Judging):
     ] = None
     continued: Annotated[
         bool,
-        typer.Option("--continue", help="Add new trials to the trials in the ledger. E-values keep the level valid."),
+        typer.Option(
+            "--continue",
+            help=(
+                "Add new trials to the trials in the ledger. The level stays valid, because e-values combine the "
+                "sessions."
+            ),
+        ),
     ] = False
     trial_seconds: Annotated[
         float | None,

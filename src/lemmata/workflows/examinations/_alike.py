@@ -63,7 +63,7 @@ def drawn_apart(trained: Trained, columns: tuple[str, ...] | None = None) -> str
 
 def _moved(name: str, own: Unlike) -> str:
     if abs(own.middle) < _MOVED:
-        return f"{name} has {own.spread:.2g} times as large a spread in held-out rows as in training rows"
+        return f"the spread of {name} is {own.spread:.2g} times as large in held-out rows as in training rows"
     word = "larger" if own.middle > 0 else "smaller"
     return f"{name} is {abs(own.middle):.2g} standard deviations {word} in held-out rows"
 

@@ -113,8 +113,8 @@ def examine_columns(
             Finding(
                 "code",
                 tuple(codes),
-                f"{_quoted(codes)} {used}. So the order and the distance of the values matter. To make each value a"
-                " category, write it as text (such as 'code 3').",
+                f"{_quoted(codes)} {used}. So the study treats the order and the distance of the values as "
+                "meaningful. To make each value a category, write it as text (such as 'code 3').",
             )
         )
     return findings

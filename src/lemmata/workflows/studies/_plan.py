@@ -29,9 +29,9 @@ On such tables, at least the second number of splits is measured, at any price.
 LEAST_BLOCKS = 4
 """With --time, even a costly model is measured on at least this number of stretches of time."""
 WHOLE = 6.0
-"""The allowed cost of holding out every row once at the last size, in multiples of the allowed price at a size."""
+"""The allowed cost of holding out every row once at the last size, divided by the allowed price of one size."""
 COSTLY = 8.0
-"""If the least number of fits of a model costs more than this, it is measured only at every second size."""
+"""If the least number of fits of a model costs more than this, the model is measured only at every second size."""
 
 
 def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[int, tuple[int, ...]]]:
