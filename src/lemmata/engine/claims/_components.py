@@ -49,7 +49,7 @@ def told_silence(mute: np.ndarray, infinite: np.ndarray | None = None) -> str:
     where = f" in component {least + 1} of {mute.shape[1]}" if mute.shape[1] > 1 else ""
     none = 0 if infinite is None else int(infinite[:, least].sum())
     rest = int(mute[:, least].sum()) - none
-    said = f"; {none} bounds are infinite, so these trials say nothing{where}" if none else ""
+    said = f"; {none} infinite bounds, which say nothing{where}" if none else ""
     reaches = f"; in {rest} trials the tolerance reaches the control, so these trials say nothing{where}"
     return said + (reaches if rest else "")
 
