@@ -7,7 +7,7 @@ from pathlib import Path
 from lemmata.errors import MissingFileError, shortened
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".xlsx", ".parquet", ".feather", ".jsonl", ".npz")
-"""The extensions that messages name. `_sources` lists the extensions of all file types that can be read."""
+"""The extensions that are named in messages. `_sources` lists the extensions of all file types that can be read."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,4 +82,4 @@ SETS = Bundled(sets=("digits", "breast_cancer", "wine", "diabetes", "iris"))
 """The data sets that are part of scikit-learn."""
 
 NO_NAMES = Bundled()
-"""No bundled names: the data must be a file."""
+"""An empty list of bundled names, so the data must be a file."""

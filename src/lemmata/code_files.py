@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 SAFE_PATH = "PYTHONSAFEPATH"
-"""The environment variable that keeps a started Python from importing from its current folder."""
+"""If this environment variable is set, a started Python does not import modules from its current folder."""
 
 
 def forget_current_folder() -> None:

@@ -163,8 +163,8 @@ def _reshaped(what: str, found: str, rule: str) -> str:
         return f"pass {name}[:, None] if it is one column, {name}[None] if it is one row"
     if wanted < axes:
         merged = f"{name}.reshape(-1)" if wanted == 1 else f"{name}.reshape(len({name}), -1)"
-        return f"select one place of an axis, for example {name}[0], or merge axes with {merged}"
-    return f"add the missing axis, for example {name}[None] for one of length 1 in front"
+        return f"select one position along an axis, for example {name}[0], or merge axes with {merged}"
+    return f"add the missing axis, for example an axis of length 1 in front with {name}[None]"
 
 
 def _axes(rule: str) -> int | None:

@@ -15,7 +15,7 @@ from lemmata.errors import SettingError
 
 F = TypeVar("F", bound=Callable[..., Any])
 DOCUMENTS = "the rows are documents of a language model"
-"""The hypothesis of checks that need a language model."""
+"""The hypothesis of a check that needs a language model."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,7 +12,7 @@ _V2 = ("memory.max", "memory.current", "inactive_file")
 _V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
 _LONG = 100_000  # characters of an error's text that are read
 _UNLIMITED = 2**60
-"""A limit of at least this many bytes means no limit: version 1 of control groups writes a number near 2^63 for it."""
+"""A limit of at least this many bytes means no limit. For no limit, control groups (version 1) write about 2^63."""
 _OWN = (
     ("RLIMIT_AS", "the address space of the process (RLIMIT_AS, `ulimit -v`)"),
     ("RLIMIT_DATA", "the data of the process (RLIMIT_DATA, `ulimit -d`)"),

@@ -11,7 +11,7 @@ from lemmata.facts import FACTS
 SHORTEST = 10.0
 """The shortest allowed time limit in seconds. With a shorter limit, not even one model would be measured."""
 DELTA = 1e-5
-"""The delta of a claimed privacy if only its epsilon is given."""
+"""The delta of a privacy claim if the user gives only epsilon."""
 EXAMINATION = 60.0
 """The default time limit of an examination, in seconds; after it, no further check starts."""
 

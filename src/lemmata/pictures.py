@@ -7,9 +7,9 @@ import numpy as np
 from jaxtyping import Float
 
 INK, BLUE, RED = "#7b828c", "#3b6fb6", "#c2562d"
-"""Colours that can be read on light and dark pages: for words, for results, and for what results are compared with."""
+"""Colours that are legible on light and dark pages: for words, for results, and for the baselines of results."""
 WHOLE: dict[str, Any] = {"format": "d", "labelExpr": "datum.value == floor(datum.value) ? datum.label : ''"}
-"""Labels for an axis of counts that hide fractions, because Vega's `tickMinStep` does not hide them."""
+"""The settings of an axis of counts. They hide labels with fractions, which Vega's `tickMinStep` does not hide."""
 _SIZE = {"width": 240, "height": 200}
 
 

@@ -330,5 +330,5 @@ def test_vectors_are_refused(layer):
 
 def test_sums_of_positions_without_all_pairs_are_refused():
     for layer in (ImageResize((2, 2), "linear"), AveragePool((2, 2))):
-        with pytest.raises(SettingError, match="the same place on a grid"):
+        with pytest.raises(SettingError, match="at equal positions, on a grid"):
             layer.push(state((4, 3), pairs=False))

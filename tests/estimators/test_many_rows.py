@@ -79,7 +79,7 @@ def test_an_indefinite_kernel_is_refused(settings):
 
 @pytest.mark.usefixtures("many")
 def test_a_singular_matrix_without_ridge_gets_a_jitter_and_a_warning():
-    with pytest.warns(InterpolationWarning, match="misses row"):
+    with pytest.warns(InterpolationWarning, match="misses the target of row"):
         found = KernelRegressor(RBF(5.0), ridge=0).fit(X, Y)
     assert found.jitter_ > 0
 

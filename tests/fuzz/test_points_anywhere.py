@@ -56,7 +56,7 @@ def test_two_rows_at_one_point_are_refused_always(seed):
     _, scale, points, y = case(seed)
     x = scale * points
     x[1] = x[0]
-    with pytest.raises(NotPositiveDefiniteError, match="rows 0 and 1 at one point, with different targets"):
+    with pytest.raises(NotPositiveDefiniteError, match="rows 0 and 1 at the same point, with different targets"):
         polyharmonic_spline(x, y)
     y[1] = y[0]
     with pytest.raises(NotPositiveDefiniteError, match="with equal targets"):

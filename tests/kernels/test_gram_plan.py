@@ -220,7 +220,7 @@ def test_a_killed_run_is_continued_with_the_missing_tiles(tmp_path, capsys):
     x = points(300)
     matrix = gram_on_disk(RBF(1.5), x, path=path, block=7)  # the stored tiles decide
     assert matrix.chunks == (10, 10)
-    assert "keeps its tiles of 10 x 10, not 7 x 7" in capsys.readouterr().err
+    assert "already has tiles of 10 x 10, so tiles of 7 x 7 are not used" in capsys.readouterr().err
     assert np.array_equal(matrix[:], gram(RBF(1.5), x, block=10))
     assert len(list(done.iterdir())) == 465
     assert all((done / name).stat().st_mtime_ns == moment for name, moment in finished.items())

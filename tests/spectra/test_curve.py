@@ -149,7 +149,7 @@ def test_a_measurement_over_more_splits_has_a_narrower_interval():
 def test_what_does_not_fit_is_refused():
     modes, y = spectrum(rbf(drawn(8)[1])), jnp.ones(40)
     for sizes in ([0], [41], [0, 20], [20, 41], [], 20):
-        with pytest.raises(SettingError, match="sizes; found .* rule: a list of whole numbers from 1 to 40"):
+        with pytest.raises(SettingError, match=r"sizes; found .* rule: a list of whole numbers from 1 to 40"):
             learning_curve(modes, y, np.asarray(sizes, float), 0.1)
     with pytest.raises(DataError, match="sizes"):
         learning_curve(modes, y, [np.nan], 0.1)

@@ -55,7 +55,7 @@ def test_a_task_that_raises_is_told_by_its_key_and_the_rest_goes_on(apart, reque
 def test_a_task_that_ends_every_process_is_given_up_and_the_rest_goes_on(processes):
     found = dict(finished(processes, tasks.killed_each_time, NUMBERS))
     assert found.pop(2) == Lost(
-        2, f"BrokenExecutor: {ATTEMPTS} processes ended with the task, the last with exit code -9"
+        2, f"BrokenExecutor: {ATTEMPTS} processes ended while they ran the task, the last with exit code -9"
     )
     assert found == {number: square for number, square in SQUARES.items() if number != 2}
 

@@ -167,7 +167,7 @@ class Aggregate(AbstractLayer):
         if given[0] is None or given[1] is None:
             raise _without_graph("a state without graphs")
         if given[0].shape[-1] != part.grid.sites[0]:
-            found = f"{part.grid.sites[0]} positions, but graphs with {given[0].shape[-1]} nodes"
+            found = f"fields with {part.grid.sites[0]} positions, but graphs with {given[0].shape[-1]} nodes"
             raise ShapeError("input of Aggregate", found=found, rule="one position for each node of the graphs")
         return self.matrix(given[0]), self.matrix(given[1])
 
@@ -177,8 +177,8 @@ class Aggregate(AbstractLayer):
             raise ShapeError(
                 "input of Aggregate",
                 found=f"shape {shape}",
-                rule=f"the features of the nodes of a graph, of shape ({'nodes' if nodes is None else nodes}, "
-                "channels)",
+                rule=f"shape ({'nodes' if nodes is None else nodes}, channels), one row of features for each node of "
+                "the graph",
             )
 
 

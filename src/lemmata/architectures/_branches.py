@@ -107,8 +107,8 @@ class AbstractBranches(AbstractLayer):
         if len(loose) > 1:
             raise SettingError(
                 self._name,
-                found=f"branches {loose}, whose means (given their input) may differ from 0",
-                rule="at most one such branch, because the products of two do not vanish",
+                found=f"branches {loose}, whose outputs may have a mean other than 0 (given the input)",
+                rule="at most one such branch, because the product of two such branches need not have mean 0",
                 remedy="end all branches but one with a Dense layer",
             )
         self.check_wide(pushed)
@@ -120,7 +120,10 @@ class AbstractBranches(AbstractLayer):
             raise SettingError(
                 self._name,
                 found=f"branches {narrow} that pass on the inputs of the network",
-                rule="branches with many coordinates, because the products of branches must average out over them",
+                rule=(
+                    "branches with many coordinates, because the products of branches must average out over the "
+                    "coordinates"
+                ),
                 remedy=f"put a Dense layer before {type(self).__name__}",
             )
 

@@ -122,7 +122,7 @@ class Contract(AbstractLayer):
             raise ShapeError(
                 "input of Contract",
                 found=f"a grid of shape {sites}" if sites else "vectors",
-                rule=f"positions that fit an array of shape {self.array.shape} in {self.form!r}",
+                rule=f"a grid whose axes match the array of shape {self.array.shape} in the form {self.form!r}",
             )
         return tuple(lengths[name] for name in new)
 
@@ -168,7 +168,7 @@ class Contract(AbstractLayer):
             raise ShapeError(
                 "input of Contract",
                 found="vectors",
-                rule=f"fields with positions, because the form makes the new positions {sites}",
+                rule=f"fields with positions, because the form creates a grid of positions of shape {sites}",
             )
         if not self.summed and not grid.pairs:
             return self._multiplied(state, sites)

@@ -143,5 +143,5 @@ def _check_features(features: Sequence[np.ndarray]) -> None:
     counts = [values.shape[1] for values in features]
     if len(set(counts)) > 1:
         number = next(i for i, count in enumerate(counts) if count != counts[0])
-        found = f"{counts[number]}, but graph 0 has {counts[0]}"
+        found = f"{counts[number]} features for each node, but graph 0 has {counts[0]}"
         raise ShapeError(f"features of graph {number}", found=found, rule="the same number for every graph")

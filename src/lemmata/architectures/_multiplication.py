@@ -68,9 +68,9 @@ class Multiply(AbstractBranches):
         if len(tied) > 1:
             raise SettingError(
                 "branches of Multiply",
-                found=f"branches {tied}, whose coordinates each depend on one coordinate of the input, or have "
-                "different distributions",
-                rule="at most one such branch, because the coordinates of two need not be independent",
+                found=f"branches {tied}, in which a coordinate depends on one coordinate of the input, or the "
+                "coordinates have different distributions",
+                rule="at most one such branch, because the coordinates of two such branches need not be independent",
                 remedy="put a Dense layer into all branches but one, with only activations after it",
             )
         self.check_wide(pushed)

@@ -12,12 +12,12 @@ from ._layer import AbstractLayer
 from ._numpy_smooth import SURE, Moments, is_erf, recursion
 
 _NEAR = 1e-2
-"""If a cosine is closer than this to 1 or -1, the difference of the normalised points gives the angle."""
+"""If a cosine is this near to 1 or -1, the angle is computed from the difference of the normalised points."""
 _EPS = float(np.finfo(float).eps)
 _SNAP = (8.0 * _EPS) ** 2
-"""Versines up to this are rounding errors, so the angle is set to 0."""
+"""If the versine (1 - cosine) of an angle is at most this, it is a rounding error, and the angle is set to 0."""
 _TILE = 128
-"""The most rows and columns of a tile, so that the arrays of its recursion stay in the cache."""
+"""The largest number of rows, and of columns, of a tile. The arrays of the tile's recursion then stay in the cache."""
 
 Matrix = Float[np.ndarray, "n m"]
 

@@ -107,7 +107,7 @@ class AngularKernel(AbstractKernel):
         if not worst <= 256 * float(jnp.finfo(ratio.dtype).eps):
             raise SettingError(
                 "points",
-                found=f"a norm that differs from {self.norm} by {worst:.2g}",
+                found=f"points whose norms differ from {self.norm} by up to {worst:.2g}",
                 rule=f"norm {self.norm} for every point",
                 remedy="rescale them as x * (norm / jnp.linalg.norm(x, axis=1, keepdims=True)), or use the "
                 "kernel without AngularKernel",

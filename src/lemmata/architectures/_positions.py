@@ -99,7 +99,7 @@ class PositionalEmbedding(AbstractLayer):
             raise SettingError(
                 "channels of a positional embedding",
                 found=own,
-                rule=f"{c}, because kind='sum' adds the embedding to the {c} channels of the field",
+                rule=f"{c} channels, because kind='sum' adds the embedding to the {c} channels of the field",
             )
         self.covariance(tuple(sites))
         return jax.random.normal(key, (math.prod(sites), own), dtype), (*sites, c if self.kind == "sum" else c + own)

@@ -105,7 +105,7 @@ def check_gram(name: str, matrix: Any) -> None:
     if gap > floor:
         raise ShapeError(
             name,
-            found=f"|A - A^T| of up to {gap:.3g}",
+            found=f"entries (i, j) and (j, i) that differ by up to {gap:.3g}",
             rule="a symmetric Gram matrix",
             remedy="compute it with gram(kernel, x), or use (A + A.T) / 2 if the asymmetry is only rounding",
         )

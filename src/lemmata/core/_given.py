@@ -26,7 +26,7 @@ _ADVICE = {
     "infinity": "drop or replace these entries",
     "contains NaN": "drop or fill rows with missing entries",
 }
-"""Remedies, found by words in scikit-learn's errors."""
+"""The remedy for each error of scikit-learn, by words in the error's text."""
 _HALF = ("float16", "bfloat16")
 
 

@@ -249,7 +249,7 @@ _SHAPES = re.compile(
     r"broadcast|contracting dim|core dimension|ndim at least|at least one dim|unsized|has no len|inhomogeneous"
     r"|dimension mismatch|shapes? .*not aligned|must be 1d|expected 1D|does not have enough dimensions"
 )
-"""Words in NumPy's and JAX's errors about shapes that do not fit each other."""
+"""Words in errors of NumPy and JAX which show that the shapes of some arrays do not match."""
 
 
 def unfit(error: Exception, given: Sequence[tuple[str, Any]]) -> ShapeError | None:

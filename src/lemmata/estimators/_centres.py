@@ -191,10 +191,9 @@ def warn_of_least_squares(found: OnCentres, setting: str) -> None:
     if share > MISSED:
         warnings.warn(
             (
-                f"with {setting} the fit should pass through its rows. But on {len(found.centres)} "
-                f"centres it is least squares, which misses rows by up to {share:.2g} of the targets' "
-                "root mean square. Set centres=None to pass through the rows, or set a ridge or noise "
-                "above 0."
+                f"with {setting} the fit should pass through the training rows. But with {len(found.centres)} "
+                f"centres, it is a least-squares fit, which misses targets by up to {share:.2g} times the root mean "
+                "square of the targets. Set centres=None to pass through the rows, or set a ridge or noise above 0."
             ),
             InterpolationWarning,
             stacklevel=4,

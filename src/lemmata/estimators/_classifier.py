@@ -88,10 +88,9 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
             self.sharpness_ = _sharpness(outputs, np.argmax(judged.targets, axis=1), judged.weights)
             if len(rows.points) == len(self.classes_):
                 warnings.warn(
-                    "each class has only one row, so a fit that leaves a row out does not know its class. The "
-                    "leave-one-out outputs cannot calibrate predict_proba (sharpness "
-                    f"{self.sharpness_:.3g}); predict is not affected. Give more rows of each class "
-                    "to calibrate predict_proba.",
+                    "each class has only one row, so a fit without this row does not know the class. The "
+                    f"leave-one-out outputs cannot calibrate predict_proba (sharpness {self.sharpness_:.3g}); "
+                    "predict is not affected. Give more rows of each class to calibrate predict_proba.",
                     CalibrationWarning,
                     stacklevel=2,
                 )

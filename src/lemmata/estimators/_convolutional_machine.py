@@ -129,7 +129,7 @@ class ConvolutionalDeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
         sides = tuple(given) if isinstance(given, tuple | list) or np.ndim(given) == 1 else ()
         whole = all(isinstance(side, int | np.integer) and side > 0 for side in sides)
         if len(sides) not in (2, 3) or not whole or math.prod(sides) != columns:
-            rule = f"whole numbers (h, w) or (h, w, c) of at least 1 with product {columns}, the number of columns"
+            rule = f"whole numbers (h, w) or (h, w, c) of at least 1, whose product is the number of columns, {columns}"
             raise SettingError("shape", found=repr(given), rule=rule)
         height, width, channels = (*sides, 1)[:3]
         return int(height), int(width), int(channels)

@@ -17,7 +17,7 @@ _NEGATIVE = r"^\(\s*([^()]*\d[^()]*?)\s*\)$"
 """A negative number in accountants' notation, such as (12.50)."""
 _UNNAMED = re.compile(r"column \d+ \(unnamed\)")
 _COUNTED = re.compile(r"(?:Unnamed: |__UNNAMED__)(\d+)")
-"""The name that pandas and polars give to a column without a name, by its place from 0."""
+"""The name that pandas or polars gives to a column without a name. The number is its position, counted from 0."""
 _SPAN = r"^(?:(\d+) days?,? \+?)?(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?$"
 """A time of day or a duration, with its days, hours, minutes and seconds."""
 _WAVES = {"year": ("part of the year", YEAR), "day": ("time of day", 1.0)}

@@ -128,7 +128,7 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             if self.time is None and longest > 0 and not float(kernel.eigenvalues[0]) > _SMALLEST:
                 raise DataError(
                     "training inputs",
-                    found=f"norms of at most {longest:.3g} (row {row}, counted from 0)",
+                    found=f"norms of at most {longest:.3g}, the norm of training row {row} (counted from 0)",
                     rule="norms whose squares do not underflow to 0",
                     remedy="set normalise=True, or scale the inputs",
                 )

@@ -130,7 +130,7 @@ def bounded_spectrum(
     allowed = 8 * total.standard_error + total.truncation + 1e-3 * total.value
     if not abs(value - total.value) <= allowed:
         raise SettingError(
-            "value of the original at 0", found=f"{value:.6g}", rule=f"the integral of the bound, {total.value:.6g}",
+            "value of the original at 0", found=f"{value:.6g}", rule=f"{total.value:.6g}, the integral of the bound",
             remedy="use the convention f(x) = integral of exp(i <omega, x>) F(omega), without a factor 2 pi",
         )  # fmt: skip
     scale = jnp.asarray(2.4 * found.median / dimension)

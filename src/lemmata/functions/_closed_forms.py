@@ -61,7 +61,7 @@ def radial_moment(transform: Callable[[Float[np.ndarray, " n"]], Array], dimensi
     if not (math.isfinite(total) and terms[-1] <= 1e-3 * terms.max()):
         raise SettingError(
             "Barron parameter",
-            found=f"the term {terms[-1]:.3g} at |omega| = 1e8",
+            found=f"an integrand that is still {terms[-1]:.3g} at |omega| = 1e8",
             rule="a finite integral of |omega| |F(omega)|",
             remedy="use a smoother function; one with jumps or kinks has no finite Barron parameter",
         )

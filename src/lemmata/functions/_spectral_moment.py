@@ -110,7 +110,9 @@ def _continued(last: float, before: float, value: float, what: str) -> float:
         return last
     if last >= _GROWING * before:
         raise SettingError(
-            "Barron parameter", found=f"contributions {before:.3g} and {last:.3g} from the last two shells of {what}",
+            "Barron parameter", found=(
+                f"contributions of {before:.3g} and {last:.3g} to the integral from the last two shells of {what}"
+            ),
             rule="a finite integral of |omega| |F(omega)|",
             remedy=("if the function has jumps or kinks, smooth it, because its parameter is infinite; "
             "otherwise use a finer grid"),

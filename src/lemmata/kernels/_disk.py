@@ -87,7 +87,13 @@ def gram_on_disk(
     stored = _stored(zarr, folder, digest) if folder.exists() and any(folder.iterdir()) else None
     if stored is not None:
         if block not in (None, kept := stored.chunks[0]):
-            print(f"lemmata: {folder} keeps its tiles of {kept} x {kept}, not {block} x {block}", file=sys.stderr)
+            print(
+                (
+                    f"lemmata: the matrix in {folder} already has tiles of {kept} x {kept}, so tiles of {block} x "
+                    f"{block} are not used"
+                ),
+                file=sys.stderr,
+            )
         block = kept
     plan = gram_plan(kernel, x, y, block=block, working_set=working_set if block is None else None)
     _refuse_too_large(plan, folder)

@@ -126,7 +126,7 @@ def _array(name: str, given: Any) -> Any:
     if points.dtype.itemsize < 4:
         raise DataError(
             what,
-            found=f"entries of type {points.dtype}, which keeps about 3 digits",
+            found=f"entries of type {points.dtype}, which has only about 3 significant digits",
             rule="float64 or float32",
             remedy="convert them with x.astype(float)",
         )

@@ -117,7 +117,7 @@ def checked_symmetric(
     if apart > share * most:
         raise SettingError(
             "kernel",
-            found=f"|K(x, y) - K(y, x)| of up to {apart:.3g}, with entries of up to {most:.3g}",
+            found=f"differences between K(x, y) and K(y, x) of up to {apart:.3g}, with entries of up to {most:.3g}",
             rule=f"a symmetric function: K(x, y) and K(y, x) may differ by at most {share:.1e} of the largest entry",
             remedy="use a symmetric function, such as (k(x, y) + k(y, x)) / 2",
         )

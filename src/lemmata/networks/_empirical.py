@@ -166,7 +166,7 @@ class EmpiricalKernel(eqx.Module):
         """
         if (found := jax.tree.structure(params)) != (own := jax.tree.structure(self.params)):
             raise ShapeError(
-                "params", found=f"the tree {found}", rule=f"the tree of the kernel's own parameters, {own}"
+                "params", found=f"the tree {found}", rule=f"the same tree as the kernel's own parameters, {own}"
             )
         other = EmpiricalKernel(self.f, params, self.working_set)
         before, after = (output_structure(self.f, some, x, y).shape for some in (self.params, params))
@@ -174,7 +174,7 @@ class EmpiricalKernel(eqx.Module):
             raise ShapeError(
                 "params",
                 found=f"outputs of shape {after}",
-                rule=f"shape {before}, the shape at the kernel's own parameters",
+                rule=f"shape {before}, the shape of the outputs at the kernel's own parameters",
             )
         return _change(self.gram(x, y, outputs=outputs), other.gram(x, y, outputs=outputs))
 

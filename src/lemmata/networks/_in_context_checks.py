@@ -59,7 +59,9 @@ def checked_prompt(x: Any, y: Any, queries: Any, columns: int, dtype: Any) -> tu
     for name, values in {"inputs of the examples": x, "queries": queries}.items():
         if values.ndim != 2 or values.shape[1] != columns:
             raise ShapeError(
-                name, found=f"shape {values.shape}", rule=f"rows of {columns} columns, as many as the features have"
+                name,
+                found=f"shape {values.shape}",
+                rule=(f"rows of {columns} columns, the number of variables of the features"),
             )
     if y.ndim != 1 or len(x) != len(y):
         raise ShapeError("targets", found=f"shape {y.shape} for {len(x)} inputs", rule="one target for each input")
@@ -95,6 +97,6 @@ def refuse_silence(temperature: float, highest: float) -> None:
     if temperature > highest:
         raise SettingError(
             "temperature", found=f"{temperature:g}, at which every target is rounded to 0",
-            rule=f"at most 2 eta C_F / eps = {highest:.3g} in this precision",
+            rule=f"at most {highest:.3g} in this precision (2 eta C_F / eps, with machine epsilon eps)",
             remedy="use a lower temperature, or a type with more digits",
         )  # fmt: skip

@@ -172,8 +172,8 @@ def infinite_width(estimates: Sequence[KernelEstimate], widths: Sequence[int]) -
     if len(widths) != len(estimates) or len({found.mean.shape for found in estimates}) > 1:
         raise ShapeError(
             "estimates",
-            found=f"{len(estimates)} of shapes {[found.mean.shape for found in estimates]}",
-            rule=f"one for each of {len(widths)} widths, all of the same shape",
+            found=f"{len(estimates)} estimates of shapes {[found.mean.shape for found in estimates]}",
+            rule=f"one estimate for each of the {len(widths)} widths, all of the same shape",
         )
     if len(set(widths)) < 2 or not all(math.isfinite(width) and width > 0 for width in widths):
         raise SettingError("widths", found=list(widths), rule="at least two different positive numbers")

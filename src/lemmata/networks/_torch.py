@@ -138,7 +138,7 @@ class TorchEmpiricalKernel(eqx.Module):
             raise ShapeError(
                 "module",
                 found=f"outputs of shape {after}",
-                rule=f"shape {before}, the shape at the kernel's own parameters",
+                rule=f"shape {before}, the shape of the outputs at the kernel's own parameters",
             )
         start, end = (kernel.gram(x, y, outputs=outputs) for kernel in (self, other))
         return np.asarray(np.linalg.norm((end - start).ravel()) / np.linalg.norm(start.ravel()))

@@ -78,9 +78,9 @@ class CentresPlan:
 
     def __str__(self) -> str:
         return (
-            f"least squares on {self.centres} centres in {math.ceil(self.rows / self.block)} blocks of {self.block} of "
-            f"{self.rows} rows: {_SQUARES} squares of {self.square_bytes / _SQUARES / 2**30:.3f} GiB in float64 and "
-            f"{self.block_bytes / 2**30:.3f} GiB for a block, together {self.bytes / 2**30:.3f} GiB"
+            f"least squares on {self.centres} centres in {math.ceil(self.rows / self.block)} blocks of {self.block} "
+            f"of {self.rows} rows: {_SQUARES} square matrices of {self.square_bytes / _SQUARES / 2**30:.3f} GiB in "
+            f"float64 and {self.block_bytes / 2**30:.3f} GiB for a block, together {self.bytes / 2**30:.3f} GiB"
         )
 
 
@@ -141,7 +141,7 @@ def centres_plan(
     if limit < tile + row:
         raise MemoryPlanError(
             "working set",
-            found=f"{max(limit, 0)} bytes for a block, after {beside} bytes for the squares and targets",
+            found=f"{max(limit, 0)} bytes for a block, after {beside} bytes for the square matrices and targets",
             rule=f"at least {tile + row} bytes for a block, which one row of this kernel needs",
             remedy=f"set working_set to at least {beside + tile + row} bytes, or use fewer centres",
         )

@@ -257,7 +257,7 @@ def _curvatures(state: _State, product: Float[Array, "n k"]) -> tuple[float, flo
 
 
 def _unfinished(tolerance: float, history: list[float], why: str, remedy: str) -> SolverError:
-    found = f"relative residual {history[-1]:.3g} after {len(history) - 1} iterations, ended by {why}"
+    found = f"a relative residual of {history[-1]:.3g} after {len(history) - 1} iterations, which were ended by {why}"
     return SolverError(
         "conjugate gradients", found=found, rule=f"a relative residual of at most {tolerance:.3g}", remedy=remedy
     )

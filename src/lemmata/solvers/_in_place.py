@@ -98,7 +98,7 @@ class SystemInPlace:
                 require_positive_semidefinite(jnp.asarray(self.columns))
         raise SolverError(
             "Cholesky factorisation of K + ridge I",
-            found=f"that the factorisation fails even with {JITTERS[-1] * unit:.3g} added to the diagonal",
+            found=f"a factorisation that fails even with {JITTERS[-1] * unit:.3g} added to the diagonal",
             rule="a positive definite matrix",
             remedy="use a larger ridge, above the rounding errors of K",
         )

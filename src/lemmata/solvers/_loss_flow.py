@@ -182,7 +182,7 @@ def _output_loss(loss: Any, first: Array, y: Array) -> OutputLoss:
         raise SettingError("loss", found=f"values of type {kind}", rule="a real floating-point number")
     value, slope = jax.value_and_grad(loss)(first, y)
     if not (bool(jnp.isfinite(value)) and bool(jnp.all(jnp.isfinite(slope)))):
-        found = f"{float(value):g} at the start, with a gradient of norm {float(jnp.linalg.norm(slope)):g}"
+        found = f"the value {float(value):g} at the start, and a gradient of norm {float(jnp.linalg.norm(slope)):g}"
         raise DataError("loss", found=found, rule="a finite value with a finite gradient")
     return OutputLoss(loss, first.shape)
 

@@ -75,8 +75,11 @@ def randomly_pivoted_cholesky(
         if remaining.min() < -floor:
             raise NotPositiveDefiniteError(
                 "the matrix is not positive semidefinite",
-                found=f"{remaining.min():.6g} on the diagonal of K - F F^T in row {int(remaining.argmin())}",
-                rule=f"at least {-floor:.3g} (minus the size of rounding errors)",
+                found=(
+                    f"{remaining.min():.6g} on the diagonal of K - F F^T (F is the factor found so far) in row "
+                    f"{int(remaining.argmin())}"
+                ),
+                rule=f"at least {-floor:.3g}, which is 0 up to rounding errors",
                 remedy="check that the kernel is positive semidefinite",
             )
         weights = np.where(remaining > floor, remaining, 0.0)
@@ -159,8 +162,8 @@ def nystrom_approximation(
         smallest = float(jnp.linalg.eigvalsh(test.T @ product)[0])
         raise NotPositiveDefiniteError(
             "the matrix is not positive semidefinite",
-            found=f"smallest eigenvalue of W^T K W {smallest:.6g}",
-            rule=f"at least {-float(shift):.3g} (minus the size of rounding errors)",
+            found=f"the smallest eigenvalue {smallest:.6g} of W^T K W, with a random orthonormal W",
+            rule=f"at least {-float(shift):.3g}, which is 0 up to rounding errors",
             remedy="check that the kernel is positive semidefinite",
         )
     vectors, values, _ = jnp.linalg.svd(solve_triangular(factor, product.T, lower=True).T, full_matrices=False)

@@ -16,7 +16,7 @@ from lemmata.spectra import Spectrum
 from ._checks import check_numbers, check_spectrum, check_targets
 
 Filter = Callable[[Float[Array, " n"], Float[Array, ""]], Float[Array, " n"]]
-"""phi(a, t) with f(t) = K_cross phi(K, t) y: the effect of training for time t on a mode with eigenvalue a."""
+"""The function phi(a, t) in f(t) = K_cross phi(K, t) y: what training for time t does to a mode of eigenvalue a."""
 
 _ROUNDING = 16.0
 

@@ -162,7 +162,7 @@ def kernel_product(
     if x.shape[1] != y.shape[1] or len(v) != len(y):
         raise ShapeError(
             "the factors of K(x, y) v",
-            found=f"x {x.shape}, y {y.shape}, v {v.shape}",
+            found=f"x of shape {x.shape}, y of shape {y.shape}, v of shape {v.shape}",
             rule="shapes (n, d), (m, d) and (m, ...)",
         )
     if 0 in x.shape + y.shape:
@@ -201,6 +201,6 @@ def refuse_curvature(curvature: float, floor: float) -> None:
         raise NotPositiveDefiniteError(
             "the matrix is not positive semidefinite",
             found=f"a direction v with v^T K v / |v|^2 = {curvature:.6g}",
-            rule=f"at least {-floor:.3g} (minus the size of rounding errors)",
+            rule=f"at least {-floor:.3g}, which is 0 up to rounding errors",
             remedy="check that the kernel is positive semidefinite and symmetric",
         )

@@ -183,7 +183,7 @@ class ProcessOperator:
             child.join(1)
             message = f"ended with exit code {child.exitcode}"
         raise SolverError(
-            f"process {number + 1} of {len(self._processes)} of the product",
+            f"process {number + 1} of the {len(self._processes)} processes that compute the product",
             found=message,
             rule="every process must return its block of the product",
             remedy="use fewer processes or a smaller block if memory ran out; otherwise check the kernel in "

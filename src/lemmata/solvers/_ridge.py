@@ -89,7 +89,7 @@ def factored(K: Float[Array, "n n"], y: Float[Array, "n *k"], ridge: float | Flo
             return Solution(alpha, jnp.asarray(ridge, K.dtype), multiple * unit, residual, factor)
     raise SolverError(
         "Cholesky factorisation of K + ridge I",
-        found=f"that the factorisation fails even with {float(JITTERS[-1] * unit):.3g} added to the diagonal",
+        found=f"a factorisation that fails even with {float(JITTERS[-1] * unit):.3g} added to the diagonal",
         rule="a positive definite matrix",
         remedy="use a larger ridge, above the rounding errors of K",
     )
@@ -150,7 +150,9 @@ def _refuse_indefinite(K: Float[Array, "n n"], name: str = "the Gram matrix") ->
         raise NotPositiveDefiniteError(
             f"{name} is not positive semidefinite",
             found=f"smallest eigenvalue {smallest:.6g}",
-            rule=f"at least {-floor:.3g}, which is -16 n eps times the largest eigenvalue",
+            rule=(
+                f"at least {-floor:.3g}, which is -16 n eps times the largest eigenvalue (n rows, machine epsilon eps)"
+            ),
             remedy="check that the kernel is positive semidefinite and that the points are finite",
         )
 

@@ -183,14 +183,17 @@ def _refuse_indefinite(matrix: Array, inner: Array, factor: Array) -> None:
     if abs(smallest) <= floor:  # the sign cannot be determined
         raise NotPositiveDefiniteError(
             "generalised covariance",
-            found=f"smallest eigenvalue {smallest:.3g} on the complement of the drift, 0 up to rounding ({floor:.3g})",
-            rule="a matrix that is positive definite there by more than rounding",
+            found=(
+                f"a smallest eigenvalue of {smallest:.3g} on the complement of the drift, which is 0 up to rounding "
+                f"errors of {floor:.3g}"
+            ),
+            rule="a matrix that is positive definite on this complement by more than rounding errors",
             remedy="use points that differ, noise above 0, or a covariance without a large constant added to it",
         )
     raise NotPositiveDefiniteError(
         "generalised covariance",
-        found=f"smallest eigenvalue {smallest:.6g} on the complement of the drift",
-        rule="a positive definite matrix there",
+        found=f"a smallest eigenvalue of {smallest:.6g} on the complement of the drift",
+        rule="a matrix that is positive definite on this complement",
         remedy="use points that differ, noise above 0, or the drift that the order of the covariance needs",
     )
 
@@ -325,7 +328,7 @@ def _refuse_repeated(x: Array, y: Array, noise: Array) -> None:
     how = "equal" if np.array_equal(targets[row], targets[other]) else "different"
     raise NotPositiveDefiniteError(
         "generalised covariance",
-        found=f"rows {other} and {row} at one point, with {how} targets and without noise",
+        found=f"rows {other} and {row} at the same point, with {how} targets and without noise",
         rule="different points; otherwise the covariance is not positive definite on the complement of the drift",
         remedy="merge the rows, or use noise above 0",
     )

@@ -74,7 +74,9 @@ def spectrum(matrix: Float[Array, "rows columns"] | Float[np.ndarray, "rows colu
         raise NotPositiveDefiniteError(
             "the matrix is not positive semidefinite",
             found=f"smallest eigenvalue {smallest:.6g}",
-            rule=f"at least {-floor:.3g}, which is -16 n eps times the largest eigenvalue",
+            rule=(
+                f"at least {-floor:.3g}, which is -16 n eps times the largest eigenvalue (n rows, machine epsilon eps)"
+            ),
             remedy="check that the kernel is positive semidefinite and that the points are finite",
         )
     clipped = int(jnp.sum(values < 0))

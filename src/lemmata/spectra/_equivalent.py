@@ -92,7 +92,7 @@ def deterministic_equivalent(
     total, y = len(spectrum.eigenvalues), array_argument("targets", y)
     counts = sizes_of(sizes, total)
     if len(y) != total:
-        raise ShapeError("targets", found=f"{len(y)} rows", rule=f"{total} rows, as many as the spectrum has")
+        raise ShapeError("targets", found=f"{len(y)} rows", rule=f"{total} rows, the number of rows of the spectrum")
     y = y.reshape(total, -1)
     mu, error, learnability, overfitting, spread = _curve(spectrum, y, jnp.asarray(counts), jnp.asarray(ridge, float))
     whole, left_out = gcv(spectrum, y, ridge), leave_one_out(spectrum, y, ridge)

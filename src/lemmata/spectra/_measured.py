@@ -19,9 +19,9 @@ from ._intercept import between_contrasts, with_the_mean
 from ._points import FEWEST, MOST, Interval, LearningCurve, Point, assemble, check_interval, measure
 
 OPERATIONS = 2e8
-"""Floating-point operations that one size may cost, unless the smallest number of solves needs more."""
+"""The most floating-point operations for one size. The smallest allowed number of solves may take more."""
 MEASURED_SIZES = 24
-"""The largest number of sizes that are measured; between them the correction is interpolated."""
+"""The largest number of sizes that are measured. Between these sizes, the correction is interpolated."""
 LEVEL = 0.95
 
 
@@ -92,7 +92,7 @@ def measured_curve(
     check_interval(resamples, seed)
     y = array_argument("targets", y)
     if len(y) != total:
-        raise ShapeError("targets", found=f"{len(y)} rows", rule=f"{total} rows, as many as the spectrum has")
+        raise ShapeError("targets", found=f"{len(y)} rows", rule=f"{total} rows, the number of rows of the spectrum")
     equivalent = _equivalent(spectrum, y, counts, ridges, intercept)
     if solves == 0:
         return _unmeasured(equivalent)
@@ -114,7 +114,9 @@ def _ridges(ridge, counts: np.ndarray) -> np.ndarray:
     ridges = np.asarray(ridge, float)
     if ridges.ndim and ridges.shape != counts.shape:
         raise SettingError(
-            "ridge", found=f"{ridges.size} ridges", rule=f"one ridge, or one for each of the {counts.size} sizes"
+            "ridge",
+            found=f"{ridges.size} ridges",
+            rule=(f"one ridge for all sizes, or one ridge for each of the {counts.size} sizes"),
         )
     if not np.all((ridges >= 0) & np.isfinite(ridges)):
         raise SettingError("ridge", found=ridges.tolist(), rule="finite numbers that are not negative")

@@ -131,7 +131,7 @@ def _decay(spectrum: Spectrum) -> float:
     last = min(max(n // 4, math.isqrt(n) + _LEAST_SEEN - 1), above)
     first = max(1, min(math.isqrt(n), last // 4))
     if last - first + 1 < _LEAST_SEEN:
-        rule = f"at least {_LEAST_SEEN}, which the fit of a slope needs"
+        rule = f"at least {_LEAST_SEEN} eigenvalues, because the fit of a slope needs so many"
         raise DataError(
             "eigenvalues",
             found=f"{above} eigenvalues above rounding errors",

@@ -19,7 +19,7 @@ from lemmata.interruption import ignore_interruption
 from ._tasks import told_line
 
 ATTEMPTS = 3
-"""A task is given up after this number of processes have ended while they ran the task."""
+"""A task is given up if this number of processes have ended while they ran the task."""
 _HELD = 3 * 2**29, 2**32
 """The least and the largest limit, in bytes, of the memory above which a new process replaces a process.
 
@@ -132,7 +132,9 @@ class Processes(Executor):
                 raise error
             return answer
         raise BrokenExecutor("the processes were ended" if self._ended else
-                             f"{ATTEMPTS} processes ended with the task, the last with exit code {code}")  # fmt: skip
+                             (
+                                 f"{ATTEMPTS} processes ended while they ran the task, the last with exit code {code}"
+                             ))  # fmt: skip
 
     def _child(self, number: int) -> "_Child | None":
         """Return the process with this number, and start it if necessary. Return None after the end."""

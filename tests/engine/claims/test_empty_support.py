@@ -66,10 +66,10 @@ def test_a_component_that_the_control_leaves_as_it_is_may_be_declared():
 @pytest.mark.parametrize(
     ("claim", "found"),
     [
-        (empty.SeldomTight(), "a bound that is 1e[+]12 times what is measured"),
+        (empty.SeldomTight(), "a bound that is 1e[+]12 times the measured value"),
         (empty.WideMargin(), "margin 0.45, control 0.75 away"),
         (empty.WideLooseMargin(), "margin 0.45, control 0.75 away"),
-        (empty.OneSetting(), "hypotheses that fail at 3 of 3 extra settings"),
+        (empty.OneSetting(), "that hypotheses fail at 3 of the 3 extra settings"),
         (empty.DroppedViolations(), "the conclusion fails"),
         (empty.HoldsKey(), "random keys in .*other"),
         (empty.HoldsRawKey(), "random keys in .*other"),

@@ -132,7 +132,7 @@ def test_a_calibration_sees_an_engine_that_is_wrong(monkeypatch):
 @pytest.mark.parametrize(
     ("relation", "measured", "said"),
     [
-        (AtMost(), 0.5, ", none is allowed, and support asks for a rate of at most 0.1"),
+        (AtMost(), 0.5, ", none is allowed, and support needs a rate of at most 0.1"),
         (AtMost(), 2.0, ", none is allowed"),
         (AtMost(delta=0.3), 0.5, ", allowed 0.3"),
         (AtMost(delta=0.3), 2.0, ", allowed 0.3"),

@@ -77,7 +77,7 @@ def test_a_broken_package_is_one_warning_that_names_it(case, registered, tmp_pat
     with pytest.warns(EntryPointWarning) as said:
         known = registry()
     assert len(said) == 1
-    assert f"package their-package: its claims of the entry point '{case} = broken_{case}'" in str(said[0].message)
+    assert f"the claims of package their-package from the entry point '{case} = broken_{case}'" in str(said[0].message)
     assert message in str(said[0].message)
     assert "\n" not in str(said[0].message)
     assert "their.claims.their_bound" in known
@@ -128,7 +128,7 @@ def test_the_command_line_says_it_in_one_line_and_goes_on(registered):
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("{")
     assert result.stderr == (
-        "Warning: package their-package: its claims of the entry point 'theirs = their.claims' are left out; "
+        "Warning: the claims of package their-package from the entry point 'theirs = their.claims' are left out; "
         "ZeroDivisionError: division by zero\n"
     )
 

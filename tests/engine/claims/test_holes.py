@@ -93,7 +93,7 @@ def test_every_component_has_its_own_tolerance_unless_the_claim_names_blocks():
 def test_errors_that_average_out_over_problems_are_refuted():
     verdict = judged(holes.Heterogeneous())
     assert verdict.status is Status.REFUTED
-    assert "problems' own means" in verdict.reason
+    assert "means of single problems" in verdict.reason
 
 
 def test_a_plateau_below_half_of_the_first_gap_is_refuted():

@@ -97,7 +97,7 @@ def test_trials_outside_the_hypotheses_do_not_count_and_more_than_the_declared_s
         assert judged(outside(failing)).status is status, failing
     assert f"hypotheses fail, so {most + 1} of 200 problems are dropped" in judged(outside(most + 1)).reason
     verdict = judged(outside(101))
-    assert "hypotheses fail in 101 of 200 problems: 'positive' has median -2, asked > 0" in verdict.reason
+    assert "hypotheses fail in 101 of 200 problems: the median of 'positive' is -2, required > 0" in verdict.reason
     assert verdict.dropped == {"positive": 101}
     seldom = Hypothesis("small", np.where(np.arange(200) < 3, 2.0, 0.0), "<", np.ones(200))
     verdict = judged(outside(101, others=[seldom]))
@@ -202,7 +202,8 @@ def test_a_refuted_corner_decides_and_the_worst_is_named():
     lost = Corner({"n": 5}, Status.FAILED, "lost", gap=-2.0)
     for corners, status, reason in (
         ((fine, bad, lost), Status.REFUTED, "at n=9: ill"), ((fine, lost), Status.FAILED, "at n=5: lost"),
-        ((fine,), Status.SUPPORTED, "told; worst of 1 other settings: n=2 (supported)"), ((), Status.SUPPORTED, "told"),
+        ((fine,), Status.SUPPORTED, "told; the worst of 1 other settings is n=2 (supported)"),
+        ((), Status.SUPPORTED, "told"),
     ):  # fmt: skip
         found = with_corners(CLAIM, verdict_of(Status.SUPPORTED), corners)
         assert (found.status, found.reason) == (status, reason)

@@ -27,8 +27,11 @@ def test_zeros_of_both_signs_are_equal_and_nan_is_not():
 def test_one_pair_and_full_rank_and_no_inputs():
     x = jnp.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
     gram = x @ x.T
-    wanted = "1 pair of equal rows (training rows 0 and 2, counted from 0) makes the smallest eigenvalue zero"
+    wanted = (
+        "1 pair of equal rows (training rows 0 and 2, counted from 0) makes the smallest eigenvalue of the kernel "
+        "matrix zero"
+    )
     assert singular_cause(gram, x) == wanted
-    assert singular_cause(gram, None) == "the kernel has rank 2 on 3 rows"
+    assert singular_cause(gram, None) == "the kernel matrix of the 3 rows has rank 2"
     assert singular_cause(gram + jnp.eye(3), x) is None
     assert singular_cause(jnp.full((2, 2), jnp.nan), None) is None

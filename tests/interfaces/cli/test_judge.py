@@ -95,7 +95,7 @@ def test_claims_that_hang_raise_die_or_give_nan_are_named_with_their_key_and_the
     failed = {name for name, row in rows.items() if row["status"] == "failed"}
     assert failed == {"hangs", "hangs_inside", "raises", "not_a_number", "dies"}
     assert rows["hangs"]["reason"] == "stopped after 5000 s without a result, in trial 3 (seed 0, n=4)"
-    assert "in the compiled call of the trials from 0 (seed 0, n=4)" in rows["hangs_inside"]["reason"]
+    assert "in the compiled call that starts with trial 0 (seed 0, n=4)" in rows["hangs_inside"]["reason"]
     assert "trial 1: ValueError: a matrix that is no matrix" in rows["raises"]["reason"]
     assert "first: trial" in rows["not_a_number"]["reason"]
     assert rows["dies"]["reason"] == "the process ended by itself (signal 9), before the first trial (seed 0, n=4)"
@@ -335,7 +335,7 @@ class Delta(AbstractBound):
     assert len(record["rows"]) == 3
     assert any((str(ledger) in note and "full" in note) or "disk" in note for note in record["notes"])
     assert all("\n" not in note and str(ledger) in note for note in record["notes"])
-    assert any(note.startswith("many.delta, seed 0: not recorded: ledger ") for note in record["notes"])
+    assert any(note.startswith("many.delta, seed 0: the verdict was not recorded: ledger ") for note in record["notes"])
     with open_ledger(ledger) as opened:
         assert opened.check() == []
         assert opened.query("SELECT count(*) AS n FROM verdicts WHERE claim = 'many.alpha'")[0]["n"] >= 1

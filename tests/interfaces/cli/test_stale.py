@@ -63,7 +63,7 @@ def test_parts_share_out_what_is_stale_beneath_and_each_takes_the_rest(states, c
     said = " ".join(capsys.readouterr().err.split())
     assert "Verdicts: 2 with the current code, 2 whose own code changed (about" in said
     assert "6 whose shared code changed beneath it (about" in said
-    assert "this run takes 1: part 3 of 4" in said
+    assert "this run tests 1: part 3 of 4" in said
 
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "1", "a/b", "-1/2", "1/0", "1/2/3"])
@@ -95,7 +95,7 @@ def test_what_is_stale_is_a_family_by_either_name(command, states, monkeypatch, 
     ((names, options),) = judged
     assert (options.jobs, options.write, options.minutes, options.trial_seconds) == (2, True, 5.0, 600.0)
     assert len(names) == 4
-    assert "this run takes 2: part 2 of 3" in " ".join(done.stderr.split())
+    assert "this run tests 2: part 2 of 3" in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize(("part", "count"), [("", 8), ("1/4", 2), ("4/4", 2)])

@@ -108,7 +108,7 @@ def test_each_picture_says_in_words_what_it_shows(text):
 
 def test_the_words_of_a_regression_and_of_noise(tmp_path, undrawn):
     told = Page(page_of(measured(), tmp_path)).specs["residuals"]["spec"]["description"]
-    assert "for 2 held-out rows: from −40.0 to 2.25, median −18.9" in told
+    assert "for 2 held-out rows. The differences range from −40.0 to 2.25, with median −18.9" in told
     told = Page(page_of(noise(), tmp_path)).specs["curves"]["spec"]["description"]
     assert "no model is better than guessing, 30.0" in told
 

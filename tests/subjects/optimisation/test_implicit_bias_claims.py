@@ -47,7 +47,10 @@ def test_equal_rows_are_named_before_the_steps_that_they_ask_for(key):
     problem = sampled_regression(key, n=15, t=10, d=5, kernel="laplace")
     x = problem.x.at[jnp.array([7, 12])].set(problem.x[jnp.array([2, 2])])
     found = examine(MinimumNormInterpolant(), dataclasses.replace(problem, x=x), key)
-    wanted = "2 pairs of equal rows (training rows 2 and 7, 2 and 12, counted from 0) make the smallest eigenvalue zero"
+    wanted = (
+        "2 pairs of equal rows (training rows 2 and 7, 2 and 12, counted from 0) make the smallest eigenvalue of the "
+        "kernel matrix zero"
+    )
     assert found.culprit == wanted
     failing = [finding.name for finding in found.hypotheses if finding.holds is False]
     assert failing[0] == "interpolation is possible (smallest eigenvalue)"

@@ -91,9 +91,11 @@ def test_hypotheses_fail_where_they_must(key):
     culprit = examine(ConditionNumberIterations(), doubled, key).culprit
     assert culprit.startswith("20 pairs of equal rows (training rows 0 and 20, 1 and 21, 2 and 22, ..., counted")
     linear = dataclasses.replace(problem, kernel=Linear(3.0))
-    assert examine(ConditionNumberIterations(), linear, key).culprit == "the kernel has rank 3 on 20 rows"
+    assert examine(ConditionNumberIterations(), linear, key).culprit == "the kernel matrix of the 20 rows has rank 3"
     both = examine(ConditionNumberIterations(), dataclasses.replace(doubled, kernel=Linear(3.0)), key).culprit
-    assert both.endswith("make the smallest eigenvalue zero, and the kernel has rank 3 on 40 rows")
+    assert both.endswith(
+        "make the smallest eigenvalue of the kernel matrix zero, and the kernel matrix of the 40 rows has rank 3"
+    )
     features = jnp.eye(3)
     wild = LeastSquares(features, jnp.ones((3, 1)), jnp.ones((3, 1)), jnp.asarray(2.5), 3)
     failing = [finding.name for finding in examine(ResidualsFollowGram(), wild, key).hypotheses if not finding.holds]

@@ -37,7 +37,7 @@ def test_a_model_of_rare_classes_is_told_beside_the_frequent_class():
     assert own.classes[0].recall == pytest.approx(recall_score(y[700:], said))
     assert own.classes[0].precision == pytest.approx(precision_score(y[700:], said))
     assert "Always answering 0 has an error of" in found.answer
-    assert "is not significantly better: the error of the model minus this error is" in found.answer
+    assert "is not significantly better: the model's error minus this error is" in found.answer
     assert "Classes are unbalanced" in found.answer
     assert ExaminationRecord.from_json(found.record.to_json()) == found.record
 
@@ -244,7 +244,7 @@ def test_targets_of_another_spread_are_told_by_it():
     y[300:] *= 2
     y[300:] += y[:300].mean() - y[300:].mean()
     text = drawn_apart(read_trained(lambda x: x[:, :1], x[:300], y[:300], held=(x[300:], y[300:])))
-    assert f"the target has {y[300:].std() / y[:300].std():.2g} times as large a spread in held-out rows" in text
+    assert f"the spread of the target is {y[300:].std() / y[:300].std():.2g} times as large in held-out rows" in text
 
 
 def test_the_column_that_has_changed_is_called_as_in_the_frame():

@@ -261,7 +261,7 @@ def test_what_a_vacuous_bound_says_of_itself(small):
     assert found.alternative == bounds.held_out_limit(small)
     assert found.reason == (
         f"the bound {found.predicted.value:.3g} is no better than the trivial value {trivial:.3g}; with "
-        f"{_gauges.times(factor)} times the rows it would be better"
+        f"{_gauges.times(factor)} times as many rows it would be better"
     )
     none = _gauges.gauge(claim, dataclasses.replace(small, held=None), 0)
     assert (none.status, none.rows_factor, none.alternative, none.reason) == ("vacuous", factor, None, found.reason)
@@ -279,7 +279,7 @@ def test_a_bound_that_speaks_is_set_beside_held_out_rows(linear):
     assert found.status == "agrees"
     assert found.rows_factor is None
     limit = bounds.held_out_limit(linear)
-    assert found.reason == f"the bound holds for the measured value; held-out rows alone give the bound {limit:.3g}"
+    assert found.reason == f"the bound holds for the measured value; a bound from held-out rows alone is {limit:.3g}"
     assert found.measured.value <= found.predicted.value < found.trivial
 
 

@@ -70,14 +70,14 @@ def test_the_sentence_has_both_errors_and_the_residual(problem, gauges):
 def test_although_belongs_to_what_is_equal(problem, gauges):
     outputs = start_kernel(problem).outputs
     same, better = held_outputs(problem), np.where(problem.held[1] > 0, 5.0, 0.0)
-    for f, link in ((same, "although it left"), (better, "and it left")):
+    for f, link in ((same, "although the network left"), (better, "and the network left")):
         other = dataclasses.replace(problem)
         keep(held_outputs, other, f)
         keep(start_kernel, other, types.SimpleNamespace(outputs=same))
         keep(end_kernel, other, end_kernel(problem))
         (said,) = beside_its_kernels(other, gauges)
         assert link in said
-        assert ("equals the tangent" in said) == (link == "although it left")
+        assert ("equals the tangent" in said) == (link == "although the network left")
     assert outputs is start_kernel(problem).outputs
 
 

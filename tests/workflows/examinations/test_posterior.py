@@ -218,7 +218,7 @@ def test_probabilities_of_classes_stand_in_the_table_and_are_scored():
 def test_where_it_says_nothing_it_says_why():
     x, y, held, targets = linear()
     far = read_trained((dot, jnp.zeros(4) + 0.1), x, y, held=(held, targets), decay=0.0)
-    assert "a Newton step would still change" in posterior_rows(far).summary.reason
+    assert "another Newton step would change" in posterior_rows(far).summary.reason
     few = read_trained(LinearRegression().fit(x[:6], y[:6]), x[:6], y[:6], held=(held, targets))
     assert "residuals" in posterior_rows(few).summary.reason
     twin = np.column_stack([x, x[:, 0]])

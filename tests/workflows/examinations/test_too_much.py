@@ -26,7 +26,7 @@ def test_what_fits_is_begun(asked):
 
 
 def test_memory_that_is_not_there_is_told(asked):
-    assert asked(size=3 * GIB) == "it needs 3 GiB of memory, and 2 GiB are free"
+    assert asked(size=3 * GIB) == "it needs 3 GiB of memory, but only 2 GiB are free"
     assert asked(size=2 * GIB + 1) is not None
 
 

@@ -145,7 +145,7 @@ def test_rows_without_target_are_dropped_with_a_notice(tmp_path):
     y[[2, 7]] = np.nan, np.inf
     data = load_dataset(save(frame(y=y), tmp_path / "t.parquet"), "y")
     assert data.index.tolist() == [i for i in range(N) if i not in (2, 7)]
-    assert f"dropped 2 rows of {N} whose target is missing, NaN or infinite" in data.notes
+    assert f"dropped 2 rows of {N}, because their target is missing, NaN or infinite" in data.notes
 
 
 def test_blank_text_is_missing():
@@ -198,7 +198,7 @@ def test_rows_are_capped_as_asked_or_by_the_cells(tmp_path, monkeypatch):
     monkeypatch.setattr(_data, "MOST_CELLS", 40 * 2)
     planned = load_dataset(path, "y")
     assert len(planned.x) == 40
-    assert any("because all 60 rows would be over 80 encoded cells" in note for note in planned.notes)
+    assert any("because all 60 rows would have more than 80 encoded cells" in note for note in planned.notes)
     assert load_dataset(path, "y", max_rows=30, seed=1).index.tolist() != capped.index.tolist()
 
 

@@ -132,6 +132,6 @@ def test_of_rows_that_drift_no_number_is_told():
     assert still.needed is not None
     assert moving.needed is None
     assert moving.more == []
-    assert any("because later rows differ from the earlier ones" in text for text in moving.sentences)
+    assert any("because later rows differ from earlier rows" in text for text in moving.sentences)
     assert not any("takes about" in text or "twice the data" in text for text in moving.sentences)
     assert math.isfinite(moving.now.value)

@@ -176,8 +176,8 @@ def test_whole_numbers_reach_a_score_as_they_are():
 @pytest.mark.parametrize(
     ("asked", "table", "words"),
     [
-        ("f1", "numbers", r"no metric 'f1' for regression.*a target of numbers, and a score of classes.*one of rmse"),
-        ("mae", "classes", "a target of classes, and a score of numbers.*balanced_accuracy"),
+        ("f1", "numbers", r"no metric 'f1' for regression.*a target of numbers, but a score for classes.*one of rmse"),
+        ("mae", "classes", "a target of classes, but a score for numbers.*balanced_accuracy"),
         ("balanced_acuracy", "classes", "did you mean 'balanced_accuracy'"),
         ("rand_score", "classes", "no metric 'rand_score'"),
         ("f1_samples", "classes", "no metric 'f1_samples'"),

@@ -23,7 +23,7 @@ OBJECTS = (
 FACETS = {"tool": TOOLS, "architecture": ARCHITECTURES, "object": OBJECTS}
 """The words that a classification may use."""
 PROBLEMS = range(1, 8)
-"""The survey's open problems, by number."""
+"""The numbers of the survey's open problems."""
 
 
 def about(module: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from ._read import catalogue
 from ._rows import rows
 
 PRINTED = 114
-"""The number of results that the survey's abstract states for its taxonomy by tool. The survey does not list them."""
+"""The number of results in the survey's taxonomy by tool. The survey states it in its abstract and lists no results."""
 
 
 def counts() -> dict[str, Any]:
@@ -69,5 +69,8 @@ def told_counts() -> list[str]:
     lines += ["", f"claims that bear on the survey's open problems: {problems}"]
     for key, table in found["sources"].items():
         gaps = table["statements"] - table["judged"]
-        lines.append(f"{key}: {table['statements']} statements, {table['judged']} with claims, {gaps} with a reason")
+        lines.append(
+            f"{key}: {table['statements']} statements, {table['judged']} with claims, {gaps} with a reason for "
+            "having no claim"
+        )
     return lines

@@ -18,7 +18,7 @@ from ._modules import Function, Module, Node, methods_of, module_of, modules, pa
 _ROUNDS = 2
 _REGISTERS = ("register", "defjvp")
 _SAID = ("name", "statement", "kind")
-"""Words of a claim that only people read."""
+"""Attributes of a claim that only people read."""
 _INERT = ("object", "abc.ABC", "equinox.Module", "enum.Enum", "enum.StrEnum", "typing.NamedTuple", "typing.Protocol",
           "typing.Generic", "Exception", "ValueError", "TypeError")  # fmt: skip
 """Base classes outside lemmata that do not call methods of their subclasses by name."""

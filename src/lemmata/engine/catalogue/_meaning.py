@@ -24,7 +24,7 @@ PROSE: dict[str, tuple[int | str, ...]] = {
     "violated": (0, 1, "name", "why"), "Integer": (3, "meaning"), "Real": (3, "meaning"), "Choice": (2, "meaning"),
     "where": (0, "rule"),
 }  # fmt: skip
-"""Functions and classes, with the places of their arguments that are words."""
+"""For each function or class, the positions and names of the arguments that are only read by people."""
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 

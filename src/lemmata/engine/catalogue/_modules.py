@@ -15,9 +15,9 @@ from ._values import with_values
 ROOT = pathlib.Path(__file__).parents[2]
 PACKAGE = ROOT.name
 GROUPS = ("engine", "subjects", "workflows", "interfaces")
-"""Folders in which each package counts as a subpackage of its own."""
+"""Folders whose packages each count as a separate subpackage."""
 ROOTS = {PACKAGE: ROOT}
-"""The folders of packages whose code is read, by their names."""
+"""The packages whose code is read, each with its folder."""
 Function = ast.FunctionDef, ast.AsyncFunctionDef
 
 

@@ -12,7 +12,7 @@ SIZES = ("1.05", "1.25", "0.1", "0.2", "sign", "effect", "roles")
 
 
 WITHIN = ((0.01, 0.01), (0.05, 0.05), (0.1, 0.1), (0.25, 0.2), (1.0, 0.5), (9.0, 2.0))
-"""Pairs of distances: a factor minus 1 (or a share of the way to the control), and an exponent."""
+"""Distances of mutations, as pairs: a factor minus 1 (or a share of the way to the control), and an exponent."""
 
 _TOLD = WITHIN.index((0.25, 0.2))  # the last distance at which a claim is not weak
 

@@ -83,7 +83,7 @@ DEFAULTS: dict[str, Any] = {
     "seed": 0, "level": 1e-3, "judged": 0, "dropped": {}, "violated": [], "estimate": None, "interval": None,
     "band": None, "slack": None, "vacuous": None, "corners": [], "p_value": 1.0, "worst": None, "interrupted": False,
 }  # fmt: skip
-"""Default figures of a verdict. A record leaves out a figure that equals its default."""
+"""The default values of a verdict's figures. A record leaves out a figure that equals its default value."""
 
 
 def cost(entry: dict[str, Any]) -> float:

@@ -16,7 +16,7 @@ from ._walks import walked
 
 NOT_JUDGED = "not judged"
 TIGHTNESS = ("exact", "within 2", "within 10", "within 1000", "beyond 1000", "not a ratio")
-"""Words for the factor between a prediction and the measurement, in either direction."""
+"""Words for the factor by which a prediction and the measurement differ, in either direction."""
 
 
 def rows() -> list[dict[str, Any]]:

@@ -96,7 +96,7 @@ def told_state(record: dict[str, Any] | None, now: Fingerprint) -> str:
         return ""
     if state is State.OWN:
         return "judged with an earlier version of the section's own code"
-    return f"judged with an earlier version of {', '.join(changed_beneath(record, now)) or 'what it shares'}"
+    return f"judged with an earlier version of {', '.join(changed_beneath(record, now)) or 'the shared code'}"
 
 
 def claim_digests() -> dict[str, str]:

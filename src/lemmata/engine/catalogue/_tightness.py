@@ -5,7 +5,7 @@ from typing import Any
 from ._records import found_of, records
 
 LOOSE = 0.1
-"""A bound is marked loose if its search found that less than this share of its constant is needed."""
+"""A bound is marked loose if less than this share of its constant was enough in a search for counterexamples."""
 
 
 def searches() -> dict[str, dict[str, Any]]:
@@ -52,7 +52,7 @@ def told_search(record: dict[str, Any] | None) -> str:
         return f"survived {tried}; no ratio is known, because of rounding errors or changes of sign"
     if is_loose(record):
         return f"loose: holds with {record['ratio']:.2g} of the constant on all that was tried, {tried}{where}"
-    return f"{record['ratio']:.4g} of the constant is needed, the largest ratio of {tried}{where}"
+    return f"{record['ratio']:.4g} of the constant is needed: this is the largest ratio in {tried}{where}"
 
 
 def _short(value: Any) -> str:

@@ -138,4 +138,4 @@ def check_foreign(claim: Claim, calling: bool = True) -> None:
 
 
 _CHECKED = weakref.WeakSet[type]()
-"""Classes that passed the check. They are not checked again, because one of their trials may take long."""
+"""Classes of claims that passed the check. They are not checked again, because a trial of a claim may take long."""

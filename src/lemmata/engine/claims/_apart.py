@@ -68,7 +68,9 @@ def trials_apart(
         for place, back in finished(executor, _trials_at, tasks):
             setting, trials = wanted[place]
             if isinstance(back, Lost):
-                found[place] = Trials(trials, errors=[f"trials 0 to {trials - 1} at {setting}: {back.error}"])
+                found[place] = Trials(
+                    trials, errors=[(f"trials 0 to {trials - 1} at the setting {setting}: {back.error}")]
+                )
             else:
                 found[place] = back[0]
                 run_came_back(run, back[1])

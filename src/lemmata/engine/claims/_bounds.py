@@ -74,7 +74,7 @@ class AbstractBound(Relation):
         if failures and (self.delta == 0 or lower > self.delta):
             holds, reason = False, f"{reason}, {self._allowed}"
         elif trials and upper <= self.aim:
-            shown = "" if self.delta else f", and support asks for a rate of at most {self.aim:g}"
+            shown = "" if self.delta else f", and support needs a rate of at most {self.aim:g}"
             holds, reason = True, f"{reason}, {self._allowed}{shown}"
         else:
             needed = max(trials_to_support(self.aim, level), 2 * trials if failures else 0)
@@ -238,7 +238,9 @@ class Witness(Relation):
         failures, trials = int(missed[0].sum()), counted(wrong, mute)
         lower, upper = failure_limits(failures, trials, share) if trials else (0.0, 1.0)
         interval, least = (1 - upper, 1 - lower), self.least
-        reason = f"{trials - failures} of {trials} constructions attain the value, stated {self.probability:g}"
+        reason = (
+            f"{trials - failures} of {trials} constructions attain the value (stated probability: {self.probability:g})"
+        )
         reason += told_silence(mute)
         holds, needed = None, None
         if (self.probability == 1.0 and failures) or interval[1] < self.probability:
@@ -248,7 +250,10 @@ class Witness(Relation):
         if self.replicates > 1 and holds is not False and trials:
             both, allowed = int(missed.all(axis=0).sum()), (1 - self.probability) ** 2
             low, high = failure_limits(both, trials, share)
-            reason = f"{reason}; both tries fail in {both} of the trials, allowed is a share {allowed:.2g}"
+            reason = (
+                f"{reason}; both tries fail in {both} of the trials, and the allowed share of such trials is "
+                f"{allowed:.2g}"
+            )
             holds = False if low > allowed else holds if high <= allowed + self.resolution else None
         if holds is None:
             needed = asked(max(trials_to_support(1 - least, level), 2 * trials), trials, sample.trials)

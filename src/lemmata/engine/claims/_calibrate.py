@@ -17,7 +17,7 @@ from ._relations import Sample
 from ._statistics import failure_limits
 
 LOW, HIGH = 0.05, 1e-3
-"""The levels of tests: LOW for false alarms, at a rate that repetitions can resolve; HIGH for power, as in verdicts."""
+"""The levels of tests: LOW for false alarms, because repetitions can resolve it; HIGH for power, as in verdicts."""
 
 
 @dataclasses.dataclass(frozen=True)

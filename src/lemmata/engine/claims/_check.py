@@ -224,7 +224,10 @@ def check_verdict(claim: Claim, verdict: Verdict) -> None:
     if 2 * len(applied) < len(verdict.corners):
         raise _broken(
             claim,
-            f"hypotheses that fail at {len(verdict.corners) - len(applied)} of {len(verdict.corners)} extra settings",
+            (
+                f"that hypotheses fail at {len(verdict.corners) - len(applied)} of the {len(verdict.corners)} extra "
+                "settings"
+            ),
             "the hypotheses must hold in the declared ranges of the settings",
             "declare narrower ranges, or sample problems that satisfy the hypotheses there",
         )
@@ -269,7 +272,7 @@ def _check_loose(claim: Claim, verdict: Verdict) -> None:
     if nearest > _NEAR:
         raise _broken(
             claim,
-            f"control refuted by {share:.0%} of the trials, and a bound that is {nearest:.3g} times what is measured",
+            f"control refuted by {share:.0%} of the trials, and a bound that is {nearest:.3g} times the measured value",
             (
                 "at least a tenth of the trials must refute a loose control, unless the bound comes "
                 f"within a factor {_NEAR:g} of the measured value"

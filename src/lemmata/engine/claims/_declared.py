@@ -165,7 +165,9 @@ def _check_relation(own: _Declared, relation: Relation) -> None:
     needed = relation.budget(1e-7) or 0
     if needed > MOST_TRIALS:
         own.refuse(
-            "relation", f"{relation}, whose support takes {needed:,} trials", f"at most {MOST_TRIALS:,} trials",
+            "relation", (
+                f"{relation}, which can be supported only by {needed:,} trials or more"
+            ), f"at most {MOST_TRIALS:,} trials",
             "ask for a coarser resolution, or allow more violations",
         )  # fmt: skip
 
@@ -175,7 +177,7 @@ def _check_methods(own: _Declared) -> None:
     if cls.measure is not None and cls.measure_at is not None:
         own.refuse("measure", "both measure and measure_at", "exactly one of them")
     if cls.measure is None and not cls.relation.rungs:
-        found = f"the relation {type(cls.relation).__name__}, which has no sizes"
+        found = f"the relation {type(cls.relation).__name__}, which is not measured at several sizes"
         remedy = "define measure, or use a relation with rungs"
         own.refuse("measure_at", found, "a relation that is measured at several sizes", remedy)
     for name, arguments in _METHODS.items():

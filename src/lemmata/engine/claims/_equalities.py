@@ -185,7 +185,10 @@ class EqualInMean(Relation):
         allowed = self.margin + (self.spread or 0.0)
         widest = allowed if self.spread is not None else self.margin + 5 * self.resolution
         beyond, (low, high) = of_squares(products, level, allowed + ROUNDING, exact)
-        own = f"root mean square of the problems' own means {low:.3g} to {high:.3g}, allowed {widest:.3g}"
+        own = (
+            f"root mean square of the means of single problems between {low:.3g} and {high:.3g}, at most "
+            f"{widest:.3g} allowed"
+        )
         text = f"{mean.reason}; {own}"
         if beyond is False:
             return dataclasses.replace(mean, holds=False, reason=text, needed=None)

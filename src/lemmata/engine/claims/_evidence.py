@@ -17,7 +17,7 @@ from ._equalities import Equal
 from ._relations import Relation, Sample
 
 _PRIOR = 0.5
-"""Both parameters of the Beta distribution (Jeffreys' prior) that weights the rates above the allowed rate."""
+"""The two equal parameters of a Beta distribution (Jeffreys' prior). It weights the rates above the allowed rate."""
 
 
 def allowed_misses(relation: Relation) -> float | None:

@@ -49,7 +49,7 @@ def judge_trials(claim: Claim, setting: dict, finished: Trials, seed: int, level
         status, reason = Status.INCONCLUSIVE, f"interrupted after {executed} of {finished.requested} trials; {reason}"
     if dropped:
         failing = ", ".join(f"'{name}' in {count}" for name, count in dropped.items())
-        reason += f"; hypotheses failed and those trials do not count: {failing} of {executed}"
+        reason += f"; trials with a failed hypothesis do not count: {failing} of {executed}"
     return Verdict(
         *facts,
         status,
@@ -101,7 +101,7 @@ def with_corners(claim: Claim, verdict: Verdict, corners: tuple[Corner, ...]) ->
     against = (Status.REFUTED, Status.FAILS_OUTSIDE)
     if worst.status in (*against, Status.FAILED) and verdict.status not in against:
         return dataclasses.replace(verdict, status=worst.status, reason=f"at {where}: {worst.reason}")
-    said = f"; worst of {len(corners)} other settings: {where} ({worst.status})"
+    said = f"; the worst of {len(corners)} other settings is {where} ({worst.status})"
     return dataclasses.replace(verdict, reason=verdict.reason + said)
 
 
@@ -220,7 +220,7 @@ def _failing(results: Outcome) -> str:
     fails = _dropped(results)
     worst: Hypothesis = max(results.hypotheses, key=lambda h: fails.get(h.name, 0))
     value, threshold = np.nanmedian(worst.value), np.nanmedian(worst.threshold)
-    return f"'{worst.name}' has median {value:.4g}, asked {worst.relation} {threshold:.4g}"
+    return f"the median of '{worst.name}' is {value:.4g}, required {worst.relation} {threshold:.4g}"
 
 
 def _slack(sample: Sample) -> tuple[float, float, float] | None:

@@ -280,7 +280,7 @@ def _failure(task: JudgingTask, setting: dict, number: int | None, seconds: floa
     setting = setting or task.claim.population.settings().default
     trial = "before the first trial" if number is None else f"in trial {number}"
     if number is not None and task.claim.traced:
-        trial = f"in the compiled call of the trials from {number}"
+        trial = f"in the compiled call that starts with trial {number}"
     values = "".join(f", {name}={value}" for name, value in setting.items())
     reason = f"{reason}, {trial} (seed {task.seed}{values})"
     facts = (task.claim.name, task.claim.source, setting, task.seed, task.level, task.budget or 0, number or 0)

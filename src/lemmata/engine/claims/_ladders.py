@@ -153,7 +153,7 @@ class Rate(AbstractLadder):
         scaled, at, most = self._scaled(sample, kept), self._logs(kept), self.margin + self.resolution
         half, large = (len(at) + 1) // 2, max(1, min(len(at) // 2, len(at) - 3))
         constants = np.exp([np.median(part.max(axis=1)) for part in (scaled[:, :half], scaled[:, half:])])
-        text = f"constant {constants[0]:.3g} fitted on the smaller sizes; the larger sizes need {constants[1]:.3g}"
+        text = f"the constant is {constants[0]:.3g} for the smaller sizes, and the larger sizes need {constants[1]:.3g}"
         growth = (scaled[:, half:].max(axis=1) - scaled[:, :half].max(axis=1)) / (at[-1] - at[half - 1])
         parts = {
             "over the large rungs the slope": slope(at[large:], scaled[:, large:]),

@@ -67,9 +67,9 @@ def untold(sample: np.ndarray, exact: bool = False) -> str:
     if count < 2 or exact:
         return ""
     if same_throughout(sample):
-        return f"all measurements are equal, and they cannot show an event that is rarer than 1 in {count}"
+        return f"all measurements are equal, so these trials cannot show an event that is rarer than 1 in {count}"
     share = share_of_largest(sample)
-    return f"one trial holds {share:.0%} of the variance" if count >= _FEW and share > _MOST else ""
+    return f"one trial accounts for {share:.0%} of the variance" if count >= _FEW and share > _MOST else ""
 
 
 def _by_betting(sample: np.ndarray, level: float, least: np.ndarray, most: np.ndarray) -> tuple[float, float]:

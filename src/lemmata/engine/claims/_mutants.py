@@ -15,10 +15,10 @@ from ._ladders import AbstractLadder, Order, Rate
 from ._relations import Relation, Sample, columns
 
 PARTS = 8
-"""At most this many components are mutated alone; they are spread evenly and include the first and the last."""
+"""At most this many components are mutated one at a time. They are evenly spaced, from the first to the last."""
 
 FARTHEST = {"factor": math.log(1000.0), "exponent": 4.0, "share": 1.0}
-"""The farthest neighbours that are tried: a factor 1000, an exponent 4, and the control itself."""
+"""The largest tried change of each kind: a factor 1000, an exponent 4, and the whole way to the control."""
 
 _CLOSEST = 1e-15
 # halvings of the 36 powers of e between the closest and the farthest; the nearest is then known to 2e-4 of its value

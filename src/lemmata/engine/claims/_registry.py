@@ -83,7 +83,7 @@ def registry(chapter: str | None = None) -> dict[str, Claim]:
             if _own(point):
                 raise _incomplete(said) from error
             package = point.value if point.dist is None else point.dist.name
-            what = f"package {package}: its claims of the entry point '{point.name} = {point.value}' are left out"
+            what = f"the claims of package {package} from the entry point '{point.name} = {point.value}' are left out"
             warnings.warn(f"{what}; {said}", EntryPointWarning, stacklevel=2)
     return found
 

@@ -14,7 +14,7 @@ from ._claim import Claim
 from ._trials import COMPILER, root_key
 
 PAIRS = 4
-"""The number of pairs of fields that are tried, in the order of the fields of the problem's class."""
+"""The number of pairs of fields that are tried, in the order of the fields in the class of the problem."""
 _BATCH = 32
 
 

@@ -4,7 +4,8 @@ import numpy as np
 from scipy import special, stats
 
 _FARTHEST = 200.0
-"""If a sample shows too little of a tail, the limit is this many times as far from the mean as the interval's end."""
+"""If a sample has too few values in a tail, the distance from the mean to the confidence limit is the distance from
+the mean to the end of the interval times this factor."""
 
 
 def failure_limits(failures: int, trials: int, level: float) -> tuple[float, float]:

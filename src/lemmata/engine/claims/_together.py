@@ -50,7 +50,7 @@ def _weighed(verdict: Verdict, e_value: float, level: float, rejected: bool) -> 
     if verdict.status not in _SPEAKS:
         return dataclasses.replace(verdict, level=level)
     held = dataclasses.replace(verdict, level=level, p_value=p_of(e_value))
-    said = f"evidence of all sessions e = {e_value:.3g}; the claim is refuted if e is at least {1 / level:.3g}"
+    said = f"the evidence of all sessions is e = {e_value:.3g}; the claim is refuted if e is at least {1 / level:.3g}"
     if rejected and verdict.status is not Status.REFUTED:
         reason = f"{said}; the last session alone is {verdict.status}: {verdict.reason}"
         return dataclasses.replace(held, status=Status.REFUTED, reason=reason)

@@ -108,7 +108,8 @@ class Verdict:
             return "The numbers cover only the finished trials. Run the claim again to the end."
         if self.status is Status.INCONCLUSIVE and "no power" in self.reason:
             return (
-                "If trials differ, raise the budget until the control is refuted, or use a control that differs more."
+                "If trials differ, raise the budget until the control is refuted, or use a control that differs "
+                "more from the prediction."
             )
         return self.status.remedy
 

@@ -32,7 +32,7 @@ CORNER_TRIALS = 32
 """The number of trials at each extra setting. They look for a violation and need not support the statement."""
 
 UNSEEN = "what it is judged on is not installed"
-"""The first words of the reason of a verdict that lacks the data of an optional package."""
+"""The reason of a verdict begins with these words if the data of an optional package are not installed."""
 
 
 def verify(

@@ -16,7 +16,7 @@ from ._settings import Choice, Space, Variable
 from ._verdict import plain_json
 
 INTERIOR = 4
-"""The number of settings that are drawn between the ends, with all variables drawn together."""
+"""The number of settings that are drawn between the ends. All variables of such a setting are drawn together."""
 _DRAWS = 100
 
 

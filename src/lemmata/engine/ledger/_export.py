@@ -32,7 +32,7 @@ def check_export(ledger: Path, path: str | Path) -> None:
                     f"export to {path}", found=f"a file of the ledger {ledger}", rule=rule, remedy=remedy
                 )
     if path.suffix != ENDING:
-        rule = f"the trials are written as Parquet, to a file that ends in {ENDING}"
+        rule = f"a Parquet file for the trials, with a name that ends in {ENDING}"
         raise SettingError(f"export to {path}", found=path.suffix or "no ending", rule=rule, remedy=remedy)
     if not _replaceable(path):
         rule = "an export replaces only an earlier export"

@@ -27,7 +27,7 @@ _APPLICATION = 0x6C656D61  # "lema"
 _VERSION = 1
 _WAIT = 60.0  # seconds that one process waits for another to finish a write
 _NO_PLACE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
-"""Errors of SQLite if it cannot make its two extra files, for example on a full disk."""
+"""Errors that SQLite raises if it cannot create its two extra files, for example on a full disk."""
 _EXTRA = 2**16  # bytes that SQLite needs for its two extra files
 _HEADER = b"SQLite format 3\x00"
 _TABLES = """

@@ -26,12 +26,15 @@ def singular_cause(matrix: Float[Array, "n n"], inputs: Float[Array, "n d"] | No
     if rank == rows:
         return None
     pairs = [] if inputs is None else duplicate_rows(inputs)
-    low_rank = f"the kernel has rank {rank} on {rows} rows"
+    low_rank = f"the kernel matrix of the {rows} rows has rank {rank}"
     if not pairs:
         return low_rank
     shown = ", ".join(f"{earlier} and {later}" for earlier, later in pairs[:_SHOWN])
     more = ", ..." if len(pairs) > _SHOWN else ""
     count = "1 pair of equal rows" if len(pairs) == 1 else f"{len(pairs)} pairs of equal rows"
     verb = "makes" if len(pairs) == 1 else "make"
-    equal = f"{count} (training rows {shown}{more}, counted from 0) {verb} the smallest eigenvalue zero"
+    equal = (
+        f"{count} (training rows {shown}{more}, counted from 0) {verb} the smallest eigenvalue of the kernel matrix "
+        "zero"
+    )
     return equal if rows - rank <= len(pairs) else f"{equal}, and {low_rank}"

@@ -199,7 +199,11 @@ def zero_rows(x: Float[Array, "n d"], what: str = "rows") -> str | None:
         what: the name of the rows, in the plural.
     """
     zero = [str(row) for row in np.flatnonzero(~np.asarray(x).any(axis=1))]
-    return f"{what} {', '.join(zero)} (counted from 0) are zero, and so is the kernel there" if zero else None
+    return (
+        (f"{what} {', '.join(zero)} (counted from 0) are zero, and the kernel is zero at these points")
+        if zero
+        else None
+    )
 
 
 def singular_rows(x: Float[Array, "n d"]) -> str | None:

@@ -44,9 +44,9 @@ def confirm(claim: Claim, place: Place, without: str | None = None) -> str | Non
     if shift is None:
         return None
     said = (
-        f"confirmed in float64 operation by operation, by {again} of {_FRESH} measurements with "
-        "other keys, and with inputs moved by rounding (this changes the difference by a "
-        f"fraction {shift:.2g})"
+        f"confirmed in three ways: in float64 operation by operation, by {again} of {_FRESH} measurements with other "
+        "random keys, and with inputs that were moved by rounding errors (which changes the difference by a fraction "
+        f"{shift:.2g})"
     )
     many = _in_many_digits(claim, problem, key)
     if many is None:

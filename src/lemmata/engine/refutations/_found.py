@@ -151,11 +151,16 @@ class Survived:
         ]
         if self.ratio is not None:
             loose = (
-                f"; it holds with {self.ratio:.2g} of the constant on all that was tried" if self.ratio < 0.1 else ""
+                (f"; on all problems that were tried, the bound holds with {self.ratio:.2g} times its constant")
+                if self.ratio < 0.1
+                else ""
             )
             lines.append(f"largest ratio {self.ratio:.6g}" + (f" at {where}" if where else "") + loose)
         if self.unconfirmed:
-            lines.append(f"{self.unconfirmed} contradictions were not confirmed: rounding or other draws explain them")
+            lines.append(
+                f"{self.unconfirmed} contradictions were not confirmed: rounding errors or other random draws "
+                "explain them"
+            )
         if self.failed:
             lines.append(f"{self.failed} problems could not be judged")
         if self.interrupted:

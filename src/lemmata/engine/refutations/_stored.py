@@ -100,7 +100,7 @@ def read_arrays(path: Path, told: str | None) -> dict[str, np.ndarray]:
                     read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[npy.read_magic(file)]
                     shape, _, kind = read(file)
                 if min(shape, default=0) < 0 or np.prod(shape, dtype=float) * kind.itemsize > item.file_size:
-                    raise ValueError(f"{item.filename} has the shape {shape} and too few bytes for it")
+                    raise ValueError(f"{item.filename} has too few bytes for its shape {shape}")
         with np.load(io.BytesIO(content), allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
     except (

@@ -18,7 +18,7 @@ VERDICTS = ("true", "true but loose", "false", "ill-typed", "unverifiable", "con
 """
 
 _CALLED = {"figure": "caption", "example": "example"}
-"""The names of statements whose number begins with one of these words, which show no kind. They count as remarks."""
+"""Numbers of statements that begin with one of these words, such as "Figure 2", show no kind. They count as remarks."""
 
 REFERENCES = ("real", "altered", "missing")
 """The possible statuses of a work that a source cites."""

@@ -30,7 +30,7 @@ OF_A_FAMILY = (
 """Options of `lemmata judge` that `lemmata verify` accepted in an earlier version."""
 
 at_end = contextlib.ExitStack()
-"""Contexts that a command enters; they are closed when the command ends, even if it fails."""
+"""Contexts that a command enters. They are closed when the command ends, even if the command fails."""
 
 
 class Commands(typer.core.TyperGroup):

@@ -89,8 +89,9 @@ def _print(console: Any, record: ComparisonRecord) -> None:
     titles = {own.name: own.title for own in record.families}
     for own in record.finite:
         console.print(
-            f"Trained network, {titles[own.name]}: error {own.error:.3g} with {own.parameters:,} parameters "
-            f"(its kernel has error {own.kernel:.3g} on the same split).", markup=False, highlight=False,
+            f"Trained network, {titles[own.name]}: error {own.error:.3g} with "
+            f"{own.parameters:,} parameters (the kernel of this family has error "
+            f"{own.kernel:.3g} on the same split).", markup=False, highlight=False,
         )  # fmt: skip
     for line in dict.fromkeys([*record.data.notes, *record.notes]):
         console.print(f"Note: {line}", markup=False, highlight=False)

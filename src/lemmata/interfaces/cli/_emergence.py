@@ -79,7 +79,9 @@ def emergence(
         return
     lines = str(found).splitlines()
     for tokens, (half, (low, high)) in answers.items():
-        lines.append(f"half of the rise for {tokens:g} tokens: at {half:.3g}, interval {low:.3g} to {high:.3g}")
+        lines.append(
+            f"for {tokens:g} tokens, half of the rise is reached at scale {half:.3g} (interval {low:.3g} to {high:.3g})"
+        )
     lines.append("The numbers rely on these claims. `lemmata show CLAIM` prints one:")
     for line in [*lines, *(f"  {claim}" for claim in found.claims)]:
         out.print(line, markup=False, highlight=False, soft_wrap=True)

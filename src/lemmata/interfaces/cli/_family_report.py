@@ -46,7 +46,7 @@ def level_words(record: dict[str, Any]) -> str:
     """The level in a sentence."""
     how = "Holm's procedure on p-values"
     if record["method"] == "e-values":
-        how = "Holm's procedure on the e-values of all sessions; they stay valid if you continue again"
+        how = "Holm's procedure on the e-values of all sessions, which stay valid if you continue again"
     return (
         f"Family-wise level {record['level']:g} over {record['claims']} claims ({how}). So the probability that any "
         "true claim is refuted is at most this level."

@@ -34,7 +34,13 @@ class RunOptions(Judging):
     ] = None
     continued: Annotated[
         bool,
-        typer.Option("--continue", help="Add new trials to the trials in the ledger. E-values keep the level valid."),
+        typer.Option(
+            "--continue",
+            help=(
+                "Add new trials to the trials in the ledger. The level stays valid, because e-values combine the "
+                "sessions."
+            ),
+        ),
     ] = False
     trial_seconds: Annotated[
         float | None,
@@ -176,7 +182,7 @@ class FamilyRun:
 
     def _tell(self, verdict: Any, amiss: str) -> None:
         """Note once that a verdict was not written; writing its final status may fail for the same reason."""
-        note = f"{verdict.name}, seed {verdict.seed}: not recorded: {amiss}"
+        note = f"{verdict.name}, seed {verdict.seed}: the verdict was not recorded: {amiss}"
         if amiss and note not in self.notes:
             self.notes.append(note)
 

@@ -55,6 +55,6 @@ def told_to_end() -> SettingError:
     return SettingError(
         "XLA ended the command",
         found=f"XLA_FLAGS={odd_flags()[:200]!r}",
-        rule="XLA ends a program if it does not know a flag or its value",
+        rule="flags and values that XLA knows; otherwise XLA ends the program",
         remedy="correct XLA_FLAGS, or remove it from the environment: unset XLA_FLAGS",
     )

@@ -27,7 +27,10 @@ from ._stdout import lost_stream
 REFUSED = 2
 FAILED = 4
 JUDGING = ("verify", "judge", "refute", "walk", "mutate", "ledger", "calibrate")
-"""Commands whose exit code 4 means that a claim failed; other commands refuse a program that exits, with code 2."""
+"""For these commands, exit code 4 means that a claim failed.
+
+If a program exits in another command, the command reports this as an error with code 2.
+"""
 CLAIMS = "lemmata.claims"
 """The group of entry points in which packages declare their claims."""
 _NOT_LOADED = 127

@@ -8,7 +8,7 @@ import typer
 from lemmata.files import keep_inputs
 
 MOST_ROWS = 2500
-"""The largest number of rows that are used; the attention of each query covers all rows."""
+"""The largest number of rows that are used, because the attention of each query covers all rows."""
 
 
 def in_context(
@@ -95,8 +95,9 @@ def _print_table(run: dict) -> None:
 
     streams = run["width_of_stream"]
     out.print(
-        f"{run['examples']} examples, {run['queries']} queries, {run['columns']} columns; {run['features']} features, "
-        f"{run['layers']} layers, D = {streams['plain']} ({streams['with momentum']} with momentum)",
+        f"{run['examples']} examples, {run['queries']} queries, {run['columns']} columns; {run['features']} "
+        f"features, {run['layers']} layers, width of the residual stream D = {streams['plain']} "
+        f"({streams['with momentum']} with momentum)",
         highlight=False, markup=False,
     )  # fmt: skip
     table = Table(box=None, pad_edge=False)

@@ -25,7 +25,7 @@ LedgerPath = Annotated[
 """The path of the ledger. It is made absolute at once, because the user's own code may change the current folder."""
 
 MOST_TRIALS = 10**7
-"""The largest value of --budget: three hours at a thousand trials a second, a speed that few claims reach."""
+"""The largest value of --budget. It takes three hours at a thousand trials a second, a speed that few claims reach."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,10 @@ def report(
     records: Annotated[
         list[Path],
         typer.Argument(
-            help="One study.json, compare.json or model.json; or two study.json or two model.json files to compare."
+            help=(
+                "One study.json, compare.json or model.json file; or, to compare two files, two study.json or two "
+                "model.json files."
+            )
         ),
     ],
     directory: Annotated[

@@ -39,7 +39,9 @@ def scaling(
         float,
         typer.Option(
             metavar="D",
-            help="Use with --compute: amount of data that the trained model serves, at a cost of 2 n per unit.",
+            help=(
+                "Use with --compute: the amount of data that the trained model will serve. Each unit of data costs 2 n."
+            ),
         ),
     ] = 0.0,
     floor: Annotated[bool, typer.Option(help="Fit a constant term E.")] = True,

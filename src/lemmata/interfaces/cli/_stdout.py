@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 _SIZES = {"COLUMNS": range(20, 1001), "LINES": range(1, 10_001)}
-"""The values of these variables that are accepted as a terminal's size; rich prints nothing in 0 columns."""
+"""For each variable, the values that are accepted as a terminal's size. In 0 columns, rich prints nothing."""
 _kept: list[Any] = []  # the stream of results of the command that runs
 
 

@@ -21,7 +21,7 @@ PLACE_SECONDS = 120.0
 """The time limit of all trials at one setting in seconds, unless --place-seconds sets another."""
 
 EMPTY = "inapplicable"
-"""The status of a setting at which no trial satisfied the hypotheses."""
+"""The status of a setting at which no trial satisfies the hypotheses."""
 
 
 def walk(

@@ -61,7 +61,7 @@ _KINDS: dict[Any, tuple[tuple[type, ...], str]] = {
     int: ((numbers.Integral,), "a whole number"),
     float: ((numbers.Real,), "a number"),
 }
-"""For each type of an option, the types of values that it takes, and the rule in words."""
+"""For each type of an option, the types of values that the option accepts, and the rule in words."""
 
 
 def _names(option: str, value: Any) -> tuple[str, ...]:

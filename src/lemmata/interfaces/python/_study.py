@@ -33,7 +33,7 @@ from ._finished import Finished
 from ._model_file import write_model
 
 NORMAL_90 = 1.645
-"""A normal variable is within this many standard deviations of its mean with probability 90 %."""
+"""With probability 90 %, a normal variable is within this many standard deviations of its mean."""
 
 
 @dataclasses.dataclass(frozen=True)

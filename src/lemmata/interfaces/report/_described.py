@@ -80,8 +80,8 @@ def _spectra(record: StudyRecord) -> str:
                 f"directions hold {100 * found.alignment[middle]:.0f} % of the target"
             )
     return (
-        "Two panels against the number of the direction, strongest first. They show the eigenvalues of each kernel and "
-        f"the share of the target in the first directions: {'; '.join(parts)}."
+        "Two panels over the directions of each kernel, strongest first. They show the eigenvalue of each direction "
+        f"and the share of the target in the first directions: {'; '.join(parts)}."
     )
 
 
@@ -95,9 +95,9 @@ def _residuals(record: StudyRecord) -> str:
     if not missed:
         return "Truth minus prediction against prediction."
     return (
-        f"Truth minus prediction against prediction, for {len(missed):,} held-out rows: from "
-        f"{number(float(min(missed)))} to {number(float(max(missed)))}, "
-        f"median {number(float(statistics.median(missed)))}."
+        f"Truth minus prediction against prediction, for {len(missed):,} held-out rows. The differences range from "
+        f"{number(float(min(missed)))} to {number(float(max(missed)))}, with median "
+        f"{number(float(statistics.median(missed)))}."
     )
 
 

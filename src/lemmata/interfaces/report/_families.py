@@ -222,8 +222,10 @@ def _words(record: ComparisonRecord) -> dict[str, str]:
     costs = "; ".join(f"{own.title} {own.cost.flops:.2f}" for own in record.families if own.cost)
     return {
         "errors": f"Share of the target's variance that each family leaves unexplained, with 95 % intervals: {errors}.",
-        "curves": "Share of the variance left against the number of training rows. Lines are predicted, "
-        "points are measured. "
-        f"Predicted divided by measured, with all training rows: {ratios}.",
-        "cost": f"Operations, memory and time of one row against its length. Exponents of the operations: {costs}.",
+        "curves": "Share of the variance that is left unexplained, against the number of training rows. Lines are "
+        f"predicted, points are measured. Predicted divided by measured, with all training rows: {ratios}.",
+        "cost": (
+            "Operations, memory and time for one row, against the length of the row. The operations grow with these "
+            f"exponents: {costs}."
+        ),
     }

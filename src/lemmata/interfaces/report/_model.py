@@ -83,7 +83,7 @@ def _sets(record: ExaminationRecord) -> str:
     if own is None:
         return ""
     ends = f"({percent(own.covered.lower)} to {percent(own.covered.upper)})"
-    seen = f"held {percent(own.covered.value)} of the targets of {own.measured:,} other held-out rows {ends}."
+    seen = f"contained {percent(own.covered.value)} of the targets of {own.measured:,} other held-out rows {ends}."
     if own.single is None:
         return (
             f"An interval around the prediction that holds {percent(own.level)} of new targets is {number(own.size)} "
@@ -176,7 +176,7 @@ def _held(record: ExaminationRecord) -> list[str]:
     show = percent if task == "classification" else number
     gain = own.gain
     if own.beaten is None:
-        verdict = "The model is not significantly better: the error of the model minus this error is "
+        verdict = "The model is not significantly better: the model's error minus this error is "
         verdict += f"{show(0.0 - gain.value)}, {gain.at} interval {show(0.0 - gain.upper)} to {show(0.0 - gain.lower)}."
     else:
         verdict = "The model is significantly better." if own.beaten else "The model is significantly worse."

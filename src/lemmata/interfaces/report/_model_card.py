@@ -55,8 +55,8 @@ def _predicts(final: Any, record: StudyRecord, model: ModelResult) -> list[str]:
         else "Give it a data frame with these columns, unchanged. Other columns are ignored, and cells may be missing."
     )
     return [
-        f"It predicts {what}. It is {named} for {data.name or 'a table'} ({model.formula}), fitted to {final.rows:,} "
-        f"rows. {takes}",
+        f"The model predicts {what}. It is {named} for {data.name or 'a table'} ({model.formula}), fitted to "
+        f"{final.rows:,} rows. {takes}",
         "\n".join(["| column | kind | range, or most frequent |", "| --- | --- | --- |", *rows]),
     ]
 
@@ -64,7 +64,7 @@ def _predicts(final: Any, record: StudyRecord, model: ModelResult) -> list[str]:
 def _error(record: StudyRecord, model: ModelResult) -> list[str]:
     unit = record.unit
     lines = [
-        f"On new rows like these its {unit.name} is expected to be **{told_interval(model.now, unit)}** "
+        f"On new rows like these, the model's {unit.name} is expected to be **{told_interval(model.now, unit)}** "
         f"({unit.words}). The brackets show a 90 % interval. Guessing without any column gives "
         f"{told(unit.guessing, unit)}.",
         *record.answers.sentences[:1],

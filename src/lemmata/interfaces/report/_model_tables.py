@@ -126,8 +126,8 @@ def _inputs(own: InputTable) -> dict[str, Any]:
     )
     if own.part == "training":
         words += (
-            " There are too few held-out rows. The table therefore shows what the model uses, and not what helps it on "
-            "new rows."
+            " There are too few held-out rows. The table therefore shows which inputs the model uses, and not which "
+            "inputs help the model on new rows."
         )
     return _table(
         "inputs", "Which inputs matter", f"{told} of {tested} matter", "input", words, rows,

@@ -94,7 +94,7 @@ def linear_ticks(lower: float | int, upper: float | int) -> list[float]:
 
 
 PADDING = {"left": 6, "top": 6, "bottom": 6, "right": 22}
-"""Pixels around a picture; on the right, there is room for names in a font that is wider than the measured one."""
+"""The margins of a picture in pixels. On the right, there is room for names in a wider font than the measured font."""
 
 
 SCHEMA = f"https://vega.github.io/schema/vega-lite/v{VEGA_LITE}.json"

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 FILES = ("search.js", "search_words.toml")
-"""The files of the search that the site contains: its script and its lists of words."""
+"""The files that the site's search needs: its script and its lists of words."""
 _WORD = re.compile("[a-z0-9α-ω]+")
 _JOINED = re.compile(r"\b(over|under|non|pre|semi|multi|hyper|self)-(?=[a-z]{4})")
 _SPELLINGS = (

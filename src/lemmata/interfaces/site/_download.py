@@ -117,4 +117,4 @@ _CONTEXT: dict[str, Any] = {
         )
     },
 }  # fmt: skip
-"""The names that Croissant 1.0 requires."""
+"""The JSON-LD context that Croissant 1.0 requires."""

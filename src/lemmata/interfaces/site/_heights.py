@@ -10,7 +10,7 @@ from typing import NamedTuple
 LIMIT = 8000
 """The greatest height of a page, in pixels. Taller parts are folded, or become separate pages."""
 FITS = 7000
-"""The greatest estimate of `height` that a page may have; the estimate's error is below an eighth."""
+"""The largest height that `height` may estimate for a page. The error of the estimate is below an eighth."""
 WIDTH = 343  # width of the text on a screen of 390 pixels
 _LETTERS, _CELLS = 44, 34  # a line of text, and of a row of a table
 _LINE, _CODE, _ROW = 21.75, 18.5, 18.5

@@ -8,7 +8,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 DRAWS, LEVEL, RELEVANT = 4000, 0.05, 0.05
-"""The number of bootstrap samples, the level, and the smallest difference that matters, as a share of the variance."""
+"""The number of bootstrap samples, the level, and the smallest difference between two errors that matters.
+
+Errors are shares of the target's variance.
+"""
 TIMES, ROUNDING = 2.0, 1e-10
 """The first number is the smallest factor between two errors that matters even if both errors are small.
 

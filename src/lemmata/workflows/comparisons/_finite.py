@@ -20,7 +20,7 @@ from ._splits import Splits
 
 PARAMETERS, STEPS, BATCH, CHECKS = 6_000, 600, 32, 40
 RATES = (3e-3, 3e-2)
-"""Two learning rates of Adam. The rate with the smaller error on the rows for early stopping is used."""
+"""Two learning rates of Adam are tried. The rate with the smaller error on the rows for early stopping is used."""
 STOPPING = 0.2
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 RIDGES = np.logspace(-7, 2, 15)
-"""The tried ridges, divided by the mean diagonal of the centred Gram matrix. The last one fits little but the mean."""
+"""The tried ridges, divided by the mean diagonal of the centred Gram matrix. The largest fits little but the mean."""
 
 
 def standardised(vectors: Float[np.ndarray, "n q"], training: Int[np.ndarray, " m"]) -> Float[np.ndarray, "n r"]:

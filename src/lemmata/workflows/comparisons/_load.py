@@ -33,7 +33,7 @@ DEFAULT_ROWS = 2500
 DEFAULT_BYTES = 3 * 2**30
 _NAMES = Bundled(sets=SETS.sets, tasks=tuple(TASKS))
 MATRICES = 6
-"""The number of matrices, with one row and one column for each row of the data, that a comparison holds at once."""
+"""The number of n x n matrices that a comparison holds in memory at once, where n is the number of rows of the data."""
 
 
 _OF_TABLES = ("target", "id", "time", "drop_column")
@@ -160,7 +160,7 @@ def _from_table(table: Table, options: ComparisonOptions, limit: int) -> Sequenc
         raise SettingError(
             "--sequence-length does not divide the columns", found=f"{length} for {columns} columns",
             rule="T must divide the number of columns, because the columns in order are T tokens of equal length",
-            remedy=f"use {' or '.join(map(str, near))}, or leave columns out with --drop-column",
+            remedy=f"set --sequence-length to {' or '.join(map(str, near))}, or leave columns out with --drop-column",
         )  # fmt: skip
     inputs = [plain_column(table.frame[name]) for name in roles.inputs]
     texts = [column.name for column in inputs if column.dtype == pl.String]
@@ -172,7 +172,10 @@ def _from_table(table: Table, options: ComparisonOptions, limit: int) -> Sequenc
     x = np.stack([column.to_numpy().astype(float) for column in inputs], axis=1)
     _check_cells(table.name, x, roles.inputs)
     x = x.reshape(len(x), length, columns // length)
-    notes = [*table.notes, f"{columns} columns in order: {length} tokens of {columns // length}"]
+    notes = [
+        *table.notes,
+        (f"the {columns} columns, in their order, are read as {length} tokens of {columns // length} numbers each"),
+    ]
     notes += [f"left out on request: {listing(list(options.drop_column))}"] if options.drop_column else []
     targets = [table.frame[name] for name in roles.targets]
     mask = np.ones(x.shape[:2], bool)
@@ -209,8 +212,8 @@ def _finished(
     if len(kept) > most:
         notes = [
             *notes,
-            f"used {most} of {len(kept)} rows, drawn at random (--max-rows); "
-            "the time grows as the cube of the number of rows",
+            f"used {most} of {len(kept)} rows, drawn at random (--max-rows), because the time of a comparison grows "
+            "as the cube of the number of rows",
         ]
         kept = np.sort(np.random.default_rng([options.seed, 5]).permutation(kept)[:most])
     encoded: Any = None

@@ -68,7 +68,7 @@ def long_form(table: Table, options: ComparisonOptions) -> Found:
     notes = [*table.notes, f"{len(starts)} rows of {lengths.min()} to {lengths.max()} tokens, right-aligned{note}"]
     cut = int((lengths > length).sum())
     if cut:
-        notes.append(f"{cut} rows were longer: their last {length} tokens were kept")
+        notes.append(f"of {cut} longer rows, only the last {length} tokens were kept")
     return tokens, mask, [targets[(starts + lengths - 1).tolist()]], target, notes
 
 

@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Complex, Float
 
 WINDOW, FEATURES, MODES = 3, 300, 16
 ROWS_AT_ONCE = 64
-"""The number of sequences that a mixer holds at the same time, so its memory does not grow with the rows."""
+"""The number of sequences that a mixer processes at the same time, so the memory does not grow with the rows."""
 
 Mixer = Callable[[Float[Array, "T c"], Bool[Array, " T"]], Float[Array, " q"]]
 

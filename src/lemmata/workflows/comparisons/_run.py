@@ -194,7 +194,9 @@ class _Job:
             self.progress(f"Families, {len(found) + 1} of {len(self.names)}", len(found), len(self.names))
             found[name] = own
             if isinstance(own, Lost):
-                self.notes.append(f"The family {BY_NAME[name].title} was lost with its worker: {own.error}.")
+                self.notes.append(
+                    f"The family {BY_NAME[name].title} has no result, because its worker was lost: {own.error}."
+                )
             else:
                 self.keep(name, own)
         if left:

@@ -63,7 +63,7 @@ def check_length(length: int, name: str) -> None:
     """
     if length < 2:
         raise DataError(
-            f"sequences of length {length} have no order, which a comparison needs",
+            f"a comparison needs sequences with an order, but sequences of length {length} have none",
             found=f"{name} with --sequence-length {length}",
             rule="at least 2 tokens in a row",
             remedy="use lemmata study, which compares models of plain columns",
@@ -82,7 +82,7 @@ def standard_tokens(
     n, length, _ = x.shape
     if n < FEWEST_ROWS:
         raise DataError(
-            f"{name} has too few rows", found=f"{n} rows", rule=f"a comparison needs at least {FEWEST_ROWS}",
+            f"{name} has too few rows", found=f"{n} rows", rule=f"a comparison needs at least {FEWEST_ROWS} rows",
             remedy="add data",
         )  # fmt: skip
     check_length(length, name)

@@ -32,10 +32,13 @@ def theorem(data: Sequences, training: int, errors: dict[str, float], pair: Pair
     rates = (math.log(training) / training) ** (2 * SMOOTHNESS / d), training ** (-SMOOTHNESS / d)
     named = "recurrent" if d > 2 else None
     better = errors["recurrent"] < errors["attention"]
-    why = f"recurrence leaves {told(errors['recurrent'])} of the variance and attention {told(errors['attention'])}"
+    why = (
+        f"recurrence leaves {told(errors['recurrent'])} of the variance unexplained, and attention leaves "
+        f"{told(errors['attention'])}"
+    )
     if named is None:
         right = None
-        why = f"for d = {d} the theorem prefers neither family; {why}"
+        why = f"for d = {d} numbers in a row, the theorem prefers neither family; {why}"
     elif not pair.decided:
         small = abs(pair.difference) <= RELEVANT
         right = None
@@ -43,9 +46,9 @@ def theorem(data: Sequences, training: int, errors: dict[str, float], pair: Pair
     else:
         right = better
     own = (
-        "its two rates contradict its last sentence at every n, and neither depends on the target. With "
-        f"n = {training}, d = {d}, s = {SMOOTHNESS} and constants 1, the rate is {rates[0]:.2g} for attention and "
-        f"{rates[1]:.2g} for recurrence"
+        "the two rates of the theorem contradict its last sentence at every n, and neither rate depends on the "
+        f"target. With n = {training} training rows, d = {d} numbers in a row, smoothness s = {SMOOTHNESS} and all "
+        f"constants 1, the rate is {rates[0]:.2g} for attention and {rates[1]:.2g} for recurrence"
     )
     says = "For fixed n, state-space models strictly dominate in terms of approximation rate when d > 2."
     return Theorem(says, named, right, why, own)
@@ -65,8 +68,8 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
     found = [
         Statement(
             "effective dimension of softmax attention",
-            "For tokens spread evenly on a sphere in R^p, the effective dimension grows as (log n)^(p - 1), not as log "
-            "n.",
+            "If n tokens are spread evenly on a sphere in R^p, the effective dimension grows as (log n)^(p - 1), "
+            "not as log n.",
             spread < 0.05,
             f"the norms of the tokens vary by {spread:.0%} of their mean, but the result needs equal norms",
             _claim("attention.effective_dimension.effective_dimension_is_power_of_log"),
@@ -79,8 +82,8 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
                 "With N complex states for each channel, a linear readout spans at most 2 N functions of the row for "
                 "each channel. A nonlinear head removes this limit.",
                 True,
-                f"here the limit is {cap}. The states of {len(data.x)} rows at the middle value of the step have rank "
-                f"{rank}, and half of the head is nonlinear",
+                f"here the limit is {cap}. At the middle one of the tried step sizes, the states of {len(data.x)} "
+                f"rows have rank {rank}. Half of the head is nonlinear",
                 _claim("state_space.induced_kernels.final_state_rank"),
             )
         )
@@ -103,7 +106,10 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
                 "cost against length",
                 "Operations grow as T² for softmax attention at every position, and as T for a recurrence.",
                 abs(attention - 2) < 0.15 and abs(recurrence - 1) < 0.15,
-                f"the compiled mixers have exponents {attention:.2f} and {recurrence:.2f}",
+                (
+                    f"the operations of the compiled mixers grow with exponent {attention:.2f} for attention and "
+                    f"{recurrence:.2f} for recurrence"
+                ),
                 _claim("approximation.costs.attention_operations_in_length"),
             )
         )
@@ -129,5 +135,5 @@ def _marked(data: Sequences, marks: list[int]) -> str:
     shares = [float((data.x[data.mask][:, j] > 0).mean()) for j in marks]
     p = shares[0]
     left = f"{2 * (1 - p) / (2 - p):.2f} of the variance"
-    text = f"channel {marks[0]} has two values, the upper one with share p = {p:.2f}, so {left}"
+    text = f"channel {marks[0]} has two values, and a share p = {p:.2f} of the tokens has the larger value. So {left}"
     return f"{text} {'is' if data.name == 'hold' else 'would be'} left if the target is the last marked number"

@@ -49,17 +49,21 @@ def sentences(
     found += _order(best, by_name, leaders)
     if predicts(best) and best.error.value > LARGE and len(results) > 1:
         found.append(
-            f"Yet {told(best.error.value)} of the variance is left. Either the target is noisy, or it follows a rule "
-            "that no mixer here can express. An example is a selective recurrence (a choice by content)."
+            f"Yet {told(best.error.value)} of the variance is unexplained. Either the target is noisy, or it follows "
+            "a rule that no mixer here can express. An example of such a rule is a selective recurrence, which "
+            "chooses tokens by their content."
         )
     found += _learning(data, best)
     found += _shuffled(results)
     position = (
-        "Attention and recurrence are read at the last token"
+        "The outputs of attention and recurrence are read at the last token"
         if data.read == "last"
-        else "Attention and recurrence are averaged over all positions"
+        else "The outputs of attention and recurrence are averaged over all positions"
     )
-    found.append(f"{position}. The convolution is averaged over positions, and the flattened row contains all tokens.")
+    found.append(
+        f"{position}. The outputs of the convolution are averaged over positions, and the flattened row contains all "
+        "tokens."
+    )
     if theorem is not None:
         judged = {True: "That is right here", False: "That is wrong here", None: "These rows do not decide it"}
         would = "prefers recurrence to attention" if theorem.named else "prefers neither recurrence nor attention"
@@ -103,7 +107,8 @@ def _verdict(ahead: list[FamilyResult], behind: list[FamilyResult], compared: Se
     leave = f"each leaves {values[0]}" if len(set(values)) == 1 else f"they leave {listed(values)}"
     text = (
         f"No winner between {listed([own.title for own in ahead])}: {leave} of the variance. The differences may be "
-        "chance, or they are below 5 % of the variance and not significantly a factor of two."
+        "due to chance. Or they are below 5 % of the variance, and no error is significantly twice as large as "
+        "another."
     )
     if behind:
         each = listed([f"{own.title} ({told(own.error.value)})" for own in behind])
@@ -146,13 +151,12 @@ def _order(best: FamilyResult, by_name: dict[str, FamilyResult], leaders: list[s
         return []
     if "mlp" in leaders:
         return [
-            "All tokens side by side predict as well as any mixer. So on these rows, a model that mixes positions "
-            "gains little over a model that reads each position separately."
+            "The model of all tokens side by side predicts as well as any mixer. So on these rows, little is gained "
+            "by mixing positions."
         ]
     return [
-        f"All tokens side by side leave {told(flat.error.value)} of the variance. So mixing the positions by "
-        f"{best.title} explains "
-        f"{told(flat.error.value - best.error.value)} more of the variance."
+        f"The model of all tokens side by side leaves {told(flat.error.value)} of the variance unexplained. So mixing "
+        f"the positions by {best.title} explains {told(flat.error.value - best.error.value)} more of the variance."
     ]
 
 
@@ -167,15 +171,15 @@ def _learning(data: Data, best: FamilyResult) -> list[str]:
         and best.error.value > TINY
     ):
         found.append(
-            f"The {last.n} training rows alone predict an error of {told(last.predicted.value)} for {best.title}. The "
-            f"predicted error is {best.ratio:.2f} times the measured one{_alike(best)}."
+            f"From the {last.n} training rows alone, an error of {told(last.predicted.value)} is predicted for "
+            f"{best.title}. The predicted error is {best.ratio:.2f} times the measured error{_alike(best)}."
         )
     twice = best.later[0] if best.later else None
     if twice is not None and twice.predicted is not None and predicts(best):
         own = twice.predicted
         found.append(
             f"With twice the training rows ({twice.n:,}), {best.title} is expected to leave {told(own.value)} "
-            f"({told(own.lower)} to {told(own.upper)})."
+            f"({told(own.lower)} to {told(own.upper)}) of the variance unexplained."
         )
     return found
 
@@ -185,9 +189,8 @@ def _alike(best: FamilyResult) -> str:
     if best.equivalent is None or abs(best.equivalent / best.error.value - 1) <= NEAR:
         return ""
     return (
-        f". The eigenvalues of its kernel predict {told(best.equivalent)}. The prediction from eigenvalues assumes "
-        "that "
-        "all rows are alike, but some rows are far from the others"
+        f". The eigenvalues of this family's kernel predict an error of {told(best.equivalent)}. The prediction from "
+        "eigenvalues assumes that all rows are alike, but some rows are far from the others"
     )
 
 
@@ -229,7 +232,12 @@ def trained(results: list[FiniteResult], titles: dict[str, str]) -> list[str]:
         return [f"{text}."]
     if chosen.error > best.error + RELEVANT:
         ahead, behind = titles[best.name], titles[chosen.name]
-        return [f"{text}. So the order of the kernels misleads here: {ahead} is better than {behind}."]
+        return [
+            (
+                f"{text}. So the order of the kernels misleads here: as a trained network, {ahead} is better than "
+                f"{behind}."
+            )
+        ]
     if best.error <= 1 - RELEVANT:
         return [
             f"{text}. The family with the best kernel, {titles[chosen.name]}, is also the best network here, or nearly "

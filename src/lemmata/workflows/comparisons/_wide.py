@@ -13,7 +13,7 @@ from ._networks import POLES, SETTINGS, network, points
 from ._sequences import Sequences
 
 OPERATIONS = 1.5e9
-"""The most work for a kernel, 20 to 40 s: pairs of rows, times pairs of positions, times poles of a recurrence."""
+"""The most work for a kernel (20 to 40 s), as pairs of rows times pairs of positions times poles of a recurrence."""
 FEWEST = 100
 
 

@@ -10,7 +10,7 @@ from scipy import stats
 from lemmata.subjects.trained_models import Trained, fresh_rows, held_rows
 
 ORDERS, LEVEL = 1999, 0.001
-"""The number of random divisions of the rows, and the level of each test: the probability of a false warning."""
+"""The number of random divisions of the rows, and the probability of a false warning in each test."""
 MOST_ROWS, MOST_COLUMNS, FEWEST = 1000, 1000, 10
 _MOVED = 0.1  # columns whose means differ by fewer standard deviations are compared by their spread
 
@@ -63,7 +63,7 @@ def drawn_apart(trained: Trained, columns: tuple[str, ...] | None = None) -> str
 
 def _moved(name: str, own: Unlike) -> str:
     if abs(own.middle) < _MOVED:
-        return f"{name} has {own.spread:.2g} times as large a spread in held-out rows as in training rows"
+        return f"the spread of {name} is {own.spread:.2g} times as large in held-out rows as in training rows"
     word = "larger" if own.middle > 0 else "smaller"
     return f"{name} is {abs(own.middle):.2g} standard deviations {word} in held-out rows"
 

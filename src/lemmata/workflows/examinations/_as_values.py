@@ -31,7 +31,7 @@ def classes_as_values(trained: Trained) -> list[Finding]:
         return []
     shown = ", ".join(f"{value:.0f}" for value in values[:_SHOWN]) + (" and others" if len(values) > _SHOWN else "")
     text = (
-        f"lemmata read the targets {shown} as values, and the error as a squared distance. Every output is exactly one "
+        f"lemmata read the targets {shown} as values, so the error is a squared distance. Every output is exactly one "
         "of these values, so they may be classes. If they are, pass the estimator, its predict_proba, or one output "
         "for each class. A model that only names classes can return zeros with a 1 at the class. If they are values, "
         'state loss="squared".'

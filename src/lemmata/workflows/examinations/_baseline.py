@@ -12,10 +12,10 @@ LEVEL = 0.95
 UNBALANCED = 4.0
 """Classes are unbalanced if the most frequent class has this many times as many rows as the rarest class."""
 GUESSING = 0.8
-"""From this multiple of the error of a constant answer on, a model is about as good as the constant."""
+"""A model counts as guessing if its error is at least this multiple of the error of a constant answer."""
 _INFORMED = 0.95
 _ORDERED, _SURELY, _FEWEST = 0.6, 1e-3, 10
-"""A rank correlation that is at least the first number, and has at most the second by chance, shows an order."""
+"""A rank correlation shows an order if it is at least the first number and its p-value is below the second number."""
 
 
 def baseline(trained: Trained, f: Float[np.ndarray, "m C"], y: Float[np.ndarray, "m C"], x: np.ndarray) -> Baseline:

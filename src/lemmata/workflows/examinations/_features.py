@@ -45,7 +45,7 @@ def beside_its_kernels(trained: Trained, gauges: list[Gauge]) -> list[str]:
         numbers = f"{_said(trained, ours)} against {_said(trained, theirs)}"
         if machine is start_kernel and rich:
             link = "although" if verb == "equals" else "and"
-            numbers += f"), {link} it left the linear regime (residual {residual:.2g}"
+            numbers += f"), {link} the network left the linear regime (residual {residual:.2g}"
         parts.append(f"{verb} {words} ({numbers})")
     return [f"The network {'; it '.join(parts)}"] if parts else []
 

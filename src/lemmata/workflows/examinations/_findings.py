@@ -100,9 +100,9 @@ def _in_order(trained: Trained, found: list[Sign]) -> list[Sign]:
         return found
     error = float(trained.task.errors(training_outputs(trained), trained.y).mean())
     text = (
-        f"The outputs order the rows much as the targets do (rank correlation {kept:.2g}), but are not their "
-        f"values. On training rows the mean squared error is {error:.3g}, and always answering the mean "
-        f"target has {_trivial(trained, trained.y):.3g}. The outputs may be scores, quantiles or in another unit."
+        f"The outputs order the rows much as the targets do (rank correlation {kept:.2g}), but they are not the "
+        f"values of the targets. On training rows the mean squared error is {error:.3g}, and always answering the "
+        f"mean target has {_trivial(trained, trained.y):.3g}. The outputs may be scores, quantiles or in another unit."
     )
     own = Sign("order without values", Finding(text, list(poor[0].finding.rests_on)))
     return [own if sign is poor[0] else sign for sign in found if sign is poor[0] or sign not in poor]
@@ -175,11 +175,10 @@ def _shift(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
     targets = "classes" if trained.task.is_classification else "targets"
     within = f" to within {_WITHIN:g}" if trained.task.is_classification else ""
     text = (
-        f"The deployment rows are not like the {found.reference} {which}. A classifier "
-        f"distinguishes them with an area of {found.area:.2f} under its curve. By chance, the "
-        f"area is at most {found.limit:.2f} (p = {found.p_value:.2g}). The error in deployment is "
-        f"therefore unknown. To measure it{within}, find the {targets} of {labels_needed(_WITHIN)}"
-        " deployment rows."
+        f"The deployment rows are not like the {found.reference} {which}. A classifier distinguishes the two kinds of "
+        f"rows with an area of {found.area:.2f} under its ROC curve. By chance, the area is at most {found.limit:.2f} "
+        f"(p = {found.p_value:.2g}). The error in deployment is therefore unknown. To measure it{within}, find the "
+        f"{targets} of {labels_needed(_WITHIN)} deployment rows."
     )
     return [Sign("shift", Finding(text, [own.name]))]
 
@@ -377,8 +376,9 @@ def _stopped(trained: Trained, gauges: list[Gauge]) -> list[str]:
     if trained.decay / _APART <= implied <= _APART * trained.decay or pull <= _NO_PULL:
         return []
     return [
-        f"The weights imply a decay of {implied:.2g}, but {trained.decay:.2g} is stated. Either training stopped "
-        "before a stationary point, or it had another objective. The leave-one-out results are about a converged copy."
+        f"The weights imply a decay of {implied:.2g}, but a decay of {trained.decay:.2g} is stated. Either training "
+        "stopped before a stationary point, or training had another objective. The leave-one-out results are about a "
+        "converged copy of the model."
     ]
 
 

@@ -178,7 +178,7 @@ def _posed(claim: AbstractGauge, trained: Trained, seed: int) -> Gauge:
     status, reason = ("vacuous", nothing) if vacuous else _verdict(claim, trained, predicted, measured)
     beaten = told["alternative"]
     if status == "agrees" and beaten is not None:
-        reason += f"; held-out rows alone give the bound {_number(beaten)}"
+        reason += f"; a bound from held-out rows alone is {_number(beaten)}"
     return entry(claim, status, reason, **told)
 
 
@@ -245,7 +245,7 @@ def _says_nothing(claim: AbstractGauge, predicted: np.ndarray, trivial: float | 
     words = f"{_WORDS.get(label, 'the value')}{value} is no better than the trivial value {_number(trivial)}"
     if factor is None:
         return words
-    more = f"with {times(factor)} times the rows it would be better"
+    more = f"with {times(factor)} times as many rows it would be better"
     return f"{words}; {more if math.isfinite(factor) else 'more rows would not change that'}"
 
 

@@ -63,7 +63,7 @@ def layer_table(trained: Trained, deadline: float | None = None) -> LayerTable |
             own = dataclasses.replace(own, start_norm=float(np.linalg.norm(start)), start_spectral=largest)
         found.append(_with_share(own, shares, [k]))
     if any(own.spectral is None for own in found):
-        notes.append("There was no time for the singular values of the last matrices.")
+        notes.append("There was no time to compute the singular values of the last matrices.")
     vectors = [k for k in range(len(arrays)) if k not in set(matrices)]
     if vectors:
         found.append(_with_share(_of_vectors(trained.model, arrays, vectors), shares, vectors))
@@ -138,8 +138,8 @@ def _shares(trained: Trained, deadline: float | None, notes: list[str]) -> _Shar
     drawn = np.zeros((0, len(own)))
     if DRAWS * taken > _end(deadline, _FOR_NULLS) - time.monotonic():
         notes.append(
-            "For the shares of the tangent kernel, no range of random models was computed, because "
-            "this would take too long."
+            "The shares of the tangent kernel have no range of random models in brackets, because computing it would "
+            "take too long."
         )
     else:
         drawn = np.stack([layer_shares(_random(model, rng), x, trained.seed) for _ in range(DRAWS)])

@@ -188,7 +188,10 @@ def _in_words(trained: Trained, factor: float) -> str:
     if kind.startswith("scikit-learn"):
         name = "C" if "Logistic" in kind else "alpha"
         own = _times(1 / factor if name == "C" else factor)
-        return f"{own} the {name}, {decay:.3g} in mean loss + (decay/2) |theta|²"
+        return (
+            f"{own} the {name}. This is decay = {decay:.3g} in mean loss + (decay/2) |theta|², where theta holds the "
+            "parameters"
+        )
     return f"{decay:.3g} in mean loss + (decay/2) |theta|²"
 
 

@@ -136,7 +136,10 @@ def dense(rows: Any) -> Any:
         return rows
     size, free = 8.0 * np.prod(rows.shape, dtype=float), _SHARE * available_bytes()
     if size > free:
-        found = f"{rows.shape[0]:,} rows of {rows.shape[1]:,} columns, {size / 2**30:.2g} GiB with their zeros"
+        found = (
+            f"{rows.shape[0]:,} rows of {rows.shape[1]:,} columns, which take {size / 2**30:.2g} GiB if their zeros "
+            "are stored"
+        )
         raise MemoryPlanError(
             "rows of a sparse matrix", found=found, rule=f"at most {free / 2**30:.2g} GiB",
             remedy="encode fewer columns (max_features of a vectorizer), or pass fewer rows",

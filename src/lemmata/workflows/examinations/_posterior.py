@@ -98,7 +98,7 @@ def _found(trained: Trained) -> PosteriorRows:
     if own is None:
         raise SettingError("the curvature is singular, or costs too much even for the last layer alone")
     if own.movement > MOVED:
-        told = f"a Newton step would still change the outputs by {own.movement:.2g} of their size"
+        told = f"another Newton step would change the outputs by {own.movement:.2g} times their size"
         raise SettingError(f"{told}, and Laplace's approximation needs a stationary point")
     f, new = model.outputs(x[rows]), fresh_rows(trained)[rows]
     summary = PosteriorShown("", own.whole, own.dimension, int(new.sum()))

@@ -17,7 +17,7 @@ from lemmata.workflows.records.examinations import GaugeInterval, PredictionSets
 
 LEVEL = 0.9
 FEWEST = 25
-"""The least number of rows of a half, so that the limit is not the largest score."""
+"""The least number of rows in a half of the held-out rows. It ensures that the limit is not the largest score."""
 _SURE = 0.95
 
 

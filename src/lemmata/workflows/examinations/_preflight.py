@@ -98,7 +98,7 @@ def _own_call(
     link = "log" if trained.task.is_counted else trained.model.link
     known = [tried for tried in (own, linked(own, link)) if tried.shape == once.shape]
     if not known:
-        rule = f"shape {once.shape}, that of the outputs of the model"
+        rule = f"shape {once.shape}, the shape of the model's outputs"
         raise ShapeError("outputs of your own call", found=f"shape {own.shape}", rule=rule)
     found = min(float(np.abs(tried - once).max()) for tried in known) / max(float(np.abs(once).max()), 1e-300)
     remedy = "the examined model differs from the model that you call: check its weights and its mode"
@@ -106,7 +106,7 @@ def _own_call(
 
 
 def _relative(value: float) -> str:
-    return "no difference" if value == 0 else f"a difference of {value:.1g} of the largest output"
+    return "no difference" if value == 0 else f"a difference of {value:.1g} times the largest output"
 
 
 def _finite(outputs: np.ndarray) -> Check:
@@ -154,7 +154,12 @@ def _derivative(trained: Trained) -> Check:
     still = [name for name, own in model.split(back).items() if not own.any()]
     if apart > loose and still:
         remedy = "move arrays behind stop_gradient out of the parameters and into the function"
-        return Check(name, f"0 for {', '.join(still[:3])}, although these parameters change the outputs", False, remedy)
+        return Check(
+            name,
+            (f"a derivative of 0 for {', '.join(still[:3])}, although these parameters change the outputs"),
+            False,
+            remedy,
+        )
     found = f"a relative difference of {apart:.1g}"
     if coarse:
         found += "; the model rounds inside to float32 or coarser, so predictions are no more exact than that"
@@ -205,5 +210,12 @@ def _order(trained: Trained) -> list[Check]:
         return [Check(name, f"error {now:.3g}", True)]
     labels = [trained.task.labels[k] for k in columns]
     order = ", ".join(map(str, labels))
-    remedy = f"labels=({', '.join(map(repr, labels))}) in the program, or in Python"
-    return [Check(name, f"the error is {now:.3g}, but {best:.3g} in the order {order}", False, remedy)]
+    remedy = f"set labels=({', '.join(map(repr, labels))}) in the program, or pass it in Python"
+    return [
+        Check(
+            name,
+            (f"the error is {now:.3g}, but it would be {best:.3g} with the classes in the order {order}"),
+            False,
+            remedy,
+        )
+    ]

@@ -157,7 +157,7 @@ def _sizes(
         made: Any = make()
         models = tuple(made)
     if files and len(files) != len(models):
-        rule = f"{len(models)}, one for each model that sizes() returns, in their order"
+        rule = f"{len(models)} files, one for each model that sizes() returns, in the order of the models"
         raise SettingError("--size", found=f"{len(files)} files", rule=rule)
     pairs = zip(models, arrays, files, strict=True) if files else ()
     return tuple(with_weights(*own[:2], Path(str(own[2])).name) for own in pairs) or models

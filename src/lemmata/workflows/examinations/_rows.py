@@ -131,7 +131,7 @@ def read_rows(
     words = [str(value).strip().lower() for value in frame[split].to_list()]
     seen = np.array([word not in HELD_WORDS for word in words])
     if seen.all() or not seen.any():
-        rule = f"some rows, but not all, have one of the values {', '.join(HELD_WORDS)}"
+        rule = f"a column in which some rows, but not all, have one of the values {', '.join(HELD_WORDS)}"
         raise DataError(f"column {split!r}", found=f"{(~seen).sum()} held-out rows of {len(seen)}", rule=rule)
     known_rows, unseen = ((_kept(x, part), None if y is None else y[part]) for part in (seen, ~seen))
     names = RowNames(rows.of(seen), rows.of(~seen))
@@ -164,7 +164,7 @@ def read_corrected(data: str, own: Loaded) -> np.ndarray:
             raise DataError(name, found=found, rule=f"a column {own.target!r}, or only one column")
         right = _targets(table, column)
     if len(right) != len(own.pair[0]):
-        raise DataError(name, found=f"{len(right)} rows", rule=f"{len(own.pair[0])}, one for each training row")
+        raise DataError(name, found=f"{len(right)} rows", rule=f"{len(own.pair[0])} rows, one for each training row")
     return right
 
 

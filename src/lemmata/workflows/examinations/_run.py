@@ -201,7 +201,7 @@ def _too_much(claim: AbstractGauge, trained: Trained, seconds: float, deadline: 
     except MemoryPlanError as error:
         return str(error)
     if size > left:
-        return f"it needs {size / 2**30:.2g} GiB of memory, and {left / 2**30:.2g} GiB are free"
+        return f"it needs {size / 2**30:.2g} GiB of memory, but only {left / 2**30:.2g} GiB are free"
     if time.monotonic() + seconds > deadline:
         return f"it takes {_seconds(seconds)}, {TOO_LATE}"
     return None

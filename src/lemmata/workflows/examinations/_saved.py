@@ -72,7 +72,7 @@ def load_saved(program: str, data: object, options: ModelOptions) -> tuple[Train
     if own.words is not None:
         seen = np.array([word not in HELD_WORDS for word in own.words])
         if seen.all() or not seen.any():
-            rule = f"some rows, but not all, have one of the values {', '.join(HELD_WORDS)}"
+            rule = f"a column in which some rows, but not all, have one of the values {', '.join(HELD_WORDS)}"
             raise DataError(f"column {options.split!r}", found=f"{(~seen).sum()} held-out rows", rule=rule)
         x, y, held = x[seen], y[seen], (x[~seen], y[~seen])
         names = RowNames(own.names.of(seen), own.names.of(~seen), columns)

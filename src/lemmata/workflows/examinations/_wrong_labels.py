@@ -167,9 +167,8 @@ def _by_forest(trained: Trained, names: RowNames) -> Finding | None:
         return None  # the forest cannot judge rows of a single class
     of = "training labels" if trained.held is None else "training and held-out labels"
     text = (
-        f"About {_share(found.doubts)} of the {of} look wrong ({_ends(found.doubts)}). In a "
-        "random forest of these rows, the trees that were trained without such a row are sure of "
-        "another class"
+        f"About {_share(found.doubts)} of the {of} look wrong ({_ends(found.doubts)}). For each such row, the trees "
+        "of a random forest that were trained without the row are sure of another class"
     )
     seen = found.places < n
     own = dataclasses.replace(found.doubts, wrong=np.where(seen, found.doubts.wrong, 0.0))

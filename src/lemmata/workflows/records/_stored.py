@@ -46,7 +46,7 @@ class StoredRecord:
     def _repr_html_(self) -> str:
         created, version = (getattr(self, name, "") for name in ("created", "lemmata"))
         names = ", ".join(field.name for field in dataclasses.fields(self))  # pyright: ignore
-        return preformatted(f"The record of {self.about}, by lemmata {version}, {created}\nIt has {names}")
+        return preformatted(f"The record of {self.about}, by lemmata {version}, {created}\nIt has the fields {names}")
 
     @classmethod
     def told(cls, name: str | None = None) -> Told:

@@ -5,9 +5,9 @@ import math
 HORIZON = 8
 """Forecasts were checked up to this many times the available rows. Larger numbers of rows are not shown."""
 FARTHEST = 1000.0
-"""The upper end of a number of rows is not shown if it is more than this many times the available rows."""
+"""The upper end of the interval for the needed rows is not shown if it exceeds this many times the available rows."""
 ASKED = "asked with --error"
-"""The origin of the value that `needed` is about, if the user gave this value."""
+"""The words that say where a requested value comes from, if the user gave this value."""
 
 
 def spell(value: float, percent: bool = False, like: str = "") -> str:

@@ -29,9 +29,7 @@ NEAR = 1.25
 """Two models count as measured at the same size if their numbers of rows differ by at most this factor."""
 SAME_ROWS = 1.1
 """Numbers of rows that differ by at most this factor count as equal, because a forecast cannot distinguish them."""
-CHANGING = (
-    "The study does not estimate how many rows would reach a value, because later rows differ from the earlier ones."
-)
+CHANGING = "The study does not estimate how many rows would reach a value, because later rows differ from earlier rows."
 
 
 def answers(found: Signal, candidates: Sequence[Candidate], question: Question) -> Answers:
@@ -328,7 +326,7 @@ def _bought(question: Question, now: Interval, more: More) -> str:
     then = f"{before} is expected with all rows, and {after} with twice the data.{price}"
     if 0.9 * now.value <= more.expected.lower and more.expected.upper <= now.value / 0.9:
         return f"{what} would change little: {then}"
-    return f"It is open whether {what} change the {question.unit.title}: {then}"
+    return f"It is open whether {what} would change the {question.unit.title}: {then}"
 
 
 def _more(best: Candidate, question: Question, step: float) -> More:

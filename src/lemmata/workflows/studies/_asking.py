@@ -16,7 +16,7 @@ from ._question import Question
 from ._units import say_guess, unit_of
 
 FARTHEST = 1e70
-"""Targets with larger numbers, or with a standard deviation below its inverse, are refused."""
+"""Targets with larger numbers are refused, and targets with a standard deviation below 1 / FARTHEST."""
 
 
 def question(dataset: Dataset, options: StudyOptions) -> Question:

@@ -15,7 +15,10 @@ from ._hints import not_numbers, numeric_hint, odd_numbers
 from ._numbers import stripped
 
 MOST_CATEGORIES = 20
-"""If a text has more distinct values than this, rare ones are pooled. Numbers with more are not taken for classes."""
+"""If a text column has more distinct values than this, its rare values are pooled.
+
+Numbers with more distinct values than this are not taken for classes.
+"""
 FEWEST_REPEATS = 5
 """The number of rows that a category needs to become a column, if its text has more than 20 distinct values.
 

@@ -349,7 +349,7 @@ def _groups(frame: pl.DataFrame, group: str | None, notes: list[str]) -> np.ndar
             rule="at least two groups, because training and held-out rows come from different groups",
         )
     each = f"{sizes.min()} rows each" if len(set(sizes)) == 1 else f"{sizes.min()} to {sizes.max()} rows each"
-    notes.append(f"{len(sizes)} groups of {group!r} with {each}: no group is split")
+    notes.append(f"{len(sizes)} groups of {group!r} with {each}; no group is split between training and testing")
     return codes.astype(np.int64)
 
 
@@ -375,7 +375,11 @@ def _subsample(
         )
     if len(chosen) == n:
         return frame, index
-    why = "as --max-rows asks" if most < fits else f"because all {n:,} rows would be over {MOST_CELLS:,} encoded cells"
+    why = (
+        "as --max-rows asks"
+        if most < fits
+        else (f"because all {n:,} rows would have more than {MOST_CELLS:,} encoded cells")
+    )
     notes.append(f"used {len(chosen):,} of {n:,} rows, {how_drawn(groups, chosen)}, {why}")
     return frame[chosen], index[chosen]
 

@@ -10,7 +10,7 @@ import polars as pl
 from ._numbers import stripped
 
 MARKS = r"[\s./,-]+"
-"""The separators between the parts of a date. A format has a slash in their place."""
+"""The separators between the parts of a date. In a format, a slash stands for any separator."""
 _YEAR_FIRST = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T].*)?")
 _SPAN = r"^(?:(\d+) days?,? \+?)?(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?$"
 _CLOCK = re.compile(_SPAN)
@@ -34,7 +34,7 @@ _DAYS = {
     r"[A-Za-z]{4,9}/\d{1,2}/\d{4}": ("%B/%d/%Y",),
     r"\d{1,2}/[A-Za-z]{3}/\d\d": ("%d/%b/%y",),
 }
-"""The shapes of written days, and the formats that they may have."""
+"""For each pattern of a written day, the formats that a day of this pattern may have."""
 
 
 def with_dates(column: pl.Series) -> pl.Series:

@@ -136,7 +136,7 @@ class _Fit:
         if not self.usual and name != "linear" and n * CENTRES * 24 > available_bytes():
             raise MemoryPlanError(f"the model {name!r} of {n:,} rows does not fit into memory",
                                   found=f"{n * CENTRES * 24:,} bytes needed, {available_bytes():,} bytes free",
-                                  rule=f"a kernel has {CENTRES:,} features of each row",
+                                  rule=f"a kernel computes {CENTRES:,} features of each row",
                                   remedy="name another model of the study")  # fmt: skip
 
     def fitted(self) -> Any:

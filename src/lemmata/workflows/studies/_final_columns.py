@@ -23,7 +23,7 @@ from ._numbers import decimal_mark, signed, without_unit
 _FOLDS_ARE_TAKEN = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
 """Whether scikit-learn's TargetEncoder accepts folds from the caller."""
 FILLED = "missing"
-"""The category of a missing text. A table with this text gets brackets around the category."""
+"""The category of a missing text. If the table contains this text, the category's name is put in brackets."""
 
 NOT_AVAILABLE, NOT_TEXTS = "missing cells that are pandas.NA", "cells that are not texts among texts"
 """Reasons why scikit-learn cannot read a column of a data frame."""

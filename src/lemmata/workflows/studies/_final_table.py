@@ -28,10 +28,10 @@ PANDAS_MISSING = (
 )  # fmt: skip
 """The texts that `pandas.read_csv` and `pandas.read_excel` read as missing by default."""
 UNNAMED = re.compile(r"column (\d+) \(unnamed\)")
-"""The name of a column without a name, by its place in the file from 1."""
+"""The name that stands for a missing column name. It contains the column's position in the file, counted from 1."""
 _OPENERS = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma"}
 _SHEET_ROWS = 1000
-"""The number of rows of a sheet in which its first row that is not empty is looked for."""
+"""The first row of a sheet that is not empty is looked for among this number of rows."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -39,7 +39,7 @@ GROUPS = re.compile(
 )
 CODES = re.compile("id|codes?|zip|zipcode|postcode|postal|sic|naics|fips|icd|isbn")
 KINDS = re.compile("category|cat|kind|type")
-"""Words in the names of codes with few values, each of which many rows have."""
+"""Words in the names of columns of codes. Such a column has few values, and each value occurs in many rows."""
 TIMES = re.compile("dates?|time|timestamp|datetime|year|yr|month|quarter|week|day|hour")
 
 
@@ -113,8 +113,8 @@ def examine_columns(
             Finding(
                 "code",
                 tuple(codes),
-                f"{_quoted(codes)} {used}. So the order and the distance of the values matter. To make each value a"
-                " category, write it as text (such as 'code 3').",
+                f"{_quoted(codes)} {used}. So the study treats the order and the distance of the values as "
+                "meaningful. To make each value a category, write it as text (such as 'code 3').",
             )
         )
     return findings

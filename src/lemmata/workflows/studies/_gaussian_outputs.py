@@ -7,7 +7,7 @@ from scipy.special import ndtr
 from lemmata.spectra import Spectrum
 
 DRAWS = 128
-"""The number of Gaussian draws of the outputs, equal at every size: half of them, and the negatives of that half."""
+"""The number of Gaussian draws of the outputs at each size. Half of the draws are the negatives of the other half."""
 PROBES = 40
 """The number of random vectors that estimate how the variance at a row is divided among the classes."""
 # of variance: squared error over squared bias, which diverges if the number of modes equals the number of training rows

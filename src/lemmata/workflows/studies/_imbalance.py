@@ -55,4 +55,7 @@ def _remedy(k: int, name: str, few: bool) -> str:
     balanced = "--metric balanced_accuracy gives every class the same weight"
     if k > 2:
         return f"{balanced}, and --metric f1 combines precision and recall of each class."
-    return f"{balanced}, and --metric average_precision measures how well rows of {name} are ranked before the others."
+    return (
+        f"{balanced}, and --metric average_precision measures how well rows of {name} are ranked before rows of the "
+        "other class."
+    )

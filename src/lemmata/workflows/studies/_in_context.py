@@ -21,7 +21,7 @@ from lemmata.solvers import lasso_objective
 from ._data import Dataset
 
 _SMALLEST, _LARGEST = 1e-6, 1e6
-"""Bounds of width and sharpness, for which squares of frequencies and thresholds stay well within float64."""
+"""Bounds of width and sharpness. Within them, float64 can hold the squares of all frequencies and thresholds."""
 _MOST_LAYERS = 10**6
 _SHOWN_EXAMPLES, _SHOWN_COEFFICIENTS, _SHOWN_LAYERS = 60, 24, 48
 

@@ -22,7 +22,7 @@ from ._measure import Measured, spread_of
 
 SHOWN_MODES = 80
 ALLOWANCE = 0.12
-"""Half the width of the band in the log error, to which the noise of a mean over SPLITS splits is added in squares."""
+"""Half the width of the band of the log error, without noise. The noise of a mean over SPLITS splits is added to it."""
 SPLITS = 8
 
 

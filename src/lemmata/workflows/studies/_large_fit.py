@@ -10,7 +10,7 @@ from ._kernel_fit import RIDGES, ROUNDING, KernelFit, without_the_mean
 from ._validation import Groups, group_parts, last_rows, parted
 
 CENTRES = 1000
-"""If there are more rows than this, a kernel machine has this number of centres."""
+"""If there are more rows than this number, a kernel machine is fitted with this number of centres."""
 VALIDATED, VALIDATION_SHARE = 2000, 0.1
 """A tenth of the training rows, at most 2000, is left out to choose the ridge of a kernel machine on centres."""
 BLOCK = 2**15

@@ -17,7 +17,11 @@ FEW = 5.0
 SURE = 0.05
 """A classifier significantly beats guessing if the exact sign test has at most this p-value."""
 WILD, WILDER = 10.0, 20.0
-"""Limits for leaving a split out: the model's loss there, in units of the loss of guessing and of its median split."""
+"""Two limits; a split is left out if the model's loss exceeds both.
+
+The first limit is a multiple of the loss of guessing. The second applies to the ratio of the two losses, and is a
+multiple of its median over the splits.
+"""
 MOST_WILD, SQUARES = 0.2, 0
 """If more than this share of the splits would be left out, none is, because these failures are not an accident.
 

@@ -226,7 +226,9 @@ def _about_unit(model: Model, dataset: Dataset, splits: list[Split]) -> list[str
     if len(without) == len(splits):
         raise UnmeasuredError(f"in every split {why}")
     if without and not lonely and max(own.trained for own in without) >= max(own.trained for own in splits):
-        raise UnmeasuredError(f"in {len(without)} of {len(splits)} splits {why}; the other splits look too good")
+        raise UnmeasuredError(
+            f"in {len(without)} of {len(splits)} splits {why}, and the errors on the other splits would look too small"
+        )
     if without:
         less = "" if lonely else " The errors of few training rows may therefore be too small."
         notes.append(f"In some splits {why}. These splits are left out of all curves.{less}")

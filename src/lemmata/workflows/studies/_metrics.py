@@ -197,7 +197,7 @@ def metric(name: str, task: str) -> Metric:
         here, there = ("numbers", "classes") if task == "regression" else ("classes", "numbers")
         other = "classification" if task == "regression" else "regression"
         raise SettingError(
-            f"there is no metric {name[:40]!r} for {task}", found=f"a target of {here}, and a score of {there}",
+            f"there is no metric {name[:40]!r} for {task}", found=f"a target of {here}, but a score for {there}",
             rule=rule, remedy=f"choose another metric, or add --task {other}",
         )  # fmt: skip
     near = difflib.get_close_matches(asked_for, [*known, *more], n=2)
@@ -290,9 +290,9 @@ def _reachable(unit: Metric, value: float, spread: float) -> float:
     if not 0 < loss < unit.most:
         least, limit = unit.told(0.0, spread), unit.told(unit.most, spread) if math.isfinite(unit.most) else None
         rule = (
-            f"better than {limit:g} and worse than the perfect {least:g}"
+            f"a value that is better than {limit:g} and worse than the perfect value {least:g}"
             if limit is not None
-            else f"worse than the perfect {least:g}"
+            else f"a value that is worse than the perfect value {least:g}"
         )
         raise SettingError("--error is out of bounds", found=f"{unit.name} {value:g}", rule=rule)
     return loss

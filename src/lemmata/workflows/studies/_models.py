@@ -36,7 +36,7 @@ With more rows, the machine uses this number of centres.
 TUNED_ROWS, TUNED_ROWS_OF_MANY, TUNED_CENTRES = 200, 4000, 500
 LENGTHSCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
 MANY = 2.0
-"""If there are more rows than this per time on average, and unequal numbers, no season is searched for."""
+"""No season is searched for if a time has more rows than this on average and the numbers of rows per time differ."""
 DAYS = (1.0, 7.0, 365.2425)
 """The seasons of a calendar in days: a day, a week and a year."""
 

@@ -12,10 +12,10 @@ from ._copies import many_values
 from ._encoder import Standardise
 
 ROWS, FEWEST_ROWS = 20_000, 50
-"""Only this many of the first rows are compared. Tables of fewer rows than the second number are not tested."""
+"""At most this number of rows, the first ones, is compared. A table with fewer rows than the second is not tested."""
 NEIGHBOURS = 20
 EXPECTED = 0.01
-"""A distance is near if no more rows than this, in the whole table, are expected to be as near by chance."""
+"""A distance counts as near if, in the whole table, at most this many rows are expected to be as near by chance."""
 NEAREST = 0.1
 """The largest distance of a near duplicate, as a share of the distance to the twentieth neighbour."""
 LEAST, SHARE = 3, 0.01

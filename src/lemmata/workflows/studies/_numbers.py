@@ -30,7 +30,7 @@ _EITHER = r"^[+-]?[1-9]\d{0,2},\d{3}$"
 _ANY = rf"^[+-]?(\d[\d.,]*|\d{{1,3}}({_GAP}\d{{3}})+([.,]\d+)?|[.,]\d+)([eE][+-]?\d+)?$"
 _MOST_WORDS, _MOST_LETTERS, _LEAST_NUMBERS, _FEW = 3, 14, 0.9, 20
 _LOOK = 100
-"""The number of cells that are read to see whether a column has units at all."""
+"""The number of cells that are read to find out whether the numbers of a column have units."""
 _NO_NUMBER = frozenset((
     "-", "--", "---", "–", "—", ".", "..", "...", "*", "?", "#n/a", "#na", "#value!", "#div/0!", "#null!", "#num!",
     "#ref!", "#name?", "<na>", "nat", "na", "n.a.", "n.a", "n/a", "nan", "null", "none", "n.d.", "nd", "n.d", "k.a.",
@@ -38,7 +38,7 @@ _NO_NUMBER = frozenset((
     "not applicable", "keine angabe", "k. a.", "unbekannt", "fehlt", "inconnu", "manquant", "non disponible",
     "sin datos", "sin dato", "desconocido", "ns/nc", "n.s./n.c.", "sconosciuto", "desconhecido", "onbekend",
 ))  # fmt: skip
-"""Words that mean a missing number, even among few different numbers."""
+"""Words that mean a missing number, even in a column with few different numbers."""
 
 
 _IN_BRACKETS = re.compile(r"\([^\d()]{1,12}\)|\[[^\d\[\]]{1,12}\]")

@@ -19,7 +19,7 @@ STEP = 0.03
 WIDER = 3.0
 """A sample may lack this many rows like its largest: with 5 % probability, a share of 3/m does not occur in m rows."""
 TRAINED = 1.5
-"""With few errors, the upper end of a share is at most this many times its exact bound, as training sets vary."""
+"""With few errors, the upper end of a share is cut at this many times its exact bound, because training sets vary."""
 STEEPEST = 2.0
 """Beyond the measured sizes, no loss is expected to fall faster than this power of the number of rows."""
 SAME = 0.9

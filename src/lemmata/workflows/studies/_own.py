@@ -127,8 +127,8 @@ def _fit_given(
         if not asked:
             raise
         raise PredictionError(
-            f"it asks for the column {shortened(asked[0])!r}, which is not an input; if the study left it out as an "
-            f"identifier, --keep {shortened(asked[0])!r} gives it to the model"
+            f"it asks for the column {shortened(asked[0])!r}, which is not an input; if the study left this column "
+            f"out as an identifier, add --keep {shortened(asked[0])!r} to give the column to the model"
         ) from error
 
 

@@ -18,20 +18,20 @@ FIT_SECONDS, QUICK_FIT_SECONDS = 45.0, 8.0
 The page says up to which size each model was measured.
 """
 SMALLEST_TOP, STEPS_DOWN = 32, 200
-"""A model that costs too much at the sizes of a table is measured up to fewer rows, but at least to this many."""
+"""A model that costs too much at the table's sizes is measured on fewer rows, but at least up to this many."""
 SIZE_SECONDS, QUICK_SIZE_SECONDS = 1.0, 0.4
-"""The largest price of all fits at one size. The least number of splits is fitted at any price."""
+"""The largest allowed price of all fits at one size. The least number of splits is fitted even if it costs more."""
 FEW_ROWS, FEWEST_SPLITS = 400, 4
 """If a table has fewer rows than this, the allowed cost falls in proportion, as more splits hold out the same rows.
 
 On such tables, at least the second number of splits is measured, at any price.
 """
 LEAST_BLOCKS = 4
-"""A costly model is measured on at least this number of stretches of time."""
+"""With --time, even a costly model is measured on at least this number of stretches of time."""
 WHOLE = 6.0
-"""The allowed cost of holding out every row once at the last size, in multiples of the allowed price at a size."""
+"""The allowed cost of holding out every row once at the last size, divided by the allowed price of one size."""
 COSTLY = 8.0
-"""If the least number of fits of a model costs more than this, it is measured only at every second size."""
+"""If the least number of fits of a model costs more than this, the model is measured only at every second size."""
 
 
 def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[int, tuple[int, ...]]]:

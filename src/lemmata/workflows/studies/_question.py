@@ -8,7 +8,7 @@ from lemmata.workflows.records import spell, spell_asked
 from ._metrics import Metric
 
 GAIN = 0.9
-"""Without a request, the question is how many rows reduce the error by a tenth, in the unit in which it is shown."""
+"""If no value is requested, the study asks how many rows cut the error, in the unit that is shown, by a tenth."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -334,7 +334,7 @@ def usable_rows(frame: pl.DataFrame, roles: Roles, drop: bool, notes: list[str])
     known = ~frame.select(pl.any_horizontal(pl.col(roles.targets).is_null())).to_series().to_numpy()
     if not known.all():
         lost = count(int((~known).sum()), "row")
-        notes.append(f"dropped {lost} of {frame.height} whose target is missing, NaN or infinite")
+        notes.append(f"dropped {lost} of {frame.height}, because their target is missing, NaN or infinite")
         enough(int(known.sum()), "the table", f" after {lost} without a target were dropped")
     gaps = {name: n for name in frame.columns if 0 < (n := frame[name].null_count()) < frame.height}
     if not drop:

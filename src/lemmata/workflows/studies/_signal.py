@@ -16,7 +16,7 @@ from ._signal_time import of_time
 
 ROWS, PERMUTATIONS = 400, 199
 LEVEL = 0.01
-"""The largest share of tables without any signal in which the test may find a signal."""
+"""The largest allowed probability that the test finds a signal in a table without any signal."""
 _MORE_ROWS, _FEW_OUTPUTS, _MANY_OUTPUTS = 800, 2, 10
 
 

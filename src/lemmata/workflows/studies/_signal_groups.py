@@ -11,7 +11,7 @@ from ._signal_statistics import Outcome, View, kernels, outcome, rescored, score
 
 ROWS = 480
 _EACH = 0.8
-"""The target of a group is averaged over as many rows as at least this share of the groups has."""
+"""In each group, the target is averaged over the same number of rows. At least this share of the groups has so many."""
 _ENUMERATED = 800
 
 

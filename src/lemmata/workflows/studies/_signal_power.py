@@ -12,7 +12,7 @@ SHARES = np.array([
     0.001, 0.002, 0.003, 0.004, 0.005, 0.007, 0.01, 0.013, 0.016, 0.02, 0.025, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12,
     0.15, 0.18, 0.22, 0.26, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95,
 ])  # fmt: skip
-"""The possible shares of the target's variance, among which bisection finds the least in five steps."""
+"""The possible shares of the target's variance. Bisection finds the least sufficient share in five steps."""
 TABLES, MOST = 30, 0.85
 """The number of simulated tables for each kind of signal, and the share of them that counts as "most cases"."""
 BENT = 1.5
@@ -25,7 +25,7 @@ _SEVERAL = 5
 _LEAST_SPREAD = 1e-9
 
 Powers = dict[str, float]
-"""By kind, the share of the variance from which a signal is found in most cases; infinite if no share is enough."""
+"""For each kind of signal, the least share of the variance that is found in most cases; infinite if no share is."""
 
 
 def made(x: Float[np.ndarray, "n d"], rng: np.random.Generator, product: bool) -> dict[str, Float[np.ndarray, "n t"]]:

@@ -11,7 +11,7 @@ from ._signal_blocks import of_blocks
 from ._signal_statistics import Outcome, View, kernels, outcome, scored
 
 LATEST = 1500
-"""Of a longer series, only this number of its latest rows is used."""
+"""If a series has more rows than this number, only this number of its latest rows is used."""
 _WINDOW, _FEWEST, _SHARE = 400, 40, 0.5
 
 

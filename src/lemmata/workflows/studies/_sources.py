@@ -140,7 +140,10 @@ def _check_name(path: Path, suffix: str) -> None:
             f"{path} has the wrong extension",
             found=f"a file that begins with {head[:12]!r}",
             rule="a spreadsheet must be an .xlsx, .xls or .ods file",
-            remedy=f"if it is text, rename it to {path.with_suffix('.csv').name}; else save it as a spreadsheet again",
+            remedy=(
+                f"if the file is text, rename it to {path.with_suffix('.csv').name}; otherwise save it again as a "
+                "spreadsheet"
+            ),
         )
 
 

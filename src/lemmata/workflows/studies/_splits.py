@@ -9,7 +9,7 @@ from lemmata.errors import DataError
 
 POINTS, QUICK_POINTS = 8, 5
 LEAST_FACTOR = 1.5
-"""The least factor between two sizes, unless only five sizes are left. Closer sizes would share nearly all rows."""
+"""The least factor between two sizes, unless only five sizes would be left. Closer sizes share nearly all rows."""
 LARGEST_SHARE = 0.8
 LARGEST_SHARE_IN_TIME = 0.6
 """With --time, the last 40 % of the rows are the stretches that are predicted, one after the other."""

@@ -13,7 +13,7 @@ from ._row_losses import wrong
 FULL = 0.75
 """A size counts as full if it is at least this share of all rows, or of the largest size of any model."""
 SURELY = 0.05
-"""A model is not as good as the best if a paired test of their losses on common splits has at most this p-value."""
+"""A model is worse than the best model if a paired test of both losses on common splits has at most this p-value."""
 COMMON = 0.5
 """The paired test uses sizes of at least this share of the largest size at which the model was measured."""
 TIED = 2.0

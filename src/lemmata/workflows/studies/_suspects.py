@@ -11,9 +11,9 @@ from lemmata.workflows.records.studies import Finding
 from ._columns import count, listing
 
 FEWEST, SHARE = 3, 0.005
-"""The least number of rows, and the least share of rows, with a number that means missing."""
+"""A number can mean a missing value only if at least this number of rows, and at least this share of rows, has it."""
 NUMBERS = 0.8
-"""The share of a text column's cells that must be numbers for its other cells to be suspect."""
+"""If at least this share of the cells of a text column are numbers, the other cells are suspect."""
 _SENTINEL = frozenset(
     sign * float(digit * length) for digit in "9876" for length in range(2, 8) for sign in (1, -1)
 ) | {-1.0, -9.0}

@@ -10,7 +10,7 @@ LOOK = 12
 """The largest number of lines of a title."""
 _NUMBER = r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?"
 LEAST = 3
-"""The least number of columns of a table in which empty fields follow a title."""
+"""Empty fields may follow a title if the table has at least this number of columns."""
 
 
 def title_lines(lines: Sequence[str], separators: str) -> int:

@@ -29,8 +29,9 @@ RATE = 0.5
 """The learning rate in units of 1 / lambda_max of the kernel. It is well below 2, because the lambda_max of a narrow
 network may be larger."""
 PRECISIONS = {"relu": jnp.float32, "softmax": jnp.float64}
-"""ReLU networks train in single precision, whose rounding error is far below the effect of a finite width. This does
-not hold for a softmax network, whose outputs are small differences between paired units, times the width."""
+"""ReLU networks are trained in single precision, because its rounding error is far below the effect of a finite width.
+This does not hold for a softmax network, whose outputs are small differences between paired units, times the width.
+"""
 MOVEMENT_ROWS = 32
 
 Progress = Callable[[str, float, float], None]
@@ -169,10 +170,11 @@ def _sentence(widths: list[dict], left_out: list[int]) -> str:
         slope = math.log(last["gap"] / first["gap"]) / math.log(last["width"] / first["width"])
         verb = "shrinks" if slope < 0 else "grows"
         text = (
-            f"The gap to the kernel {verb} from {first['gap']:.2g} of the targets' size at width {first['width']} to"
-            f" {last['gap']:.2g} at width {last['width']}. It changes as the width to the power {slope:.2f}; the theory"
-            f" says -1/2. Training changes the tangent kernel by {100 * first['kernel_movement']:.2g} % at the smallest"
-            f" width and by {100 * last['kernel_movement']:.2g} % at the largest."
+            f"The gap to the kernel {verb} from {first['gap']:.2g} of the targets' size at width {first['width']} to "
+            f"{last['gap']:.2g} at width {last['width']}. The gap changes as the width to the power {slope:.2f}; the "
+            "theory predicts the power -1/2. Training changes the tangent kernel by "
+            f"{100 * first['kernel_movement']:.2g} % at the smallest width and by {100 * last['kernel_movement']:.2g} "
+            "% at the largest."
         )
     diverged = [str(entry["width"]) for entry in widths if entry["gap"] is None]
     if diverged:

@@ -17,7 +17,7 @@ With more rows, it has fewer trees, but at least the second number. In regressio
 of rows.
 """
 STOPPED_EARLY, ROUNDS = 2000, 1000
-"""From this number of rows, boosting ends if the loss of a held-back tenth stops falling, or after 1000 rounds."""
+"""With this many rows, boosting ends if the loss on a held-back tenth stops falling, or after 1000 rounds."""
 
 
 def sized(make: Callable[[int], Any], x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:

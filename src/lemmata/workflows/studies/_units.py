@@ -20,7 +20,7 @@ from ._scorers import RANKED, UNSCORED, Scored, increasing
 TRIED = 2000
 """The largest number of rows on which a scorer is tried, and on which the best guess is chosen."""
 MOST_CLASSES = 20
-"""The largest number of classes for which every constant class is tried as a guess."""
+"""If there are at most this many classes, each class is tried as a constant guess."""
 SAME = 1e-6
 """A score depends on the number of rows if repeating every row changes it by more than this relative amount."""
 

@@ -18,7 +18,7 @@ from ._validation import PARTS, Groups, group_parts, parted, validating
 STEPS = 20
 """The most steps per row of a support vector machine. Without this limit, some fits with a large penalty never end."""
 RATIOS = (0.2, 0.5, 0.9)
-"""The shares that the absolute penalty has in the penalties that an elastic net tries."""
+"""For an elastic net, the tried shares of the absolute penalty in the whole penalty."""
 
 
 Makers = Sequence[Callable[[], Any]]

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 PARTS = 5
-"""One row in five, or groups with about a fifth of the rows, choose a setting. The model is then fitted to all rows."""
+"""A setting is chosen on a fifth of the rows, or on groups of about this size. Then the model is fitted to all rows."""
 
 Groups = Int[np.ndarray, " n"] | None
 
