@@ -155,7 +155,7 @@ class ComparisonOptions:
     ] = None
     repeats: Annotated[int, "Number of random splits."] = 5
     lengths: Annotated[
-        str, ("Sequence lengths at which the cost is measured, separated by commas; none skips this measurement.")
+        str, "Sequence lengths at which the cost is measured, separated by commas; none skips this measurement."
     ] = "64,256,1024"
     task: Annotated[str | None, "classification or regression. Default: chosen from the target."] = None
     drop_column: Annotated[tuple[str, ...], "Leave this column out. Repeatable."] = ()

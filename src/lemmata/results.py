@@ -178,7 +178,7 @@ def _move(whole: Path, folder: Path) -> None:
         except OSError as error:
             if error.errno != errno.EXDEV:  # an error for another reason than a place on another disk
                 raise unwritable(
-                    path, error, (f"the whole result is in {whole}; the next command moves it to its place")
+                    path, error, f"the whole result is in {whole}; the next command moves it to its place"
                 ) from error
             replace_bytes(path, read_bytes(draft))
     for name in filter(_is_below, moves["gone"]):

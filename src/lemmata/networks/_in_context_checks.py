@@ -61,7 +61,7 @@ def checked_prompt(x: Any, y: Any, queries: Any, columns: int, dtype: Any) -> tu
             raise ShapeError(
                 name,
                 found=f"shape {values.shape}",
-                rule=(f"rows of {columns} columns, the number of variables of the features"),
+                rule=f"rows of {columns} columns, the number of variables of the features",
             )
     if y.ndim != 1 or len(x) != len(y):
         raise ShapeError("targets", found=f"shape {y.shape} for {len(x)} inputs", rule="one target for each input")

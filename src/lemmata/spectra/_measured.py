@@ -116,7 +116,7 @@ def _ridges(ridge, counts: np.ndarray) -> np.ndarray:
         raise SettingError(
             "ridge",
             found=f"{ridges.size} ridges",
-            rule=(f"one ridge for all sizes, or one ridge for each of the {counts.size} sizes"),
+            rule=f"one ridge for all sizes, or one ridge for each of the {counts.size} sizes",
         )
     if not np.all((ridges >= 0) & np.isfinite(ridges)):
         raise SettingError("ridge", found=ridges.tolist(), rule="finite numbers that are not negative")

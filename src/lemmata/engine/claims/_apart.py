@@ -69,7 +69,7 @@ def trials_apart(
             setting, trials = wanted[place]
             if isinstance(back, Lost):
                 found[place] = Trials(
-                    trials, errors=[(f"trials 0 to {trials - 1} at the setting {setting}: {back.error}")]
+                    trials, errors=[f"trials 0 to {trials - 1} at the setting {setting}: {back.error}"]
                 )
             else:
                 found[place] = back[0]

@@ -277,7 +277,7 @@ def _check_loose(claim: Claim, verdict: Verdict) -> None:
                 "at least a tenth of the trials must refute a loose control, unless the bound comes "
                 f"within a factor {_NEAR:g} of the measured value"
             ),
-            ("use a control whose distance equals the slack of the bound, or problems on which the bound is tighter"),
+            "use a control whose distance equals the slack of the bound, or problems on which the bound is tighter",
         )
 
 

@@ -175,8 +175,9 @@ def _unjudged(claim: Claim, setting: dict, finished: Trials) -> tuple[Status, st
     assert results is not None  # the caller has looked
     if finished.errors:
         first = finished.errors[0]
-        return Status.FAILED, (
-            f"{len(finished.errors)} of {finished.requested} trials raised an error; the first: {first}"
+        return (
+            Status.FAILED,
+            f"{len(finished.errors)} of {finished.requested} trials raised an error; the first: {first}",
         )
     predicted, measured = (np.shape(part)[1:] for part in (results.predicted, results.measured))
     misfit = claim.relation.misfit(predicted, measured)

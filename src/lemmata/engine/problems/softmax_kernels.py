@@ -200,9 +200,7 @@ def zero_rows(x: Float[Array, "n d"], what: str = "rows") -> str | None:
     """
     zero = [str(row) for row in np.flatnonzero(~np.asarray(x).any(axis=1))]
     return (
-        (f"{what} {', '.join(zero)} (counted from 0) are zero, and the kernel is zero at these points")
-        if zero
-        else None
+        f"{what} {', '.join(zero)} (counted from 0) are zero, and the kernel is zero at these points" if zero else None
     )
 
 

@@ -151,7 +151,7 @@ class Survived:
         ]
         if self.ratio is not None:
             loose = (
-                (f"; on all problems that were tried, the bound holds with {self.ratio:.2g} times its constant")
+                f"; on all problems that were tried, the bound holds with {self.ratio:.2g} times its constant"
                 if self.ratio < 0.1
                 else ""
             )

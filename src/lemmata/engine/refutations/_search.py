@@ -206,7 +206,7 @@ class _Run:
         status = Status.INAPPLICABLE if absent else Status.FAILED
         reason = own.error or "no problem satisfied the hypotheses"
         if own.failed:
-            reason = (f"no problem gave a number: {own.error}") if own.error else "no problem gave a number"
+            reason = f"no problem gave a number: {own.error}" if own.error else "no problem gave a number"
         if self.confirming:
             status = Status.INCONCLUSIVE
             reason = "the search was interrupted while it confirmed a contradiction; run it again to the end"

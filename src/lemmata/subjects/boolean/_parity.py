@@ -214,7 +214,7 @@ def _check_rank(n: int, rank: int, unknown: int) -> None:
     if rank < unknown:
         raise DataError(
             "rows do not determine the parity",
-            found=(f"{n} row{('s' if n > 1 else '')} of rank {rank}, so 2^{unknown - rank} parities agree with them"),
+            found=f"{n} row{('s' if n > 1 else '')} of rank {rank}, so 2^{unknown - rank} parities agree with them",
             rule=f"rank {unknown}, the number of unknowns",
             remedy="add rows, or remove columns that are constant or sums of others",
         )
@@ -250,7 +250,7 @@ def _with_noise(
             "no parity agrees with the held-out rows",
             found=f"{wrong} of {len(held)} held-out labels that differ from the best parity found",
             rule=f"so few that chance explains the agreement with probability at most {_CHANCE:g}",
-            remedy=("check that the labels are a parity of these columns and that the noise is right, or add rows"),
+            remedy="check that the labels are a parity of these columns and that the noise is right, or add rows",
         )
     low, high = stats.binom.interval(0.99, len(held), noise)
     near = _nearest_parity(augmented, (x[:, bits].sum(axis=1) & 1).astype(bool) ^ y ^ negated)

@@ -100,7 +100,7 @@ def occam_bound(
     conditions = (
         Condition("rows are independent draws of one distribution, and new rows come from the same distribution"),
         Condition(
-            ("the code was chosen before the rows were seen, and no code word is the beginning of another"), why=why
+            "the code was chosen before the rows were seen, and no code word is the beginning of another", why=why
         ),
     )
     return OccamBound(bound, trivial, vacuous, error, length, len(rows), delta, conditions)

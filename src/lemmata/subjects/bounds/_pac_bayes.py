@@ -318,7 +318,7 @@ def _conditions(prior_rows: int, rows: int, exact: bool, draws: int) -> tuple[Co
         count = Condition("draws of the weights", float(draws), True, "their error is bounded with a tenth of delta")
     return (
         Condition(
-            ("rows are independent draws of one distribution, and new rows come from the same distribution"), why=why
+            "rows are independent draws of one distribution, and new rows come from the same distribution", why=why
         ),
         Condition(
             "the model and its settings were not chosen on these rows",

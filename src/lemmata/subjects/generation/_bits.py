@@ -169,7 +169,7 @@ def _shorter(high: float, value: float, linear: float, equal: float) -> Conditio
         "the code is shorter than a code without a denoiser (bits saved for each entry)",
         least - value,
         bool(high < least),
-        ("otherwise the denoiser gives no more information than the covariance or the range of the grid"),
+        "otherwise the denoiser gives no more information than the covariance or the range of the grid",
     )
 
 

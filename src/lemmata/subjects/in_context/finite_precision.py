@@ -342,7 +342,7 @@ class RoundingOfThePass(Claim[Prompt]):
     control = Control(
         "the error is at most eps tau, the error of one product",
         lambda bound, problem: float(jnp.finfo(float).eps) * problem.model.temperature,
-        loose=("rounding errors of different tokens cancel, so that the bound is too large by a factor of 1e2 or more"),
+        loose="rounding errors of different tokens cancel, so that the bound is too large by a factor of 1e2 or more",
     )
     controls = "the rounding error of the prediction"
     unexplained = "how rounding errors of different tokens cancel"

@@ -66,7 +66,7 @@ class LaterErrorFromRefittedRows(AbstractGauge):
 
     title = "Later held-out error, predicted by descents that each leave one row out"
     source = Source(
-        "power2022grokking", note=("generalisation long after the training rows are right; here predicted by refits")
+        "power2022grokking", note="generalisation long after the training rows are right; here predicted by refits"
     )
     stated = Kind.OWN
     population = GrokkingModels()

@@ -46,7 +46,7 @@ class DecayOutweighsNegativeCurvature(AbstractGauge):
 
     title = "The negative curvature of the loss is at most the weight decay"
     source = Source(
-        "mackay1992evidence", note=("the minimum at which Laplace's approximation is made; here for a converged copy")
+        "mackay1992evidence", note="the minimum at which Laplace's approximation is made; here for a converged copy"
     )
     stated = Kind.OWN
     population = TrainedNetworks(unseen=False, widths=(4, 12))

@@ -59,7 +59,7 @@ class AttacksOnSmoothedModel(AbstractGauge):
 
     title = "Attacks on the smoothed model need at least its certified radius"
     source = Source(
-        "cohen2019smoothing", "Theorem 1", note=("with a rival class of probability 1 - q; here compared with attacks")
+        "cohen2019smoothing", "Theorem 1", note="with a rival class of probability 1 - q; here compared with attacks"
     )
     stated = Kind.OWN
     population = TrainedNetworks(hidden=0, unseen=False)

@@ -174,7 +174,7 @@ def _from_table(table: Table, options: ComparisonOptions, limit: int) -> Sequenc
     x = x.reshape(len(x), length, columns // length)
     notes = [
         *table.notes,
-        (f"the {columns} columns, in their order, are read as {length} tokens of {columns // length} numbers each"),
+        f"the {columns} columns, in their order, are read as {length} tokens of {columns // length} numbers each",
     ]
     notes += [f"left out on request: {listing(list(options.drop_column))}"] if options.drop_column else []
     targets = [table.frame[name] for name in roles.targets]

@@ -386,7 +386,7 @@ def _triggers_unseen(trained: Trained, gauges: list[Gauge]) -> list[str]:
     own = of_claim(SuccessOfSmallestTrigger, gauges)
     if not trained.task.is_classification or (own is not None and own.status in _SPOKE):
         return []
-    return [("No check here looks for the trigger of a backdoor. A backdoor may leave error and confidence unchanged.")]
+    return ["No check here looks for the trigger of a backdoor. A backdoor may leave error and confidence unchanged."]
 
 
 def unexplained(trained: Trained, gauges: list[Gauge]) -> list[str]:

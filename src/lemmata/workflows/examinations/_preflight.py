@@ -156,7 +156,7 @@ def _derivative(trained: Trained) -> Check:
         remedy = "move arrays behind stop_gradient out of the parameters and into the function"
         return Check(
             name,
-            (f"a derivative of 0 for {', '.join(still[:3])}, although these parameters change the outputs"),
+            f"a derivative of 0 for {', '.join(still[:3])}, although these parameters change the outputs",
             False,
             remedy,
         )
@@ -214,7 +214,7 @@ def _order(trained: Trained) -> list[Check]:
     return [
         Check(
             name,
-            (f"the error is {now:.3g}, but it would be {best:.3g} with the classes in the order {order}"),
+            f"the error is {now:.3g}, but it would be {best:.3g} with the classes in the order {order}",
             False,
             remedy,
         )

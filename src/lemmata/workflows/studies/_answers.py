@@ -305,7 +305,7 @@ def _present(
         return f"{text}."
     if len(near) > MOST_NAMED:
         return f"{text}; {len(near)} others may be as good."
-    titles = [item.title for item in near]  # which hold commas ("ReLU network, depth 1")
+    titles = [item.title for item in near]  # which hold commas "ReLU network, depth 1"
     return (
         f"{text}; {titles[0]} may be as good."
         if len(near) == 1

@@ -378,7 +378,7 @@ def _subsample(
     why = (
         "as --max-rows asks"
         if most < fits
-        else (f"because all {n:,} rows would have more than {MOST_CELLS:,} encoded cells")
+        else f"because all {n:,} rows would have more than {MOST_CELLS:,} encoded cells"
     )
     notes.append(f"used {len(chosen):,} of {n:,} rows, {how_drawn(groups, chosen)}, {why}")
     return frame[chosen], index[chosen]

@@ -120,7 +120,7 @@ def _target_columns(table: Table, target: str | None) -> tuple[list[str], str]:
         raise DataError(
             f"no target was given for {table.name}",
             rule=_columns_rule(table),
-            remedy=("name a target column with --target"),
+            remedy="name a target column with --target",
         )
     columns = table.frame.columns
     if name in columns:
