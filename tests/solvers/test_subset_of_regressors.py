@@ -194,7 +194,7 @@ def test_no_rows_by_centres_matrix_is_formed_and_the_plan_says_the_bytes(monkeyp
     with pytest.raises(MemoryPlanError, match="one row of this kernel"):
         subset_of_regressors(KERNEL, X, F, Z, 0.1, working_set=5 * 8 * 40**2)
     monkeypatch.setattr("lemmata.solvers._centres_plan.free_bytes", lambda near: 2**15)
-    with pytest.raises(MemoryPlanError, match=r"5 squares .* GiB .*use at most \d+ centres") as refused:
+    with pytest.raises(MemoryPlanError, match=r"5 square matrices .* GiB .*use at most \d+ centres") as refused:
         subset_of_regressors(KERNEL, X, F, Z, 0.1)
     assert "0.00 GiB that are free" in str(refused.value)
 
