@@ -9,8 +9,7 @@ from lemmata.architectures import erf_network
 from lemmata.errors import InterpolationWarning, MemoryPlanError, NotPositiveDefiniteError
 from lemmata.estimators import KernelRegressor, TangentKernelClassifier, TangentKernelRegressor
 from lemmata.estimators import _kernel_ridge as module
-from lemmata.kernels import RBF, AbstractKernel, gram, writable_gram
-from lemmata.kernels import _filled as filled
+from lemmata.kernels import RBF, AbstractKernel, _base, gram, writable_gram
 from lemmata.kernels import _writable as writable
 from lemmata.solvers import SystemInPlace
 from lemmata.spectra import leave_one_out, spectrum
@@ -34,7 +33,7 @@ def many(monkeypatch):
 def test_the_fit_in_one_matrix_is_the_small_one(model, monkeypatch):
     expected = model.fit(X, Y, WEIGHTS).predict(NEW)
     monkeypatch.setattr(module, "SMALL", 100)
-    monkeypatch.setattr(filled, "_SIDE", 120)  # some tiles, the last of which overlap
+    monkeypatch.setattr(_base, "_TILE_ROWS", 120)  # some tiles, the last of which overlap
     found = model.fit(X, Y, WEIGHTS)
     np.testing.assert_allclose(found.predict(NEW), expected, atol=1e-10)
     assert found.jitter_ == 0.0

@@ -74,10 +74,10 @@ def test_what_ends_a_product_is_named_and_ends_the_processes(case):
         if case == "a death":
             os.kill(children[1].pid, signal.SIGKILL)
             children[1].join()
-            with pytest.raises(SolverError, match=r"process 2 of 2 .* exit code -9"):
+            with pytest.raises(SolverError, match=r"process 2 of the 2 .* exit code -9"):
                 operator(V)
         elif case == "an error":
-            with pytest.raises(SolverError, match=r"process \d of 2 .* ValueError: no rows today"):
+            with pytest.raises(SolverError, match=r"process \d of the 2 .* ValueError: no rows today"):
                 operator(V)
         else:  # as Ctrl-C does, while a product is under way
             operator(V)

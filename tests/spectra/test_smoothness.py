@@ -86,7 +86,7 @@ def test_the_default_is_as_right_in_the_mean_as_the_known_decay():
 def test_eigenvalues_at_rounding_tell_no_decay():
     values = jnp.where(jnp.arange(N) < 3, 1.0, 0.0)
     with pytest.raises(
-        DataError, match=r"3 eigenvalues above rounding errors; rule: at least 4, .* slope.*; remedy: pass decay="
+        DataError, match=r"3 eigenvalues above rounding errors; rule: at least 4 .* slope.*; remedy: pass decay="
     ):
         smoothness(Spectrum(values, jnp.eye(N), jnp.asarray(1e-12), values[-1]), powers(2.0, 0.0))
     assert smoothness(Spectrum(values, jnp.eye(N), jnp.asarray(1e-12), values[-1]), powers(2.0, 0.0), decay=2.0)
