@@ -69,7 +69,7 @@ class AttentionContracts(Claim[AttentionLogits]):
 
     The bound is attained if two groups of queries prefer two groups of keys that have equal total weight. Parts of the
     logits that depend on the query alone or on the key alone do not matter. If the tokens are within s of each other, M
-    is of the order s², so a layer without a skip connection maps a spread s to the order s³.
+    is of the order s², so a layer without a skip connection maps a spread s to a spread of the order s³.
 
     Derivation: two outputs differ by at most the total variation distance of their weights p and q, times the range of
     the values. The ratios p_j/q_j vary by at most the factor e^M, so for a set A of keys, the log odds of p(A) exceed
@@ -191,8 +191,8 @@ class OneTokenMattersLittle(Claim[TwoLayers]):
     as parities, have a margin that falls with the length.
 
     Derivation: all weights are of the order 1/n, because the logits are bounded. So the first layer changes every other
-    position by the order 1/n. In the second layer, the token itself and the n changes of order 1/n, each with a weight
-    of order 1/n, again sum to the order 1/n.
+    position by the order 1/n. In the second layer, each weight is again of order 1/n. The change of the token itself
+    and the n changes of order 1/n therefore add up to the order 1/n.
     """
 
     title = "Replacing one of n tokens changes the other outputs of a transformer by the order 1/n"

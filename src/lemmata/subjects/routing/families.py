@@ -54,8 +54,8 @@ class OverlappingFamiliesStayMixed(Claim[ScaledTask]):
     the family. Once w is known, the odds depend only on the two priors at w, and further examples do not change them.
 
     Derivation: by Bayes' rule, the likelihood of a family is p(data|w) p_k(w)/p_k(w|data) at every w, in particular at
-    the true one. As n grows, both posterior densities there approach the same normal density, so their ratio tends to
-    1.
+    the true w. As n grows, the posterior densities of both families near the true w approach the same normal density.
+    So the ratio of the two posterior densities tends to 1.
     """
 
     title = "Even infinitely many examples do not identify a task family if the priors overlap"
@@ -131,8 +131,8 @@ class NoiseIsResolved(Claim[NoisyTask]):
     by the factor n/(n - d).
 
     Derivation: let R be the residual sum of squares. For many examples, the log likelihood of family k is -(n - d) log
-    s_k - R/(2 s_k²) plus terms that agree for both families. The d fitted weights replace n by n - d, and R has the
-    mean (n - d) s_1².
+    s_k - R/(2 s_k²) plus terms that agree for both families. The factor is n - d instead of n, because d weights are
+    fitted. The mean of R is (n - d) s_1².
     """
 
     title = "The log odds of task families that differ in their noise grow like n - d times the divergence"

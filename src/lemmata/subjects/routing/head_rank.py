@@ -102,9 +102,9 @@ class WidthIsTheCentredRank(Claim[StochasticTable]):
     trials fit Q and K of every width by descent on the divergence from random starts, and report the least width that
     reaches a divergence of 0.
 
-    Derivation: softmax(Q K') has the logarithm Q K' + c 1', where c is any column. Subtracting the means of the rows
-    multiplies from the right by a projection, which removes c 1' and does not raise the rank. So w is at least the rank
-    of the centred logarithm, which is itself a table Q K' with this rank.
+    Derivation: softmax(Q K') has the logarithm Q K' + c 1', where c is any column. To subtract the means of the rows,
+    multiply from the right by a projection. This projection removes c 1' and does not raise the rank. So w is at least
+    the rank of the centred logarithm, which is itself a table Q K' with this rank.
     """
 
     title = "The least width of a head is the rank of the row-centred log attention matrix"
