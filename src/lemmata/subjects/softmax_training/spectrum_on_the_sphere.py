@@ -94,8 +94,8 @@ class SphereCoefficients(Claim[SphereKernel]):
         kappa_q = Gamma(d/2) (2/s)^nu (I_(q+nu+1)(s) + (q/s) I_(q+nu)(s)) > 0.
 
     By the formula of Funk and Hecke, exp(s t) has the coefficients Gamma(d/2) (2/s)^nu I_(q+nu)(s), and t exp(s t) is
-    its derivative in s. The claim is tested for q = 0, ..., 5 against kappa_q = E t exp(s t) P_q(t), the mean over the
-    distribution of t.
+    the derivative of exp(s t) in s. The claim is tested for q = 0, ..., 5 against kappa_q = E t exp(s t) P_q(t), the
+    mean over the distribution of t.
     """
 
     title = "The eigenvalues of the softmax tangent kernel on the sphere, in closed form"
@@ -175,8 +175,8 @@ class EigenvalueFromAbove(Claim[KernelPoints]):
 
     For the proof, take the vectors that are orthogonal to the D_p harmonics of degree at most p, evaluated at the
     points. On these vectors the matrix is equal to K_(>p), its part of degrees above p. The least value of K_(>p) on
-    them is below the mean value, tr K_(>p) / (n - D_p). Orthonormal points attain the bound with p = -1, and n = 2p + 3
-    equispaced points on a circle nearly attain it.
+    these vectors is below the mean value, tr K_(>p) / (n - D_p). Orthonormal points attain the bound with p = -1, and n
+    = 2p + 3 equispaced points on a circle nearly attain it.
     """
 
     title = "An upper bound on the smallest eigenvalue of the softmax kernel on the sphere"

@@ -131,8 +131,8 @@ class EndKernelKnowsItsRows(Claim[Trained]):
     """Take the tangent kernel of a network at its *trained* parameters, and ridge regression with this kernel. The
     class of each row has shaped the kernel, even if the row is left out of the regression. Let the networks be trained
     on classes drawn at random. In at least nine of ten models, the share of wrong left-out rows is at most the share of
-    wrong new rows. So leaving rows out does not measure the error of this machine, although it does for the kernel at
-    the start.
+    wrong new rows. So leaving rows out does not measure the error of this machine, although it measures the error of
+    the machine with the kernel at the start.
     """
 
     title = "Leaving rows out of the trained tangent kernel gives too small an error"
