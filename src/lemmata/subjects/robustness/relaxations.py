@@ -143,8 +143,8 @@ def best_slopes(network: ReluNetwork, ball: Ball, bounds: list, row: np.ndarray)
 
 class AlphaBeatsIntervals(Claim[ReluBox]):
     """Let a ReLU network have one hidden layer. Take linear bounds by backward substitution with the best slopes in [0,
-    1]. These bounds are at least as tight as intervals: the fall of the output that they allow on a box is at most the
-    fall that intervals allow.
+    1]. These bounds are at least as tight as intervals: on a box, they allow at most as large a fall of the output as
+    intervals.
 
     The reason is that the best slopes reach the optimum of the triangle relaxation. The set of unit values that
     intervals allow contains the set that the triangle relaxation allows.

@@ -126,9 +126,9 @@ class NoiseIsResolved(Claim[NoisyTask]):
     Draw n examples of a task of the first family, and let K = (s_1²/s_2² - 1 - log(s_1²/s_2²))/2. The log posterior
     odds for the first family are on average (n - d) K,
 
-    up to a relative error of order 1/n². K is the divergence of one target given w. So the odds grow in proportion to
-    n, and the d examples that find w do not show the family. The formula with n in place of n - d would be too large
-    by the factor n/(n - d).
+    up to a relative error of order 1/n². K is the Kullback-Leibler divergence between the two distributions of one
+    target given w. So the log odds grow in proportion to n - d: the d examples that are needed to find w do not help to
+    identify the family. The formula with n in place of n - d would be too large by the factor n/(n - d).
 
     Derivation: let R be the residual sum of squares. For many examples, the log likelihood of family k is -(n - d) log
     s_k - R/(2 s_k²) plus terms that agree for both families. The factor is n - d instead of n, because d weights are

@@ -162,9 +162,9 @@ class RoundingTies(Claim[RoundedLookup]):
     beta is harmful. The two conditions together show that a format distinguishes leads above about 2u, but not smaller
     leads.
 
-    Derivation: from 2^m to 2^(m+1), numbers with p bits are 2u 2^m apart, so everything between 2^m (1 + u) and 2^m (1
-    + 3u) becomes 2^m (1 + 2u). The first logit is just below the upper end of this interval. The second logit, (1 - D)
-    beta, is above its lower end by the condition on D.
+    Derivation: between 2^m and 2^(m+1), numbers with p bits are 2u 2^m apart. So every number between 2^m (1 + u) and
+    2^m (1 + 3u) is rounded to 2^m (1 + 2u). The first logit is just below the upper end of this interval. The second
+    logit, (1 - D) beta, is above its lower end by the condition on D.
     """
 
     title = "If the lead is below 2u, rounded logits are equal at some inverse temperature between b and 2b"

@@ -150,8 +150,9 @@ class LayersAreAPolynomial(Claim[Spectrum]):
     over all polynomials, and with the layers themselves.
 
     Derivation: a layer multiplies the error by I - eta_l H, so r is the product of 1 - eta_l x. Scaled to 1 at 0,
-    Chebyshev's polynomial takes its largest size with alternating signs at L + 1 points of [mu, M]. A smaller r would
-    differ from it by a polynomial of degree L with L zeros between these points and one more at 0.
+    Chebyshev's polynomial takes its largest size with alternating signs at L + 1 points of [mu, M]. The difference
+    between this polynomial and a polynomial r with a smaller maximum would have degree at most L. But it would have L
+    zeros between these points and one more zero at 0.
     """
 
     title = "With the best step sizes, L layers of descent leave the share 1/T_L((M + mu)/(M - mu)) of the error"

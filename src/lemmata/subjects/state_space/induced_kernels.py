@@ -149,8 +149,8 @@ def _response(problem: PoleSum, length: int) -> Complex[Array, " k"]:
 
 
 class AutocorrelationOfModes(Claim[PoleSum]):
-    """Let h_k = sum_i c_i a_i^k be the response of a diagonal model with N poles a_i, |a_i| < 1, and weights c_i. Its
-    autocorrelation is
+    """Let h_k = sum_i c_i a_i^k be the response of a diagonal model with N poles a_i, |a_i| < 1, and weights c_i. The
+    autocorrelation of h is
 
         sum_k h_{k+t} conj(h_k) = sum_{i,j} c_i conj(c_j) a_i^t / (1 - a_i conj(a_j)),    t >= 0.
 

@@ -54,10 +54,10 @@ class Polygon(eqx.Module):
 
 
 class CircleSpectrum(Claim[Polygon]):
-    """Let K_a and K_b be the parts of the limiting tangent kernel of a ReLU network with one hidden layer and without
-    biases that come from the readout and from the hidden weights. On N equispaced points of a circle of radius R, where
-    N is even, cos(k t) in the angle t is an eigenvector of both parts. For even k, the eigenvalues divided by N R² are
-    sums over all integers j congruent to k modulo N:
+    """Consider the limiting tangent kernel of a ReLU network with one hidden layer and without biases. Let K_a be the
+    part that comes from the readout, and K_b the part that comes from the hidden weights. On N equispaced points of a
+    circle of radius R, where N is even, cos(k t) in the angle t is an eigenvector of both parts. For even k, the
+    eigenvalues divided by N R² are sums over all integers j congruent to k modulo N:
 
         K_a: sum_j 2/(pi² (j² - 1)²),    K_b: sum_j (j² + 1)/(pi² (j² - 1)²).
 
@@ -167,8 +167,8 @@ class Waves(eqx.Module):
 
 class OddFrequenciesStay(Claim[Waves]):
     """Train a ReLU network with one hidden layer and without biases on N equispaced points of the circle, where N is
-    even, with a target whose part of odd frequencies k >= 3 has the mean square E. At every time of training, for all
-    widths and all initial weights, the mean square error on these points is
+    even. Let E be the mean square of the part of the target that has odd frequencies k >= 3. At every time of training,
+    for all widths and all initial weights, the mean square error on these points is
 
         at least E.
 

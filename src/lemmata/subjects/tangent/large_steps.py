@@ -67,8 +67,8 @@ def _descend(u: Array, v: Array, step: Array) -> tuple[Array, Array]:
 
 
 class CatapultRecursion(Claim[LinearUnits]):
-    """Let f = u.v/sqrt(m) be a network of two linear layers with m hidden units, for one input 1 and the target 0, and
-    let lambda = (|u|² + |v|²)/m be its tangent kernel. A step eta of descent on f²/2 gives exactly
+    """Let f = u.v/sqrt(m) be a network of two linear layers with m hidden units, for the single input 1 and the target
+    0. Let lambda = (|u|² + |v|²)/m be its tangent kernel. A step eta of descent on f²/2 gives exactly
 
         f <- f (1 - eta lambda + eta² f²/m),    lambda <- lambda + eta f² (eta lambda - 4)/m.
 

@@ -159,10 +159,11 @@ class EndKernelKnowsItsRows(Claim[Trained]):
 class ErrorOfTheEndKernel(AbstractGauge):
     """Take ridge regression with the tangent kernel of a model at its trained parameters. On new rows, the regression
     has nearly the same error as the model. To predict this error, leave each row out of the *model* by one Newton step,
-    which removes the row from the kernel too. The share of rows that are then wrong implies a beta-binomial
-    distribution for new rows, computed as if the share came from half as many independent rows. In at least nine of ten
-    models, the central 97 % of this distribution contain the number of wrong new rows, even if many classes are drawn
-    at random. For real-valued targets the mean squared distance is predicted, with normal limits.
+    which removes the row from the kernel too. Take the share of rows that are wrong when they are left out. This share
+    implies a beta-binomial distribution for the number of wrong new rows, computed as if the share came from half as
+    many independent rows. In at least nine of ten models, the central 97 % of this distribution contain the number of
+    wrong new rows, even if many classes are drawn at random. For real-valued targets the mean squared distance is
+    predicted, with normal limits.
     """
 
     title = "Error of the trained tangent kernel, predicted by leaving rows out of the model"
