@@ -55,8 +55,8 @@ class OrderOfRelaxations(Claim[ReluBox]):
     relaxation is a linear programme, and its bound is larger than the exact fall. CROWN is one choice of slopes within
     the triangle relaxation, and its bound is even larger. All methods use the same bounds of the hidden units.
 
-    In the test, place 1 stands for the attack, place 2 for the exact programme, place 3 for the triangle relaxation and
-    place 4 for CROWN.
+    The test numbers the methods: 1 is the attack, 2 is the exact programme, 3 is the triangle relaxation and 4 is
+    CROWN.
     """
 
     title = "Attack, exact programme, triangle relaxation and CROWN give larger and larger falls of the output"

@@ -73,8 +73,8 @@ class AttentionContracts(Claim[AttentionLogits]):
 
     Derivation: two outputs differ by at most the total variation distance of their weights p and q, times the range of
     the values. The ratios p_j/q_j vary by at most the factor e^M, so for a set A of keys, the log odds of p(A) exceed
-    those of q(A) by at most M. The difference of the two probabilities is largest at log odds of M/2 and -M/2, where it
-    is tanh(M/4).
+    the log odds of q(A) by at most M. The difference of p(A) and q(A) is largest if their log odds are M/2 and -M/2.
+    The difference is then tanh(M/4).
     """
 
     title = "A layer of attention multiplies the spread of its values by at most tanh(M/4)"
@@ -182,8 +182,8 @@ def _logits_small(problem: TwoLayers) -> Hypothesis:
 
 class OneTokenMattersLittle(Claim[TwoLayers]):
     """Let a transformer have bounded tokens, two layers of unmasked attention with small logits, skip connections and
-    feed-forward maps with tanh. Replace one of its n input tokens. The ratio between the change of the output at
-    another position and the change at the position of the token itself falls like
+    feed-forward maps with tanh. Replace one of its n input tokens. Divide the change of the output at another position
+    by the change at the position of the token itself. This ratio falls like
 
         1/n
 

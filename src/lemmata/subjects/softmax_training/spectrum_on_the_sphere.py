@@ -165,11 +165,12 @@ def _least_of_circle(problem: KernelPoints, kappa: Array) -> Array:
 
 
 class EigenvalueFromAbove(Claim[KernelPoints]):
-    """Let x_i be any n points of the unit sphere of R^d. Consider the matrix with the entries t exp(sigma² t),
-    t = <x_i, x_j>, the tangent kernel of a softmax network of infinite width with weights of standard deviation sigma.
-    Let D_p be the dimension of the harmonics of degree at most p, with D_(-1) = 0. Let kappa_q be the eigenvalues of
-    the kernel on the sphere, and N_q their multiplicities. Let tau_p = exp(sigma²) - sum_(q <= p) kappa_q N_q, the
-    part of the diagonal that comes from degrees q above p. The smallest eigenvalue of the matrix is at most
+    """Let x_i be any n points of the unit sphere of R^d. Consider the matrix with the entries t exp(sigma² t), t =
+    <x_i, x_j>. It is the tangent kernel of a softmax network of infinite width with weights of standard deviation
+    sigma. Let D_p be the dimension of the harmonics of degree at most p, with D_(-1) = 0. Let kappa_q be the
+    eigenvalues of the kernel on the sphere, and N_q their multiplicities. Let tau_p = exp(sigma²) - sum_(q <= p)
+    kappa_q N_q, the part of the diagonal that comes from degrees q above p. The smallest eigenvalue of the matrix is at
+    most
 
         min over p with D_p < n of n tau_p / (n - D_p).
 
@@ -211,8 +212,8 @@ class EigenvalueFromAbove(Claim[KernelPoints]):
 
 class EigenvalueFromBelow(Claim[SphereKernel]):
     """Let x_i be n independent uniform points of the unit sphere of R^d. Consider the matrix K with the entries t
-    exp(sigma² t), t = <x_i, x_j>, the tangent kernel of a softmax network of infinite width with weights of standard
-    deviation sigma. Let kappa_q N_q be the coefficients of t exp(sigma² t) in the Gegenbauer polynomials P_q,
+    exp(sigma² t), t = <x_i, x_j>. It is the tangent kernel of a softmax network of infinite width with weights of
+    standard deviation sigma. Let kappa_q N_q be the coefficients of t exp(sigma² t) in the Gegenbauer polynomials P_q,
     P_q(1) = 1. For every degree p, the mean of the smallest eigenvalue of K is at least
 
         tau_p - ( n (n-1) ((n-2)(n-3) s_4 + 2 (n-2) s_2² + E f(t)^4) )^(1/4),     f = sum_(q > p) kappa_q N_q P_q,
@@ -279,9 +280,9 @@ class WideSpheres(Population[SphereKernel]):
 
 class EigenvalueInHighDimension(Claim[SphereKernel]):
     """Let x_i be n >= 2 d independent uniform points of the unit sphere of R^d, d >= 32. Consider the matrix with the
-    entries t exp(sigma² t), t = <x_i, x_j>, the tangent kernel of a softmax network of infinite width with weights of
-    standard deviation sigma. Let kappa_q be the eigenvalues, of multiplicity N_q, of the kernel on the sphere. The
-    mean of the smallest eigenvalue of the matrix is within 7 % of
+    entries t exp(sigma² t), t = <x_i, x_j>. It is the tangent kernel of a softmax network of infinite width with
+    weights of standard deviation sigma. Let kappa_q be the eigenvalues, of multiplicity N_q, of the kernel on the
+    sphere. The mean of the smallest eigenvalue of the matrix is within 7 % of
 
         max over h > 0 of (N(1/h) - n) / h,     N(l) = sum_q N_q kappa_q / (kappa_q + l).
 

@@ -137,9 +137,8 @@ class BiasWithoutPairs(Claim[KernelPoints]):
 
 
 class FluctuationConstant(Claim[KernelPoints]):
-    """Let H be the tangent kernel of a softmax network of k outputs at n points x_i, at the initialisation of width m
-    in pairs with weights N(0, sigma² I). Let e(u, v) = exp(sigma² <u, v>) and K_ij = <x_i, x_j> e(x_i, x_j). As m
-    grows,
+    """Let a softmax network of width m with k outputs be initialised in pairs, with weights N(0, sigma² I). Let H be
+    its tangent kernel at n points x_i. Let e(u, v) = exp(sigma² <u, v>) and K_ij = <x_i, x_j> e(x_i, x_j). As m grows,
 
         m E |H - lim H|_F² -> 2 sum_ij K_ij² (k C_ij + k (k-1) e(x_i + x_j, x_i + x_j)),
         C_ij = e(x_i + x_j, x_i + x_j) - 2 e(x_i + x_j, x_i) - 2 e(x_i + x_j, x_j) + e(x_i, x_i) + e(x_j, x_j)
@@ -173,9 +172,9 @@ class FluctuationConstant(Claim[KernelPoints]):
 
 
 class SmallestEigenvalueShift(Claim[KernelPoints]):
-    """Let K_ij = <x_i, x_j> exp(sigma² <x_i, x_j>) be the n x n limit of the tangent kernel, with eigenvalues
-    lambda_1 < lambda_2 <= ... and eigenvectors u, v_2, ... Let H be the tangent kernel of a softmax network with k
-    outputs at the initialisation of width m in pairs. Take the mean of the k smallest eigenvalues of H. As m grows,
+    """Let K_ij = <x_i, x_j> exp(sigma² <x_i, x_j>) be the n x n limit of the tangent kernel, with eigenvalues lambda_1
+    < lambda_2 <= ... and eigenvectors u, v_2, ... Let H be the tangent kernel of a softmax network of width m with k
+    outputs that is initialised in pairs. Take the mean of the k smallest eigenvalues of H. As m grows,
 
         m (E[mean] - lambda_1) -> u'(K o c)u - sum_(q >= 2) (V_q + (k-1) V'_q) / (lambda_q - lambda_1).
 

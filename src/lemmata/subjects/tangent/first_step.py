@@ -158,9 +158,9 @@ def _alignment(problem: SingleIndex, factor: float) -> Array:
 
 
 class FirstGradientIsRankOne(Claim[SingleIndex]):
-    """Let m = d hidden units have normal weights w_r of length about 1, ReLU activations and independent signs a_r, and
-    let n = 4 d rows have targets as in `FirstGradientAligns`. The first gradient of the hidden weights, with the output
-    at the start subtracted, is the matrix of rows a_r sum_i y_i 1[<w_r, x_i> > 0] x_i / n. As d grows, its first right
+    """Let m = d hidden units have normal weights w_r of length about 1, ReLU activations and independent signs a_r. Let
+    n = 4 d rows have targets as in `FirstGradientAligns`. The first gradient of the hidden weights, with the output at
+    the start subtracted, is the matrix of rows a_r sum_i y_i 1[<w_r, x_i> > 0] x_i / n. As d grows, its first right
     singular vector v tends to the direction of q = sum_i y_i x_i / n:
 
         |<v, q>| / |q| -> 1.
