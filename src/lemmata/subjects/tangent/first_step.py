@@ -50,7 +50,7 @@ class OutputKurtosis(Claim[Width]):
 
         (3 k - 3)/m  with standard normal a_r,    (k - 3)/m  with independent signs a_r.
 
-    For the ReLU, k = 6, so the excess kurtosis is 15/m and 3/m. So the output is Gaussian only in the limit, and the
+    For the ReLU, k = 6, so the excess kurtosis is 15/m or 3/m. So the output is Gaussian only in the limit, and the
     distribution of the readout decides how fast this limit is reached. The measurement uses 100000 networks.
     """
 

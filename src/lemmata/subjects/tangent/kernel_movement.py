@@ -90,7 +90,7 @@ class SmoothKernelMovement(Claim[Training]):
 
         |Theta_t - Theta_0|_F / |Theta_0|_F  is of the order 1/m,
 
-    and not only O(m^(-1/2)). The kernel is a sum over units. The weights of unit r move by m^(-1/2) times its readout
+    and not only O(m^(-1/2)). The kernel is a sum over units. The weights of unit r move by m^(-1/2) times the readout
     a_r, so unit r changes this sum by an amount of random sign. In the trials, phi is GELU, tanh or softplus, and t
     consists of 20 steps of 1/tr Theta_0.
     """

@@ -45,8 +45,8 @@ class RowsPerDimension(eqx.Module):
 class LeastEigenvalue(Claim[RowsPerDimension]):
     """Let n points be uniform on the sphere of radius R in d dimensions, with d < n << d². Consider the kernel of the
     readout of a wide ReLU network with one hidden layer, R² E max(z, 0) max(z', 0). Here z and z' are standard normal
-    numbers, and their correlation is the cosine of the angle between two points. Its Gram matrix has a least eigenvalue
-    close to
+    numbers, and their correlation is the cosine of the angle between two points. The Gram matrix of this kernel has a
+    least eigenvalue close to
 
         R² (m_2 (1 - sqrt((n - d)/N))² + m),   m_2 = 1/(4 pi),   m = 1/4 - 3/(4 pi),
 
