@@ -51,7 +51,7 @@ def _condition(problem: ReluBox) -> Array:
 
 class OrderOfRelaxations(Claim[ReluBox]):
     """On a box of inputs, consider the largest fall of the output of a ReLU network below its value at the centre. A
-    mixed-integer programme computes this exact fall. One step of gradient descent finds a smaller fall. The triangle
+    mixed-integer programme computes this fall exactly. One step of gradient descent finds a smaller fall. The triangle
     relaxation is a linear programme, and its bound is larger than the exact fall. CROWN is one choice of slopes within
     the triangle relaxation, and its bound is even larger. All methods use the same bounds of the hidden units.
 

@@ -84,9 +84,9 @@ class RoundedLookups(Population[RoundedLookup]):
 
 
 class RoundingCostsLead(Claim[RoundedLookup]):
-    """Let unit vectors k_j be keys with scores <q, k_j>. The score of the right key is 1, and all other scores are at
-    most 1 - D. Round the logits beta <q, k_j> to p significant bits, and let u = 2^(-p). The right key keeps a weight
-    of at least
+    """Let a query q and keys k_j be unit vectors, with scores <q, k_j>. The score of the right key is 1, and all other
+    scores are at most 1 - D. Round the logits beta <q, k_j> to p significant bits, and let u = 2^(-p). The right key
+    keeps a weight of at least
 
         1/(1 + (n - 1) e^(-beta D')),   D' = D - u max(2 - D, D).
 
@@ -151,10 +151,10 @@ class TiedLookups(Population[RoundedLookup]):
 
 
 class RoundingTies(Claim[RoundedLookup]):
-    """Let unit vectors k_j be keys with scores <q, k_j>. The score of the right key is 1, and the next score is 1 - D.
-    Round the logits beta <q, k_j> to p significant bits, and let u = 2^(-p). If D < 2u/(1 + 3u), then both logits round
-    to the same number at every inverse temperature beta just below 2^m (1 + 3u), where m is any integer. So there is
-    such a beta in every octave, from b to 2b. At this beta the right key has a weight of at most
+    """Let a query q and keys k_j be unit vectors, with scores <q, k_j>. The score of the right key is 1, and the next
+    score is 1 - D. Round the logits beta <q, k_j> to p significant bits, and let u = 2^(-p). If D < 2u/(1 + 3u), then
+    both logits round to the same number at every inverse temperature beta just below 2^m (1 + 3u), where m is any
+    integer. So there is such a beta in every octave, from b to 2b. At this beta the right key has a weight of at most
 
         1/2,
 
