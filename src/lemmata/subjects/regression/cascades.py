@@ -112,14 +112,15 @@ def cascade_condition(problem: CascadeRows) -> Float[Array, ""]:
 
 
 class CascadeTangentKernel(Claim[CascadeRows]):
-    """Consider the outputs of a cascade at n rows. Let J be their derivatives with respect to all values of all
-    packages. In training, a cascade solves a linear system. The matrix of this system is the empirical tangent kernel
-    of the cascade:
+    """Consider the outputs of a cascade at n rows. Let J be the derivatives of these outputs with respect to all values
+    of all packages. In training, a cascade solves a linear system. The matrix of this system is the empirical tangent
+    kernel of the cascade:
 
         J J' = sum_l (H_l H_l') * (G_l G_l'),
 
-    where H_l = M_l K_l^-1 at the inputs of package l. The matrix G_l holds the gradients of the cascade's outputs with
-    respect to the outputs of package l, and * is the entrywise product.
+    where H_l = M_l K_l^-1. Here K_l is the matrix of the covariance on the points of package l, and M_l is the matrix
+    of the covariance between the inputs of the package and these points. The matrix G_l holds the gradients of the
+    cascade's outputs with respect to the outputs of package l, and * is the entrywise product.
     """
 
     title = "The tangent kernel of a spline cascade is a sum of products over its packages"
@@ -150,10 +151,10 @@ def _last_part(problem: CascadeRows) -> Array:
 
 
 class CascadeStep(Claim[CascadeRows]):
-    """Let T be the tangent kernel of a cascade f, y the targets and alpha the damping. The step solves (T + alpha I)
-    q = y - f(z) and adds H_l' (q * G_l) to the values of every package l. Here H_l and G_l are the matrices of package
-    l in the tangent kernel, and * is the entrywise product. This is the damped Gauss-Newton step on all values Y. Let J
-    be the derivatives of the outputs with respect to the values. The step minimises
+    """Let T be the tangent kernel of a cascade f, y the targets and alpha the damping. A training step solves (T +
+    alpha I) q = y - f(z) and adds H_l' (q * G_l) to the values of every package l. Here H_l and G_l are the matrices of
+    package l in the tangent kernel, and * is the entrywise product. The training step is the damped Gauss-Newton step
+    on all values Y. Let J be the derivatives of the outputs with respect to the values. The step minimises
 
         |f + J dY - y|² + alpha |dY|².
     """
@@ -211,8 +212,8 @@ def through(problem: IdentityStack, start: Array, layers: int) -> tuple[Array, A
 class DeepCascadeGradient(Claim[IdentityStack]):
     """Consider a cascade f of 100 packages from R^p to R^p without skip connections. Each package has the values t at
     the points t of its hyperoctahedron. Start at z_0 in a random direction, and let u be a standard normal readout. Let
-    u_0 be the part of u that is orthogonal to the end point. As p grows, the norm of z tends to sqrt(4/e - 1) = 0.687
-    for every b and c, and
+    u_0 be the part of u that is orthogonal to the end point f(z_0). As p grows, the norm of f(z_0) tends to sqrt(4/e -
+    1) = 0.687 for every b and c, and
 
         |gradient of <u, f(z_0)>| / |u_0| -> sqrt(4/e - 1) / |z_0|,
 

@@ -31,8 +31,8 @@ class OddEvenLowersTheError(Claim[RadiiHalf]):
     """Fit the differences between measured charge radii and a base model by kernel ridge regression. Compare three
     kernels, in this order: the Gaussian, the odd-even kernel with the parity of Z alone, and the full odd-even kernel.
     The root mean square error at left-out nuclei falls from each kernel to the next. The errors are means over random
-    halvings of the nuclei. In each halving, one half is left out, and the hyper-parameters minimise the error over the
-    other half.
+    halvings of the nuclei. In each halving, the hyper-parameters minimise the leave-one-out error over one half. The
+    error is then the leave-one-out error over the other half.
     """
 
     title = "An odd-even effect of Z, and then one of N, each lower the error of charge radii"
@@ -65,8 +65,8 @@ class ParityOfNGainsOnTwoLengthScales(Claim[RadiiHalf]):
 
     Here a, b, c and d are length scales, w is a weight, and [N - N' even] is 1 or 0. Use the isospin formula as base
     model, and compare the root mean square errors at left-out nuclei. In at least nine of ten halvings of the nuclei,
-    the error is smaller with the second term than without it. In each halving, one half is left out, and the
-    hyper-parameters minimise the error over the other half.
+    the error is smaller with the second term than without it. In each halving, the hyper-parameters minimise the
+    leave-one-out error over one half. The error is then the leave-one-out error over the other half.
     """
 
     title = "Added to two length scales, the parity of N further lowers the error of charge radii"

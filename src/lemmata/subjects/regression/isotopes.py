@@ -107,12 +107,13 @@ def kink(radius: Float[np.ndarray, " n"], table: RadiiTable) -> Array:
 
 
 class KinkAtClosedShell(Claim[HiddenRadii]):
-    """Let R(N) be the charge radius of an isotope with N neutrons. Take the seven elements of even Z from Te to Sm, and
-    Dy. Their radii have a kink at the closed shell N = 82: they bend by R(84) - 2 R(82) + R(80) > 0. Hide the nuclei of
-    these elements with N = 84. Kernel ridge regression predicts at least half of the mean bend, with the Gaussian as
-    well as with the odd-even kernel. Each trial also hides a random tenth of all other nuclei. Over these random
-    choices, the claim holds with probability 9/10. The bend of the isospin formula is only 1/200 of the mean bend. So
-    the kernels predict the kink from neighbouring nuclei on both sides of the shell, not from the base model.
+    """Let R(N) be the charge radius of an isotope with N neutrons. Take seven elements: Dy and the elements of even Z
+    from Te to Sm. Their radii have a kink at the closed shell N = 82: they bend by R(84) - 2 R(82) + R(80) > 0. Hide
+    the nucleus with N = 84 of each of these elements. With the Gaussian kernel and also with the odd-even kernel,
+    kernel ridge regression predicts at least half of the mean bend. Each trial also hides a random tenth of all other
+    nuclei. Over these random choices, the claim holds with probability 9/10. The bend of the isospin formula is only
+    1/200 of the mean bend. So the kernels predict the kink from neighbouring nuclei on both sides of the shell, not
+    from the base model.
     """
 
     title = "Kernel regression predicts at least half of the kink of the radii at N = 82"
@@ -161,7 +162,8 @@ def extrapolated(problem: HiddenEnds, kind: str, isotopes: int) -> Array:
 class ExtrapolationGainsOnAverage(Claim[HiddenEnds]):
     """Choose a random half of the long isotope chains, and hide the last four measured isotopes of each chain. On
     average over these halves, the odd-even kernel has a smaller root mean square error over the hidden isotopes than
-    the Gaussian kernel. Both kernels use the hyper-parameters that minimise the left-out error over the known nuclei.
+    the Gaussian kernel. Both kernels use the hyper-parameters that minimise the leave-one-out error over the known
+    nuclei.
     """
 
     title = "Odd-even effects lower the mean error of extrapolation to neutron-rich isotopes"
@@ -188,7 +190,7 @@ class ExtrapolationGainsNearby(Claim[HiddenEnds]):
     """Choose a random half of the long isotope chains, and hide the last four measured isotopes of each chain. Take the
     root mean square error over the first two hidden isotopes of each chain. With probability 4/5, this error is smaller
     for the odd-even kernel than for the Gaussian kernel. Both kernels use the hyper-parameters that minimise the
-    left-out error over the known nuclei.
+    leave-one-out error over the known nuclei.
     """
 
     title = "Odd-even effects lower the error of extrapolation by one and two isotopes"

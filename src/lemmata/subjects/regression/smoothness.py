@@ -49,8 +49,8 @@ class LineAtFiveThousand(Claim[CosineLabels]):
 
         log (<u_i, y>²/n)  against  log i,    i <= 100.
 
-    Estimate s by (-slope - 1)/2 from the slope of this line. The mean of the estimate is within 0.1 of the true value.
-    The true value is 1/2, since f_i² ~ i^-2.
+    From the slope of this line, estimate the smoothness s by (-slope - 1)/2. The mean of the estimate is within 0.1 of
+    the true smoothness. The true smoothness is 1/2, since the squared coefficients f_i² of cos(2 pi x) fall like i^-2.
     """
 
     title = "A line through a hundred of five thousand modes estimates the smoothness of a cosine from labels"

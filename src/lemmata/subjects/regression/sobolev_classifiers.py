@@ -60,9 +60,10 @@ def _generator(key: Key[Array, ""]) -> np.random.Generator:
 
 
 class FlowSquaredError(Claim[LabelledModes]):
-    """Run gradient flow of the kernel min(x, x') (beta = 2) on n labels +-1, and stop it at the time nu = pi²
-    n^(beta/(s beta + 1)). Let eta be the probability of the label +1, and let 2 eta - 1 have smoothness s. The mean
-    squared distance between the output of the flow and 2 eta - 1 falls like
+    """Consider the kernel min(x, x'), whose eigenvalues fall like i^-beta with beta = 2. Run the gradient flow of this
+    kernel on n labels +-1, and stop the flow at the time nu = pi² n^(beta/(s beta + 1)). Let eta be the probability of
+    the label +1, and let 2 eta - 1 have smoothness s. The mean squared distance between the output of the flow and 2
+    eta - 1 falls like
 
         n^(-s beta/(s beta + 1)).
     """
@@ -87,9 +88,10 @@ class FlowSquaredError(Claim[LabelledModes]):
 
 
 class FlowExcessRisk(Claim[LabelledModes]):
-    """Run gradient flow of the kernel min(x, x') (beta = 2) on n labels +-1, and stop it at the time nu = pi²
-    n^(beta/(s beta + 1)). Let eta be the probability of the label +1, and let 2 eta - 1 have smoothness s. Classify by
-    the sign of the flow's output. The difference between the 0-1 risk of this classifier and the least possible risk is
+    """Consider the kernel min(x, x'), whose eigenvalues fall like i^-beta with beta = 2. Run the gradient flow of this
+    kernel on n labels +-1, and stop the flow at the time nu = pi² n^(beta/(s beta + 1)). Let eta be the probability of
+    the label +1, and let 2 eta - 1 have smoothness s. Classify by the sign of the flow's output. The difference between
+    the 0-1 risk of this classifier and the least possible risk is
 
         O(n^(-s beta/(2 s beta + 2))).
     """
@@ -189,8 +191,8 @@ def circle_eigenvalues(n: int, depth: int) -> Float[np.ndarray, " n"]:
 
 class TangentDecay(Claim[LabelledModes]):
     """Consider the tangent kernel of a ReLU network with biases and one to three hidden layers, on the circle. Its
-    eigenvalues fall like k^-2 in the frequency k. So the kernel's function space is the Sobolev space of order 1, with
-    beta = 2.
+    eigenvalues fall like k^-2 in the frequency k. So beta = 2, and the kernel's function space is the Sobolev space of
+    order 1.
     """
 
     title = "Eigenvalues of the tangent kernel of ReLU networks on the circle fall like k^-2"

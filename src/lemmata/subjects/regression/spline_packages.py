@@ -64,13 +64,14 @@ def counted_operations(p: int, n: int, m: int) -> float:
 
 
 class PackageByProducts(Claim[SplineValues]):
-    """Consider m splines at N scattered points t of R^p, with the covariance k(r) = r² (ln r - b) + c and values Y. At
-    n places z, they have the values F = M C, where C = K^-1 Y. For a cotangent G, the gradients are
+    """Consider m splines at N scattered points t of R^p, with the covariance k(r) = r² (ln r - b) + c and values Y. Let
+    K be the matrix of k on the points t, and M the matrix of k between n places z and the points t. At the places z,
+    the splines have the values F = M C, where C = K^-1 Y. For a cotangent G, the gradients are
 
         d<G, F(z)>/dz = z * rowsum(W) - W t,   W = (ln r² - 2b + 1) * (G C'),
 
-    where r² = |z|² + |t|² - 2 z't and * is the entrywise product. The values take two matrix products, and so do the
-    gradients. Neither computation needs an array of n N p numbers.
+    where r² = |z|² + |t|² - 2 z't and * is the entrywise product. Two matrix products give the values, and two more
+    give the gradients. Neither computation needs an array of n N p numbers.
     """
 
     title = "Two matrix products give the values of a spline package, and two more give the gradients"

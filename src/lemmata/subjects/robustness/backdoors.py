@@ -92,8 +92,8 @@ class TopEigenvalueOfABackdoor(Claim[Backdoor]):
 class SpectralSignature(Claim[Parts]):
     """Let D and W be distributions with covariances at most sigma² I and with the means mu_D and mu_W. In a mixture of
     D and W, let W have the weight eps < 1/2, and let |mu_D - mu_W|² >= 6 sigma²/eps. Let mu be the mean of the mixture,
-    and v the top eigenvector of the covariance of the mixture. Write D(.) and W(.) for the probability of an event for
-    a row x drawn from D or from W. For some threshold t,
+    and v the top eigenvector of the covariance of the mixture. Write D(.) for the probability of an event if the row x
+    is drawn from D, and W(.) if it is drawn from W. For some threshold t,
 
         D(|<x - mu, v>| > t) < eps   and   W(|<x - mu, v>| < t) < eps.
     """

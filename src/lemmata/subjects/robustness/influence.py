@@ -77,9 +77,9 @@ class InfluenceErrsToSecondOrder(Claim[LogisticRows]):
 
         H^-1 g_i,
 
-    where H is the Hessian of the penalised loss at w, and g_i is the gradient of the loss of row i. At any input, take
-    the root mean square, over the removed rows, of the resulting error in the output. This error falls like n^(-2), but
-    the change of the output itself falls only like n^(-1).
+    where H is the Hessian of the penalised loss at w, and g_i is the gradient of the loss of row i. At any input,
+    compare the output after this estimated change with the output of the fit without row i. The root mean square
+    difference over the removed rows falls like n^(-2), but the change of the output itself falls only like n^(-1).
     """
 
     title = "The error of influence functions falls like n^(-2) with the number of rows n"

@@ -98,9 +98,9 @@ class RobustErrorOfLinearRules(Claim[AttackedRule]):
 
         Phi( (eps |w|_* - <w, m>) / sqrt(w'S w) ),
 
-    where Phi is the normal distribution function, and |w|_* = max <w, v> over |v| <= 1 is the dual norm. The dual norm
-    of the largest coordinate is the sum of the coordinates, and conversely. So a change of many coordinates by little
-    adds up. Budgets of 0 give the error without an adversary, which is below 0.35 in the trials; the adversary raises
+    where Phi is the normal distribution function, and |w|_* = max <w, v> over |v| <= 1 is the dual norm. The dual of
+    the norm max |v_i| is the norm sum |v_i|, and conversely. So small changes of many coordinates add up. At eps = 0,
+    the formula gives the error without an adversary. In the trials this error is below 0.35, and the adversary raises
     it above 0.4.
     """
 
@@ -178,9 +178,9 @@ class BestRobustLinearRule(Claim[AttackedClasses]):
 
         Phi( -|u/s| ),    u_i = sign(m_i) max(|m_i| - eps, 0),
 
-    where Phi is the normal distribution function. It is attained by w_i = u_i/s_i² and b = 0. So the rule ignores all
-    features with |m_i| <= eps. Without an adversary, this rule errs with probability Phi(-<w, m>/|s w|), which is more
-    than the Bayes error if eps > 0.
+    where Phi is the normal distribution function. The rule with w_i = u_i/s_i² and b = 0 attains this error. So the
+    rule ignores all features with |m_i| <= eps. Without an adversary, this rule errs with probability Phi(-<w, m>/|s
+    w|), which is more than the Bayes error if eps > 0.
     """
 
     # The robust score of sign<w, x> is min over |z_i| <= eps of <w, m - z>/|s w|. Its maximum over w is the least
@@ -262,9 +262,9 @@ class FragileFeatures(Claim[FragileRule]):
 
         delta p / (1 - p).
 
-    So a rule that uses the weak features to err less than x_1 alone, with delta < 1 - p, has a robust accuracy below
-    p. Without an adversary, its accuracy is 1 - delta, which is above the bound. Rules that mostly follow x_1 attain
-    the bound. The trials use linear rules.
+    Suppose that a rule uses the weak features and errs less often than the rule x_1 alone, so delta < 1 - p. Then its
+    robust accuracy is below p. Without an adversary, the accuracy of the rule is 1 - delta, which is above the bound.
+    Rules that mostly follow x_1 attain the bound. The trials use linear rules.
     """
 
     title = "A rule that gains accuracy from weak features loses accuracy under attack"

@@ -50,13 +50,13 @@ def _condition(problem: ReluBox) -> Array:
 
 
 class OrderOfRelaxations(Claim[ReluBox]):
-    """Consider the largest fall of the output of a ReLU network on a box of inputs. A mixed-integer programme computes
-    this exact fall. One step of gradient descent finds a smaller fall. The triangle relaxation is a linear programme,
-    and its bound is larger than the exact fall. CROWN is one choice of slopes within the triangle relaxation, and its
-    bound is even larger. All methods use the same bounds of the hidden units.
+    """On a box of inputs, consider the largest fall of the output of a ReLU network below its value at the centre. A
+    mixed-integer programme computes this fall exactly. One step of gradient descent finds a smaller fall. The triangle
+    relaxation is a linear programme, and its bound is larger than the exact fall. CROWN is one choice of slopes within
+    the triangle relaxation, and its bound is even larger. All methods use the same bounds of the hidden units.
 
-    In the test, place 1 stands for the attack, place 2 for the exact programme, place 3 for the triangle relaxation and
-    place 4 for CROWN.
+    The test numbers the methods: 1 is the attack, 2 is the exact programme, 3 is the triangle relaxation and 4 is
+    CROWN.
     """
 
     title = "Attack, exact programme, triangle relaxation and CROWN give larger and larger falls of the output"
@@ -83,8 +83,8 @@ class OrderOfRelaxations(Claim[ReluBox]):
 class IntervalsBeatCrownOfMonotoneNetworks(Claim[ReluBox]):
     """Let no weight of a ReLU network with one hidden layer be negative. On a box, the output is least at the lower
     corner, and interval bounds are exact there. Linear bounds by backward substitution with CROWN's own slopes allow at
-    least as large a fall. CROWN's slope of a unit is 1 if the unit's upper bound exceeds its lower bound in absolute
-    value, and 0 otherwise. So linear bounds are not always tighter than intervals.
+    least as large a fall of the output as interval bounds. CROWN's slope of a unit is 1 if the unit's upper bound
+    exceeds its lower bound in absolute value, and 0 otherwise. So linear bounds are not always tighter than intervals.
     """
 
     title = "Intervals are at least as tight as CROWN on monotone networks"
@@ -143,8 +143,8 @@ def best_slopes(network: ReluNetwork, ball: Ball, bounds: list, row: np.ndarray)
 
 class AlphaBeatsIntervals(Claim[ReluBox]):
     """Let a ReLU network have one hidden layer. Take linear bounds by backward substitution with the best slopes in [0,
-    1]. These bounds are at least as tight as intervals: the fall of the output that they allow on a box is at most the
-    fall that intervals allow.
+    1]. These bounds are at least as tight as intervals: on a box, they allow at most as large a fall of the output as
+    intervals.
 
     The reason is that the best slopes reach the optimum of the triangle relaxation. The set of unit values that
     intervals allow contains the set that the triangle relaxation allows.

@@ -249,8 +249,8 @@ class PrintedSmoothedSlope(Claim[IntervalRule]):
 class SmoothedSlope(Claim[IntervalRule]):
     """Let f be the indicator of a union of intervals (or half-lines) in one coordinate of the input. Let z be standard
     normal. The smoothed function x -> E f(x + sigma z) has the Lipschitz constant 1/(sigma sqrt(2 pi)). Let Phi be the
-    normal distribution function. On the inputs at which it is finite, the function x -> Phi^-1(E f(x + sigma z)) has
-    the Lipschitz constant 1/sigma. Half-lines attain both Lipschitz constants.
+    normal distribution function. The function x -> Phi^-1(E f(x + sigma z)) has the Lipschitz constant 1/sigma on the
+    inputs at which this function is finite. Half-lines attain both Lipschitz constants.
     """
 
     title = "The sharp Lipschitz constant of a smoothed indicator is 1/(sigma sqrt(2 pi))"

@@ -69,12 +69,12 @@ class AttentionContracts(Claim[AttentionLogits]):
 
     The bound is attained if two groups of queries prefer two groups of keys that have equal total weight. Parts of the
     logits that depend on the query alone or on the key alone do not matter. If the tokens are within s of each other, M
-    is of the order s², so a layer without a skip connection maps a spread s to the order s³.
+    is of the order s², so a layer without a skip connection maps a spread s to a spread of the order s³.
 
     Derivation: two outputs differ by at most the total variation distance of their weights p and q, times the range of
     the values. The ratios p_j/q_j vary by at most the factor e^M, so for a set A of keys, the log odds of p(A) exceed
-    those of q(A) by at most M. The difference of the two probabilities is largest at log odds of M/2 and -M/2, where it
-    is tanh(M/4).
+    the log odds of q(A) by at most M. The difference of p(A) and q(A) is largest if their log odds are M/2 and -M/2.
+    The difference is then tanh(M/4).
     """
 
     title = "A layer of attention multiplies the spread of its values by at most tanh(M/4)"
@@ -182,8 +182,8 @@ def _logits_small(problem: TwoLayers) -> Hypothesis:
 
 class OneTokenMattersLittle(Claim[TwoLayers]):
     """Let a transformer have bounded tokens, two layers of unmasked attention with small logits, skip connections and
-    feed-forward maps with tanh. Replace one of its n input tokens. The ratio between the change of the output at
-    another position and the change at the position of the token itself falls like
+    feed-forward maps with tanh. Replace one of its n input tokens. Divide the change of the output at another position
+    by the change at the position of the token itself. This ratio falls like
 
         1/n
 
@@ -191,8 +191,8 @@ class OneTokenMattersLittle(Claim[TwoLayers]):
     as parities, have a margin that falls with the length.
 
     Derivation: all weights are of the order 1/n, because the logits are bounded. So the first layer changes every other
-    position by the order 1/n. In the second layer, the token itself and the n changes of order 1/n, each with a weight
-    of order 1/n, again sum to the order 1/n.
+    position by the order 1/n. In the second layer, each weight is again of order 1/n. The change of the token itself
+    and the n changes of order 1/n therefore add up to the order 1/n.
     """
 
     title = "Replacing one of n tokens changes the other outputs of a transformer by the order 1/n"

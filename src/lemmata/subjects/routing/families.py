@@ -54,8 +54,8 @@ class OverlappingFamiliesStayMixed(Claim[ScaledTask]):
     the family. Once w is known, the odds depend only on the two priors at w, and further examples do not change them.
 
     Derivation: by Bayes' rule, the likelihood of a family is p(data|w) p_k(w)/p_k(w|data) at every w, in particular at
-    the true one. As n grows, both posterior densities there approach the same normal density, so their ratio tends to
-    1.
+    the true w. As n grows, the posterior densities of both families near the true w approach the same normal density.
+    So the ratio of the two posterior densities tends to 1.
     """
 
     title = "Even infinitely many examples do not identify a task family if the priors overlap"
@@ -126,13 +126,13 @@ class NoiseIsResolved(Claim[NoisyTask]):
     Draw n examples of a task of the first family, and let K = (s_1²/s_2² - 1 - log(s_1²/s_2²))/2. The log posterior
     odds for the first family are on average (n - d) K,
 
-    up to a relative error of order 1/n². K is the divergence of one target given w. So the odds grow in proportion to
-    n, and the d examples that find w do not show the family. The formula with n in place of n - d would be too large
-    by the factor n/(n - d).
+    up to a relative error of order 1/n². K is the Kullback-Leibler divergence between the two distributions of one
+    target given w. So the log odds grow in proportion to n - d: the d examples that are needed to find w do not help to
+    identify the family. The formula with n in place of n - d would be too large by the factor n/(n - d).
 
     Derivation: let R be the residual sum of squares. For many examples, the log likelihood of family k is -(n - d) log
-    s_k - R/(2 s_k²) plus terms that agree for both families. The d fitted weights replace n by n - d, and R has the
-    mean (n - d) s_1².
+    s_k - R/(2 s_k²) plus terms that agree for both families. The factor is n - d instead of n, because d weights are
+    fitted. The mean of R is (n - d) s_1².
     """
 
     title = "The log odds of task families that differ in their noise grow like n - d times the divergence"

@@ -98,13 +98,13 @@ def left_by_width(table: np.ndarray, width: int, rng: np.random.Generator) -> fl
 class WidthIsTheCentredRank(Claim[StochasticTable]):
     """Take the logarithm of a table of positive probabilities, and subtract the mean of each row. The table is the
     attention matrix softmax(Q K') of queries and keys of width w if and only if w is at least the rank of this centred
-    logarithm. The same holds for the next-token probabilities of a language model of width w over all contexts. The
-    trials fit Q and K of every width by descent on the divergence from random starts, and report the least width that
-    reaches a divergence of 0.
+    logarithm. The same holds for the next-token probabilities of a language model of width w over all contexts. From
+    random starts, the trials fit Q and K of every width by descent on the divergence of the table from softmax(Q K').
+    They report the least width that reaches a divergence of 0.
 
-    Derivation: softmax(Q K') has the logarithm Q K' + c 1', where c is any column. Subtracting the means of the rows
-    multiplies from the right by a projection, which removes c 1' and does not raise the rank. So w is at least the rank
-    of the centred logarithm, which is itself a table Q K' with this rank.
+    Derivation: softmax(Q K') has the logarithm Q K' + c 1', where c is any column. To subtract the means of the rows,
+    multiply from the right by a projection. This projection removes c 1' and does not raise the rank. So w is at least
+    the rank of the centred logarithm, which is itself a table Q K' with this rank.
     """
 
     title = "The least width of a head is the rank of the row-centred log attention matrix"

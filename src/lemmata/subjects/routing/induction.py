@@ -75,21 +75,22 @@ def induction_heads(tokens: Int[Array, " n"], sharpness: Float[Array, ""]) -> Fl
 
 class TwoHeadsCopy(Claim[RepeatedToken]):
     """Let a sequence have a beginning token and then T tokens. Let the last token occur once before, at position p < T
-    - 1, and let all other tokens be different. Head 1 has a causal mask. From each position it attends to the previous
-    position with the logit beta, to all others with the logit 0, and copies the token there. Head 2 attends from the
-    last position to each position. Its logit is beta times the inner product of the last token and the content that
-    head 1 copied. Head 2 gives the position p + 1, which holds the continuation, a weight of at least
+    - 1, and let all other tokens be different. Head 1 has a causal mask. From each position, it attends to the previous
+    position with the logit beta and to all other positions with the logit 0. It copies the tokens to which it attends.
+    Head 2 attends from the last position to each position. Its logit is beta times the inner product of the last token
+    and the content that head 1 copied. Head 2 gives the position p + 1, which holds the continuation, a weight of at
+    least
 
         1/(1 + T e^(-beta (w - 2 e^(-beta)))),   w = 1/(1 + T e^(-beta)).
 
     If there is no beginning token and the repeated token stands first, this weight is at most 1/2. The reason is that
-    the first position can only attend to itself, so Head 2 finds a match there too. The second number is 1 minus this
-    weight.
+    the first position can only attend to itself, so Head 2 finds a match there too. The test compares two numbers with
+    their bounds: the weight with a beginning token, and 1 minus the weight without a beginning token.
 
     Derivation: Head 1 gives the previous position at least the weight w, and any other position at most e^(-beta). So
     the content at p + 1 has an inner product of at least w with the last token. Elsewhere the inner product is at most
-    2 e^(-beta), because the token stands at two places. This is the least gap of the T other logits of Head 2, over
-    beta.
+    2 e^(-beta), because the token stands at two places. So the logit of Head 2 at p + 1 exceeds its T other logits by
+    at least beta (w - 2 e^(-beta)).
     """
 
     title = "A previous-token head and a content head copy the continuation of a repeated token"
@@ -160,11 +161,11 @@ class PlacedTokens(Population[PlacedToken]):
 
 class PositionFromTheMask(Claim[PlacedToken]):
     """Consider attention without positional encodings. (a) Let one causal head have logits 0 and the value 1 at a
-    beginning token and 0 elsewhere. At position t, its output is 1/t, so the mask alone shows the position. (b)
-    Without a mask, the state of a token after any number of layers depends only on the token itself and on how often
-    each token of the vocabulary occurs. So the order is lost. The second number is the first coordinate of the last
-    token after two layers, computed from these counts n_v: a layer maps the state h_u of the token u to sum_v n_v
-    e^(<h_u, W h_v>) h_v / sum_v n_v e^(<h_u, W h_v>).
+    beginning token and 0 elsewhere. At position t, its output is 1/t, so the mask alone shows the position. (b) Without
+    a mask, the state of a token after any number of layers depends only on the token itself and on how often each token
+    of the vocabulary occurs. So the order is lost. From these counts n_v, a layer maps the state h_u of the token u to
+    sum_v n_v e^(<h_u, W h_v>) h_v / sum_v n_v e^(<h_u, W h_v>). For (b), the test computes the first coordinate of the
+    last token after two such layers.
 
     Derivation: (a) is a mean of t values of which one is 1. For (b), suppose that equal tokens have equal states after
     some layers. Then the sums of the next layer depend on the counts alone, and are the same for equal tokens.

@@ -40,7 +40,7 @@ class WeightOfTheRightKey(Claim[Lookup]):
         1/(1 + (n - 1) e^(-beta D)),
 
     with equality if all other scores are equal. So the inverse temperature beta = log((n - 1)(1 - eps)/eps)/D gives the
-    right key a weight of at least 1 - eps. The second number is the weight at this beta.
+    right key a weight of at least 1 - eps. The test also computes the weight at this beta.
     """
 
     title = "The inverse temperature that a softmax lookup among n keys needs"
@@ -163,9 +163,9 @@ class KeysOnACircle(Claim[Wanted]):
 
         beta ~ n² p²/(2 pi r²),
 
-    up to a factor between 1 and 1 + 5 e^(-pi/p²), for p <= 0.55. For p = 1/2 and r = 1 it is n²/(8 pi). The proof sums
-    e^(-c j²) over all integers j by Poisson's formula. The two nearest keys alone would give n² log(2p/(1 - p))/(2 pi
-    r)².
+    up to a factor between 1 and 1 + 5 e^(-pi/p²), for p <= 0.55. For p = 1/2 and r = 1 the formula gives n²/(8 pi). The
+    proof sums e^(-c j²) over all integers j by Poisson's formula. The two nearest keys alone would give n² log(2p/(1 -
+    p))/(2 pi r)².
     """
 
     title = "Keys on a circle need an inverse temperature of the order n²"
@@ -213,9 +213,9 @@ class RandomKeys(Claim[RandomKeysWanted]):
 
         beta = d (1 - sqrt(1 - 2L/d)).
 
-    This is L if d is far larger than L, and 2L at d = 2L. The formula replaces the weights of the other keys by their
-    mean, and the distribution of a score by the normal distribution N(0, 1/d). It is tested for n = 10000 to 40000 and
-    4L < d < 7L.
+    This beta is L if d is far larger than L, and 2L at d = 2L. The formula replaces the weights of the other keys by
+    their mean, and the distribution of a score by the normal distribution N(0, 1/d). The formula is tested for n =
+    10000 to 40000 and 4L < d < 7L.
 
     Derivation: the mean of e^(beta s) for s from N(0, 1/d) is e^(beta²/(2d)). So the weight is p if beta - beta²/(2d) =
     L, and the formula is the smaller root.
@@ -278,17 +278,17 @@ class AllUnitKeys(Population[UnitKeys]):
 
 
 class SimplexKeysAreBest(Claim[UnitKeys]):
-    """Let n unit vectors be keys, each of which is read by itself as the query, with the inverse temperature beta. The
-    least weight of a right key is at most
+    """Let n unit vectors be keys. Read each key with the inverse temperature beta and with the key itself as the query.
+    The least weight of a right key is at most
 
         1/(1 + (n - 1) e^(-beta n/(n - 1))),
 
-    and a regular simplex attains it. So in every dimension and for every arrangement, reading all keys with the weight
-    p takes a beta of at least (1 - 1/n) log((n - 1) p/(1 - p)).
+    and a regular simplex attains this bound. So in every dimension and for every arrangement, a weight of p for all
+    keys needs a beta of at least (1 - 1/n) log((n - 1) p/(1 - p)).
 
     Derivation: sum_ij <k_i, k_j> = |sum_i k_i|² is at least 0. So some key has a mean score of at least -1/(n - 1) with
-    the other keys. By convexity, the n - 1 terms e^(-beta (1 - s)) of its weight sum to at least n - 1 times the value
-    at the mean of s.
+    the other keys. The weight of this key contains the n - 1 terms e^(-beta (1 - s)), one for the score s of each other
+    key. By convexity, the sum of these terms is at least n - 1 times the value of the term at the mean of s.
     """
 
     title = "Of all arrangements of unit keys, a regular simplex needs the smallest inverse temperature"

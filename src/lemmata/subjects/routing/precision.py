@@ -84,8 +84,9 @@ class RoundedLookups(Population[RoundedLookup]):
 
 
 class RoundingCostsLead(Claim[RoundedLookup]):
-    """Let unit vectors have scores <q, k_j>, of which the right one is 1 and all others are at most 1 - D. Round the
-    logits beta <q, k_j> to p significant bits, and let u = 2^(-p). The right key keeps a weight of at least
+    """Let a query q and keys k_j be unit vectors, with scores <q, k_j>. The score of the right key is 1, and all other
+    scores are at most 1 - D. Round the logits beta <q, k_j> to p significant bits, and let u = 2^(-p). The right key
+    keeps a weight of at least
 
         1/(1 + (n - 1) e^(-beta D')),   D' = D - u max(2 - D, D).
 
@@ -93,8 +94,8 @@ class RoundingCostsLead(Claim[RoundedLookup]):
     p/(1 - p))/D'. On a circle of n keys at equal distances D is about 2 pi²/n², so the condition is about n <
     pi/sqrt(u): 142 keys for float16, 50 keys for bfloat16.
 
-    Derivation: rounding changes a logit by at most the share u. So the right logit is at least beta (1 - u), and
-    another with score s is at most beta (s + u |s|), which is largest at s = 1 - D.
+    Derivation: rounding changes a logit by at most u times its size. So the logit of the right key is at least beta (1
+    - u), and the logit of a key with the score s is at most beta (s + u |s|), which is largest at s = 1 - D.
     """
 
     title = "Rounded logits lower the lead D of a softmax lookup by u max(2 - D, D)"
@@ -150,20 +151,20 @@ class TiedLookups(Population[RoundedLookup]):
 
 
 class RoundingTies(Claim[RoundedLookup]):
-    """Let unit vectors have scores <q, k_j>, of which the right one is 1 and the next one is 1 - D. Round to p
-    significant bits, and let u = 2^(-p). If D < 2u/(1 + 3u), then both logits round to the same number at every
-    inverse temperature beta just below 2^m (1 + 3u), where m is any integer. So there is such a beta in every octave,
-    from b to 2b. At this beta the right key has a weight of at most
+    """Let a query q and keys k_j be unit vectors, with scores <q, k_j>. The score of the right key is 1, and the next
+    score is 1 - D. Round the logits beta <q, k_j> to p significant bits, and let u = 2^(-p). If D < 2u/(1 + 3u), then
+    both logits round to the same number at every inverse temperature beta just below 2^m (1 + 3u), where m is any
+    integer. So there is such a beta in every octave, from b to 2b. At this beta the right key has a weight of at most
 
         1/2,
 
-    however large beta is. Without rounding the weight tends to 1 as beta grows. Together with the condition D > 2u/(1 +
-    u), under which no beta is harmful, this shows that a format distinguishes leads above about 2u, and not smaller
+    however large beta is. Without rounding the weight tends to 1 as beta grows. Under the condition D > 2u/(1 + u), no
+    beta is harmful. The two conditions together show that a format distinguishes leads above about 2u, but not smaller
     leads.
 
-    Derivation: from 2^m to 2^(m+1), numbers with p bits are 2u 2^m apart, so everything between 2^m (1 + u) and 2^m (1
-    + 3u) becomes 2^m (1 + 2u). The first logit is just below the upper end, and the second one, (1 - D) beta, is above
-    the lower end by the condition on D.
+    Derivation: between 2^m and 2^(m+1), numbers with p bits are 2u 2^m apart. So every number between 2^m (1 + u) and
+    2^m (1 + 3u) is rounded to 2^m (1 + 2u). The first logit is just below the upper end of this interval. The second
+    logit, (1 - D) beta, is above its lower end by the condition on D.
     """
 
     title = "If the lead is below 2u, rounded logits are equal at some inverse temperature between b and 2b"

@@ -140,18 +140,19 @@ def best_residual(low: float, high: float, degree: int) -> float:
 
 class LayersAreAPolynomial(Claim[Spectrum]):
     """Let layer l of linear attention be a step w <- w - eta_l (H w - b) of gradient descent on a linear regression,
-    with its own step size eta_l. Let the eigenvalues of H be in [mu, M]. After L layers the error is r(H) times the
-    first error, where r is a polynomial of degree L with r(0) = 1. The least value of max |r| over [mu, M] is
+    with its own step size eta_l. Let the eigenvalues of H be in [mu, M]. After L layers the error of w is r(H) times
+    the initial error, where r is a polynomial of degree L with r(0) = 1. The least value of max |r| over [mu, M] is
 
         1/T_L((M + mu)/(M - mu)),
 
-    where T_L is Chebyshev's polynomial. It is attained by the steps 1/x_l, where x_l are the L zeros of T_L on [mu, M].
-    The best constant step leaves ((M - mu)/(M + mu))^L. The trials compare the formula with a linear program over all
-    polynomials, and with the layers themselves.
+    where T_L is Chebyshev's polynomial. The steps 1/x_l attain this value, where x_l are the L zeros of T_L on [mu, M].
+    With the best constant step, max |r| is ((M - mu)/(M + mu))^L. The trials compare the formula with a linear program
+    over all polynomials, and with the layers themselves.
 
     Derivation: a layer multiplies the error by I - eta_l H, so r is the product of 1 - eta_l x. Scaled to 1 at 0,
-    Chebyshev's polynomial takes its largest size with alternating signs at L + 1 points of [mu, M]. A smaller r would
-    differ from it by a polynomial of degree L with L zeros between these points and one more at 0.
+    Chebyshev's polynomial takes its largest size with alternating signs at L + 1 points of [mu, M]. The difference
+    between this polynomial and a polynomial r with a smaller maximum would have degree at most L. But it would have L
+    zeros between these points and one more zero at 0.
     """
 
     title = "With the best step sizes, L layers of descent leave the share 1/T_L((M + mu)/(M - mu)) of the error"

@@ -229,8 +229,8 @@ def _best_plan(success: np.ndarray, budget: int) -> tuple[float, list[int]]:
 class AdaptiveAttempts(Claim[SharedBudget]):
     """Let problems have known success probabilities p_i. Give each attempt to the problem with the largest p_i (1 -
     p_i)^(k_i), where k_i is the number of attempts already made on problem i. For every budget of attempts, this rule
-    maximises the expected number of problems solved. Easy problems get one attempt, and very hard problems get none
-    until the budget is large. The claim tests the expected number of problems solved.
+    maximises the expected number of problems solved. Easy problems get one attempt, and very hard problems get no
+    attempt until the budget is large. The claim tests the expected number of problems solved.
     """
 
     title = "Giving each attempt to the problem with the largest gain is optimal"

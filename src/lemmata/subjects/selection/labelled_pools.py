@@ -135,8 +135,8 @@ def areas(problem: RowPool, rival: Rule) -> Array:
 
 class FewerLabelsOnTumours(Claim[RowPool]):
     """On the breast cancer table, start with ten labelled rows and label ten more rows in each of four rounds. Choose
-    these rows by coding rates, where the entropy of the classes enters the diagonal with a weight of 0.3. The mean area
-    under the curve of accuracy against labels is larger than for rows chosen at random.
+    these rows by coding rates, where the entropy of the classes enters the diagonal with a weight of 0.3. Plot the
+    accuracy against the number of labels. The mean area under this curve is larger than for rows chosen at random.
     """
 
     title = "On the tumour table, rows chosen by coding rates give more accuracy per label"

@@ -139,7 +139,9 @@ def width_of(activation: str, problem: Training) -> Array:
 
 
 class AbstractTableWidth(Claim[Training]):
-    """A width of Table 1 suffices; measured is the smallest of 2, 4, ..., 128 from which on training succeeds."""
+    """A width of Table 1 suffices. The claim measures the smallest of the widths 2, 4, ..., 128 from which on training
+    succeeds.
+    """
 
     relation = AtMost(delta=DELTA)
     control = Control(
@@ -161,7 +163,9 @@ class AbstractTableWidth(Claim[Training]):
 
 
 class AbstractTableSteps(Claim[Training]):
-    """A number of steps of Table 1 suffices, at width 128 and the step lambda / n² in the time of H."""
+    """A number of steps of Table 1 suffices at width 128. Each step has the length lambda / n² in the flow time of the
+    tangent kernel H.
+    """
 
     relation = AtMost(delta=DELTA)
     control = Control(

@@ -97,12 +97,12 @@ class PredictionPerturbation(Claim[Flow]):
         |F_ntk(t) - F_nn(t)|_l <= (|Y|_F / (lambda - eps_H)) (eps_l,test + |K*_l,te|_F eps_H / lambda).
 
     The right side is at most (2 |Y|_F / lambda)(...) with the same second factor. In the second term, the source has a
-    further factor log²(n k/(eps_H m lambda)), which is read as at least 1. This logarithmic factor is not needed. In
-    contrast, the size of the cross kernel, |K*_l,te|_F, is needed. The source hides this size in O(.).
+    further factor log²(n k/(eps_H m lambda)). The claim takes this factor as at least 1. This logarithmic factor is not
+    needed. In contrast, the size of the cross kernel, |K*_l,te|_F, is needed. The source hides this size in O(.).
 
-    The difference is m times the integral of (K*_te - K_te)(F_nn - Y) - K*_te (F_nn - F_ntk). The integral of
-    |F_nn - Y| is at most |Y| / (m (lambda - eps_H)). The integral of |F_nn - F_ntk| is at most eps_H / lambda times the
-    bound on the integral of |F_nn - Y|.
+    The difference of the two predictions is m times the integral of (K*_te - K_te)(F_nn - Y) - K*_te (F_nn - F_ntk).
+    The integral of |F_nn - Y| is at most |Y| / (m (lambda - eps_H)). The integral of |F_nn - F_ntk| is at most eps_H /
+    lambda times the bound on the integral of |F_nn - Y|.
     """
 
     title = "A softmax network predicts new points like its kernel regression if the kernel moves little"
@@ -137,9 +137,10 @@ class TrainingCouplingRate(Claim[Initialised]):
         max_t |F_nn(t) - F_ntk(t)|_F ~ C m^-2.
 
     In training the weights move by O(1/m). The two units of a pair have opposite signs, and to first order they move in
-    opposite directions. To first order, H - H* is a mean over units of products that contain one more sign. In this
-    mean, the two units of a pair cancel exactly. So H - H* = O(m^-2), where H is the kernel during training, and by
-    Theorem F.2 the difference is also O(m^-2). With independent signs, the difference would be of order m^(-3/2).
+    opposite directions. Let H be the kernel during training. To first order, H - H* is a mean over units of products
+    with one sign more than the products in H*. In this mean, the two units of a pair cancel exactly. So H - H* =
+    O(m^-2). By Theorem F.2, the difference of the outputs is also O(m^-2). With independent signs, the difference of
+    the outputs would be of order m^(-3/2).
     """
 
     title = "A softmax network of width m approaches the regression with its own tangent kernel as 1/m²"

@@ -87,8 +87,8 @@ class PositiveDefinite(Claim[KernelPoints]):
 
 class SingularWhereRepeated(Claim[KernelPoints]):
     """Let x_1, ..., x_n be inputs. Suppose that one of these inputs is 0, or that two of them are equal. Consider the
-    matrix with the entries <x_i, x_j> exp(sigma² <x_i, x_j>), the tangent kernel of a softmax network of infinite width
-    with weights of standard deviation sigma. The smallest eigenvalue of this matrix is 0.
+    matrix with the entries <x_i, x_j> exp(sigma² <x_i, x_j>). It is the tangent kernel of a softmax network of infinite
+    width with weights of standard deviation sigma. The smallest eigenvalue of this matrix is 0.
 
     The claim is tested as 1 + lambda_min / lambda_max = 1, up to rounding. Half of the sampled problems have a zero
     input, and the other half a repeated input.

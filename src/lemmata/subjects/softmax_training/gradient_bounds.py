@@ -107,7 +107,7 @@ class InitialLoss(Claim[Training]):
 
         |F - Y|_F <= sqrt(n k).
 
-    The proof gives sqrt(n), which is attained if every |y_i| = 1.
+    The proof gives the bound sqrt(n), which is attained if every |y_i| = 1.
     """
 
     title = "The residual of a softmax network at initialisation is at most sqrt(n k)"

@@ -116,7 +116,7 @@ class WeightsStayNear(Claim[Training]):
 
         |w_r(tau + 1) - w_r(0)| <= D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda).
 
-    The claim is tested after one more step of size eta at the end of coarse training. At this time the loss has almost
+    The claim is tested after training with larger steps and one more step of size eta. At this time the loss has almost
     vanished, and the units are farthest from their initialisation. The source sums gradients over tau = 0 to infinity.
     """
 

@@ -88,9 +88,10 @@ def _drifts(problem: SoftmaxData, key: Key[Array, ""]) -> Float[Array, " widths"
 
 
 class KernelDriftWidth(Claim[SoftmaxData]):
-    """Let a softmax network with m hidden units be trained on n inputs and targets of norm at most 1 from the
-    symmetric initialisation. The training time does not depend on m: it has 100 steps of size 1/(2 m tr K), where K is
-    the limit of the tangent kernel H for infinite m. At the end t of training, the tangent kernel has moved by
+    """Let a softmax network with m hidden units be trained on n inputs and targets of norm at most 1 from the symmetric
+    initialisation. The training takes 100 steps of size 1/(2 m tr K), so that the training time does not depend on m.
+    Here K is the limit of the tangent kernel H for infinite m. At the end t of training, the tangent kernel has moved
+    by
 
         |H(t) - H(0)|_F / |H(0)|_F = C m^(-2).
 

@@ -88,10 +88,10 @@ def printed_bounds(bound: Float[Array, ""] | float) -> Float[Array, " 5"]:
 
 class FiveTermsTelescope(Claim[MovedUnits]):
     """Let a softmax network of width m have the outputs F_l(x) = m <a_l, S> with S = softmax(W' x), and let its units
-    move from W~ to W. Let e_ri be the exponential of logit r at x_i, and let alpha_i = sum_r e_ri and
-    c_lr = a_lr - <a_l, S_i>. In (1/m) sum_r c_lr c_l'r e_ri e_rj / (alpha_i alpha_j), replace the exponentials, the
-    two c and the two alpha by their values at W~, one after the other. This gives five differences B_1, ..., B_5. For
-    every pair of outputs and of inputs, they add up to the change of the tangent kernel H:
+    move from W~ to W. Let e_ri be the exponential of logit r at x_i, and let alpha_i = sum_r e_ri and c_lr = a_lr -
+    <a_l, S_i>. Start with (1/m) sum_r c_lr c_l'r e_ri e_rj / (alpha_i alpha_j). Replace the exponentials, the two c and
+    the two alpha by their values at W~, one after the other. This gives five differences B_1, ..., B_5. For every pair
+    of outputs and of inputs, they add up to the change of the tangent kernel H:
 
         [H(W) - H(W~)]_ij = m² <x_i, x_j> (B_1 + ... + B_5).
 
@@ -142,8 +142,8 @@ def _share(part: float) -> Control:
 class AbstractTermBound(Claim[RandomUnits]):
     """Base of claims that bound one of the five terms, at random weights that move.
 
-    The random weights are W~ here but W in Lemma B.1, which bounds 1/alpha_i. Exchanging W and W~ costs factors
-    exp(R), and the printed bounds are loose enough for these.
+    The random weights are W~ here but W in Lemma B.1, which bounds 1/alpha_i. The exchange of W and W~ costs factors
+    exp(R), and the printed bounds are loose enough for these factors.
     """
 
     population = RandomLayers(radius=1e-4, outputs=2)

@@ -132,8 +132,8 @@ def _step(problem: Initialised) -> Array:
 
 
 class AbstractKernelRegression(Claim[Initialised]):
-    """The common part of claims on the regression. Arrays come from sums, so they are compared relative to their
-    largest entry.
+    """The common part of claims on the regression. The claims compare arrays of sums, so errors are relative to the
+    largest entry of an array.
     """
 
     population = InitialisedNetworks()

@@ -219,8 +219,8 @@ class NormaliserSlope(AbstractNormaliserSlope):
 class NormaliserSplit(Claim[Descent]):
     """Let a softmax network have m units, signs a_lr, shares S and outputs F_l(x_i). Take a step of size eta along the
     gradient Delta W, and let u = -eta Delta W' x. Let v_0 (Lemma E.1) be the change of the outputs through the
-    denominator of the shares. The first-order term of v_0 is m² (Q_1 + Q_2), where Q_1 collects the pairs r = q and Q_2
-    the other pairs:
+    denominator of the shares. The first-order term of v_0 is m² (Q_1 + Q_2). This term is a sum over pairs of units r
+    and q. Q_1 collects the pairs r = q, and Q_2 the other pairs:
 
         Q_1 = (1/m) sum_r a_lr u_ir S_ir S_ir(tau + 1),    Q_2 = (1/m) sum_r a_lr sum_{q != r} u_iq S_iq S_ir(tau + 1).
 

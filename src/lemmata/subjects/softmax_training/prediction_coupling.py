@@ -149,12 +149,12 @@ class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
 
 
 class LostCrossKernel(Claim[NearbyInputs]):
-    """Let F_nn be a softmax network whose readouts are c a in place of its signs a, and let F_ntk be the regression
-    with its tangent kernel at initialisation. Let lambda be the smallest eigenvalue of this kernel, and let eps_H be
-    the largest distance by which the network's kernel moves in training. The second term of Theorem F.2, sqrt(n k)
-    eps_H/lambda², lacks a factor of the size of the cross kernel |K*|. As c grows, the kernels and lambda grow as c²,
-    and eps_H keeps its size to leading order in the width. The difference of network and regression falls as c^-2, but
-    eps_H/lambda² falls as c^-4. Therefore
+    """Let F_nn be a softmax network with the readouts c a in place of the signs a, where c is a number. Let F_ntk be
+    the regression with the network's tangent kernel at initialisation. Let lambda be the smallest eigenvalue of this
+    kernel, and let eps_H be the largest distance by which the network's kernel moves in training. The second term of
+    Theorem F.2, sqrt(n k) eps_H/lambda², lacks a factor of the size of the cross kernel |K*|. As c grows, the kernels
+    and lambda grow as c², and eps_H keeps its size to leading order in the width. The difference of network and
+    regression falls as c^-2, but eps_H/lambda² falls as c^-4. Therefore
 
         |F_ntk - F_nn|_l / (sqrt(n k) eps_H/lambda²) ~ C c²   along c = 1, 2, 4, 8.
 

@@ -28,9 +28,9 @@ def _rounding(problem: Underway) -> Array:
 class RegressionDerivative(Claim[Underway]):
     """Let phi be the features of the tangent kernel H* = phi(X) phi(X)' of a softmax network of width m at
     initialisation, and let X be training points with targets Y. Let K*_l,te be the kernel between output l at a test
-    point x_te and the training points. The regression predicts F_ntk(x) = sqrt(m) phi(x) beta with weights beta. Under
-    the flow d beta/d tau = -grad 1/2 sum_i |sqrt(m) phi(x_i) beta - y_i|², where the y_i are the rows of Y, its
-    predictions change, at every beta, at the speed
+    point x_te and the training points. The regression predicts F_ntk(x) = sqrt(m) phi(x) beta with weights beta. Let
+    the y_i be the rows of Y. Under the flow d beta/d tau = -grad 1/2 sum_i |sqrt(m) phi(x_i) beta - y_i|², the
+    predictions of the regression change, at every beta, at the speed
 
         d F_ntk(x_te)_l / d tau = -m vec(K*_l,te)' vec(F_ntk(X) - Y).
     """

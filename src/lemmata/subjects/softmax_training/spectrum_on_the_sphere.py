@@ -94,8 +94,8 @@ class SphereCoefficients(Claim[SphereKernel]):
         kappa_q = Gamma(d/2) (2/s)^nu (I_(q+nu+1)(s) + (q/s) I_(q+nu)(s)) > 0.
 
     By the formula of Funk and Hecke, exp(s t) has the coefficients Gamma(d/2) (2/s)^nu I_(q+nu)(s), and t exp(s t) is
-    its derivative in s. The claim is tested for q = 0, ..., 5 against kappa_q = E t exp(s t) P_q(t), the mean over the
-    distribution of t.
+    the derivative of exp(s t) in s. The claim is tested for q = 0, ..., 5 against kappa_q = E t exp(s t) P_q(t), the
+    mean over the distribution of t.
     """
 
     title = "The eigenvalues of the softmax tangent kernel on the sphere, in closed form"
@@ -165,18 +165,19 @@ def _least_of_circle(problem: KernelPoints, kappa: Array) -> Array:
 
 
 class EigenvalueFromAbove(Claim[KernelPoints]):
-    """Let x_i be any n points of the unit sphere of R^d. Consider the matrix with the entries t exp(sigma² t),
-    t = <x_i, x_j>, the tangent kernel of a softmax network of infinite width with weights of standard deviation sigma.
-    Let D_p be the dimension of the harmonics of degree at most p, with D_(-1) = 0. Let kappa_q be the eigenvalues of
-    the kernel on the sphere, and N_q their multiplicities. Let tau_p = exp(sigma²) - sum_(q <= p) kappa_q N_q, the
-    part of the diagonal that comes from degrees q above p. The smallest eigenvalue of the matrix is at most
+    """Let x_i be any n points of the unit sphere of R^d. Consider the matrix with the entries t exp(sigma² t), t =
+    <x_i, x_j>. It is the tangent kernel of a softmax network of infinite width with weights of standard deviation
+    sigma. Let D_p be the dimension of the harmonics of degree at most p, with D_(-1) = 0. Let kappa_q be the
+    eigenvalues of the kernel on the sphere, and N_q their multiplicities. Let tau_p = exp(sigma²) - sum_(q <= p)
+    kappa_q N_q, the part of the diagonal that comes from degrees q above p. The smallest eigenvalue of the matrix is at
+    most
 
         min over p with D_p < n of n tau_p / (n - D_p).
 
     For the proof, take the vectors that are orthogonal to the D_p harmonics of degree at most p, evaluated at the
     points. On these vectors the matrix is equal to K_(>p), its part of degrees above p. The least value of K_(>p) on
-    them is below the mean value, tr K_(>p) / (n - D_p). Orthonormal points attain the bound with p = -1, and n = 2p + 3
-    equispaced points on a circle nearly attain it.
+    these vectors is below the mean value, tr K_(>p) / (n - D_p). Orthonormal points attain the bound with p = -1, and n
+    = 2p + 3 equispaced points on a circle nearly attain it.
     """
 
     title = "An upper bound on the smallest eigenvalue of the softmax kernel on the sphere"
@@ -211,8 +212,8 @@ class EigenvalueFromAbove(Claim[KernelPoints]):
 
 class EigenvalueFromBelow(Claim[SphereKernel]):
     """Let x_i be n independent uniform points of the unit sphere of R^d. Consider the matrix K with the entries t
-    exp(sigma² t), t = <x_i, x_j>, the tangent kernel of a softmax network of infinite width with weights of standard
-    deviation sigma. Let kappa_q N_q be the coefficients of t exp(sigma² t) in the Gegenbauer polynomials P_q,
+    exp(sigma² t), t = <x_i, x_j>. It is the tangent kernel of a softmax network of infinite width with weights of
+    standard deviation sigma. Let kappa_q N_q be the coefficients of t exp(sigma² t) in the Gegenbauer polynomials P_q,
     P_q(1) = 1. For every degree p, the mean of the smallest eigenvalue of K is at least
 
         tau_p - ( n (n-1) ((n-2)(n-3) s_4 + 2 (n-2) s_2² + E f(t)^4) )^(1/4),     f = sum_(q > p) kappa_q N_q P_q,
@@ -279,9 +280,9 @@ class WideSpheres(Population[SphereKernel]):
 
 class EigenvalueInHighDimension(Claim[SphereKernel]):
     """Let x_i be n >= 2 d independent uniform points of the unit sphere of R^d, d >= 32. Consider the matrix with the
-    entries t exp(sigma² t), t = <x_i, x_j>, the tangent kernel of a softmax network of infinite width with weights of
-    standard deviation sigma. Let kappa_q be the eigenvalues, of multiplicity N_q, of the kernel on the sphere. The
-    mean of the smallest eigenvalue of the matrix is within 7 % of
+    entries t exp(sigma² t), t = <x_i, x_j>. It is the tangent kernel of a softmax network of infinite width with
+    weights of standard deviation sigma. Let kappa_q be the eigenvalues, of multiplicity N_q, of the kernel on the
+    sphere. The mean of the smallest eigenvalue of the matrix is within 7 % of
 
         max over h > 0 of (N(1/h) - n) / h,     N(l) = sum_q N_q kappa_q / (kappa_q + l).
 

@@ -99,9 +99,9 @@ class BiasWithoutPairs(Claim[KernelPoints]):
 
         E H_ll(x, y) = <x, y> e(x, y) (1 - (2 e(x, y) - 1) (e(x, x) + e(y, y) - 1) / m) + O(1/m²).
 
-    For the proof, let S be the shares. Over the signs, H / <x, y> has the mean m <S_x, S_y> - m sum_r S_xr S_yr
-    (S_xr + S_yr) + m <S_x, S_y>². The first term is a ratio of means. Its bias is half of the bias with m/2 pairs. The
-    other terms are moments. The claim is tested at m = 64.
+    For the proof, let S be the shares. The mean of H / <x, y> over the signs is m <S_x, S_y> - m sum_r S_xr S_yr (S_xr
+    + S_yr) + m <S_x, S_y>². The first term is a ratio of means. The bias of this ratio is half of the bias with m/2
+    pairs. The other terms are moments. The claim is tested at m = 64.
     """
 
     title = "Without pairs, the mean softmax tangent kernel has another term in 1/m"
@@ -137,9 +137,8 @@ class BiasWithoutPairs(Claim[KernelPoints]):
 
 
 class FluctuationConstant(Claim[KernelPoints]):
-    """Let H be the tangent kernel of a softmax network of k outputs at n points x_i, at the initialisation of width m
-    in pairs with weights N(0, sigma² I). Let e(u, v) = exp(sigma² <u, v>) and K_ij = <x_i, x_j> e(x_i, x_j). As m
-    grows,
+    """Let a softmax network of width m with k outputs be initialised in pairs, with weights N(0, sigma² I). Let H be
+    its tangent kernel at n points x_i. Let e(u, v) = exp(sigma² <u, v>) and K_ij = <x_i, x_j> e(x_i, x_j). As m grows,
 
         m E |H - lim H|_F² -> 2 sum_ij K_ij² (k C_ij + k (k-1) e(x_i + x_j, x_i + x_j)),
         C_ij = e(x_i + x_j, x_i + x_j) - 2 e(x_i + x_j, x_i) - 2 e(x_i + x_j, x_j) + e(x_i, x_i) + e(x_j, x_j)
@@ -173,18 +172,18 @@ class FluctuationConstant(Claim[KernelPoints]):
 
 
 class SmallestEigenvalueShift(Claim[KernelPoints]):
-    """Let K_ij = <x_i, x_j> exp(sigma² <x_i, x_j>) be the n x n limit of the tangent kernel, with eigenvalues
-    lambda_1 < lambda_2 <= ... and eigenvectors u, v_2, ... Let H be the tangent kernel of a softmax network with k
-    outputs at the initialisation of width m in pairs. Take the mean of the k smallest eigenvalues of H. As m grows,
+    """Let K_ij = <x_i, x_j> exp(sigma² <x_i, x_j>) be the n x n limit of the tangent kernel, with eigenvalues lambda_1
+    < lambda_2 <= ... and eigenvectors u, v_2, ... Let H be the tangent kernel of a softmax network of width m with k
+    outputs that is initialised in pairs. Take the mean of the k smallest eigenvalues of H. As m grows,
 
         m (E[mean] - lambda_1) -> u'(K o c)u - sum_(q >= 2) (V_q + (k-1) V'_q) / (lambda_q - lambda_1).
 
     Here o is the entrywise product, and c_ij is the bias -2 (e_ij - 1)(e_ii + e_jj - 1) with e_ij = exp(sigma²
     <x_i, x_j>). V_q and V'_q are the limits of m Var(u'H_ll v_q) and m Var(u'H_ll' v_q), where l != l' are two outputs.
 
-    The test has three points at 0, 60 and 120 degrees on a great circle and k = 2. Let f(m) = m (mean over
-    networks - lambda_1). The test measures 2 f(256) - f(128), a combination that removes the term of the next order in
-    1/m.
+    The test has three points at 0, 60 and 120 degrees on a great circle and k = 2. Let f(m) be m (E[mean] - lambda_1),
+    where E is the mean over networks. The test measures 2 f(256) - f(128), a combination that removes the term of the
+    next order in 1/m.
     """
 
     title = "The smallest eigenvalues of the softmax kernel shift by a known term in 1/m"

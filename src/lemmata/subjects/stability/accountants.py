@@ -154,7 +154,8 @@ def _delta_at(problem: SampledSteps, factor: float) -> Array:
 
 class CentralLimitIsTooLittle(Claim[SampledSteps]):
     """Let T steps with noise s use rows that are sampled at rate q. If T -> infinity and q sqrt(T) -> constant, the
-    privacy curve of all steps tends to the privacy curve of one normal release with
+    privacy curve of all steps tends to the privacy curve of one normal release. The sensitivity of this release,
+    divided by the standard deviation of its noise, is
 
         mu = q sqrt(T (e^(1/s²) - 1)).
 

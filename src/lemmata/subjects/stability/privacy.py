@@ -145,7 +145,7 @@ class PrivateGap(Claim[Channel]):
 
         tanh(eps/4)
 
-    in absolute value. For small eps, this is half of the bound tanh(eps/2) on the effect of replacing one row.
+    in absolute value. For small eps, this bound is half of the bound tanh(eps/2) on the effect of replacing one row.
 
     Proof: fix all rows but one. Each value of this row gives a distribution of the output, and the gap compares this
     distribution with the mean of these distributions. For each output, the worst likelihoods take two values that

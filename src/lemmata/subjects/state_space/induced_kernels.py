@@ -149,13 +149,13 @@ def _response(problem: PoleSum, length: int) -> Complex[Array, " k"]:
 
 
 class AutocorrelationOfModes(Claim[PoleSum]):
-    """Let h_k = sum_i c_i a_i^k be the response of a diagonal model with N poles a_i, |a_i| < 1, and weights c_i. Its
-    autocorrelation is
+    """Let h_k = sum_i c_i a_i^k be the response of a diagonal model with N poles a_i, |a_i| < 1, and weights c_i. The
+    autocorrelation of h is
 
         sum_k h_{k+t} conj(h_k) = sum_{i,j} c_i conj(c_j) a_i^t / (1 - a_i conj(a_j)),    t >= 0.
 
-    The right side is a bilinear form with the Cauchy matrix between the poles and their conjugates. It takes N²
-    operations, although the sum over k on the left side is infinite.
+    The right side is a bilinear form with the Cauchy matrix between the poles and their conjugates. Its computation
+    takes N² operations, although the sum over k on the left side is infinite.
     """
 
     title = "The autocorrelation of a diagonal model is a Cauchy form of its poles"

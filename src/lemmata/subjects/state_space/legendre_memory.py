@@ -184,8 +184,8 @@ class LegsDissipation(Claim[LegendreMemory]):
 
 class LegsLargestFrequency(Claim[LegendreMemory]):
     """Let -I/2 + S be the normal part of the N x N LegS matrix, where S_nk = -sqrt((2n+1)(2k+1))/2 for n > k, and the
-    sign is + for n < k. The largest frequency of the normal part is the largest modulus of an eigenvalue of S. It is
-    N²/pi + c + o(1) with
+    sign is + for n < k. The largest frequency of the normal part is the largest modulus of an eigenvalue of S. This
+    frequency is N²/pi + c + o(1) with
 
         c = -pi/6 = -0.5236,
 

@@ -95,8 +95,8 @@ class PowerLawByExponentials(Claim[PowerLaw]):
         sum_k h e^{p x_k} / Gamma(p) exp(-e^{x_k} t),   x_k = (k + a) h over all integers k,
 
     approximates t^-p. Its relative error is the same on every scale: it is periodic in log t with the period h. The
-    largest relative error equals the first harmonic 2 |Gamma(p + 2 pi i / h)| / Gamma(p), up to the size of the second
-    harmonic. The second harmonic is smaller than the first by a factor of about exp(-pi²/h).
+    largest relative error equals the amplitude of its first harmonic, 2 |Gamma(p + 2 pi i / h)| / Gamma(p), up to the
+    size of the second harmonic. The second harmonic is smaller than the first by a factor of about exp(-pi²/h).
     """
 
     title = "A sum of exponentials approximates t^-p with the same relative error on every scale"
@@ -118,9 +118,9 @@ class PowerLawByExponentials(Claim[PowerLaw]):
 
 
 class HarmonicBound(Claim[PowerLaw]):
-    """Let p > 0 be a power, h > 0 a spacing and a a shift. The sum of exponentials
-    sum_k h e^{p x_k} / Gamma(p) exp(-e^{x_k} t), with x_k = (k + a) h over all integers k, approximates t^-p. At every
-    t, its relative error is at most the sum of its harmonics,
+    """Let p > 0 be a power, h > 0 a spacing and a a shift. The sum of exponentials sum_k h e^{p x_k} / Gamma(p)
+    exp(-e^{x_k} t), with x_k = (k + a) h over all integers k, approximates t^-p. The relative error is a periodic
+    function of log t. At every t, it is at most the sum of the amplitudes of the harmonics of this function,
 
         2 sum_{k >= 1} |Gamma(p + 2 pi i k / h)| / Gamma(p).
     """
@@ -188,8 +188,8 @@ class ResponseDecay(Claim[MixedModes]):
         |K_s| <= |C| |B| cond(V) max |a|^s,   cond(V) = |V| |V^-1|,
 
     where |V| is the spectral norm. So the response after T steps can be as large as r |C| |B| cond(V) only if some pole
-    has log|a| >= log(r)/T. A hold with the time step D has the poles e^{Dl}, and for these the condition is D Re l >=
-    log(r)/T.
+    has log|a| >= log(r)/T. A zero-order hold with the time step D turns each pole l of a continuous system into the
+    pole e^{Dl}. For such a recurrence, the condition is D Re l >= log(r)/T.
     """
 
     title = "The response of a recurrence falls at least as fast as its slowest pole"

@@ -188,7 +188,7 @@ class GatedSumByLinearModels(Claim[MarkedNoise]):
 
         1 - p
 
-    This model adds up p times each of the last T inputs.
+    The best model adds up p times each of the last T inputs.
     """
 
     title = "Linear recurrences leave 1 - p of the variance of a sum of inputs marked with probability p unexplained"

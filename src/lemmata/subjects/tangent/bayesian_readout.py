@@ -188,7 +188,7 @@ class ReadoutTendsToNNGP(Claim[NoisyValues]):
     """Consider Bayesian linear regression on the m features of a random network, with a standard normal prior for the
     readout weights. As m grows, the scalar products of the features tend to the NNGP kernel. Compare the posterior mean
     and covariance of this regression with the posterior mean and covariance of the Gaussian process with the NNGP
-    kernel. Their root mean square difference over the points is
+    kernel. Over the points, the root mean square difference between the two posteriors is
 
         C m^(-1/2),
 

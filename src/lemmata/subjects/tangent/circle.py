@@ -54,14 +54,15 @@ class Polygon(eqx.Module):
 
 
 class CircleSpectrum(Claim[Polygon]):
-    """Let K_a and K_b be the parts of the limiting tangent kernel of a ReLU network with one hidden layer and without
-    biases that come from the readout and from the hidden weights. On N equispaced points of a circle of radius R,
-    where N is even, cos(k t) is an eigenvector of both. For even k, the eigenvalues divided by N R² are sums over all
-    integers j congruent to k modulo N:
+    """Consider the limiting tangent kernel of a ReLU network with one hidden layer and without biases. Let K_a be the
+    part that comes from the readout, and K_b the part that comes from the hidden weights. On N equispaced points of a
+    circle of radius R, where N is even, cos(k t) in the angle t is an eigenvector of both parts. For even k, the
+    eigenvalues divided by N R² are sums over all integers j congruent to k modulo N:
 
         K_a: sum_j 2/(pi² (j² - 1)²),    K_b: sum_j (j² + 1)/(pi² (j² - 1)²).
 
-    For k = 1 both are 1/8, and for odd k >= 3 both are 0. On the whole circle only j = k remains.
+    For k = 1 both values are 1/8, and for odd k >= 3 both values are 0. For a uniform distribution on the whole circle,
+    only the term with j = k remains.
     """
 
     title = "The tangent kernel of a ReLU network without biases ignores odd frequencies above 1 on the circle"
@@ -166,8 +167,8 @@ class Waves(eqx.Module):
 
 class OddFrequenciesStay(Claim[Waves]):
     """Train a ReLU network with one hidden layer and without biases on N equispaced points of the circle, where N is
-    even, with a target whose part of odd frequencies k >= 3 has the mean square E. At every time of training, for all
-    widths and all initial weights, the mean square error on these points is
+    even. Let E be the mean square of the part of the target that has odd frequencies k >= 3. At every time of training,
+    for all widths and all initial weights, the mean square error on these points is
 
         at least E.
 
@@ -212,13 +213,14 @@ class Bias(eqx.Module):
 
 class FrequencyTime(Claim[Bias]):
     """Let Theta be the limiting tangent kernel of a ReLU network with one hidden layer and with biases, on a uniform
-    distribution of points on the circle. Under the flow of this kernel, the time until a residual cos(k t) has halved
-    grows like
+    distribution of points on the circle. Under the flow of this kernel, consider a residual cos(k t), where t is the
+    angle. The time until this residual has halved grows like
 
         k²
 
     for large k, odd or even. With a kernel that is a multiple of the identity, all frequencies take the same time. So
-    descent learns low frequencies first. The trials use N = 320 equispaced points, and a bias is one more coordinate.
+    descent learns low frequencies first. The trials use N = 320 equispaced points, and a bias is one more coordinate of
+    the input.
     """
 
     title = "The time in which a wide ReLU network learns a frequency grows like its square"

@@ -145,8 +145,8 @@ class EnsembleMean(Claim[Fit]):
         E f_t(x) = Theta(x, X) Theta(X, X)^-1 (I - exp(-Theta(X, X) t)) y
 
     up to a correction of order 1/width. The trials estimate this correction from the widths 64 and 128, and remove it.
-    They compare one number at each time: the sum over new points of the output times the target of the nearest training
-    point.
+    The trials compare one number at each time: the sum over new points of the output times the target of the nearest
+    training point.
     """
 
     title = "The mean prediction of an ensemble of wide trained networks"

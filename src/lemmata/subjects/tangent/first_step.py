@@ -44,14 +44,14 @@ class Width(eqx.Module):
 
 
 class OutputKurtosis(Claim[Width]):
-    """Let f = m^(-1/2) sum_r a_r phi(s z_r) be the output of a network with m hidden units at its start, for one input,
-    where z_r are independent standard normal numbers, and let k = E phi(s z)^4 / (E phi(s z)²)². Over the draw of the
-    network, the excess kurtosis E f^4/(E f²)² - 3 is
+    """Let f = m^(-1/2) sum_r a_r phi(s z_r) be the output of a network with m hidden units at its start, for one input.
+    Here the a_r are the readouts and the z_r are independent standard normal numbers. Let k = E phi(s z)^4 / (E phi(s
+    z)²)². Over the draw of the network, the excess kurtosis E f^4/(E f²)² - 3 is
 
         (3 k - 3)/m  with standard normal a_r,    (k - 3)/m  with independent signs a_r.
 
-    For the ReLU, k = 6, so that these numbers are 15/m and 3/m. So the output is Gaussian only in the limit, and the
-    distribution of the readout decides how fast. The measurement uses 100000 networks.
+    For the ReLU, k = 6, so the excess kurtosis is 15/m or 3/m. So the output is Gaussian only in the limit, and the
+    distribution of the readout decides how fast this limit is reached. The measurement uses 100000 networks.
     """
 
     title = "The excess kurtosis of the output of a random network, for normal readouts and for signs"
@@ -111,8 +111,8 @@ class FirstGradientAligns(Claim[SingleIndex]):
 
         E <q, b>² / E |q|² = A/(A + (d - 1) E y²/n).
 
-    So the first step finds the direction once n is well above d E y²/mu². If targets do not belong to their rows, this
-    number is 1/d: the second component. Each measurement uses 200 samples of n rows.
+    So the first step finds the direction b if n is well above d E y²/mu². If the targets belong to other rows, the
+    ratio is 1/d. The trials test both ratios. Each measurement uses 200 samples of n rows.
     """
 
     title = "The alignment of the first gradient with the direction that determines the targets"
@@ -158,9 +158,9 @@ def _alignment(problem: SingleIndex, factor: float) -> Array:
 
 
 class FirstGradientIsRankOne(Claim[SingleIndex]):
-    """Let m = d hidden units have normal weights w_r of length about 1, ReLU activations and independent signs a_r, and
-    let n = 4 d rows have targets as in `FirstGradientAligns`. The first gradient of the hidden weights, with the output
-    at the start subtracted, is the matrix of rows a_r sum_i y_i 1[<w_r, x_i> > 0] x_i / n. As d grows, its first right
+    """Let m = d hidden units have normal weights w_r of length about 1, ReLU activations and independent signs a_r. Let
+    n = 4 d rows have targets as in `FirstGradientAligns`. The first gradient of the hidden weights, with the output at
+    the start subtracted, is the matrix of rows a_r sum_i y_i 1[<w_r, x_i> > 0] x_i / n. As d grows, its first right
     singular vector v tends to the direction of q = sum_i y_i x_i / n:
 
         |<v, q>| / |q| -> 1.

@@ -90,8 +90,9 @@ class SmoothKernelMovement(Claim[Training]):
 
         |Theta_t - Theta_0|_F / |Theta_0|_F  is of the order 1/m,
 
-    and not only O(m^(-1/2)). A weight moves by m^(-1/2) times its readout a_r, so that a unit changes the sum by an
-    amount of random sign. In the trials, phi is GELU, tanh or softplus, and t consists of 20 steps of 1/tr Theta_0.
+    and not only O(m^(-1/2)). The kernel is a sum over units. The weights of unit r move by m^(-1/2) times the readout
+    a_r, so unit r changes this sum by an amount of random sign. In the trials, phi is GELU, tanh or softplus, and t
+    consists of 20 steps of 1/tr Theta_0.
     """
 
     title = "With a smooth activation and a centred readout, the tangent kernel moves by 1/m"
@@ -111,9 +112,9 @@ class SmoothKernelMovement(Claim[Training]):
 
 
 class EqualSignsMovement(Claim[Training]):
-    """Consider the network f of m units of `SmoothKernelMovement`, but with all weights of the readout equal to 1, and
-    the model f - f_0, where f_0 is the network at the start. After a training time that does not depend on m, its
-    tangent kernel has moved by a relative amount of the order
+    """Consider the network f of m units of `SmoothKernelMovement`, but with all weights of the readout equal to 1.
+    Train the model f - f_0, where f_0 is the network at the start. After a training time that does not depend on m, the
+    tangent kernel of this model has moved by a relative amount of the order
 
         m^(-1/2).
 
@@ -146,8 +147,8 @@ class ReluKernelMovement(Claim[Training]):
         m^(-1/2).
 
     The point pushes only units that are active at this point. So units that are pushed towards the kink switch off, and
-    no unit switches on. Their number is of the order sqrt(m). If the switches had random signs, the movement would be
-    of the order m^(-3/4); with a smooth activation it is of the order 1/m.
+    no unit switches on. The number of units that switch off is of the order sqrt(m). If the switches had random signs,
+    the kernel would move by the order m^(-3/4). With a smooth activation, it moves by the order 1/m.
     """
 
     title = "The tangent kernel of a ReLU network moves by m^(-1/2) on one training point"
@@ -177,13 +178,15 @@ class ReluKernelMovement(Claim[Training]):
 
 
 class LinearisationGap(Claim[Training]):
-    """Let f_t be the outputs at the training points of a network with one hidden layer of m units in the NTK
-    parameterisation, with a smooth activation and a centred normal readout, after a training time t that does not
-    depend on m. Let f_t^lin be the outputs of the network that is linearised at the start, trained in the same way:
+    """Consider a network with one hidden layer of m units in the NTK parameterisation, with a smooth activation and a
+    centred normal readout. Let f_t be its outputs at the training points after a training time t that does not depend
+    on m. Linearise the network at the start and train it in the same way. Let f_t^lin be the outputs of this linear
+    model:
 
         f_t^lin = y + (I - eta Theta_0)^t (f_0 - y),
 
-    where y are the targets, eta is the step and Theta_0 is the first kernel. In root mean square over the draw,
+    where y are the targets, eta is the step and Theta_0 is the tangent kernel at the start. In root mean square over
+    the draw,
 
         |f_t - f_t^lin|  is of the order 1/m.
 

@@ -67,8 +67,8 @@ def _descend(u: Array, v: Array, step: Array) -> tuple[Array, Array]:
 
 
 class CatapultRecursion(Claim[LinearUnits]):
-    """Let f = u.v/sqrt(m) be a network of two linear layers with m hidden units, for one input 1 and the target 0, and
-    let lambda = (|u|² + |v|²)/m be its tangent kernel. A step eta of descent on f²/2 gives exactly
+    """Let f = u.v/sqrt(m) be a network of two linear layers with m hidden units, for the single input 1 and the target
+    0. Let lambda = (|u|² + |v|²)/m be its tangent kernel. A step eta of descent on f²/2 gives exactly
 
         f <- f (1 - eta lambda + eta² f²/m),    lambda <- lambda + eta f² (eta lambda - 4)/m.
 
@@ -123,7 +123,8 @@ class Phases(Population[LinearUnits]):
 
 class CatapultPhases(Claim[LinearUnits]):
     """In the network f = u.v/sqrt(m) of `CatapultRecursion`, let the m weights of both layers be standard normal
-    numbers and let m be large. Descent with the step eta has three phases, by the kernel lambda_0 at the start:
+    numbers and let m be large. Descent with the step eta has three phases. The phase depends on the kernel lambda_0 at
+    the start:
 
         1. eta lambda_0 < 2: f tends to 0, and lambda moves by O(1/m);
         2. 2 < eta lambda_0 < 4: f first grows, then tends to 0; lambda falls until eta lambda < 2;
@@ -180,9 +181,9 @@ class Product(eqx.Module):
 
 
 class StableMinima(Claim[Product]):
-    """The loss (u v - 1)²/2 has a curve of minima u v = 1 with all curvatures from 2 upwards: the largest eigenvalue of
-    the Hessian is u² + v². If descent with the step eta converges to one of them, without reaching it in finitely many
-    steps, then
+    """The loss (u v - 1)²/2 has a curve of minima, u v = 1. The largest eigenvalue of the Hessian at a minimum is u² +
+    v², and takes all values from 2 upwards. If descent with the step eta converges to a minimum, without reaching it in
+    finitely many steps, then
 
         u² + v² <= 2/eta.
 
@@ -275,8 +276,8 @@ class EdgeOfStability(Claim[SmallNetwork]):
 
         eta sharpness / 2 = 1,
 
-    within 5 %. With three quarters of the step, the sharpness settles at 4/3 of the value: so the step decides.
-    The trials use normal targets, 2/eta from 2.8 to 3.3 times the first sharpness, and 6000 steps.
+    within 5 %. With three quarters of the step, the sharpness settles at 4/3 of the value. So the step decides the
+    sharpness. The trials use normal targets, 2/eta from 2.8 to 3.3 times the sharpness at the start, and 6000 steps.
     """
 
     title = "Full-batch descent settles at a sharpness of 2/eta"

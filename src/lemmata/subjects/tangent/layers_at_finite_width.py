@@ -65,8 +65,8 @@ class AbstractTangentWidth(Claim[Rows]):
     """The common part of claims on kinds of layers. A new claim sets its `network` and a docstring.
 
     The kernel is a composition of averages over m units. Its mean square error is C/m (1 + c/m) to the next order,
-    where c is a small number. From m = 24 to 384, this changes the slope by log(1 + c/24)/(2 log 16), which is below
-    0.05 for c up to 7.
+    where c is a small number. From m = 24 to 384, the factor 1 + c/m changes the slope by log(1 + c/24)/(2 log 16),
+    which is below 0.05 for c up to 7.
     """
 
     source = Source("yang2020", "Theorem 2.1", note="averages over m units converge at the rate m^(-1/2)")

@@ -90,8 +90,9 @@ class ScalingIsLaziness(Claim[ScaledNetwork]):
         1/alpha
 
     for large alpha, while the fit does not depend on alpha in the limit. If the targets are also multiplied by alpha,
-    the kernel moves by the same amount at all scales: so laziness depends on the scale of the model relative to the
-    targets. The trials divide the first movement by the second. They use one hidden layer with 8 to 200 units.
+    the kernel moves by the same amount for all alpha. So laziness depends on the scale of the model relative to the
+    targets. The trials divide the movement with fixed targets by the movement with multiplied targets. They use one
+    hidden layer with 8 to 200 units.
     """
 
     title = "The tangent kernel of a model scaled by alpha moves by 1/alpha in training"
@@ -118,7 +119,8 @@ class PairedInitialisation(Claim[ScaledNetwork]):
         1/alpha²
 
     for large alpha. To first order, the weights of partners move in opposite directions and their readouts in the same
-    direction, so these changes of the kernel cancel. Subtracting f_0 from a network without partners gives 1/alpha.
+    direction, so these changes of the kernel cancel. If f_0 is subtracted from a network without partners, the change
+    of the kernel is of the order 1/alpha.
     """
 
     title = "With paired units, the tangent kernel of a model scaled by alpha moves by 1/alpha² in training"
@@ -197,16 +199,16 @@ class LazyFlows(Population[LazyFlow]):
 
 
 class LazyBootstrap(Claim[LazyFlow]):
-    """Let J be the Jacobian of the outputs at the training points in the parameters w, let s be its least singular
-    value at the start w_0, let r_t = f_t - y, and let J be L-Lipschitz. Suppose that rho = L |r_0|/s² is at most 1/2.
-    Under gradient flow on |r|²/2, for all times t,
+    """Let J be the Jacobian of the outputs at the training points in the parameters w, and let J be L-Lipschitz. Let s
+    be the least singular value of J at the start w_0. Let r_t = f_t - y be the residuals. Suppose that rho = L |r_0|/s²
+    is at most 1/2. Under gradient flow on |r|²/2, for all times t,
 
         |r_t| <= exp(-(1 - 2 rho) s² t) |r_0|,    |w_t - w_0| <= (1 - sqrt(1 - 2 rho)) s/L.
 
     If rho <= 1/4, the second bound is at most 1.18 |r_0|/s. Let p be the length of the path. The least singular value
-    is at least s - L p, so that |r_0| - |r_t| >= s p - L p²/2. This keeps p below the second bound, and the least
-    singular value above s sqrt(1 - 2 rho). For m units tanh and a readout of fixed signs divided by sqrt(m), L is at
-    most 0.77 max |x_i| |X|_op / sqrt(m). The trials bound the distance at the time 6/s².
+    is at least s - L p, so that |r_0| - |r_t| >= s p - L p²/2. This inequality keeps p below the second bound, and the
+    least singular value above s sqrt(1 - 2 rho). For m tanh units and a readout of fixed signs divided by sqrt(m), L is
+    at most 0.77 max |x_i| |X|_op / sqrt(m). The trials bound the distance at the time 6/s².
     """
 
     title = "A small residual keeps gradient flow close to its start and the kernel positive definite"

@@ -44,15 +44,16 @@ class RowsPerDimension(eqx.Module):
 
 class LeastEigenvalue(Claim[RowsPerDimension]):
     """Let n points be uniform on the sphere of radius R in d dimensions, with d < n << d². Consider the kernel of the
-    readout of a wide ReLU network with one hidden layer, R² E max(z, 0) max(z', 0), where z and z' are standard normal
-    numbers whose correlation is the cosine of the points. Its Gram matrix has a least eigenvalue close to
+    readout of a wide ReLU network with one hidden layer, R² E max(z, 0) max(z', 0). Here z and z' are standard normal
+    numbers, and their correlation is the cosine of the angle between two points. The Gram matrix of this kernel has a
+    least eigenvalue close to
 
         R² (m_2 (1 - sqrt((n - d)/N))² + m),   m_2 = 1/(4 pi),   m = 1/4 - 3/(4 pi),
 
     where N = (d + 2)(d - 1)/2 is the number of quadratic polynomials, m_2 is their weight in the kernel and m is the
-    weight of all higher degrees. For d -> infinity this tends to R² (1/4 - 1/(2 pi)), slowly: it is below it by a
-    quarter at d = 200 and n = 800. The linear part takes d of the n dimensions away from the quadratic part. The
-    formula is stated within 2 % at d = 160.
+    weight of all higher degrees. For d -> infinity, this eigenvalue tends slowly to R² (1/4 - 1/(2 pi)). At d = 200 and
+    n = 800, it is a quarter below this limit. The linear part takes d of the n dimensions away from the quadratic part.
+    The claim states the formula within 2 % at d = 160.
     """
 
     title = "The least eigenvalue of a ReLU kernel in high dimension, with its correction at finite dimension"
@@ -99,13 +100,14 @@ class PolynomialStaircase(Claim[Cubic]):
     """Let n = d^(3/2) points be uniform on the sphere of radius sqrt(d), and let |b| = 1. The interpolant by the kernel
     exp(<x, x'>/d) learns linear targets. Let z = <b, x>, h_1 = z and h_3 = z³ - 3 d/(d + 2) z, which is orthogonal to z
     on the sphere. The interpolant learns only the linear part of the target h_1 + h_3/sqrt(12). The reason is that
-    there are about d³/6 cubic polynomials, far more than rows. On new points, the coefficients of its projection on h_1
-    and h_3/sqrt(12) and its mean square error on the target h_1 alone are close to
+    there are about d³/6 cubic polynomials, far more than rows. On new points, take the coefficients of the projection
+    of this interpolant on h_1 and h_3/sqrt(12), and the mean square error of the interpolant of h_1 alone. These three
+    numbers are close to
 
         s,   0,   (1 - s)²,   where s = 1/(1 + (e - 2) d/n) tends to 1.
 
     The kernel has the weight e - 2 on degrees above 1, which acts like a ridge. The trials use d from 48 to 80 and
-    allow 0.03.
+    allow deviations of 0.03.
     """
 
     title = "From d^1.5 rows, kernel regression learns the linear part and nothing of the cubic part"

@@ -87,8 +87,8 @@ class ExponentialLossOfBoosting(Claim[BoostedRun]):
 
 class SmallMarginsOfBoosting(Claim[BoostedRun]):
     """Let e_s be the weighted error of the rule that AdaBoost (adaptive boosting) chooses in round s. The margin of a
-    training row is its class, -1 or 1, times the weighted vote of the rules, divided by the sum of their weights. After
-    t rounds, the fraction of training rows with a margin of at most m = 0.1 is at most
+    training row is its class, -1 or 1, times the weighted vote of the rules, divided by the sum of the weights of the
+    rules. After t rounds, the fraction of training rows with a margin of at most m = 0.1 is at most
 
         product of 2 sqrt(e_s^(1 - m) (1 - e_s)^(1 + m))   (Schapire and others),
 

@@ -131,8 +131,8 @@ class EndKernelKnowsItsRows(Claim[Trained]):
     """Take the tangent kernel of a network at its *trained* parameters, and ridge regression with this kernel. The
     class of each row has shaped the kernel, even if the row is left out of the regression. Let the networks be trained
     on classes drawn at random. In at least nine of ten models, the share of wrong left-out rows is at most the share of
-    wrong new rows. So leaving rows out does not measure the error of this machine, although it does for the kernel at
-    the start.
+    wrong new rows. So leaving rows out does not measure the error of this machine, although it measures the error of
+    the machine with the kernel at the start.
     """
 
     title = "Leaving rows out of the trained tangent kernel gives too small an error"
@@ -159,10 +159,11 @@ class EndKernelKnowsItsRows(Claim[Trained]):
 class ErrorOfTheEndKernel(AbstractGauge):
     """Take ridge regression with the tangent kernel of a model at its trained parameters. On new rows, the regression
     has nearly the same error as the model. To predict this error, leave each row out of the *model* by one Newton step,
-    which removes the row from the kernel too. The share of rows that are then wrong implies a beta-binomial
-    distribution for new rows, computed as if the share came from half as many independent rows. In at least nine of ten
-    models, the central 97 % of this distribution contain the number of wrong new rows, even if many classes are drawn
-    at random. For real-valued targets the mean squared distance is predicted, with normal limits.
+    which removes the row from the kernel too. Take the share of rows that are wrong when they are left out. This share
+    implies a beta-binomial distribution for the number of wrong new rows, computed as if the share came from half as
+    many independent rows. In at least nine of ten models, the central 97 % of this distribution contain the number of
+    wrong new rows, even if many classes are drawn at random. For real-valued targets the mean squared distance is
+    predicted, with normal limits.
     """
 
     title = "Error of the trained tangent kernel, predicted by leaving rows out of the model"

@@ -47,10 +47,10 @@ def _rests_on(problem: Trained) -> list[Hypothesis]:
 
 
 class LastLayerKnowsItsRows(Claim[Trained]):
-    """Let a network be trained on classes drawn at random, and take its features as given. Leave each row out of the
-    last layer alone, which is a convex problem, by one Newton step. This predicts far too small an error on rows that
-    the network has not seen. In at least nine of ten models, the share of wrong left-out rows is at most a tenth of the
-    share of wrong new rows.
+    """Let a network be trained on classes drawn at random, and take its features as given. The training of the last
+    layer alone is a convex problem. Leave each row out of this problem by one Newton step. The error on left-out rows
+    is far smaller than the error on rows that the network has not seen. In at least nine of ten models, the share of
+    wrong left-out rows is at most a tenth of the share of wrong new rows.
     """
 
     title = "Leaving rows out of the last layer alone gives far too small an error"
@@ -81,9 +81,10 @@ class LastLayerKnowsItsRows(Claim[Trained]):
 class LeavingOutOfAllLayers(Claim[Trained]):
     """Let a network be trained on classes drawn at random, so that it can know the classes of its training rows only.
     Leave each row out by one Newton step in the parameters of all layers. Unlike the step in the last layer alone, this
-    step predicts the error on rows that the network has not seen. The share of rows that are then wrong implies a
-    beta-binomial distribution for new rows, computed as if the share came from half as many independent rows. In at
-    least nine of ten models, the central 97 % of this distribution contain the number of wrong new rows.
+    step predicts the error on rows that the network has not seen. Take the share of rows that are wrong when they are
+    left out. This share implies a beta-binomial distribution for the number of wrong new rows, computed as if the share
+    came from half as many independent rows. In at least nine of ten models, the central 97 % of this distribution
+    contain the number of wrong new rows.
     """
 
     title = "Held-out error of a network, predicted by leaving rows out of all layers"

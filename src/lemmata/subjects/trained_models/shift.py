@@ -285,8 +285,8 @@ class SameInputsTwoErrors(Claim[Trained]):
 
         max(|g - e|, |g - e'|) >= |e - e'|/2
 
-    for every such estimate. The statement is tested for the estimates from confidence and from its threshold, and for
-    the guess 1/2. So the error in deployment is not known without classes.
+    for every such estimate. The statement is tested for the estimate from the mean confidence, for the estimate from
+    the threshold of the confidence, and for the guess 1/2. So the error in deployment is not known without classes.
     """
 
     title = "Inputs alone do not determine the error in deployment"

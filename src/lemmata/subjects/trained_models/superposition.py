@@ -120,10 +120,10 @@ class AbstractReadoutClaim(AbstractGauge):
 
 
 class ReadoutsSpreadWiderThanChance(AbstractReadoutClaim):
-    """Let w_c be the rows of the last matrix of a model, one for each of N classes in d <= N - 2 dimensions, with their
-    mean subtracted. Let the model get at least 90 % of its training rows right. With probability at least 0.9, the
-    largest cosine between two of these rows is at most the 10 % quantile of the largest cosine between N independent
-    normal vectors.
+    """Let the last matrix of a model have one row for each of N classes, in d <= N - 2 dimensions. Let w_c be these
+    rows minus their mean. Let the model get at least 90 % of its training rows right. With probability at least 0.9,
+    the largest cosine between two of these rows is at most the 10 % quantile of the largest cosine between N
+    independent normal vectors.
     """
 
     title = "An upper bound on the largest cosine of two readout directions"

@@ -206,7 +206,7 @@ class PlantedTriggerIsSmall(Claim[Trained]):
 
 class CleanClassesAlike(Claim[Trained]):
     """Take the smallest change for each class of a model without a backdoor, and let l be the logarithms of the sizes
-    of these changes. They satisfy
+    of these changes. These logarithms satisfy
 
         (median l - min l) / max(median |l - median l|, 0.15) <= 3.5
 
