@@ -53,8 +53,9 @@ class NoFreeLunch(Claim[Lunch]):
 
         (1/2) (1 - 1/(2 m))^m
 
-    whatever the learner predicts at the other points. This error lies between 1/4 and its limit e^(-1/2)/2 = 0.303 for
-    large m. Some labelling has at least this error, because it is the mean over all labellings.
+    whatever the learner predicts at the other points. As m grows, this error rises from 1/4 to the limit e^(-1/2)/2 =
+    0.303. For some labelling, the error of the learner is at least as large, because the expected error is the mean
+    over all labellings.
     """
 
     title = "The expected error of every consistent learner on random labels"

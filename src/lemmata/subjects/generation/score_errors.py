@@ -257,9 +257,9 @@ class NoiseFamilySharesMarginals(Claim[NoisyReverse]):
 
         dx = (x + (1 + lambda²) s_t(x)) ds + lambda sqrt(2) dW   at t = T - s
 
-    has the distribution p_t at every time. The case lambda = 0 is the probability flow, and lambda = 1 the reverse
-    equation. The trials use normal data and functions lambda that change with time, and compare the mean and the
-    covariance at time 0.
+    has the distribution p_t at every time. The case lambda = 0 is the probability flow, and the case lambda = 1 is the
+    reverse equation. The trials use normal data and functions lambda that change with time, and compare the mean and
+    the covariance at time 0.
     """
 
     title = "Every amount of noise in the reverse process gives the same marginal distributions"

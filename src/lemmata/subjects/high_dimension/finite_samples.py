@@ -58,8 +58,8 @@ class FiniteSampleRidgeless(Claim[IsotropicModel]):
         sigma² p/(n - p - 1)                           if p < n - 1,
         r² (1 - n/p) + sigma² n/(p - n - 1)            if p > n + 1.
 
-    The mean is over the rows and the noise. It holds at every size. The known limits for p/n -> gamma leave out the 1
-    in both denominators.
+    The mean is over the rows and the noise. The formula holds at every size. The known limits for p/n -> gamma leave
+    out the 1 in both denominators.
     """
 
     title = "The exact mean risk of ridgeless least squares at every size"

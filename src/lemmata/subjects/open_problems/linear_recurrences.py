@@ -58,8 +58,8 @@ class DampedModesRate(Claim[ImpulseResponse]):
 
         n^(-4s),
 
-    and the cost is linear in the length of the sequence. The reason is that the frequencies of the modes are denser
-    than the frequencies of the period, and that the modes form a frame.
+    and the cost of the recurrence is linear in the length of the sequence. The reason is that the frequencies of the
+    modes are denser than the frequencies of the period, and that the modes form a frame.
     """
 
     title = "Damped modes reproduce impulse responses at nearly the rate of undamped modes"
