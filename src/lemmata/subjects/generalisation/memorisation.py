@@ -101,9 +101,9 @@ class NoFreeLunchForAnyLearner(Claim[Lunch]):
 
 
 class RandomLabelIdentity(Claim[SignClass]):
-    """Let classifiers h have answers -1 and 1 on N rows x_i, and let the labels s_i be independent fair coins. Let
-    err(h, s) be the share of rows where h disagrees with s. The empirical Rademacher complexity follows from the least
-    training error on random labels:
+    """Let the classifiers h of some class have answers -1 and 1 on N rows x_i, and let the labels s_i be independent
+    fair coins. Let err(h, s) be the share of rows where h disagrees with s. The empirical Rademacher complexity of the
+    class follows from the least training error on random labels:
 
         E max_h (1/N) sum_i s_i h(x_i) = 1 - 2 E min_h err(h, s).
     """

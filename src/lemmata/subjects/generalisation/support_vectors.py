@@ -68,8 +68,8 @@ class LeaveOneOutErrorsAreSupportVectors(Claim[SeparableSets]):
 
 
 class ErrorFromSupportVectors(Claim[SeparableSets]):
-    """Let S be the number of support vectors of the separator of largest margin through the origin on n rows. The
-    expected error on new rows of this separator, trained on n - 1 rows, is at most
+    """Let S be the number of support vectors of the separator of largest margin through the origin on n rows. If the
+    separator is trained on n - 1 rows instead, its expected error on new rows is at most
 
         E S / n,
 

@@ -61,8 +61,8 @@ class DiscriminatorFallsShort(Claim[FacedLaws]):
         E_p log D + E_q log(1 - D) = 2 JS(p, q) - log 4 - sum_x (p(x) + q(x)) KL(p(x)/(p(x) + q(x)) || D(x)),
 
     where JS is the Jensen-Shannon divergence with natural logarithms, and KL(a || b) is the divergence between coins of
-    probabilities a and b. So D = p/(p + q) is the best discriminator, and the value of every other discriminator is too
-    small.
+    probabilities a and b. So D = p/(p + q) is the best discriminator, and the left side is smaller for every other
+    discriminator.
     """
 
     title = "A discriminator's value is 2 JS - log 4 minus its divergence from the best discriminator p/(p + q)"

@@ -132,10 +132,10 @@ class FewAtomsSuffice(Claim[Critics]):
 
         m = ceil(log(2 N/delta)/(2 eps²))
 
-    points from a distribution P independently, and let a generator output each of them with probability 1/m. With
-    probability at least 1 - delta, the means of every critic under P and under the generator differ by at most eps. So
-    N critics cannot distinguish P from a generator with m outputs, even if P has many more points. For N = 30, eps =
-    0.1 and delta = 0.1, m is 320.
+    points from a distribution P independently, and let a generator output each of these points with probability 1/m.
+    With probability at least 1 - delta, the means of every critic under P and under the generator differ by at most
+    eps. So N critics cannot distinguish P from a generator with m outputs, even if P has many more points. For N = 30,
+    eps = 0.1 and delta = 0.1, m is 320.
     """
 
     title = "N critics accept a generator with only log(2N/delta)/(2 eps²) outputs"

@@ -102,11 +102,11 @@ class GuidedSpread(AbstractGuided):
     the largest of the three, and the variance of the flow is the smallest. So neither sampler samples the tilted
     distribution, and the two samplers differ.
 
-    Derivation: Let V = 1 + e^-2t (s² - 1), and write V_c and V_u for s = s_c and s = s_u. Then 1/V - 1 = (log V)'/2.
-    So the flow multiplies deviations by V_c^((1+w)/2) V_u^(-w/2). With noise, the variance is V_c^(2+2w) V_u^(-2w) at
-    t = 0 times the integral of (V_u/V_c)^(2w)/V_c² over u = e^-2t in [0, 1]. The integrand is the derivative of
-    (V_u/V_c)^(2w+1)/((2w+1)(s_u² - s_c²)). The second number is the mean of s_c² q^j over j in [0, 2w], and the first
-    is its value at the middle.
+    Derivation: Let V = 1 + e^-2t (s² - 1), and write V_c and V_u for s = s_c and s = s_u. Then 1/V - 1 = (log V)'/2. So
+    the flow multiplies deviations by V_c^((1+w)/2) V_u^(-w/2). With noise, the variance is V_c^(2+2w) V_u^(-2w) at t =
+    0 times the integral of (V_u/V_c)^(2w)/V_c² over u = e^-2t in [0, 1]. The integrand is the derivative of
+    (V_u/V_c)^(2w+1)/((2w+1)(s_u² - s_c²)). The second variance is the mean of s_c² q^j over j in [0, 2w], and the first
+    variance is s_c² q^j at the middle, j = w.
     """
 
     title = "The exact spread of guided samples"
@@ -139,9 +139,9 @@ class GuidedMean(AbstractGuided):
     The tilted distribution with the density p_c^(1+w) p_u^(-w) has the mean mu (1 + w)/(1 + w (1 - q)). Both samplers
     overshoot this mean.
 
-    Derivation: As for the spread, but with a = e^-t. The mean of the flow is J(1) times the integral of (1 + w)
-    mu/(V_c J) over a, where J = V_c^((1+w)/2) V_u^(-w/2), in the unit s_u = 1. With noise it is an integral over a² of
-    V_c^(-2-w) V_u^w, which is the derivative of (V_u/V_c)^(1+w)/((1 + w)(s_u² - s_c²)).
+    Derivation: Proceed as for `GuidedSpread`, but with a = e^-t. The mean of the flow is J(1) times the integral of (1
+    + w) mu/(V_c J) over a, where J = V_c^((1+w)/2) V_u^(-w/2), in the unit s_u = 1. With noise the mean is an integral
+    over a² of V_c^(-2-w) V_u^w, which is the derivative of (V_u/V_c)^(1+w)/((1 + w)(s_u² - s_c²)).
     """
 
     title = "The exact mean of guided samples, which overshoots"

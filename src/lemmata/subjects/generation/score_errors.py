@@ -162,9 +162,9 @@ class SampleDivergence(Claim[WrongScore]):
 
         KL(p_0 | q_0) <= KL(p_T | q) + integral_0^T E_{p_t} |s_t - u_t|² dt.
 
-    The two sides are equal if u_t is the score of some data distribution under the same noise and q is this
-    distribution at time T. If u_t is not the score of any distribution, the samples are better than the bound says.
-    The trials use normal data, and half of the models are scores.
+    The two sides are equal if u_t is the score of some data distribution under the same noise and q is the noisy
+    version of this distribution at time T. If u_t is not the score of any distribution, the samples are better than the
+    bound says. The trials use normal data, and half of the models are scores.
     """
 
     # For a score u = s_q, the likelihood ratio of two reverse paths equals that of their forward versions, because

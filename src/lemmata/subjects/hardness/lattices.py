@@ -217,7 +217,7 @@ class CosinesAreUncorrelated(Claim[TwoCosines]):
 
         E cos(2 pi g <v, x>) cos(2 pi g <w, x>) = (exp(-4 pi² g² (1 - c)) + exp(-4 pi² g² (1 + c))) / 2.
 
-    So the squared loss of one cosine neuron on another is flat, except near c = ±1. Gradient descent sees a signal of
+    So the squared loss between two cosine neurons is flat in c, except near c = ±1. Gradient descent sees a signal of
     order exp(-4 pi² g² (1 - |c|)), which noise hides if g is large.
     """
 

@@ -92,7 +92,7 @@ class LinearisationOfThirdOrder(AbstractLinearisation):
 
         |x - 4 tau (sigma(x/tau) - sigma(0))| <= |x|³ / (12 tau²),
 
-    with equality to lowest order in x/tau. The order is the third because the second derivative of the logistic
+    with equality to lowest order in x/tau. The bound is of third order, because the second derivative of the logistic
     function is 0 at 0.
     """
 
