@@ -173,7 +173,7 @@ class DivergenceMoment(Claim[ErrorCounts]):
 
         E exp(n kl(k/n || p)) = sum_k C(n, k) (k/n)^k (1 - k/n)^(n - k) = sum_k n! / ((n - k)! n^k),
 
-    where k runs from 0 to n. The value is the same for every p. For large n it is near sqrt(pi n / 2) + 2/3.
+    where k runs from 0 to n. The value is the same for every p. For large n, this value is near sqrt(pi n / 2) + 2/3.
     """
 
     title = "The exponential moment of the divergence does not depend on the error probability"
@@ -240,8 +240,8 @@ class PacBayesOfTheBest(Claim[BestRule]):
 
         kl(k/n || p) <= (ln |H| + ln(2 sqrt(n) / delta)) / n,
 
-    where kl is the divergence of two coins. This bound is the PAC-Bayes bound for a point mass and the uniform prior on
-    the rules. Here delta = 0.05, and the rules err independently.
+    where kl is the divergence of two coins. This bound is the PAC-Bayes bound for a uniform prior on the rules and a
+    posterior that is a point mass. Here delta = 0.05, and the rules err independently.
     """
 
     title = "A PAC-Bayes bound on the error of the best of finitely many rules"

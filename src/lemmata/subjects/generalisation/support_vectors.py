@@ -73,8 +73,8 @@ class ErrorFromSupportVectors(Claim[SeparableSets]):
 
         E S / n,
 
-    where the expectation is over training sets. The trials take the mean of S over 8 training sets. They compare this
-    mean with the mean error over 48 training sets, minus four standard errors.
+    where the expectation is over training sets. The trials estimate E S by the mean of S over 8 training sets. They
+    estimate the expected error by the mean error over 48 training sets, and subtract four standard errors.
     """
 
     title = "The expected number of support vectors bounds the expected error"

@@ -38,9 +38,9 @@ class RectificationLowersConvexCosts(Claim[GaussianPair]):
         E c(Z_1 - Z_0) <= E c(X_1 - X_0).
 
     For jointly normal pairs this holds for every convex c if and only if the covariance of X_1 - X_0 minus the
-    covariance of Z_1 - Z_0 has no negative eigenvalue. So the largest eigenvalue of the second covariance relative to
-    the first is at most 1. This eigenvalue is 1 if the old paths were already straight and X_1 is a function of X_0, as
-    in half of the trials.
+    covariance of Z_1 - Z_0 has no negative eigenvalue. So the largest eigenvalue of the covariance of Z_1 - Z_0
+    relative to the covariance of X_1 - X_0 is at most 1. This eigenvalue is 1 if the old paths were already straight
+    and X_1 is a function of X_0, as in half of the trials.
     """
 
     title = "Rectification lowers every convex transport cost"
@@ -194,9 +194,9 @@ class MinibatchPairsOfOneLaw(Claim[Batches]):
     6 dimensions, to halve the cost, the batch must be eight times as large.
 
     Derivation: around a point, the nearest of B points is at a distance of the order B^(-1/d), so a pair costs at least
-    the order B^(-2/d). For d >= 5, matching scale by scale attains this order: on scale r, the counts in the r^(-d)
-    cells differ by the share (r^d B)^(-1/2), and the sum of r² (r^d B)^(-1/2) over scales r > B^(-1/d) is dominated by
-    the smallest scale.
+    the order B^(-2/d). For d >= 5, matching scale by scale attains this order. On scale r, the counts of the two
+    batches in each of the r^(-d) cells differ by the share (r^d B)^(-1/2). The sum of r² (r^d B)^(-1/2) over scales r >
+    B^(-1/d) is dominated by the smallest scale.
     """
 
     title = "The cost of minibatch transport between equal distributions falls like B^(-2/d)"

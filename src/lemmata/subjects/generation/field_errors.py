@@ -137,9 +137,9 @@ class Wall(eqx.Module):
 
 
 class WallStopsSamples(Claim[Wall]):
-    """Let X_0 be uniform on [0, 1/2], and let the velocity be v = 1. Let a model be u = 0 on a wall [c, c + 1/n] with
-    1/2 < c < 3/4 and u = 1 elsewhere. Its mean squared error along the true paths falls like 1/n. But all its paths end
-    at the wall, and their mean distance from the true ends is
+    """Let X_0 be uniform on [0, 1/2], and let the velocity be v = 1. Let a model have the velocity u = 0 on a wall [c,
+    c + 1/n] with 1/2 < c < 3/4, and u = 1 elsewhere. The mean squared error of u along the true paths falls like 1/n.
+    But all paths of the model end at the wall, and their mean distance from the true ends is
 
         5/4 - c   for every n.
 

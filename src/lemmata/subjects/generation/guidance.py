@@ -165,9 +165,9 @@ class GuidedMean(AbstractGuided):
 
 
 class GuidedNoiseApproachesTilted(AbstractGuided):
-    """Let the conditional distribution be N(mu, s_c²) and the unconditional one N(0, s_u²), s_c < s_u. Guide the
-    reverse process with lambda times the noise of the reverse equation, dx = (x + (1 + lambda²) s) ds + lambda sqrt(2)
-    dW, where s is (1 + w) times the conditional score minus w times the unconditional score. As lambda grows, the
+    """Let the conditional distribution be N(mu, s_c²) and the unconditional one N(0, s_u²), s_c < s_u. Let s be (1 + w)
+    times the conditional score minus w times the unconditional score. Run the guided reverse process dx = (x + (1 +
+    lambda²) s) ds + lambda sqrt(2) dW, which has lambda times the noise of the reverse equation. As lambda grows, the
     variance of the samples tends to the variance of the tilted density p_c^(1+w) p_u^(-w),
 
         s_c²/(1 + w (1 - s_c²/s_u²)).

@@ -174,8 +174,9 @@ class StepError(AbstractStepError):
 
         (4 eta² / tau) {mean y² + (1 + 1/N) R² + (2 R² + 8 R^4 / tau²) / N} + 4 eta R² / (N tau),   R = |rho_{t-1}|_1,
 
-    where |.|_1 is the sum of absolute entries. The source does not state the constants. It has C_F² + sigma² in place
-    of the mean of y², where C_F is the Barron parameter of the class and sigma the standard deviation of the noise.
+    where |.|_1 is the sum of absolute entries. The source does not state the constants. In place of the mean of y², the
+    source has C_F² + sigma², where C_F is the Barron parameter of the class and sigma the standard deviation of the
+    noise.
     """
 
     title = "A bound of order 1/tau on the error of a proximal step by attention at temperature tau"

@@ -320,10 +320,10 @@ class StepsToTheSupport(Claim[LassoPath]):
 
         log(|rho^| / (eta kappa)) / (-log(1 - eta m))     steps.
 
-    Before soft thresholding at the level eta lambda, the entries of rho^ off S are below this level by at least eta
-    kappa. Suppose that rho_t has a nonzero entry off S. Before thresholding, this entry then differs from the
-    corresponding entry for rho^ by more than eta kappa. But this difference is at most (1 - eta m)^t |rho^|. The test
-    uses eta = 1/(2 p).
+    Take a gradient step from rho^. Before soft thresholding at the level eta lambda, its entries off S are below this
+    level by at least eta kappa. Suppose that rho_t has a nonzero entry off S. Before thresholding, this entry then
+    differs from the corresponding entry for rho^ by more than eta kappa. But this difference is at most (1 - eta m)^t
+    |rho^|. The test uses eta = 1/(2 p).
     """
 
     title = "An upper bound on the number of steps until the support of the Lasso is found"

@@ -180,9 +180,9 @@ class CubicRidge(eqx.Module):
 class FilterSeesWhatCorrelationCannot(Claim[CubicRidge]):
     """Let x ~ N(0, I_d), let |w| = 1, and let y = He_3(<w, x>), where He_3(z) = z³ - 3 z. The correlation of y with
     every quadratic function is zero: E[y (xx' - I)] = 0. But the filter psi(y) = 1{|y| >= q}, where q is the 90 %
-    quantile of |y|, gives E[psi(y)(xx' - I)] = c ww' with c > 0. From 500 d samples, let v be the eigenvector of this
-    matrix whose eigenvalue is largest in absolute value. Then 1 - <v, w>² is at most 0.05. If the labels are permuted,
-    then <v, w>² is at most 0.9.
+    quantile of |y|, gives E[psi(y)(xx' - I)] = c ww' with c > 0. Estimate this matrix from 500 d samples, and let v be
+    the eigenvector of the estimate whose eigenvalue is largest in absolute value. Then 1 - <v, w>² is at most 0.05. If
+    the labels are permuted, then <v, w>² is at most 0.9.
     """
 
     title = "A filter of the label finds a direction that correlations with quadratic functions do not show"
