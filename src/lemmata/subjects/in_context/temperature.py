@@ -174,9 +174,8 @@ class StepError(AbstractStepError):
 
         (4 eta² / tau) {mean y² + (1 + 1/N) R² + (2 R² + 8 R^4 / tau²) / N} + 4 eta R² / (N tau),   R = |rho_{t-1}|_1,
 
-    where |.|_1 is the sum of absolute entries. The source does not state the constants. In place of the mean of y², the
-    source has C_F² + sigma², where C_F is the Barron parameter of the class and sigma the standard deviation of the
-    noise.
+    where |.|_1 is the sum of absolute entries. The source does not state the constants. In place of mean y², the source
+    has C_F² + sigma², where C_F is the Barron parameter of the class and sigma the standard deviation of the noise.
     """
 
     title = "A bound of order 1/tau on the error of a proximal step by attention at temperature tau"
@@ -311,7 +310,7 @@ class TemperatureOfThirdOrder(AbstractSufficientTemperature):
 
     Let rho_{t-1} be the coefficients before a proximal step, and e_t the error of this step. At this temperature, (n +
     1)|e_t|_inf <= C_F / ((L + n) n N) as long as |rho_{t-1}|_1 <= R. The trials measure the least power of 2 that
-    suffices as the temperature.
+    suffices.
     """
 
     title = "A temperature below that of Lemma 7 suffices, because errors are of third order"
