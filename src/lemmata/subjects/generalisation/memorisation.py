@@ -53,8 +53,9 @@ class NoFreeLunch(Claim[Lunch]):
 
         (1/2) (1 - 1/(2 m))^m
 
-    whatever the learner predicts at the other points. This error lies between 1/4 and its limit e^(-1/2)/2 = 0.303 for
-    large m. Some labelling has at least this error, because it is the mean over all labellings.
+    whatever the learner predicts at the other points. As m grows, this error rises from 1/4 to the limit e^(-1/2)/2 =
+    0.303. For some labelling, the error of the learner is at least as large, because the expected error is the mean
+    over all labellings.
     """
 
     title = "The expected error of every consistent learner on random labels"
@@ -100,9 +101,9 @@ class NoFreeLunchForAnyLearner(Claim[Lunch]):
 
 
 class RandomLabelIdentity(Claim[SignClass]):
-    """Let classifiers h have answers -1 and 1 on N rows x_i, and let the labels s_i be independent fair coins. Let
-    err(h, s) be the share of rows where h disagrees with s. The empirical Rademacher complexity follows from the least
-    training error on random labels:
+    """Let the classifiers h of some class have answers -1 and 1 on N rows x_i, and let the labels s_i be independent
+    fair coins. Let err(h, s) be the share of rows where h disagrees with s. The empirical Rademacher complexity of the
+    class follows from the least training error on random labels:
 
         E max_h (1/N) sum_i s_i h(x_i) = 1 - 2 E min_h err(h, s).
     """

@@ -83,8 +83,8 @@ class NormBasedDepth(Claim[NormBall]):
 
         (sqrt(2 L ln 2) + 1) prod_l B_l sqrt( sum_i |x_i|² ) / n.
 
-    The trials measure a lower bound of the complexity, from networks with one unit in every hidden layer, by gradient
-    ascent from five starts.
+    The trials measure a lower bound of the complexity. They search among networks with one unit in every hidden layer,
+    by gradient ascent from five starts.
     """
 
     title = "A bound on the complexity of deep networks by the norms of their layers"

@@ -173,7 +173,7 @@ class DivergenceMoment(Claim[ErrorCounts]):
 
         E exp(n kl(k/n || p)) = sum_k C(n, k) (k/n)^k (1 - k/n)^(n - k) = sum_k n! / ((n - k)! n^k),
 
-    where k runs from 0 to n. The value is the same for every p. For large n it is near sqrt(pi n / 2) + 2/3.
+    where k runs from 0 to n. The value is the same for every p. For large n, this value is near sqrt(pi n / 2) + 2/3.
     """
 
     title = "The exponential moment of the divergence does not depend on the error probability"
@@ -234,13 +234,14 @@ def _bound(error: float, divergence: float, n: int, delta: float) -> Array:
 
 
 class PacBayesOfTheBest(Claim[BestRule]):
-    """Let |H| be the number of rules. Choose the rule with the fewest errors on n independent rows, and let k be this
-    number of errors. With probability at least 1 - delta over the rows, its true error is at most the largest p with
+    """Let |H| be the number of rules. Choose the rule with the fewest errors on n independent rows, and let k be the
+    number of these errors. With probability at least 1 - delta over the rows, the true error of the chosen rule is at
+    most the largest p with
 
         kl(k/n || p) <= (ln |H| + ln(2 sqrt(n) / delta)) / n,
 
-    where kl is the divergence of two coins. This bound is the PAC-Bayes bound for a point mass and the uniform prior on
-    the rules. Here delta = 0.05, and the rules err independently.
+    where kl is the divergence of two coins. This bound is the PAC-Bayes bound for a uniform prior on the rules and a
+    posterior that is a point mass. Here delta = 0.05, and the rules err independently.
     """
 
     title = "A PAC-Bayes bound on the error of the best of finitely many rules"
@@ -267,7 +268,7 @@ class PacBayesOfGaussianRules(Claim[NoisyLinearRule]):
     """Let w be learned from n independent rows x_i with classes y_i. A randomised linear rule x -> sign <v, x> draws v
     anew from N(w, I) for every prediction. Let R_S = mean_i Phi(-y_i <w, x_i> / |x_i|) be its error on the rows, where
     Phi is the standard normal distribution function, and let N(0, I) be the prior. With probability at least 1 - delta
-    over the rows, its error on new rows is at most the largest p with
+    over the rows, the error of this randomised rule on new rows is at most the largest p with
 
         kl(R_S || p) <= (|w|²/2 + ln(2 sqrt(n) / delta)) / n,
 

@@ -18,10 +18,11 @@ _DRAWS = 384
 
 
 class RecurrenceMemory(Claim[Recurrence]):
-    """Consider a fixed linear recurrence x_k(t) = a_k x_k(t-1) + b_k u(t) with white inputs u, and its readouts Re
-    <c, x(T)> with |c| <= B. The memory of the recurrence is 1/(1 - |a|), where |a| is the largest |a_k|. Shrink all the
-    numbers 1 - |a_k| by the same factor. Then the Rademacher complexity of the readouts grows like the root of the
-    memory, whatever the number of states, because the mean square of the state is sum_k |b_k|²/(1 - |a_k|²).
+    """Consider a fixed linear recurrence x_k(t) = a_k x_k(t-1) + b_k u(t) with white inputs u, and its readouts Re <c,
+    x(T)> at the last time T, with |c| <= B. The memory of the recurrence is 1/(1 - |a|), where |a| is the largest
+    |a_k|. Shrink all the numbers 1 - |a_k| by the same factor. Then the Rademacher complexity of the readouts grows
+    like the square root of the memory, whatever the number of states. The reason is that the mean square of the state
+    is sum_k |b_k|²/(1 - |a_k|²).
     """
 
     title = "The complexity of a linear recurrence grows as the root of its memory"
@@ -49,8 +50,8 @@ def _from_power(problem: Recurrence) -> Float[Array, ""]:
 
 class RecurrenceComplexityAbove(Claim[Recurrence]):
     """Consider the stable recurrence x_k(t) = a_k x_k(t-1) + b_k u(t), where the inputs u are white with variance 1,
-    and its readouts Re <c, x(T)> with |c| <= B. The Rademacher complexity of the readouts on n input sequences is at
-    most
+    and its readouts Re <c, x(T)> at the last time T, with |c| <= B. The Rademacher complexity of the readouts on n
+    input sequences is at most
 
         B sqrt( tr P / n ),   tr P = sum_k |b_k|² / (1 - |a_k|²),
 
@@ -81,14 +82,14 @@ class RecurrenceComplexityAbove(Claim[Recurrence]):
 
 class RecurrenceComplexityBelow(Claim[Recurrence]):
     """Consider the stable recurrence x_k(t) = a_k x_k(t-1) + b_k u(t), where the inputs u are normal and white with
-    variance 1, and its readouts Re <c, x(T)> with |c| <= B. The Rademacher complexity of the readouts on n input
-    sequences is at least
+    variance 1, and its readouts Re <c, x(T)> at the last time T, with |c| <= B. The Rademacher complexity of the
+    readouts on n input sequences is at least
 
         sqrt(2/pi) B sqrt( tr P / n ),   tr P = sum_k |b_k|² / (1 - |a_k|²),
 
     with equality for one real state. The reason is that the signed sum of states is a normal vector. For a given trace
-    of the covariance, the mean length of a normal vector is least if the covariance has rank one. So the complexity
-    cannot avoid the root of the memory.
+    of the covariance, the mean length of a normal vector is least if the covariance has rank one. So the growth with
+    sqrt(tr P) cannot be avoided.
     """
 
     title = "A lower bound on the complexity of a linear recurrence"

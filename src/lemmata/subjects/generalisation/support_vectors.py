@@ -68,13 +68,13 @@ class LeaveOneOutErrorsAreSupportVectors(Claim[SeparableSets]):
 
 
 class ErrorFromSupportVectors(Claim[SeparableSets]):
-    """Let S be the number of support vectors of the separator of largest margin through the origin on n rows. The
-    expected error on new rows of this separator, trained on n - 1 rows, is at most
+    """Let S be the number of support vectors of the separator of largest margin through the origin on n rows. If the
+    separator is trained on n - 1 rows instead, its expected error on new rows is at most
 
         E S / n,
 
-    where the expectation is over training sets. The trials take the mean of S over 8 training sets. They compare this
-    mean with the mean error over 48 training sets, minus four standard errors.
+    where the expectation is over training sets. The trials estimate E S by the mean of S over 8 training sets. They
+    estimate the expected error by the mean error over 48 training sets, and subtract four standard errors.
     """
 
     title = "The expected number of support vectors bounds the expected error"

@@ -83,10 +83,10 @@ class PrintedLogarithmicSamples(Claim[Thresholds]):
     for the error epsilon.
 
     At L = d = 1 the error after n rows would then fall like exp(-n) up to logarithms of n. Such a fall is faster than
-    any power of n, in particular faster than n^-2. The trials test the statement on thresholds on an interval without
-    noise. One layer on one token of dimension 1 computes such a threshold. The trials use the rule with the least mean
-    error, the midpoint between the last row below the threshold and the first row above it. No other rule has a smaller
-    mean error, not even a trained transformer.
+    any power of n, in particular faster than n^-2. The trials test the statement without noise, on thresholds on an
+    interval. One layer on one token of dimension 1 computes such a threshold. The trials use the rule with the least
+    mean error, the midpoint between the last row below the threshold and the first row above it. No other rule has a
+    smaller mean error, not even a trained transformer.
     """
 
     title = "As printed, learning to the error epsilon takes a number of rows in proportion to log(1/epsilon)"
@@ -132,8 +132,8 @@ class ThresholdSamples(Claim[Thresholds]):
         b / (2 (n + 2)),
 
     and no rule has a smaller mean error. The reason is that the threshold, given the rows, is uniform between these two
-    rows. So the error epsilon takes n = b/(2 epsilon) - 2 rows, a number in proportion to 1/epsilon and not to its
-    logarithm.
+    rows. So the error epsilon takes n = b/(2 epsilon) - 2 rows. This number grows in proportion to 1/epsilon, and not
+    to the logarithm of 1/epsilon.
     """
 
     title = "The mean error of a threshold that is learned from n random labelled rows"

@@ -99,9 +99,9 @@ class QuadraticDeviation(AbstractDeviationClaim):
 
 
 class NoiseDeviation(AbstractDeviationClaim):
-    """Let phi be the row of features at an example, f its value, z its noise, and rho* fixed coefficients. Write mean
-    for the mean over N examples. For every vector rho of coefficients, the contribution of the noise to the empirical
-    risk mean (f + z - phi rho)² satisfies
+    """Let phi be the row of features at an example, f the value of the function there, z the noise, and rho* fixed
+    coefficients. Write mean for the mean over N examples. For every vector rho of coefficients, the contribution of the
+    noise to the empirical risk mean (f + z - phi rho)² satisfies
 
         |mean 2 z (f - phi rho)| <= 2 |mean z (f - phi rho*)| + 2 |mean z phi|_inf |rho - rho*|_1.
 

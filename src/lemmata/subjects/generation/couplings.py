@@ -31,15 +31,16 @@ _SOURCE = "emergence2026"
 
 
 class RectificationLowersConvexCosts(Claim[GaussianPair]):
-    """Let (X_0, X_1) be a coupling with a flow Z of the velocity E[X_1 - X_0 | X_t], started at Z_0 = X_0. Then the new
-    coupling (X_0, Z_1) costs at most as much as the old one, for every convex cost function c:
+    """Let (X_0, X_1) be a coupling, and let X_t = (1 - t) X_0 + t X_1. Let the flow Z of the velocity E[X_1 - X_0 |
+    X_t] start at Z_0 = X_0. Then, for every convex cost function c, the new coupling (X_0, Z_1) costs at most as much
+    as the old coupling:
 
         E c(Z_1 - Z_0) <= E c(X_1 - X_0).
 
     For jointly normal pairs this holds for every convex c if and only if the covariance of X_1 - X_0 minus the
-    covariance of Z_1 - Z_0 has no negative eigenvalue. So the largest eigenvalue of the second covariance relative to
-    the first is at most 1. This eigenvalue is 1 if the paths were straight and X_1 is a function of X_0, as in half of
-    the trials.
+    covariance of Z_1 - Z_0 has no negative eigenvalue. So the largest eigenvalue of the covariance of Z_1 - Z_0
+    relative to the covariance of X_1 - X_0 is at most 1. This eigenvalue is 1 if the old paths were already straight
+    and X_1 is a function of X_0, as in half of the trials.
     """
 
     title = "Rectification lowers every convex transport cost"
@@ -184,8 +185,8 @@ _PAIRS = 1024  # in each measurement
 
 class MinibatchPairsOfOneLaw(Claim[Batches]):
     """Let X_1, ..., X_B and Y_1, ..., Y_B be independent draws of N(m, s² I) in d >= 5 dimensions, and pair them by
-    optimal transport for the squared distance. The mean squared distance of a pair, divided by its value for pairs in
-    random order, falls with the size B of the batch like
+    optimal transport for the squared distance. Divide the mean squared distance of a pair by the mean squared distance
+    of pairs in random order. As the size B of the batch grows, this ratio falls like
 
         B^(-2/d).
 
@@ -193,9 +194,9 @@ class MinibatchPairsOfOneLaw(Claim[Batches]):
     6 dimensions, to halve the cost, the batch must be eight times as large.
 
     Derivation: around a point, the nearest of B points is at a distance of the order B^(-1/d), so a pair costs at least
-    the order B^(-2/d). For d >= 5, matching scale by scale attains this order: on scale r, the counts in the r^(-d)
-    cells differ by the share (r^d B)^(-1/2), and the sum of r² (r^d B)^(-1/2) over scales r > B^(-1/d) is dominated by
-    the smallest scale.
+    the order B^(-2/d). For d >= 5, matching scale by scale attains this order. On scale r, the counts of the two
+    batches in each of the r^(-d) cells differ by the share (r^d B)^(-1/2). The sum of r² (r^d B)^(-1/2) over scales r >
+    B^(-1/d) is dominated by the smallest scale.
     """
 
     title = "The cost of minibatch transport between equal distributions falls like B^(-2/d)"
@@ -231,8 +232,8 @@ class MinibatchPairsApproachTransport(Claim[Batches]):
 
         W_2² = |m|² + d (s - 1)².
 
-    For pairs in random order, the mean squared distance is |m|² + d (s² + 1). The trials divide the distance of the
-    optimal pairs by that of the random pairs on the same draws.
+    For pairs in random order, the mean squared distance is |m|² + d (s² + 1). On the same draws, the trials divide the
+    mean squared distance of the optimal pairs by the mean squared distance of the random pairs.
     """
 
     title = "Minibatch transport tends to the optimal coupling"

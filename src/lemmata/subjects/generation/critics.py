@@ -61,8 +61,8 @@ class DiscriminatorFallsShort(Claim[FacedLaws]):
         E_p log D + E_q log(1 - D) = 2 JS(p, q) - log 4 - sum_x (p(x) + q(x)) KL(p(x)/(p(x) + q(x)) || D(x)),
 
     where JS is the Jensen-Shannon divergence with natural logarithms, and KL(a || b) is the divergence between coins of
-    probabilities a and b. So D = p/(p + q) is the best discriminator, and the value of every other discriminator is too
-    small.
+    probabilities a and b. So D = p/(p + q) is the best discriminator, and the left side is smaller for every other
+    discriminator.
     """
 
     title = "A discriminator's value is 2 JS - log 4 minus its divergence from the best discriminator p/(p + q)"
@@ -158,7 +158,7 @@ class DistantNormals(Claim[NormalLaw]):
 
     Derivation: log 2 - JS = E_p log(1 + q/p). Place 0 at the midpoint of the means, and let u = t x/s. The integrand is
     phi(t/2)/t exp(-u/2) log(1 + exp(u)) exp(-u²/(2 t²)), and the integral over u without the last factor is 2 pi. The
-    last factor changes it by the fraction -(pi² + 8)/(2 t²), which is -0.4 % at t = 48.
+    last factor changes this integral by the fraction -(pi² + 8)/(2 t²), which is -0.4 % at t = 48.
     """
 
     title = "For distant normal distributions the Jensen-Shannon divergence saturates exponentially fast"

@@ -85,7 +85,7 @@ class TransportDuality(Claim[TwoSamples]):
 
         max E_P f - E_Q f
 
-    over all functions f with |f(x) - f(y)| <= d(x, y) for all x and y. Both are the distance W1(P, Q).
+    over all functions f with |f(x) - f(y)| <= d(x, y) for all x and y. Both numbers are the distance W1(P, Q).
     """
 
     title = "The least transport cost equals the largest difference of means of a 1-Lipschitz function"
@@ -250,7 +250,7 @@ class RowsPerDimension(eqx.Module):
 
 class SampleFarFromItsLaw(Claim[RowsPerDimension]):
     """Let P = N(0, s² I/d), and let P_m be the empirical distribution of m independent rows x_i. Let log(m)/d tend to
-    0, as for every m that is polynomial in d. Let X ~ P be independent of the rows. On average over the rows,
+    0, as it does for every m that is polynomial in d. Let X ~ P be independent of the rows. On average over the rows,
 
         E min_i |X - x_i| <= E W1(P, P_m) <= E |X - x_1| <= sqrt(2) s,
 
@@ -259,8 +259,9 @@ class SampleFarFromItsLaw(Claim[RowsPerDimension]):
     use m = c d.
 
     Derivation: a coupling moves X to some x_i, which gives the first inequality, and the independent coupling gives the
-    second. For one row, |X - x_i|² has the mean 2 s² and a variance of about 6 s⁴/d given X. So the least of m rows is
-    about 2 s² (1 - sqrt(3 log(m)/d)), so the distance is off by at most 7 % for d = 1600 and m = 4 d.
+    second. For one row, |X - x_i|² has the mean 2 s² and a variance of about 6 s⁴/d given X. So the least squared
+    distance to m rows is about 2 s² (1 - sqrt(3 log(m)/d)). For d = 1600 and m = 4 d, the least distance is therefore
+    off by at most 7 %.
     """
 
     title = "In high dimension, W1 between a sample and its distribution tends to sqrt(2) times the norm of a draw"

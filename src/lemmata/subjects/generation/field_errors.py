@@ -98,8 +98,8 @@ class FlowStability(Claim[WrongField]):
         |y - x| <= e (e^L - 1)/L,
 
     where e^L is the exponential. The velocity v(x) = L x with a constant error attains this bound. A Lipschitz constant
-    K of v can replace L, but the bound can then be much larger. For v(x) = -K x, it is larger by exactly the factor
-    e^K: a contracting flow forgets its errors, although the bound with K grows.
+    K of v can replace L, but the bound can then be much larger. For v(x) = -K x, the bound with K is larger by exactly
+    the factor e^K: a contracting flow forgets its errors, although the bound with K grows.
 
     Derivation: Half the derivative of |y - x|² is <u(y) - v(y), y - x> + <v(y) - v(x), y - x>. Then use Groenwall's
     inequality.
@@ -137,18 +137,19 @@ class Wall(eqx.Module):
 
 
 class WallStopsSamples(Claim[Wall]):
-    """Let X_0 be uniform on [0, 1/2], and let the velocity be v = 1. Let a model be u = 0 on a wall [c, c + 1/n] with
-    1/2 < c < 3/4 and u = 1 elsewhere. Its mean squared error along the true paths falls like 1/n. But all its paths end
-    at the wall, and their mean distance from the true ends is
+    """Let X_0 be uniform on [0, 1/2], and let the velocity be v = 1. Let a model have the velocity u = 0 on a wall [c,
+    c + 1/n] with 1/2 < c < 3/4, and u = 1 elsewhere. The mean squared error of u along the true paths falls like 1/n.
+    But all paths of the model end at the wall, and their mean distance from the true ends is
 
         5/4 - c   for every n.
 
-    So without a Lipschitz constant of the model or a uniform bound, the training loss of a velocity does not bound the
-    error of the samples. The trials measure the distance divided by the root of the mean squared error, which grows
-    like n^(1/2).
+    So without a Lipschitz constant of the model or a uniform bound on the error of its velocity, the training loss of a
+    velocity does not bound the error of the samples. The trials divide the mean distance by the root of the mean
+    squared error. This ratio grows like n^(1/2).
 
-    Derivation: every true path x + t passes c, as x < c < x + 1. The model's path stops there, x + 1 - c before its
-    end, and x has the mean 1/4. A true path is inside the wall during the time 1/n, where the velocity errs by 1.
+    Derivation: every true path x + t passes c, as x < c < x + 1. The model's path stops at c, at the distance x + 1 - c
+    from the true end, and x has the mean 1/4. A true path is inside the wall during the time 1/n, where the velocity
+    errs by 1.
     """
 
     title = "A small loss of the velocity does not bound the error of samples"
@@ -200,7 +201,7 @@ class EulerErrorConstant(Claim[NormalTarget]):
 
     So a target that is ten times narrower or wider than the starting distribution needs 3.5 times as many steps as a
     target of equal width. On the optimal path, with the standard deviation 1 - t + t s, Euler's method is exact for
-    every N. The trials subtract its error.
+    every N. The trials subtract the error on this path.
 
     Derivation: Let sd(t) be the standard deviation and r = sd'/sd. With steps h, log prod(1 + h r) - log s =
     -(h/2)(r(1) - r(0) + int r²) + O(h²). Here r(0) = -1 and r(1) = 1. Let tan(phi) = t s/(1 - t). The integrals of

@@ -57,17 +57,17 @@ class SampledLaws(eqx.Module):
 
 
 class LinearCriticsGeneralise(Claim[SampledLaws]):
-    """Let the critics be x -> <w, x> with |w| <= 1, and let d_F(P, Q) be the largest difference of their means. Let P
-    and Q have the means mu_P and mu_Q and the covariances S_P and S_Q, and let P_n and Q_n be the empirical
-    distributions of n independent draws from each. Then
+    """Let the critics be x -> <w, x> with |w| <= 1, and let d_F(P, Q) be the largest difference between the means of a
+    critic under P and under Q. Let P and Q have the means mu_P and mu_Q and the covariances S_P and S_Q, and let P_n
+    and Q_n be the empirical distributions of n independent draws from each. Then
 
         E d_F(P_n, Q_n)² = |mu_P - mu_Q|² + (tr S_P + tr S_Q)/n.
 
     For P = Q, the distance between two samples is therefore of order n^(-1/2). The dimension changes only the constant,
     in contrast to the rate n^(-1/k) of W1 in k dimensions.
 
-    Derivation: the largest difference over |w| <= 1 is the distance of the two sample means. Its mean square is the
-    squared distance of their means plus the traces of their covariances S_P/n and S_Q/n.
+    Derivation: the largest difference over |w| <= 1 is the distance of the two sample means. The mean square of this
+    distance is |mu_P - mu_Q|² plus the traces of the covariances S_P/n and S_Q/n of the sample means.
     """
 
     title = "For linear critics the distance between two samples falls like n^(-1/2)"
@@ -132,10 +132,10 @@ class FewAtomsSuffice(Claim[Critics]):
 
         m = ceil(log(2 N/delta)/(2 eps²))
 
-    points from a distribution P independently, and let a generator output each of them with probability 1/m. With
-    probability at least 1 - delta, the means of every critic under P and under the generator differ by at most eps. So
-    N critics cannot distinguish P from a generator with m outputs, even if P has many more points. For N = 30, eps =
-    0.1 and delta = 0.1, m is 320.
+    points from a distribution P independently, and let a generator output each of these points with probability 1/m.
+    With probability at least 1 - delta, the means of every critic under P and under the generator differ by at most
+    eps. So N critics cannot distinguish P from a generator with m outputs, even if P has many more points. For N = 30,
+    eps = 0.1 and delta = 0.1, m is 320.
     """
 
     title = "N critics accept a generator with only log(2N/delta)/(2 eps²) outputs"
@@ -246,9 +246,9 @@ class CollisionsOfSamples(Claim[SkewedLaw]):
 
         n (n - 1)/2 sum_i p_i².
 
-    So a birthday test, which counts equal pairs, estimates the support as 1/sum_i p_i². This number is N for the
-    uniform distribution, and smaller for all others. The trials use the same random numbers for the uniform
-    distribution, and measure how many more equal pairs there are than for this one.
+    So a birthday test, which counts equal pairs, estimates the size of the support as 1/sum_i p_i². This number is N
+    for the uniform distribution, and smaller for all other distributions. The trials also draw from the uniform
+    distribution, with the same random numbers. They measure how many more equal pairs the given distribution has.
 
     Derivation: each of the n (n - 1)/2 pairs is equal with probability sum_i p_i². By Cauchy and Schwarz's inequality,
     this sum is at least 1/N, with equality for equal p_i.

@@ -34,9 +34,10 @@ class GaussianFlowMap(Claim[GaussianPair]):
     is, if S_0 S_1 = S_1 S_0. So from S_0 = I, the flow is the transport map S_1^(1/2). If the two covariances do not
     commute, the flow reaches the right target but is not optimal.
 
-    Derivation: With P = S_0^(1/2) Q and P' S_1^-1 P diagonal, S_0 = P P' and S_1 = P D P'. In the coordinates P^-1 x
-    the velocity is diagonal, (t D - (1 - t)) / ((1 - t)² + t² D), and its flow multiplies by D^(1/2): M = P D^(1/2)
-    P^-1. Hertrich, Chambolle and Delon (2025) also treat rectified flows of normal distributions.
+    Derivation: Choose an orthogonal matrix Q such that P' S_1^-1 P is diagonal for P = S_0^(1/2) Q. Then S_0 = P P',
+    and S_1 = P D P' with a diagonal matrix D. In the coordinates P^-1 x the velocity is diagonal, (t D - (1 - t)) / ((1
+    - t)² + t² D), and its flow multiplies by D^(1/2): M = P D^(1/2) P^-1. Hertrich, Chambolle and Delon (2025) also
+    treat rectified flows of normal distributions.
     """
 
     title = "The flow between two independent normal distributions in closed form"
@@ -114,9 +115,9 @@ class PathEnergyAboveTransport(Claim[GaussianPair]):
 
         integral_0^1 E |v_t(X_t)|² dt >= W_2²,
 
-    where W_2 is the Wasserstein distance of the two distributions. The optimal coupling attains it. The trials use
-    normal distributions. In half of the trials, X_1 is an optimal transport map of X_0; in the others, the coupling is
-    arbitrary.
+    where W_2 is the Wasserstein distance of the two distributions. The optimal coupling attains this bound. The trials
+    use normal distributions. In half of the trials, X_1 is an optimal transport map of X_0; in the others, the coupling
+    is arbitrary.
     """
 
     title = "The energy of a path is at least the squared Wasserstein distance"

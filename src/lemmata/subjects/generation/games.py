@@ -128,7 +128,7 @@ class AlternatingSteps(Claim[BilinearGame]):
         |x|² + |y|² - h x'By,
 
     exactly. For h < 2, this quadratic form is positive definite. So the distance from the equilibrium 0 stays between
-    fixed multiples of the first distance. Alternating steps therefore neither converge nor diverge.
+    fixed multiples of the initial distance. Alternating steps therefore neither converge nor diverge.
 
     Derivation: insert x - h By for x and y + h B'x for y, where the second x is the new x.
     """
@@ -183,7 +183,7 @@ class OptimisticSteps(Claim[ScalarGame]):
         r² = (1 + sqrt(1 - 4 h²))/2 for h < 1/2,    r² = 2 h (h + sqrt(h² - 1/4)) for h > 1/2.
 
     So optimistic steps converge exactly for 0 < h < 1/sqrt(3), and fastest near h = 1/2, where r² is 1/2. The trials
-    measure r at a random h, and at h = 1/sqrt(3), where it is 1.
+    measure r at a random h, and at h = 1/sqrt(3), where r is 1.
 
     Derivation: z = x + i y follows z_(t+1) = (1 + 2 i h) z_t - i h z_(t-1), and r is the larger modulus of a root.
     """

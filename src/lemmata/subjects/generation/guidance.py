@@ -102,11 +102,11 @@ class GuidedSpread(AbstractGuided):
     the largest of the three, and the variance of the flow is the smallest. So neither sampler samples the tilted
     distribution, and the two samplers differ.
 
-    Derivation: Let V = 1 + e^-2t (s² - 1), and write V_c and V_u for s = s_c and s = s_u. Then 1/V - 1 = (log V)'/2.
-    So the flow multiplies deviations by V_c^((1+w)/2) V_u^(-w/2). With noise, the variance is V_c^(2+2w) V_u^(-2w) at
-    t = 0 times the integral of (V_u/V_c)^(2w)/V_c² over u = e^-2t in [0, 1]. The integrand is the derivative of
-    (V_u/V_c)^(2w+1)/((2w+1)(s_u² - s_c²)). The second number is the mean of s_c² q^j over j in [0, 2w], and the first
-    is its value at the middle.
+    Derivation: Let V = 1 + e^-2t (s² - 1), and write V_c and V_u for s = s_c and s = s_u. Then 1/V - 1 = (log V)'/2. So
+    the flow multiplies deviations by V_c^((1+w)/2) V_u^(-w/2). With noise, the variance is V_c^(2+2w) V_u^(-2w) at t =
+    0 times the integral of (V_u/V_c)^(2w)/V_c² over u = e^-2t in [0, 1]. The integrand is the derivative of
+    (V_u/V_c)^(2w+1)/((2w+1)(s_u² - s_c²)). The second variance is the mean of s_c² q^j over j in [0, 2w], and the first
+    variance is s_c² q^j at the middle, j = w.
     """
 
     title = "The exact spread of guided samples"
@@ -139,9 +139,9 @@ class GuidedMean(AbstractGuided):
     The tilted distribution with the density p_c^(1+w) p_u^(-w) has the mean mu (1 + w)/(1 + w (1 - q)). Both samplers
     overshoot this mean.
 
-    Derivation: As for the spread, but with a = e^-t. The mean of the flow is J(1) times the integral of (1 + w)
-    mu/(V_c J) over a, where J = V_c^((1+w)/2) V_u^(-w/2), in the unit s_u = 1. With noise it is an integral over a² of
-    V_c^(-2-w) V_u^w, which is the derivative of (V_u/V_c)^(1+w)/((1 + w)(s_u² - s_c²)).
+    Derivation: Proceed as for `GuidedSpread`, but with a = e^-t. The mean of the flow is J(1) times the integral of (1
+    + w) mu/(V_c J) over a, where J = V_c^((1+w)/2) V_u^(-w/2), in the unit s_u = 1. With noise the mean is an integral
+    over a² of V_c^(-2-w) V_u^w, which is the derivative of (V_u/V_c)^(1+w)/((1 + w)(s_u² - s_c²)).
     """
 
     title = "The exact mean of guided samples, which overshoots"
@@ -165,9 +165,9 @@ class GuidedMean(AbstractGuided):
 
 
 class GuidedNoiseApproachesTilted(AbstractGuided):
-    """Let the conditional distribution be N(mu, s_c²) and the unconditional one N(0, s_u²), s_c < s_u. Guide the
-    reverse process with lambda times the noise of the reverse equation, dx = (x + (1 + lambda²) s) ds + lambda sqrt(2)
-    dW, where s is (1 + w) times the conditional score minus w times the unconditional score. As lambda grows, the
+    """Let the conditional distribution be N(mu, s_c²) and the unconditional one N(0, s_u²), s_c < s_u. Let s be (1 + w)
+    times the conditional score minus w times the unconditional score. Run the guided reverse process dx = (x + (1 +
+    lambda²) s) ds + lambda sqrt(2) dW, which has lambda times the noise of the reverse equation. As lambda grows, the
     variance of the samples tends to the variance of the tilted density p_c^(1+w) p_u^(-w),
 
         s_c²/(1 + w (1 - s_c²/s_u²)).

@@ -38,11 +38,11 @@ class InpaintingNoise(Claim[MaskedSignal]):
 
         s² k (n - k - 1)/(w - k - 1).
 
-    If all coordinates are observed, it is s² k. So the missing coordinates add s² k (n - w)/(w - k - 1), which the
-    trials measure. Near w = k, the noise is amplified far more than n/w times.
+    If all coordinates are observed, the error is s² k. So the missing coordinates add s² k (n - w)/(w - k - 1) to the
+    error, and the trials measure this increase. Near w = k, the noise is amplified far more than n/w times.
 
     Derivation: the error is s² tr (G_w'G_w)^(-1), where G_w are the observed rows, and G_w'G_w has the matrix beta
-    distribution with parameters w/2 and (n - w)/2. Its inverse has the mean (n - k - 1)/(w - k - 1) I.
+    distribution with parameters w/2 and (n - w)/2. The inverse of G_w'G_w has the mean (n - k - 1)/(w - k - 1) I.
     """
 
     title = "Inpainting from w of n coordinates by k latent variables amplifies noise by (n - k - 1)/(w - k - 1)"

@@ -56,8 +56,8 @@ class GaussianMeasurements(Claim[LinearRange]):
 
         E |G z - x|² = D² (1 + k/(m - k - 1)).
 
-    So the squared error exceeds that of the nearest point by the share k/(m - k - 1), which the trials measure. With m
-    = 2 k + 1 measurements, it is twice as large.
+    So the mean squared error exceeds the squared error D² of the nearest point by the share k/(m - k - 1), and the
+    trials measure this share. With m = 2 k + 1 measurements, the mean squared error is twice as large as D².
 
     Derivation: A x is A G times a code plus A r, where r is orthogonal to the range, and A r is independent of A G with
     covariance D² I. The trace of the inverse of the Wishart matrix G'A'A G has the mean k/(m - k - 1).
@@ -181,7 +181,7 @@ class RecoveryBound(Claim[MeasuredSet]):
         |s - x| <= (2 beta/gamma + 1) |x - s*| + 2 |e|/gamma.
 
     With beta <= 2, which holds for a Gaussian matrix A with high probability, this is the bound of Bora and others. For
-    some sets it is nearly attained.
+    some sets S, the bound is nearly attained.
     """
 
     title = "Recovery errs by at most 2 beta/gamma + 1 times the distance of the signal from the possible signals"

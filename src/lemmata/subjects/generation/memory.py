@@ -55,7 +55,7 @@ class CollapseTime(Claim[NormalSample]):
     """Let n = exp(c d) rows be drawn from N(0, S) in d dimensions, where half of the eigenvalues of S are 1 and half
     are r. Let x_t = e^-t x_0 + sqrt(1 - e^-2t) z start from a row x_0. The score of the sample at x_t points to a
     single row once the posterior weight of x_0 is above 1/2. As d grows, this happens at the time t_C at which the
-    noisy row gives as much information as the number of a row:
+    noisy row carries log n nats of information, as much as the index of a row:
 
         log n = (1/2) log det(I + snr S),   snr = 1/(exp(2 t_C) - 1).
 
@@ -63,8 +63,8 @@ class CollapseTime(Claim[NormalSample]):
 
     Derivation: Given x_t, the total weight of the other rows has the mean n N(x_t; 0, e^-2t S + 1 - e^-2t), relative to
     the density of the noise. The log of the ratio is log n - I plus a symmetric part of order sqrt(d), where I, of
-    order d, is the mutual information of x_0 and x_t. Near t_C a few rows make the whole weight, which adds O(1): the
-    relative shift of the time is of order 1/d.
+    order d, is the mutual information of x_0 and x_t. Near t_C a few rows carry the whole weight. This adds O(1) to the
+    log, so the relative shift of the time is of order 1/d.
     """
 
     title = "The time at which the score of a normal sample points to one row"
@@ -125,8 +125,8 @@ class CollapseByClass(Claim[TwoClassSample]):
 
         t_k = (1/2) log(1 + s_k²/(n_k^(2/d) - 1))
 
-    on, which depends on the rows of its own class alone. So a rare or a wide class is copied first, at a noise level
-    at which the other class is not yet copied.
+    on. This time depends on the rows of class k alone. So a rare or a wide class is copied first, at a noise level at
+    which the other class is not yet copied.
 
     Derivation: as for `CollapseTime`, with S = s_k² I and n_k rows. The distant class has no posterior weight, so log
     n_k = (d/2) log(1 + s_k²/(exp(2t) - 1)), which is solved for t.
@@ -204,8 +204,8 @@ class SpeciationTime(Claim[TwoClasses]):
 
         (1/2) E tanh(h (h + Z)),   h = e^-t |m|, Z standard normal.
 
-    At the speciation time t_S = log |m|, h = 1 and this number is 0.27 for all m. It tends to 0 before t_S in the
-    reverse process, and to 1/2 after it. The trials use h = 1 and h = 0.6.
+    At the speciation time t_S = log |m|, h = 1 and this number is 0.27 for all m. This number tends to 0 before t_S in
+    the reverse process, and to 1/2 after t_S. The trials use h = 1 and h = 0.6.
 
     Derivation: Given x_t, the class is +1 with probability p = (1 + tanh(<m, x_t> e^-t))/2, since x_t given the class
     is N(+-e^-t m, I). Two paths agree with probability p² + (1 - p)², which is 1/2 + tanh²/2. For equally likely

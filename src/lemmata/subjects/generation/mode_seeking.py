@@ -133,11 +133,11 @@ class OneModeIsDropped(Claim[TwoModes]):
         log(1/w).
 
     The heavier mode alone attains it. So the fit by the reverse divergence drops a mode, and its divergence is at most
-    log 2, however far apart the modes are. For the fit of maximum likelihood, KL(q | p) is of the order a².
+    log 2, however far apart the modes are. For the q that maximum likelihood fits, KL(q | p) is of the order a².
 
     Derivation: KL(N_1 | p) = E log(N_1 / (w N_1 + (1 - w) N_2)) <= log(1/w), with a difference of order exp(-a²/2).
-    Every q has KL(q | p) >= log(1/w) in the limit. The reason is that q = r q_1 + (1 - r) q_2 gives KL >= KL((r, 1 -
-    r) | (w, 1 - w)), and a normal q near one mode has r = 1.
+    Every q has KL(q | p) >= log(1/w) in the limit. To see this, split q = r q_1 + (1 - r) q_2 into its parts near the
+    two modes. Then KL(q | p) >= KL((r, 1 - r) | (w, 1 - w)), and a normal q near one mode has r = 1.
     """
 
     title = "The fit by the reverse divergence drops a mode; its divergence is minus the log of the other mode's share"

@@ -162,9 +162,9 @@ class SampleDivergence(Claim[WrongScore]):
 
         KL(p_0 | q_0) <= KL(p_T | q) + integral_0^T E_{p_t} |s_t - u_t|² dt.
 
-    The two sides are equal if u_t is the score of some data distribution under the same noise and q is this
-    distribution at time T. If u_t is not the score of any distribution, the samples are better than the bound says.
-    The trials use normal data, and half of the models are scores.
+    The two sides are equal if u_t is the score of some data distribution under the same noise and q is the noisy
+    version of this distribution at time T. If u_t is not the score of any distribution, the samples are better than the
+    bound says. The trials use normal data, and half of the models are scores.
     """
 
     # For a score u = s_q, the likelihood ratio of two reverse paths equals that of their forward versions, because
@@ -257,9 +257,9 @@ class NoiseFamilySharesMarginals(Claim[NoisyReverse]):
 
         dx = (x + (1 + lambda²) s_t(x)) ds + lambda sqrt(2) dW   at t = T - s
 
-    has the distribution p_t at every time. The case lambda = 0 is the probability flow, and lambda = 1 the reverse
-    equation. The trials use normal data and functions lambda that change with time, and compare the mean and the
-    covariance at time 0.
+    has the distribution p_t at every time. The case lambda = 0 is the probability flow, and the case lambda = 1 is the
+    reverse equation. The trials use normal data and functions lambda that change with time, and compare the mean and
+    the covariance at time 0.
     """
 
     title = "Every amount of noise in the reverse process gives the same marginal distributions"

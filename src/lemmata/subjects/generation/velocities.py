@@ -84,8 +84,8 @@ class ConditionalLossFloor(Claim[TwoFields]):
 
         E |u_t(X_t) - (X_1 - X_0)|² - E |u_t(X_t) - v_t(X_t)|² = E tr Cov(X_1 - X_0 | X_t).
 
-    So both losses have the same gradient, and the number is the least value of the first loss. It is 0 only if X_t
-    determines X_1 - X_0. The trials use N(0, I), mixtures of normals, and two models.
+    So both losses have the same gradient, and the number is the least value of the first loss. This number is 0 only if
+    X_t determines X_1 - X_0. The trials use N(0, I), mixtures of normals, and two models.
     """
 
     title = "Conditional flow matching is flow matching plus a constant"

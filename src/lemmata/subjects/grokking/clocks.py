@@ -128,8 +128,8 @@ class TwoClocks(Claim[DecayedFlow]):
     Without decay, the test error at that time is still |P(w_0 - w*)|².
 
     Derivation: in the null space of x the flow is w' = -lambda w. In the other directions, v_i' = -mu_i v_i up to terms
-    of the order lambda, and the squared outputs sum to mu_i v_i². With z = e^(-lambda t) the test error is twice its
-    floor if z² |P w_0|² - 2 z c = |P w*|².
+    of the order lambda, and direction i contributes mu_i v_i² to the training error. With z = e^(-lambda t) the test
+    error is twice its floor if z² |P w_0|² - 2 z c = |P w*|².
     """
 
     title = "A linear model fits at the rates of the data and generalises after the time log(1/z)/lambda"
@@ -233,7 +233,7 @@ class RichTransition(Claim[SparseTruth]):
     u = v = alpha, and follow the gradient flow of |x w - y|²/(2n) + lambda (|u|² + |v|²)/2 with a small lambda. For
     large alpha, the flow first comes close to the least-norm solution, which fits the rows. Then u v = alpha² e^(-2
     lambda t) falls, and the sparse solution is found. The time at which the test error has halved is (log alpha +
-    C)/lambda with a constant C, so its slope in log alpha is
+    C)/lambda with a constant C. So the slope of this time in log alpha is
 
         1/lambda.
 
@@ -291,7 +291,7 @@ _LEVELS = (0.5, 0.9, 0.99)
 
 class DelayByThreshold(Claim[TwoErrors]):
     """Let the training error be e^(-a t) and the test error min(1, e^(-b (t - t_0))) with t_0 >= 0. Let t_train and
-    t_test be the first times at which the accuracies reach 1 - eps. The delay is
+    t_test be the first times at which the training accuracy and the test accuracy reach 1 - eps. The delay is
 
         t_test/t_train = a/b + a t_0/log(1/eps).
 

@@ -40,14 +40,15 @@ class LookupAndRule(eqx.Module):
 
 
 class LookupOrRule(Claim[LookupAndRule]):
-    """Let example i have the label y_i in {-1, 1} and the features a e_i, which no other example has, and b y_i, which
-    follows the rule for every example. The interpolant of least norm of n examples predicts, for every new example,
+    """Let example i have the label y_i in {-1, 1} and two kinds of features: a e_i, which no other example has, and b
+    y_i, which follows the rule for every example. The interpolant of least norm of n examples predicts, for every new
+    example,
 
         b² n/(a² + b² n)
 
-    times its label. A solution that uses only the features e_i has the squared norm n/a², and a solution that uses only
-    the rule has 1/b². The least squared norm is 1/(b² + a²/n). So the rule does not take over at a threshold, but
-    smoothly around n = a²/b² examples, where both solutions have the same norm.
+    times the label of this example. A solution that uses only the features e_i has the squared norm n/a², and a
+    solution that uses only the rule has 1/b². The least squared norm is 1/(b² + a²/n). So the rule does not take over
+    at a threshold, but smoothly around n = a²/b² examples, where both solutions have the same norm.
 
     Derivation: the kernel matrix is a² I + b² y y', with the eigenvector y and the eigenvalue a² + b² n. The prediction
     is b² y'K^(-1) y times the new label, and the squared norm is y'K^(-1) y.

@@ -71,10 +71,10 @@ def cost_of_clauses(variables: int, terms: int, m: int, rng: np.random.Generator
 class ClausesCostExamples(Claim[Examples]):
     """Let a random disjunction of three terms with two or three literals label m uniform examples of n variables. One
     learner deletes clauses of up to three literals that a positive example contradicts. Another learner searches for
-    the fewest terms that fit. The first is fast, but its mean error is larger, and the difference grows with the number
-    of variables n. For one term and clauses of one literal, the difference is subtracted in the trials. In that case
-    both learners return a single term, and their errors are nearly equal. The trials have n = 5, 6, 7 and m from 40 to
-    80.
+    the fewest terms that fit. The first learner is fast, but its mean error is larger, and the difference between the
+    two errors grows with the number of variables n. The trials subtract the same difference for one term and clauses of
+    one literal. In that case both learners return a single term, and their errors are nearly equal. The trials have n =
+    5, 6, 7 and m from 40 to 80.
     """
 
     title = "Learning clauses in place of terms costs more error, the more variables there are"

@@ -136,9 +136,9 @@ class DnfIsCnf(Claim[Terms]):
 
         |T_1| |T_2| ... |T_k|
 
-    such clauses, where |T| is the number of literals of T. They are exactly the prime clauses of the function, that
-    is, the function implies them, and no longer does if a literal is left out. So every conjunction of clauses that
-    equals the function has at least this number of clauses.
+    such clauses, where |T| is the number of literals of T. They are exactly the prime clauses of the function. That is,
+    the function implies each of these clauses, but no longer does so if a literal is left out of the clause. So every
+    conjunction of clauses that equals the function has at least this number of clauses.
     """
 
     title = "The number of clauses in the conjunctive form of a disjunction of terms"

@@ -87,9 +87,9 @@ class LatticeReduction(Claim[Lattice]):
     bases come near it. The algorithm takes polynomial time, but its factor grows exponentially with d. The hardness of
     learning rests on the assumption that a polynomial factor is out of reach.
 
-    Proof of the factor: let k be the number of the last basis vector that a shortest vector v contains. If its
-    coefficient is 1 or -1, then |v|² >= |b*_k|² + mu² |b*_{k-1}|² >= 3/4 |b*_{k-1}|², and |b*_{k-1}|² >= 2^(2-k) |b|².
-    Otherwise |v|² >= 4 |b*_k|².
+    Proof of the factor: write a shortest vector v in the reduced basis, and let k be the index of its last coefficient
+    other than 0. If this coefficient is 1 or -1, then |v|² >= |b*_k|² + mu² |b*_{k-1}|² >= 3/4 |b*_{k-1}|², and
+    |b*_{k-1}|² >= 2^(2-k) |b|². Otherwise |v|² >= 4 |b*_k|².
     """
 
     title = "Lattice reduction finds a vector within an exponential factor of the shortest vector"
@@ -217,7 +217,7 @@ class CosinesAreUncorrelated(Claim[TwoCosines]):
 
         E cos(2 pi g <v, x>) cos(2 pi g <w, x>) = (exp(-4 pi² g² (1 - c)) + exp(-4 pi² g² (1 + c))) / 2.
 
-    So the squared loss of one cosine neuron on another is flat, except near c = ±1. Gradient descent sees a signal of
+    So the squared loss between two cosine neurons is flat in c, except near c = ±1. Gradient descent sees a signal of
     order exp(-4 pi² g² (1 - |c|)), which noise hides if g is large.
     """
 

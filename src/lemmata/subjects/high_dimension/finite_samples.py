@@ -58,8 +58,8 @@ class FiniteSampleRidgeless(Claim[IsotropicModel]):
         sigma² p/(n - p - 1)                           if p < n - 1,
         r² (1 - n/p) + sigma² n/(p - n - 1)            if p > n + 1.
 
-    The mean is over the rows and the noise. It holds at every size. The known limits for p/n -> gamma leave out the 1
-    in both denominators.
+    The mean is over the rows and the noise. The formula holds at every size. The known limits for p/n -> gamma leave
+    out the 1 in both denominators.
     """
 
     title = "The exact mean risk of ridgeless least squares at every size"
@@ -105,9 +105,10 @@ class GivenRows(eqx.Module):
 
 
 class ConditionalRisk(Claim[GivenRows]):
-    """Let X be a matrix of n rows, let S be the covariance of the population, and let sigma² be the variance of the
-    noise. Let P = I - X⁺X be the projection on the null space of the rows. Given the rows, the least squares fit of
-    smallest norm has the mean excess risk
+    """Let X be a matrix of n rows, let S be the covariance of the population, let beta be the vector of coefficients,
+    and let sigma² be the variance of the noise. Let X⁺ be the pseudo-inverse of X, and let P = I - X⁺X be the
+    projection on the null space of the rows. Given the rows, the least squares fit of smallest norm has the mean excess
+    risk
 
         beta' P S P beta + sigma² trace(X⁺' S X⁺).
 

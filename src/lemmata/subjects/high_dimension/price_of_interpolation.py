@@ -108,7 +108,8 @@ class TemperedInterpolation(Claim[PowerDecay]):
 
     So the price of interpolation is the decay exponent of the spectrum. The price is neither 1 nor infinite. Equal
     variances on 3 n columns have the price 1 + n/(2 n - 1) for every a, because a flat spectrum has no exponent. The
-    trials measure both, and cut the power law at 50 n columns, which changes its price by about 1 % at a = 2.
+    trials measure both prices. They cut the power law at 50 n columns, which changes the price of the power law by
+    about 1 % at a = 2.
     """
 
     title = "The price of interpolating noise is the decay exponent of the spectrum"
@@ -158,8 +159,8 @@ class BenignTail(Claim[SpikesAndTail]):
         sigma² (s + q)/(1 - s - q)
 
     up to a few percent. This is sigma² (k/n + n/p) to first order. So interpolation is harmless if there are few large
-    directions and many small directions. The k large columns alone would have the risk sigma² s/(1 - s) of least
-    squares.
+    directions and many small directions. Least squares on the k large columns alone would have the risk sigma² s/(1 -
+    s).
     """
 
     title = "The excess risk of interpolation with a few large and many small directions"
@@ -231,9 +232,9 @@ class BrokenPowerLaw(Claim[BrokenPower]):
 
         1/(w/a + (1 - w)/b),    w = (sum_{i <= m} s_i - m/(1 + kappa))/n.
 
-    For any smooth spectrum with local exponents a_i, the price is their harmonic mean with the weights i (s_i -
-    s_{i+1})/n. These weights are large where s_i is neither near 1 nor near 0, that is, at the edge of what n rows can
-    learn, and not where the variance is. The trials have n = m/2, m and 2 m rows, and 50 columns for each row.
+    For any smooth spectrum with local exponents a_i, the price is the harmonic mean of these exponents with the weights
+    i (s_i - s_{i+1})/n. These weights are large where s_i is neither near 1 nor near 0, that is, at the edge of what n
+    rows can learn, and not where the variance is. The trials have n = m/2, m and 2 m rows, and 50 columns for each row.
     """
 
     title = "Under a broken power law, the price of interpolation is a harmonic mean of the two exponents"

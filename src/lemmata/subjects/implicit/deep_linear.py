@@ -101,8 +101,8 @@ class LayersStayBalanced(Claim[DeepLinear]):
 
 
 class StepsDriftFromBalance(Claim[DeepLinear]):
-    """Gradient descent on a linear network with 1/s steps of size s changes the differences W_(l+1)'W_(l+1) - W_l W_l'
-    by
+    """Take 1/s steps of gradient descent on a linear network, each of size s. These steps change the differences
+    W_(l+1)'W_(l+1) - W_l W_l' by
 
         C s   in Frobenius norm, as s -> 0.
 

@@ -112,12 +112,13 @@ def trained(problem: DiagonalNetwork, alpha: Array | float, time: Array) -> Floa
 
 
 class DiagonalNetworkLimit(Claim[DiagonalNetwork]):
-    """Let A have full rank. Gradient flow of |A (u² - v²) - b|²/2 from u = v = alpha, in all coordinates, converges.
-    The limit of w = u² - v² is the solution of A w = b of least
+    """Let A have full rank. Gradient flow of |A (u² - v²) - b|²/2 converges if u = v = alpha in all coordinates at the
+    start. Of all solutions of A w = b, the limit of w = u² - v² has the least
 
         sum_i w_i asinh(w_i / (2 alpha²)) - sqrt(w_i² + 4 alpha⁴).
 
-    For large alpha this is the solution of least l_2 norm, and for alpha -> 0 it tends to a solution of least l_1 norm.
+    For large alpha this limit is the solution of least l_2 norm, and for alpha -> 0 the limit tends to a solution of
+    least l_1 norm.
     """
 
     title = "The size of the start chooses the norm that a diagonal network minimises"
@@ -166,7 +167,7 @@ class SlowToSparse(Claim[DiagonalNetwork]):
         |w|_1 - |w*|_1 ~ C alpha^(2 (1 - eta)).
 
     So if eta is near 1, sparsity needs a very small start. The trials divide this excess by the excess of the solution
-    of least l_2 norm, which direct gradient flow from 0 reaches.
+    of least l_2 norm, which gradient flow in w itself reaches from 0.
     """
 
     title = "How fast a diagonal network becomes sparse as its start shrinks"

@@ -139,8 +139,8 @@ class Interpolation(eqx.Module):
 
 
 class VanishingRidge(Claim[Interpolation]):
-    """Let A have independent rows. Let w(r) minimise |A w - b|² + r |w|², and let w* be the solution of A w = b of
-    least l_2 norm, at which gradient flow from 0 ends. As r -> 0,
+    """Let A have independent rows. Let w(r) minimise |A w - b|² + r |w|², and let w* be the least-norm solution of A w
+    = b, for the l_2 norm. Gradient flow from 0 ends at w*. As r -> 0,
 
         |w(r) - w*| ~ C r.
     """

@@ -216,9 +216,9 @@ class SmoothedMarginRises(Claim[FittedNetwork]):
 
         log(1/l) / |theta|^L
 
-    never falls. Scaling the weights up raises this quantity, too. So the trials scale the weights at the start to the
-    current norm and subtract their smoothed margin; the difference rises as well. The trials use two layers of leaky
-    ReLU units, and observe them at equal distances along the path.
+    never falls. Scaling the weights up raises this quantity, too. So the trials also scale the weights at the start up
+    to the current norm, and subtract the smoothed margin of these scaled weights. The difference rises as well. The
+    trials use two layers of leaky ReLU units, and observe the weights at equal distances along their path.
     """
 
     title = "Once a homogeneous network fits all rows, its smoothed margin never falls"

@@ -143,7 +143,7 @@ class ToySegment(Claim[Start]):
 
 class SmallStartIsSparse(Claim[Segment]):
     """Consider c_1 x_1 + c_2 x_2 = b with b > 0 and 0 < c_1 < c_2. Gradient flow in y for x = y², from y_1² = y_2² = s,
-    ends at the least l_1 norm (0, b/c_2) as s -> 0, and
+    ends at (0, b/c_2), the solution of least l_1 norm, as s -> 0, and
 
         x_1 ~ C s^(1 - c_1/c_2).
 
@@ -176,7 +176,7 @@ class SquareFlowIsProjection(Claim[SquareFlow]):
 
         D(x, x_0) = sum_i x_i log(x_i / x_0i) - x_i + x_0i.
 
-    This x has the form x_0 exp(A'nu), coordinate by coordinate.
+    This limit has the form x_0 exp(A'nu), coordinate by coordinate.
     """
 
     title = "The flow of squares converges to the entropy projection of its start"
@@ -282,8 +282,8 @@ class Pythagoras(Claim[SquareFlow]):
 
 class StepIsProximal(Claim[SquareFlow]):
     """Let g be the gradient of |A x - b|²/2 at x_0 > 0, let s > 0 be a step, and let D be the Kullback-Leibler
-    divergence. A step of descent leads to x_0 - s g, and a step of mirror descent to x_0 exp(-s g). These are the
-    minimisers over x of
+    divergence. A step of descent leads to x_0 - s g, and a step of mirror descent to x_0 exp(-s g). These two points
+    are the minimisers over x of
 
         <g, x> + |x - x_0|²/(2 s)   and of   <g, x> + D(x, x_0)/s.
     """

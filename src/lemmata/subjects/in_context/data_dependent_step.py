@@ -103,9 +103,10 @@ class GainIsAtLeast(Claim[Prompt]):
 
 class StepsAlongEigenvectors(Claim[Prompt]):
     """Let Phi have N rows of p features bounded by 1. Let H = (2/N) Phi^T Phi, let lambda_max(H) be its largest
-    eigenvalue, and let gamma = 2 p/lambda_max(H). Take an eigenvector of curvature m, where 0 < m < lambda_max(H).
-    Along it, a gradient step of 1/(2 p) multiplies the distance to the minimum by 1 - m/(2 p), and a gradient step of
-    1/lambda_max(H) multiplies it by 1 - m/lambda_max(H). So one step of 1/lambda_max(H) is worth
+    eigenvalue, and let gamma = 2 p/lambda_max(H). Take an eigenvector of H with the eigenvalue m, where 0 < m <
+    lambda_max(H). Along this eigenvector, a gradient step of 1/(2 p) multiplies the distance to the minimum by 1 - m/(2
+    p), and a gradient step of 1/lambda_max(H) multiplies it by 1 - m/lambda_max(H). So one step of 1/lambda_max(H) is
+    worth
 
         log(1 - m/lambda_max(H)) / log(1 - m/(2 p)) >= gamma
 
@@ -189,13 +190,13 @@ class ObjectiveOfTheStep(Claim[Prompt]):
 class StepsSavedByTheCurvature(Claim[Prompt]):
     """Let l be the Lasso objective of a prompt with p features bounded by 1, and let Phi be these features at its N
     examples. Let H = (2/N) Phi^T Phi, and let lambda_max(H) be its largest eigenvalue. Start proximal gradient at 0.
-    Late steps matter only in flat directions. In these directions, the step 1/lambda_max(H) needs fewer steps than the
-    step 1/(2 p) to reach the same objective, by the factor
+    Late steps matter only in flat directions. In these directions, steps of 1/lambda_max(H) reach the same objective as
+    steps of 1/(2 p), but their number is smaller by the factor
 
         gamma = 2 p/lambda_max(H).
 
-    The test takes the objective after 128 steps of 1/(2 p), and finds by interpolation how many longer steps reach this
-    objective. Momentum would give a factor of at most sqrt(gamma).
+    The test takes the objective after 128 steps of 1/(2 p), and finds by interpolation how many steps of
+    1/lambda_max(H) reach this objective. Momentum would give a factor of at most sqrt(gamma).
     """
 
     title = "Steps of 1/lambda_max(H) reach the same objective in gamma times fewer steps than steps of 1/(2 p)"

@@ -94,7 +94,7 @@ class AnotherLength(Claim[Prompt]):
 
     where |.| is the root mean square over queries. The factor 2 arises because Attn2 multiplies by the number of
     examples for which it was built. Attention divides by the number of examples in the prompt. The relative error comes
-    from the query's own term in Attn1. This is one term among N, and it cancels only if Attn2 gives the correct
+    from the query's own term in Attn1. This term is one of N terms, and it cancels only if Attn2 gives the correct
     prediction.
     """
 

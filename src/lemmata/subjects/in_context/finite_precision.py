@@ -92,7 +92,7 @@ class LinearisationOfThirdOrder(AbstractLinearisation):
 
         |x - 4 tau (sigma(x/tau) - sigma(0))| <= |x|³ / (12 tau²),
 
-    with equality to lowest order in x/tau. The order is the third because the second derivative of the logistic
+    with equality to lowest order in x/tau. The bound is of third order, because the second derivative of the logistic
     function is 0 at 0.
     """
 
@@ -296,8 +296,8 @@ class NothingIsLeft(Claim[Prompt]):
     """Let a transformer have n features, L layers and the temperature tau = N n² (L + n)(N + n) C_F of Lemma 7. Here
     C_F is the Barron parameter of the class of functions. Let the number of examples N be larger than the number that
     the function `reachable` returns. This number is 13 for n = 8 and L = 41. The transformer in float32 predicts 0 for
-    every prompt whose targets are at most C_F, because all logistic functions are rounded to 1/2. In exact arithmetic,
-    by contrast, the transformer is close to proximal gradient at this temperature.
+    every prompt whose targets are at most C_F, because all values of the logistic function are rounded to 1/2. In exact
+    arithmetic, by contrast, the transformer is close to proximal gradient at this temperature.
     """
 
     title = "In float32, at the temperature of Lemma 7, the transformer predicts 0"

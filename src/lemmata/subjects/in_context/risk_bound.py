@@ -49,8 +49,8 @@ class RiskBelowTheBound(AbstractRiskClaim):
         (sqrt(log N/N) + n/L) C_F (C_F + sigma) + C_F² log|cover|/n.
 
     Here epsilon = sqrt(log N/N) + n/L, and log |cover| = d log(1 + 4/epsilon) + log(1 + 2/epsilon). This expression
-    bounds the logarithm of the size of a cover of pairs of an input and a value. The layers solve a Lasso whose penalty
-    is a hundredth of the theory's penalty. At these sizes the bound is hundreds of times the risk.
+    bounds log |cover|, where |cover| is the size of a cover of all pairs (input, value). The layers solve a Lasso whose
+    penalty is a hundredth of the theory's penalty. At these sizes the bound is hundreds of times the risk.
     """
 
     title = "The mean squared error is below the bound of Theorem 1 with constant 1"
@@ -73,9 +73,9 @@ class RiskBelowTheBound(AbstractRiskClaim):
 
 class RiskAtTheChoices(AbstractRiskClaim):
     """Let e be a target error, C_F the Barron parameter of the class, and sigma the standard deviation of the noise.
-    Let log |cover| be the logarithm of the size of a cover of pairs of an input and a value. Suppose that the
-    transformer has the penalty of the theory, and that all hidden constants are 1. Then its mean squared error is at
-    most e with n features, N examples and L layers, where
+    Let |cover| be the size of a cover of all pairs (input, value). Suppose that the transformer has the penalty of the
+    theory, and that all hidden constants are 1. Then its mean squared error is at most e with n features, N examples
+    and L layers, where
 
         2 n + 7 = C_F² log|cover|/e,   N = C_F² (C_F + sigma)²/e²,   L = (2 n + 7) C_F (C_F + sigma)/e.
 

@@ -143,8 +143,8 @@ class RiskAlongTheChoices(AbstractRiskClaim):
         (sqrt(log N/N) + n/L) C_F (C_F + sigma) + C_F² log|cover|/n:
 
     the risk divided by the bound does not grow with s. Here C_F is the Barron parameter of the class, and sigma is the
-    standard deviation of the noise. The number |cover| is the size of a cover of pairs of an input and a value at
-    distance 1/s.
+    standard deviation of the noise. The number |cover| is the size of a cover of all pairs (input, value) at distance
+    1/s.
     """
 
     title = "The risk falls at least like the bound when all sizes grow together"

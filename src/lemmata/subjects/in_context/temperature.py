@@ -174,8 +174,8 @@ class StepError(AbstractStepError):
 
         (4 eta² / tau) {mean y² + (1 + 1/N) R² + (2 R² + 8 R^4 / tau²) / N} + 4 eta R² / (N tau),   R = |rho_{t-1}|_1,
 
-    where |.|_1 is the sum of absolute entries. The source does not state the constants. It has C_F² + sigma² in place
-    of the mean of y², where C_F is the Barron parameter of the class and sigma the standard deviation of the noise.
+    where |.|_1 is the sum of absolute entries. The source does not state the constants. In place of mean y², the source
+    has C_F² + sigma², where C_F is the Barron parameter of the class and sigma the standard deviation of the noise.
     """
 
     title = "A bound of order 1/tau on the error of a proximal step by attention at temperature tau"
@@ -290,7 +290,7 @@ class TemperatureAsked(AbstractSufficientTemperature):
         tau = N n² (L + n)(N + n) C_F
 
     suffices for |e_t|_1 <= C_F / ((L + n) n N), |rho_t|_1 <= n sqrt(N) C_F and (phi^T rho_T - y^)² <= sqrt(log N / N)
-    C_F² in all T steps. Measured is the least sufficient power of 2; the slack is log10(tau / this power).
+    C_F² in all T steps. The trials measure the least power of 2 that suffices. The slack is log10(tau / this power).
     """
 
     title = "The temperature of Lemma 7 suffices for the inequalities of this lemma"
@@ -308,8 +308,9 @@ class TemperatureOfThirdOrder(AbstractSufficientTemperature):
 
         tau² = ((L + n) n N / (6 C_F)) {(max |y|³ + (1 + 2/N) R³) / (8 (n+1)²) + R³ / (2 N)},   R = n sqrt(N) C_F.
 
-    Let rho_{t-1} be the coefficients before a proximal step, and e_t the error of this step. At this temperature,
-    (n + 1)|e_t|_inf <= C_F / ((L + n) n N) as long as |rho_{t-1}|_1 <= R. Measured is the least sufficient power of 2.
+    Let rho_{t-1} be the coefficients before a proximal step, and e_t the error of this step. At this temperature, (n +
+    1)|e_t|_inf <= C_F / ((L + n) n N) as long as |rho_{t-1}|_1 <= R. The trials measure the least power of 2 that
+    suffices.
     """
 
     title = "A temperature below that of Lemma 7 suffices, because errors are of third order"
@@ -333,8 +334,7 @@ class ObjectiveAtTheEnd(AbstractErrorBound):
     """Let a transformer of L layers with n features read N noisy examples of a function. Let C_F be the Barron
     parameter of the function's class, and sigma the standard deviation of the noise. Let the objective of the Lasso be
     the mean squared residual plus lambda |rho|_1, where rho are the coefficients and lambda is the penalty. At the end
-    of the pass, this objective exceeds its least value by at most the following bound. The bound therefore also holds
-    relative to the objective at any rho*:
+    of the pass, this objective exceeds its least value, and so its value at any rho*, by at most
 
         sqrt(log N / N) C_F (sigma + C_F) + eps_dis² + n C_F² / L,
 

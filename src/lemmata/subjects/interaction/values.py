@@ -105,9 +105,9 @@ class ChainsWithFeatures(Population[ChainWithFeatures]):
 
 class TemporalDifferenceError(Claim[ChainWithFeatures]):
     """Take a Markov chain with a stationary distribution D that is positive in all states, rewards r, a discount gamma
-    < 1 and values V(s) = E sum_t gamma^t r(s_t). Let F be a matrix of features. Temporal differences with updates along
-    the chain end at the fixed point F w = Pi(r + gamma P F w), where Pi is the projection onto the span of the features
-    in the norm |u|² = sum_s D(s) u(s)². Then
+    < 1 and values V(s) = E sum_t gamma^t r(s_t). Let P be the matrix of transition probabilities, and let F be a matrix
+    of features. Temporal differences with updates along the chain end at the fixed point F w = Pi(r + gamma P F w),
+    where Pi is the projection onto the span of the features in the norm |u|² = sum_s D(s) u(s)². Then
 
         |F w - V| <= |Pi V - V| / sqrt(1 - gamma²).
 

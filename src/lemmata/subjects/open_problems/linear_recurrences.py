@@ -58,8 +58,8 @@ class DampedModesRate(Claim[ImpulseResponse]):
 
         n^(-4s),
 
-    and the cost is linear in the length of the sequence. The reason is that the frequencies of the modes are denser
-    than the frequencies of the period, and that the modes form a frame.
+    and the cost of the recurrence is linear in the length of the sequence. The reason is that the frequencies of the
+    modes are denser than the frequencies of the period, and that the modes form a frame.
     """
 
     title = "Damped modes reproduce impulse responses at nearly the rate of undamped modes"
@@ -85,7 +85,7 @@ class PolesInOrder(Claim[ImpulseResponse]):
     """Consider impulse responses on a period whose coefficients have size k^(-r-1/2). Reproduce these responses by
     linear recurrences with 129 real states. Take the geometric mean of the squared error over responses. This error is
     smallest for undamped poles at the frequencies of the period. The error is larger for damped poles at -1/2 + (3/2)
-    pi i k, and largest for real poles. So rotation of the state matters, but damping hardly matters.
+    pi i k, and largest for real poles. So it matters whether the state rotates, but damping hardly matters.
     """
 
     title = "Undamped poles reproduce impulse responses best, then damped, then real poles"

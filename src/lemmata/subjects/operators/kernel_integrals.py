@@ -129,10 +129,10 @@ def _half(problem: ResolvedField) -> Float[Array, "m 2"]:
 
 
 class FixedPointsAreGridFree(Claim[ResolvedField]):
-    """Give the points over which attention averages separately from the coordinates at which colours are computed. The
-    colour at a coordinate is then a function of the image and this coordinate alone. It does not matter whether colours
-    are computed for all coordinates at once or one by one. If the given points are all coordinates, these colours equal
-    the operator's output for all coordinates at once.
+    """Give attention a list of points to average over, independently of the coordinates at which the operator computes
+    colours. The colour at a coordinate is then a function of the image and this coordinate alone. It does not matter
+    whether colours are computed for all coordinates at once or one by one. If the given points are all coordinates,
+    these colours equal the operator's output for all coordinates at once.
     """
 
     title = "If attention averages over fixed points, a colour does not depend on the other requested coordinates"

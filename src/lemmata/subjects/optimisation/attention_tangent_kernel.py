@@ -91,8 +91,8 @@ class AttentionTangentFactor(Claim[AttentionTokens]):
         K(x, x') = 4 E f(x) f(x').
 
     Each of the four linear maps on the path of the values (input, value, output and readout) contributes the covariance
-    once. Queries and keys contribute nothing, since with this scaling the logits do not change in training. The test
-    measures networks of width 64.
+    E f(x) f(x') once. Queries and keys contribute nothing, since with this scaling the logits do not change in
+    training. The test measures networks of width 64.
     """
 
     title = "The tangent kernel of wide attention is four times the covariance of its outputs"

@@ -182,8 +182,8 @@ class SingularAttention(Claim[AttentionTokens]):
 
         min(n, c).
 
-    With more than c inputs the condition number is infinite. So bounds on iterations that are proportional to the
-    condition number are infinite, too.
+    With more than c inputs the condition number is infinite. So bounds on the number of iterations are infinite, too,
+    if they are proportional to the condition number.
     """
 
     title = "The kernel of attention without a nonlinear layer has rank min(n, c)"

@@ -314,16 +314,16 @@ class PathIsLinear(Claim[LassoPath]):
 
 class StepsToTheSupport(Claim[LassoPath]):
     """Let Phi hold the p features of N examples, and let y be their targets. Let rho^ be the minimiser of l(rho) = mean
-    (y - Phi rho)² + lambda |rho|_1, with support S. Let H = (2/N) Phi^T Phi have m = lambda_min(H) > 0. Let kappa =
-    lambda - max off S of |(2/N) Phi^T (y - Phi rho^)| > 0. Take proximal gradient steps from 0 with eta <=
-    1/lambda_max(H). All entries of the iterates off S are 0 after
+    (y - Phi rho)² + lambda |rho|_1, with support S. Let H = (2/N) Phi^T Phi, and suppose that m = lambda_min(H) > 0.
+    Suppose further that kappa = lambda - max off S of |(2/N) Phi^T (y - Phi rho^)| > 0. Take proximal gradient steps
+    from 0 with eta <= 1/lambda_max(H). All entries of the iterates off S are 0 after
 
         log(|rho^| / (eta kappa)) / (-log(1 - eta m))     steps.
 
-    Before soft thresholding at the level eta lambda, the entries of rho^ off S are below this level by at least eta
-    kappa. Suppose that rho_t has a nonzero entry off S. Before thresholding, this entry then differs from the
-    corresponding entry for rho^ by more than eta kappa. But this difference is at most (1 - eta m)^t |rho^|. The test
-    uses eta = 1/(2 p).
+    Take a gradient step from rho^. Before soft thresholding at the level eta lambda, its entries off S are below this
+    level by at least eta kappa. Suppose that rho_t has a nonzero entry off S. Before thresholding, this entry then
+    differs from the corresponding entry for rho^ by more than eta kappa. But this difference is at most (1 - eta m)^t
+    |rho^|. The test uses eta = 1/(2 p).
     """
 
     title = "An upper bound on the number of steps until the support of the Lasso is found"

@@ -93,7 +93,7 @@ class BestStep(AbstractRunClaim):
         min_{1 <= k <= t} l(rho*_k) - l(rho*) <= (n+1) |rho*|_2²/t + (n+1) max_{k < t} E_k,
         E_k = |e_k|_1 (2 |rho*|_1 + 2 |rho_k|_1 + 3 |e_k|_1).
 
-    The source's bound contains |rho*|_1². It comes after an equality sign that should be an inequality.
+    The source's bound contains |rho*|_1². This term comes after an equality sign that should be an inequality.
     """
 
     title = "A bound on the best objective among proximal gradient steps with errors"

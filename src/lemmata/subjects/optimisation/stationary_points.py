@@ -99,8 +99,8 @@ class LeastGradient(Claim[TanhDescent]):
 
     So the least gradient norm falls at least like t^(-1/2). The source prints the rate t^(-1/3) for functions without
     convexity, and this rate is loose. To prove the bound, add up the decreases of f, which bound the squared gradients.
-    A ramp attains the fraction (t + 1)/(2t + 1) of the bound. For networks, the test takes 0 as f*, and a bound on the
-    curvature on the sublevel set of the start as L.
+    A ramp attains the fraction (t + 1)/(2t + 1) of the bound. For networks, the test takes f* = 0. As L, it takes a
+    bound on the curvature on the sublevel set of the start.
     """
 
     title = "The least gradient norm along gradient descent falls at least like t^(-1/2)"

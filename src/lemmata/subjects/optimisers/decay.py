@@ -179,8 +179,8 @@ class AdamwSolvesBox(AbstractDecayMakesBox):
         f(x)   over   |x|_inf <= 1/lambda,
 
     and not at the minimiser of f(x) + lambda |x|²/2. To test this, each trial takes a projected gradient step on the
-    box from x and another one from the ridge solution. It divides the length of the step from x by the length of the
-    step from the ridge solution. This quotient tends to 0.
+    box from x and another one from the ridge solution. Then the trial divides the length of the step from x by the
+    length of the step from the ridge solution. This quotient tends to 0.
     """
 
     title = "AdamW with decoupled decay ends at the minimiser over a box"
@@ -193,8 +193,8 @@ class AdamwSolvesBox(AbstractDecayMakesBox):
 class LionSolvesBox(AbstractDecayMakesBox):
     """Lion steps along the sign of a momentum. Let Lion use decoupled decay lambda, full gradients of a convex loss f,
     and steps that tend to 0. It ends at the minimiser of f over |x|_inf <= 1/lambda. To test this, each trial takes a
-    projected gradient step on the box from x and another one from the ridge solution. It divides the length of the step
-    from x by the length of the step from the ridge solution. This quotient tends to 0.
+    projected gradient step on the box from x and another one from the ridge solution. Then the trial divides the length
+    of the step from x by the length of the step from the ridge solution. This quotient tends to 0.
     """
 
     title = "Lion with decoupled decay ends at the minimiser over a box"

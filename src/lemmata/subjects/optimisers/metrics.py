@@ -159,7 +159,7 @@ class ChangedMetricMovesTheLimit(Claim[ChangedMetric]):
 
 class PreconditionedStepIsSteepest(Claim[SteepestStep]):
     """Let g be the gradient and P a positive definite preconditioner. Among all steps d with d' P^-1 d <= 1, the step
-    along -P g lowers the linearised loss g'd most. It lowers g'd by
+    along -P g lowers the linearised loss g'd most. This step lowers g'd by
 
         sqrt(g' P g).
 

@@ -75,12 +75,12 @@ class HutchinsonVariance(Claim[ProbedHessian]):
 
 class TwoMemories(Claim[MixedMemory]):
     """Let b1 be the rate of the fast memory of AdEMAMix, b3 the rate of its slow memory, and alpha the weight of the
-    slow memory. When the first gradient is k steps old, its weight in the numerator is
+    slow memory. When the first gradient is k steps old, its weight in the numerator of the step is
 
         (1 - b1) b1^k / (1 - b1^(k+1)) + alpha (1 - b3) b3^k.
 
-    So AdEMAMix corrects the bias of the start in the fast memory, but not in the slow memory. Long after the start, the
-    weights of the gradients of all ages add up to 1 + alpha.
+    So AdEMAMix corrects the initial bias of the fast memory, but not the initial bias of the slow memory. Long after
+    the start, the weights of the gradients of all ages add up to 1 + alpha.
     """
 
     title = "The weights of old gradients in a step of AdEMAMix"

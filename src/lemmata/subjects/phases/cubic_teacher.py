@@ -281,8 +281,8 @@ class OverlapJumps(Claim[TaughtUnit]):
     + 2|w|²) be the share of the unit. Let u_c be the interaction at the transition. Let b and c be the unlearned parts
     of the teacher's linear and cubic components. Hold b and c fixed at their values at the transition. Compute the mean
     share at an interaction 5 % above u_c, and subtract the mean share at an interaction 5 % below u_c. As d grows, this
-    difference tends to a share y > 0, at which the action above u_c is least. So the most likely share jumps at the
-    transition.
+    difference tends to a share y > 0. At this y, the action for the interaction above u_c is least. So the most likely
+    share jumps at the transition.
     """
 
     title = "The most likely overlap of a unit jumps at the transition"

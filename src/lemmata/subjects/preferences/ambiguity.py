@@ -31,7 +31,7 @@ class FittedRewardsOrderByBorda(Claim[Opinions]):
 
     The reason is that r solves sum_j P_ij = sum_j sigma(r_i - r_j), where sigma is the logistic function, and that the
     right side increases in r_i. This ranking can differ from the ranking by mean utility. Even an answer that beats
-    every other answer by a majority can come second.
+    every other answer by a majority can come second in the ranking by Borda scores.
     """
 
     title = "Bradley-Terry rewards of mixed opinions rank answers by Borda score"

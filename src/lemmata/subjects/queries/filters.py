@@ -101,7 +101,7 @@ def _with_equal_weights(problem: Ridges) -> Array:
 
 
 class FiltersVanishOffTheSpan(Claim[Ridges]):
-    """Let x ~ N(0, I), let y depend on the projection of x to a subspace V alone, and let psi be any function. The
+    """Let x ~ N(0, I), let y depend only on the projection of x to a subspace V, and let psi be any function. The
     matrix M = E[psi(y)(xx' - I)] satisfies u'M = 0 for every u orthogonal to V. So every eigenvector of M with an
     eigenvalue other than 0 is in V. The trials use psi(y) = 1{y is in the upper half of the labels} for ReLU networks
     with weights of both signs, and divide M by E psi.
@@ -180,9 +180,9 @@ class CubicRidge(eqx.Module):
 class FilterSeesWhatCorrelationCannot(Claim[CubicRidge]):
     """Let x ~ N(0, I_d), let |w| = 1, and let y = He_3(<w, x>), where He_3(z) = z³ - 3 z. The correlation of y with
     every quadratic function is zero: E[y (xx' - I)] = 0. But the filter psi(y) = 1{|y| >= q}, where q is the 90 %
-    quantile of |y|, gives E[psi(y)(xx' - I)] = c ww' with c > 0. From 500 d samples, let v be the eigenvector of this
-    matrix whose eigenvalue is largest in absolute value. Then 1 - <v, w>² is at most 0.05. If the labels are permuted,
-    then <v, w>² is at most 0.9.
+    quantile of |y|, gives E[psi(y)(xx' - I)] = c ww' with c > 0. Estimate this matrix from 500 d samples, and let v be
+    the eigenvector of the estimate whose eigenvalue is largest in absolute value. Then 1 - <v, w>² is at most 0.05. If
+    the labels are permuted, then <v, w>² is at most 0.9.
     """
 
     title = "A filter of the label finds a direction that correlations with quadratic functions do not show"

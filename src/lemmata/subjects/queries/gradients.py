@@ -106,8 +106,8 @@ class GradientsAreQueries(Claim[CubeNetwork]):
 
 class InvisibleParities(Claim[CubeNetwork]):
     """Let x be uniform on {-1, 1}^d. Let f be a network, and let g_i be its derivative by the parameter theta_i. Let
-    chi_T be the product of the coordinates in T. The gradient of E (f - chi_T)²/2 depends on the hidden set T by
-    -E[chi_T g_i]. Over all 2^d sets T,
+    chi_T be the product of the coordinates in T. The gradient of E (f - chi_T)²/2 depends on the hidden set T only
+    through the term -E[chi_T g_i]. Over all 2^d sets T,
 
         mean over T of E[chi_T g_i]² = E[g_i²] / 2^d.
 

@@ -75,8 +75,9 @@ class QueriesOfSets(Population[HiddenSets]):
 
 
 class ParityNetworksAreOrthogonal(Claim[HiddenSets]):
-    """Let S be a set of r coordinates. Its parity network g_S is the sum over w in {-1, 1}^r of
-    w_1 ... w_r relu(<w, x_S>/sqrt(r)). For every x, and signs z that are uniform on {-1, 1}^d,
+    """Let S be a set of r coordinates. Its parity network g_S is the sum over w in {-1, 1}^r of w_1 ... w_r relu(<w,
+    x_S>/sqrt(r)). Let x o z be the product of x and z, entry by entry. For every x, and signs z that are uniform on
+    {-1, 1}^d,
 
         E_z[g_S(x o z) g_T(x o z)] = g_S(x)² if S = T, and 0 otherwise.
 
@@ -118,9 +119,9 @@ class FewTargetsPerQuery(Claim[HiddenSets]):
 
         1/tau²
 
-    of the functions. The sum of K functions divided by sqrt(K) attains this with tau = K^(-1/2). The trials use the
-    normalised parity networks of all sets of r coordinates. There are binom(d, r) sets. So if all answers may have
-    errors of tau, a learner needs at least about tau² binom(d, r) queries.
+    of the functions. The sum of K functions, divided by sqrt(K), attains this number with tau = K^(-1/2). The trials
+    use the normalised parity networks of all sets of r coordinates. There are binom(d, r) sets. So if all answers may
+    have errors of tau, a learner needs at least about tau² binom(d, r) queries.
     """
 
     title = "One correlational query sees at most 1/tau² of many orthogonal targets"

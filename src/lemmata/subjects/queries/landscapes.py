@@ -66,7 +66,7 @@ class LandscapeIsASumOfTensors(Claim[StudentAndTeacher]):
         E (f - y)² = sum over k of c_k² | sum_i a_i w_i^(k) - sum_i b_i v_i^(k) |²,
 
     where w^(k) is the k-th tensor power. The trials use the ReLU. If sigma is replaced by its part of chosen degrees,
-    the same terms remain, and these are the terms of a designed landscape.
+    only the terms of these degrees remain. They are the terms of a designed landscape.
     """
 
     title = "The loss of a shallow network is a sum of squared distances of tensors"

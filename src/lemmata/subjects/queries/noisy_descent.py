@@ -161,8 +161,8 @@ class StepsToFindATarget(Claim[FrozenFeatures]):
         sqrt(T V)/(2 s).
 
     So in fewer than 4 s² delta²/V steps, a test of the trajectory cannot find the target with an advantage of delta
-    over guessing. For all 2^d parities, V is E |grad f|² / 2^d minus the square of the mean. So either T or 1/s is
-    exponential in d.
+    over guessing. For all 2^d parities, V is E |grad f|² / 2^d minus the squared length of the mean of E[y grad f] over
+    the family. So either T or 1/s is exponential in d.
     """
 
     title = "Noisy descent needs at least a number of steps in proportion to noise over the gradient's variance"

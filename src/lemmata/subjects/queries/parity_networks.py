@@ -87,7 +87,8 @@ class SignFlipsGiveParities(Claim[FlippedPoint]):
 
 class LowDegreesCancel(Claim[FlippedPoint]):
     """Let g_S be the parity network of a set S of r coordinates. Let p = sum_A c_A x^A be a polynomial, where A are
-    sets of coordinates and x^A is the product of x over A. For every x, the mean over all signs z is
+    sets of coordinates and x^A is the product of x over A. Let x o z be the product of x and z, entry by entry. For
+    every x, the mean over all signs z is
 
         E_z[g_S(x o z) p(x o z)] = c_S x^S g_S(x).
 
