@@ -61,10 +61,10 @@ def changing_flow(problem: AttackedFlow, time: Array) -> Float[Array, " n"]:
 class AttackKernelMovesAtEveryWidth(Claim[AttackedNetwork]):
     """Linearise a network of one hidden layer in its parameters. Train the linearised network on squared loss, and
     attack each row by gradient ascent on the loss with respect to the row's input. Two kernels matter: the tangent
-    kernel, and |df/dx|² in the exponents of the attacks. Compare the outputs of the linearised network with the closed
-    form in which both kernels keep their initial values. Divide the distance between these outputs and the closed form
-    by the change of the outputs that the attacks cause. This ratio does not fall with the width: it is equally large at
-    the widths 128, 512 and 2048.
+    kernel, and the attack kernel |df/dx|². The latter is in the exponent of the factor by which an attack multiplies a
+    residual. Compare the outputs of the linearised network with the closed form in which both kernels keep their
+    initial values. Divide the distance between these outputs and the closed form by the change of the outputs that the
+    attacks cause. This ratio does not fall with the width: it is equally large at the widths 128, 512 and 2048.
     """
 
     title = "At every width, the kernel of attacks on a linearised network changes during training"
@@ -89,12 +89,13 @@ class AttackKernelMovesAtEveryWidth(Claim[AttackedNetwork]):
 class FrozenAttackFlow(Claim[AttackedFlow]):
     """Let K be the kernel matrix of the training rows X, let y be their targets, and let f_0 be the outputs at the
     start. Let attacks multiply the residual of row i by a constant E_i >= 1, and let E be the diagonal matrix of these
-    weights. On the training rows, the outputs follow the flow df/dt = -K E (f - y). At any other input x, K(x, X)
-    replaces K. At time t, the outputs are
+    weights. On the training rows, the outputs follow the flow df/dt = -K E (f - y). At any other input x, the output
+    follows the same flow with K(x, X) in place of K. At time t, the outputs are
 
         f(x) = f_0(x) + K(x, X) K^-1 (I - exp(-K E t)) (y - f_0(X)).
 
-    This formula requires that the attack kernel does not change during training. A large width does not ensure this.
+    This formula requires that the attack kernel |df/dx|² does not change during training. Even a large width does not
+    ensure that this kernel stays constant.
     """
 
     title = "Adversarial training has a closed form if the weights of the attacks are constant"

@@ -229,8 +229,9 @@ def _lengths(problem: ContradictedLabels) -> Array:
 class RiskOfProjection(Claim[ContradictedLabels]):
     """Let kernel ridge regression fit a poisoned set of n rows. The conflict of the set is the mean squared error of
     the fit on the set itself. The projection of the set measures the part of the fit that the support images cannot
-    represent: it is the mean over the rows of the square of this part. If the support images carry the best labels,
-    their root mean square error on the poisoned set is at most
+    represent: it is the mean over the rows of the square of this part. Give the support images the labels with which
+    regression on them fits the poisoned set best. Then the root mean square error of this regression on the poisoned
+    set is at most
 
         sqrt(conflict) + sqrt(projection).
 

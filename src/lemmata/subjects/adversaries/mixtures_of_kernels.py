@@ -247,8 +247,8 @@ class MixingCosts(Claim[MixedRows]):
 
         y' K_mixed^-1 y >= y' ((1 - beta) k(x, x) + beta k(Ax, Ax))^-1 y.
 
-    The reason is that different features partly cancel when they are mixed. So if the score y' K^-1 y uses the average
-    of the two kernels as K, it is at most the score of the theory, which uses K_mixed.
+    The reason is that different features partly cancel when they are mixed. So the score y' K^-1 y with the average of
+    the two kernels as K is at most the score of the theory, which uses K_mixed.
     """
 
     title = "The least norm of an interpolant is at least as large with mixed features as with averaged kernels"

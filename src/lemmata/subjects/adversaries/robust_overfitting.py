@@ -66,8 +66,8 @@ class LongAttackDegenerates(Claim[AttackedFlow]):
 
         |f(t) - y|_K <= exp(-lambda t) |f(0) - y|_K,    |r|_K² = r' K^-1 r.
 
-    So f tends to y on the training rows, and to the interpolant of training without attacks elsewhere. The effect of
-    the attacks vanishes at least as fast as training without attacks converges.
+    So f tends to y on the training rows. Elsewhere, f tends to the interpolant that training without attacks reaches.
+    The effect of the attacks vanishes at least as fast as training without attacks converges.
     """
 
     title = "Long training under attacks by gradient ascent ends at the interpolant of training without attacks"

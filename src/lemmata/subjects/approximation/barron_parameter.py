@@ -148,8 +148,9 @@ def parameter_by_functions(problem: Periodic, order: int) -> Float[Array, ""]:
 
 
 class GradientParameter(Claim[Periodic]):
-    """Let F(k) be Fourier coefficients at the frequencies k, and take the supremum over a class of functions. The
-    Barron parameter from the spectra of gradients equals the Barron parameter from the spectra of the functions:
+    """Let F_f(k) be the Fourier coefficient of a function f at the frequency k, and let sup be the supremum over a
+    class of functions f. The Barron parameter from the spectra of gradients equals the Barron parameter from the
+    spectra of the functions:
 
         sup |f(0)| + sum_k sup |F_{grad f}(k)|_2 = sup |f(0)| + sum_k |k|_2 sup |F_f(k)|.
 
@@ -183,7 +184,7 @@ class GradientParameter(Claim[Periodic]):
 
 class GaussianParameter(Claim[Bump]):
     """Consider the sums of Gaussian bumps sum_k q_k exp(-scale² |x - c_k|²/2) of d variables with sum |q_k| <= 1. Let
-    F_sup be the largest modulus of their spectra. Then
+    F_sup(omega) be the largest modulus of the spectra of these sums at the frequency omega. Then
 
         integral of |omega| F_sup(omega) = scale sqrt(2) Gamma((d+1)/2) / Gamma(d/2) <= scale sqrt(d).
 

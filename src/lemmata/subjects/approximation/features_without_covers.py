@@ -256,8 +256,9 @@ class WidthOfRamps(Claim[FeaturePool]):
 
 class WholeClassInMeanSquare(Claim[FeaturePool]):
     """Let n ramps phi_i of slope tau be drawn from the distribution of a class with M = integral of |omega| F_sup, and
-    let nu be any distribution of inputs x. Consider the largest L2(nu) distance over the whole class from c_0 + sum_i
-    c_i phi_i with sum |c_i| <= 3 M. The mean of this distance over the features is at most
+    let nu be any distribution of inputs x. For each function of the class, take the L2(nu) distance from the nearest
+    c_0 + sum_i c_i phi_i with sum |c_i| <= 3 M. The largest of these distances over the class has a mean, over draws of
+    the features, of at most
 
         M (1/(4 tau) + 6 s / sqrt(n)),     s² = mean over features of the variance of phi under nu <= 1/4,
 
@@ -296,9 +297,9 @@ class WholeClassInMeanSquare(Claim[FeaturePool]):
 
 
 class WholeClassRate(Claim[FeaturePool]):
-    """Let n ramps phi_i be drawn from a distribution, and consider the class of all f = E rho phi with |rho| <= 1. The
-    largest distance in the supremum norm, over the class, from c_0 + sum_i c_i phi_i with |c_i| <= 1/n falls at least
-    like n^(-1/2).
+    """Let n ramps phi_i be drawn from a distribution, and consider the class of all f = E rho phi with |rho| <= 1. For
+    each function of the class, take the distance in the supremum norm from the nearest c_0 + sum_i c_i phi_i with |c_i|
+    <= 1/n. The largest of these distances falls at least like n^(-1/2).
     """
 
     title = "The uniform error of n random ramps over a whole class falls at least like n^(-1/2)"
@@ -356,9 +357,9 @@ class RiskWithoutCover(Claim[CosineExamples]):
         eps = M (1/(4 tau) + (3 + (3/2) sqrt(log(1/delta)/2)) / sqrt(n)).
 
     This bound has M²/n, where M <= C_F, in place of C_F² log|N|/n in Theorem 1. In the proof,
-    `whole_class_in_mean_square` with the distribution of the examples as nu gives a rho* within eps with |rho*|_1 <=
-    |f(0)| + 7 M. The rest follows from l(rho) <= l(rho*) + e, as 2 |Phi^T z|_inf / N is at most lambda. The test uses
-    e = 3e-3.
+    `whole_class_in_mean_square` with the distribution of the examples as nu gives coefficients rho* with |rho*|_1 <=
+    |f(0)| + 7 M, for which <phi, rho*> is within eps of f. The rest follows from l(rho) <= l(rho*) + e, as 2 |Phi^T
+    z|_inf / N is at most lambda. The test uses e = 3e-3.
     """
 
     title = "A risk bound for the Lasso on random ramps, without a cover of the class"

@@ -156,8 +156,8 @@ class BumpOfOneMoreUnit(Claim[BumpToBuild]):
 
         max(0, h - max_i |x_i - p_i|)
 
-    with the centre p and the height h > 0. The level sets of the bump above 0 are bounded. So one unit more per layer
-    than in networks without bounded level sets is enough for a bump.
+    with the centre p and the height h > 0. At values above 0, the level sets of the bump are bounded. Networks with at
+    most d units per layer have no bounded level sets. So one more unit per layer is enough for a bump.
     """
 
     # Layers keep the coordinates that are still needed positive. In turn, each coordinate u becomes |u| = 2 relu(u) - u

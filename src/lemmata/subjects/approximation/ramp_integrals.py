@@ -80,8 +80,9 @@ class CoefficientBound(Claim[CosineRamps]):
 
 
 class RampBias(Claim[CosineRamps]):
-    """Let f be a fixed function with the Fourier transform |F_f| e^(i theta), and let f_approx be the integral of ramps
-    of slope tau of Lemma 5. Away from the boundary of the unit ball, the error falls faster than the bound 1/tau:
+    """Let f be a fixed function with the Fourier transform |F_f| e^(i theta). Let f_approx be the integral in Lemma 5,
+    which represents f by ramps of slope tau. Away from the boundary of the unit ball, the error falls faster than the
+    bound 1/tau:
 
         |f(x) - f(0) - f_approx(x)| ~ |integral of |omega|² cos(<omega, x> + theta) |F_f|| / (24 tau²).
 

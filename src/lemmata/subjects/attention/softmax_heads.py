@@ -104,7 +104,7 @@ class AttentionIsSoftmaxNetwork(Claim[AttentionHead]):
     """Let tokens x_1, ..., x_t be the columns of X, and let W^Q, W^K, W^V be weights of shape (d, d). Attention at
     token j is sum_i S_ji W^V x_i, where S_ji is the softmax over i of <W^K x_i, W^Q x_j>. Consider the softmax network
     F(x) = t A softmax(W' x). The hidden weights of F are the keys W = W^K X, one unit for each token, and the readouts
-    are the values A = W^V X. At the query x = W^Q x_j, its output is t times the output of attention at token j.
+    are the values A = W^V X. At the query x = W^Q x_j, the output of F is t times the output of attention at token j.
     """
 
     title = "Attention is a softmax network with keys as hidden weights and values as readouts"

@@ -84,11 +84,12 @@ class HalfspaceNoiseConstant(Claim[NoisyFunction]):
 
         (1 - (1 - 2 b(m))^beta) / 2,   beta = log(1 - 2 eta) / log(1 - 2/m).
 
-    The smaller of the two is at most 0.81 sqrt(eta) for all eta, and about sqrt(2 eta/pi) for a small eta. Proof: put
-    each coordinate into one of m blocks at random. Flipping one random block is noise of rate 1/m. Given the blocks, h
-    is a halfspace of m signs, and its total influence is at most m b(m), that of the majority. So NS(1/m) <= b(m).
-    Since NS rises with eta, this gives the first bound. Now take means over the degrees k with the weights of h. The
-    mean of (1 - 2/m)^(k beta) is at least the power beta of the mean of (1 - 2/m)^k, which gives the second bound.
+    The smaller of these two bounds is at most 0.81 sqrt(eta) for all eta, and about sqrt(2 eta/pi) for a small eta.
+    Proof: put each coordinate into one of m blocks at random. Flipping one random block is noise of rate 1/m. Given the
+    blocks, h is a halfspace of m signs. Its total influence is at most m b(m), which is the total influence of the
+    majority. So NS(1/m) <= b(m). Since NS rises with eta, this gives the first bound. Now take means over the degrees k
+    with the weights of h. The mean of (1 - 2/m)^(k beta) is at least the power beta of the mean of (1 - 2/m)^k, which
+    gives the second bound.
     """
 
     title = "The noise sensitivity of a halfspace is at most 0.81 sqrt(eta)"

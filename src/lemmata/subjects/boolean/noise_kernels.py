@@ -144,7 +144,8 @@ class NoiseKernelError(Claim[SampledFunction]):
 
         1 - 2 Stab_rho + Stab_(rho²) + ((1 + rho²)^d - Stab_(rho²)) / m.
 
-    Since Stab_r = 1 - 2 NS at the flip probability (1 - r)/2, the noise curve NS of f alone gives the error.
+    Let NS be the probability that f changes if each sign is flipped with probability (1 - r)/2. Then Stab_r = 1 - 2 NS,
+    so the noise curve NS of f alone gives the error.
     """
 
     title = "The noise curve gives the expected error of the noise kernel's estimate"

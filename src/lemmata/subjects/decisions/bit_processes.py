@@ -212,8 +212,8 @@ class WeightsOfParityValues(Claim[BitDecision]):
 class EasyValuesOfHardModels(Claim[ScrambledDecision]):
     """Consider a process in which the action is the first bit of the following state, and the reward of a state is its
     first bit. Every other bit of the following state is a parity of more than half of the bits. Then the best values
-    have degree 1. But each of these parity bits has as its degree the number of bits in its parity. In the parity
-    process, the reverse holds: the values have the higher degree.
+    have degree 1. But each of these parity bits has as its degree the number of bits in its parity. In the process that
+    flips pairs of bits, the reverse holds: the best values have the higher degree.
     """
 
     title = "A process with best values of degree 1 and parities as transitions"

@@ -152,7 +152,8 @@ class NetworkPieces(Claim[DeepLine]):
         (w_1 + 1) (w_2 + 1) ... (w_L + 1) <= (1 + N/L)^L
 
     affine pieces, where N is the number of units. Layers that compute zigzags of the layer before attain the first
-    bound. So the pieces can grow exponentially with the depth, while one hidden layer of N units has at most N + 1.
+    bound. So the number of pieces can grow exponentially with the depth, while one hidden layer of N units has at most
+    N + 1 pieces.
     """
 
     title = "An upper bound on the affine pieces of a deep ReLU network of one input"

@@ -96,7 +96,8 @@ class LossDecompositionAsPrinted(Claim[Learned]):
 
     The square of a sum is not at most the sum of the squares: four equal gaps e give 16 |e|² against 4 |e|². For
     trained networks the inequality fails whenever the gaps point in the same direction, as they do early in training.
-    Before the first step the loss is |F*|², the early stopping gap is |F_H|² and the approximation gap is |F_H - F*|².
+    Before the first step, the left side is |F*|². The mean square of the third gap is then |F_H|², and the mean square
+    of the fourth gap is |F_H - F*|².
 
     The theorem that uses the decomposition states its bound as O(.), which can absorb the missing factor 4. By default
     the data are uniform on a circle.
@@ -228,7 +229,7 @@ def _where_gamma_is_defined(problem: Learned) -> list[Hypothesis]:
 
 
 class AbstractSaysNothing(Claim[Learned]):
-    """A bound that is larger than a trivial bound, by a factor that grows exponentially with n."""
+    """A bound exceeds a trivial bound by a factor that grows exponentially with n."""
 
     stated = Kind.OWN
     population = TrainedOnSquares()

@@ -177,9 +177,9 @@ class LossWeight(Claim[TwoModels]):
 
         lambda(t) |s - grad log p_t|² = |F - F*|².
 
-    The source uses this in two steps: from (6) to the sum of squares, and in Theorem 6.5 from the error of the denoiser
-    to the error of the score. Both steps need this weight, which the source does not specify. The weight vanishes like
-    t² at t = 0, so nothing is learned at t = 0.
+    The source uses this equality in two steps: from (6) to the sum of squares, and in Theorem 6.5 from the error of the
+    denoiser to the error of the score. Both steps need this weight, which the source does not specify. The weight
+    vanishes like t² at t = 0, so nothing is learned at t = 0.
     """
 
     title = "The weight that makes score matching equal to least squares for the denoiser"

@@ -147,7 +147,7 @@ def _squared_norm(points: Float[Array, " n"], values: Float[Array, " n"]) -> Flo
 
 class LinearScoreNorm(Claim[NormalScore]):
     """Let -(z - mu)/v be the score of the normal distribution N(mu, v) on the interval [mu - R, mu + R]. In the Hilbert
-    space of the kernel exp(-|x - y|), its squared norm is
+    space of the kernel exp(-|x - y|), the squared norm of this score is
 
         (R³/3 + R² + R) / v².
 

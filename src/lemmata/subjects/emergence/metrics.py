@@ -209,11 +209,11 @@ class SlicesDrawn(Population[Slices]):
 
 
 class AveragesDoNotSharpen(Claim[Slices]):
-    """Let the accuracy on slice k of a benchmark rise by r_k > 0 in total as log N grows. Call the largest slope of a
-    curve, divided by its total rise, its sharpness. Then the average accuracy, with any shares w_k of the slices, is at
+    """Let the accuracy on slice k of a benchmark rise by r_k > 0 in total as log N grows. The sharpness of a curve is
+    its largest slope, divided by its total rise. Then the average accuracy, with any shares w_k of the slices, is at
     most as sharp as the sharpest slice. The reason is that the slope of the average, divided by sum_k w_k r_k, is a
-    mean of the normalised slopes of the slices. For equal slices, both are equal. The accuracy on a slice may fall in
-    between, as long as r_k is positive.
+    mean of the normalised slopes of the slices. For equal slices, the average and each slice are equally sharp. The
+    accuracy on a slice may fall in between, as long as r_k is positive.
     """
 
     title = "The average over slices that all improve is at most as sharp as the sharpest slice"

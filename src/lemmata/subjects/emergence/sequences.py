@@ -87,7 +87,7 @@ class PlateauHeights(Claim[Chain]):
         log S for no knowledge,    H(pi) with the frequencies,    sum_i pi_i H(P_i) with the last symbol as well,
 
     where H is the entropy and P_i is row i. These are the heights of the plateaus in the loss of in-context learning.
-    The first two agree if P is doubly stochastic.
+    The first two heights agree if P is doubly stochastic.
     """
 
     title = "For in-context learning of Markov chains, the heights of the loss plateaus are entropies"

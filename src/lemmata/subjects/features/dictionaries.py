@@ -180,8 +180,8 @@ class Absorption(Claim[ParentAndChild]):
         p_C (2 h(1) - h(sqrt(2))).
 
     The best dictionary absorbs the parent: one of its latents has the direction (parent + child)/sqrt(2), and the
-    latent of the parent is 0 if the child is active. Its loss is the least possible, because |D z| <= |z|_1, so the
-    loss of every input x is at least h(|x|).
+    latent of the parent is 0 if the child is active. The loss of this dictionary is the least possible, because |D z|
+    <= |z|_1, so the loss of every input x is at least h(|x|).
     """
 
     title = "The best sparse autoencoder absorbs a parent feature into its child"
