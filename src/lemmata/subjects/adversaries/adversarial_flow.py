@@ -61,10 +61,11 @@ def changing_flow(problem: AttackedFlow, time: Array) -> Float[Array, " n"]:
 class AttackKernelMovesAtEveryWidth(Claim[AttackedNetwork]):
     """Linearise a network of one hidden layer in its parameters. Train the linearised network on squared loss, and
     attack each row by gradient ascent on the loss with respect to the row's input. Two kernels matter: the tangent
-    kernel, and the attack kernel |df/dx|². The latter is in the exponent of the factor by which an attack multiplies a
-    residual. Compare the outputs of the linearised network with the closed form in which both kernels keep their
-    initial values. Divide the distance between these outputs and the closed form by the change of the outputs that the
-    attacks cause. This ratio does not fall with the width: it is equally large at the widths 128, 512 and 2048.
+    kernel, and the attack kernel |df/dx|². The attack kernel is in the exponent of the factor by which an attack
+    multiplies a residual. Compare the outputs of the linearised network with the closed form in which both kernels keep
+    their initial values. Divide the distance between these outputs and the closed form by the change of the outputs
+    that the attacks cause. This ratio does not fall with the width: it is equally large at the widths 128, 512 and
+    2048.
     """
 
     title = "At every width, the kernel of attacks on a linearised network changes during training"
@@ -166,11 +167,11 @@ class ChangingAttack(Claim[AttackedFlow]):
 
 class WideAdversarialTraining(Claim[AttackedNetwork]):
     """Let a network have one hidden layer of width m. Train the network and its linearisation in the parameters. Attack
-    each of these two models by gradient ascent on its own inputs. Relative to the effect of the attacks, the distance
-    between the final outputs of the two models falls as m grows from 32 to 128 and to 512. The measured value is the
-    mean logarithm of a ratio. The numerator of the ratio is the root mean square, over draws, of this distance. The
-    denominator is the root mean square of the distance between the linearisation's outputs with and without attack. A
-    ratio above 10 counts as 10.
+    each of these two models by gradient ascent on its own inputs. Relative to the effect of the attacks, the final
+    outputs of the two models come closer as m grows from 32 to 128 and to 512. The measured value is the mean logarithm
+    of a ratio. The numerator of the ratio is the root mean square, over draws, of the distance between the final
+    outputs of the two models. The denominator is the root mean square of the distance between the linearisation's
+    outputs with and without attack. A ratio above 10 counts as 10.
     """
 
     title = "Wide networks under adversarial training approach their linearisations"

@@ -35,10 +35,10 @@ _STEPS = 4000  # steps of signed attacks
 
 
 class SignedAttacksEndElsewhere(Claim[AttackedRows]):
-    """Train a linear model on 20 rows with 61 inputs. In every step, move the rows by the signed attack of a fixed
-    radius. Training without attack ends at the interpolant of least norm. After 4000 steps under attack, the distance
-    of the weights from this interpolant is at least half of the interpolant's norm. This holds in at least nine out of
-    ten problems. The reason is that an attack of a fixed radius does not fade with the residual.
+    """Train a linear model on 20 rows with 61 inputs. In every step, move the rows by a signed gradient attack of a
+    fixed radius. Training without attack ends at the interpolant of least norm. After 4000 steps under attack, the
+    distance of the weights from this interpolant is at least half of the interpolant's norm. This holds in at least
+    nine out of ten problems. The reason is that an attack of a fixed radius does not fade with the residual.
     """
 
     title = "Long training under signed attacks does not end at the interpolant of training without attacks"

@@ -151,8 +151,8 @@ class BumpToBuild(eqx.Module):
 
 
 class BumpOfOneMoreUnit(Claim[BumpToBuild]):
-    """A ReLU network with at most d + 1 units in each hidden layer computes, at all x with |x_i - p_i| <= 100 h for all
-    i, the bump
+    """Take the inputs x with |x_i - p_i| <= 100 h for all i. On these inputs, some ReLU network with at most d + 1
+    units in each hidden layer computes the bump
 
         max(0, h - max_i |x_i - p_i|)
 

@@ -39,7 +39,7 @@ class OneFunctionForAllPoints(Claim[AmplitudeLadder]):
     each x a function of its own. Suppose that all functions of a cover are multiples of one function. Together these
     multiples attain every value of another function, but no single multiple follows this function over the whole ball.
     A cover of the fewest pairs can have this property, since only the point and the value at this point count for a
-    pair. The test takes the limit of large n, in which sums are integrals, and the best tau. The bound then falls with
+    pair. The test takes the best tau and the limit of large n, in which sums are integrals. The bound then falls with
     epsilon and the distance does not, so no constant factor would help.
     """
 

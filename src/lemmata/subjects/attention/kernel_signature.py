@@ -198,8 +198,8 @@ class TwoTokensDecideBySign(Claim[AttentionKernel]):
 
 class SemidefiniteFormsGiveKernels(Claim[AttentionKernel]):
     """Let the form M of a head be symmetric and positive semidefinite, as for tied queries and keys. The kernel
-    kappa(x, y) = exp(x' M y) is then positive semidefinite on any tokens: for the largest eigenvalue L and the least
-    eigenvalue l of the Gram matrix,
+    kappa(x, y) = exp(x' M y) is then positive semidefinite on any tokens. That is, the largest eigenvalue L and the
+    least eigenvalue l of the Gram matrix satisfy
 
         1 + l / L >= 1.
 

@@ -78,9 +78,10 @@ def _middle(m: Array) -> Array:
 
 
 class HalfspaceNoiseConstant(Claim[NoisyFunction]):
-    """Let h be a halfspace on {-1, 1}^d, and let NS(eta) be the probability that h changes if each sign of a uniform x
-    is flipped with probability eta <= 1/2. Let b(m) = binom(m, m/2) 2^-m, and let m be the even number with 1/m <= eta
-    < 1/(m-2). Then NS(1/2) <= b(2) = 1/2, and for m >= 4 the probability NS(eta) is at most b(m-2) and at most
+    """Let h be a halfspace on {-1, 1}^d, and let x be uniform. Let NS(eta) be the probability that h changes if each
+    sign of x is flipped with probability eta <= 1/2. Let b(m) = binom(m, m/2) 2^-m, and let m be the even number with
+    1/m <= eta < 1/(m-2). Then NS(1/2) <= b(2) = 1/2, and for m >= 4 the probability NS(eta) is at most b(m-2) and at
+    most
 
         (1 - (1 - 2 b(m))^beta) / 2,   beta = log(1 - 2 eta) / log(1 - 2/m).
 

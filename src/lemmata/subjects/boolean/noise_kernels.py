@@ -217,8 +217,8 @@ class BestFactorsByDegree(Claim[SampledFunction]):
     """Let f have values -1 and 1 on {-1, 1}^d, let W_k be its Fourier weight of degree k, and let V_k = (C(d, k) -
     W_k)/m. Multiply the empirical coefficients of degree k from m uniform labelled points by c_k. Of all factors, c_k =
     W_k/(W_k + V_k) has the least expected squared error. This least error is the sum of W_k V_k/(W_k + V_k) over all
-    degrees. This is a lower bound for every low-degree learner and for every kernel that depends only on the inner
-    product.
+    degrees. So the sum is a lower bound for the error of every low-degree learner, and for the error of every kernel
+    that depends only on the inner product.
     """
 
     title = "The least expected error of estimates that multiply the coefficients of each degree by a factor"

@@ -50,7 +50,9 @@ class DrawnTasks(Population[PretrainingTasks]):
 
 
 class AbstractDiversity(Claim[PretrainingTasks]):
-    """The error on new tasks as a function of the length of the context."""
+    """This class holds the shared parts of the claims about the error on new tasks as a function of the length of the
+    context.
+    """
 
     source = Source("emergence2026", "Figure 22.10", note="for the layer and the tasks of Lu et al. (2025)")
     stated = Kind.OWN
@@ -87,9 +89,9 @@ class Dimension(eqx.Module):
 
 
 class CriticalDiversity(Claim[Dimension]):
-    """A linear attention layer is trained on infinitely many prompts of k = d Gaussian tasks in d dimensions, with
-    l = alpha d examples in a prompt and without noise. Its expected squared error on new tasks, as a share of the error
-    of predicting 0, is
+    """A linear attention layer is trained on infinitely many prompts of k = d Gaussian tasks in d dimensions. Each
+    prompt has l = alpha d examples without noise. Its expected squared error on new tasks, as a share of the error of
+    predicting 0, is
 
         alpha^(-1/2)/2
 

@@ -307,8 +307,9 @@ _normal = jax.scipy.stats.norm.cdf
 
 
 class SpreadWidensSlices(Claim[SpreadSlices]):
-    """The accuracy on a slice is Phi(log N - t), where Phi is the normal distribution function, and the thresholds t of
-    the slices are normal with mean 0 and standard deviation s. Then the average accuracy is
+    """The accuracy on a slice is Phi(log N - t), where Phi is the normal distribution function and t is the threshold
+    of the slice. The thresholds of the slices are normal with mean 0 and standard deviation s. Then the average
+    accuracy is
 
         Phi(log N/sqrt(1 + s²)).
 

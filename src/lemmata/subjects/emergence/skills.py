@@ -158,7 +158,9 @@ class RandomGraphs(Population[RandomGraph]):
 
 
 class AbstractGiantComponent(Claim[RandomGraph]):
-    """Shared parts of the claims that compare the largest connected component of a random graph with its limit."""
+    """This class holds the shared parts of the claims that compare the largest connected component of a random graph
+    with its limit.
+    """
 
     relation = EqualInMean(margin=0.015, resolution=0.015, relative=False)
     control = Control(
@@ -219,7 +221,7 @@ class CriticalWindow(eqx.Module):
 
 class CriticalComponent(Claim[CriticalWindow]):
     """In a random graph of n vertices with mean degree 1 + x n^(-1/3), for a fixed x, the largest connected component
-    has of the order
+    has, in order of magnitude,
 
         n^(2/3)
 

@@ -45,7 +45,7 @@ class SmoothOutput(eqx.Module):
 
 
 class AbstractAttribution(Claim[SmoothOutput]):
-    """Shared parts of the claims on the attribution of an output to features."""
+    """This class holds the shared parts of the claims on the attribution of an output to features."""
 
     population = Drawn(
         SmoothOutput,
@@ -179,7 +179,7 @@ class Circuits(Population[Circuit]):
 
 
 class AbstractSites(Claim[Circuit]):
-    """Shared parts of the claims on the effects of sites."""
+    """This class holds the shared parts of the claims on the effects of sites."""
 
     population = Circuits()
     relation = Equal()

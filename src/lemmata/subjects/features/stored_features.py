@@ -49,7 +49,7 @@ class ToyModel(eqx.Module):
 
 
 class AbstractStoredFeatures(Claim[ToyModel]):
-    """Shared parts of the claims on the trained toy model."""
+    """This class holds the shared parts of the claims on the trained toy model."""
 
     stated = Kind.OWN
     population = Drawn(
@@ -108,8 +108,8 @@ class Importance(eqx.Module):
 class PairBeatsOneFeature(Claim[Importance]):
     """Let y = ReLU(w w'x + b) store two features in one dimension, where w and b have two entries. Each feature is
     uniform on [0, 1] with probability p and 0 otherwise; the errors have the weights 1 and r <= 1/2. The antipodal pair
-    w = (1, -1), b = 0 has the loss p²(1 + r)/6, and the best model that ignores the second feature has the loss
-    r (p/3 - p²/4). So the pair is better for every p up to
+    w = (1, -1), b = 0 has the loss p²(1 + r)/6. The best model that ignores the second feature has the loss r (p/3 -
+    p²/4). So the pair is better for every p up to
 
         4 r / (2 + 5 r).
 
@@ -192,8 +192,8 @@ class LinearReadout(Claim[ActiveFeatures]):
     = d/(8 ln n) active features can be read. If n <= d and the directions are orthonormal, no feature is misread.
 
     Derivation: a sum of k random directions has a length of about sqrt(k). An inactive feature is misread if its
-    direction is in the cap <u, x> > 1/2, and an active one if the rest of the sum outweighs 1 by 1/2. The n events are
-    treated as independent and rare.
+    direction is in the cap <u, x> > 1/2. An active feature is misread if the rest of the sum outweighs 1 by 1/2. The n
+    events are treated as independent and rare.
     """
 
     title = "The probability that a linear readout of features in superposition fails"

@@ -52,8 +52,8 @@ class MaximumOverFeatures(Claim[NoiseOnFeatures]):
 
 
 class AbstractNoiseSumClaim(Claim[NoiseOnMisfit]):
-    """Shared parts of the claims about the third term of the decomposition at rho = rho*, for several numbers of
-    examples.
+    """This class holds the shared parts of the claims about the third term of the decomposition at rho = rho*, for
+    several numbers of examples.
     """
 
     population = BoundedMisfits()
@@ -72,10 +72,10 @@ def _mean_sum(problem: NoiseOnMisfit, rung: float) -> Array:
 
 
 class NoiseSumAsPrinted(AbstractNoiseSumClaim):
-    """Let z be independent normal noise at N examples x_i, and let f(x_i) - phi_i rho be a bounded misfit, where f is
-    the target, phi_i are the features and rho the coefficients. The source states, with a misprint, that the term E_3 =
-    2 |sum_i z_i (f(x_i) - phi_i rho)| of the decomposition of empirical risk minus risk is O(sqrt(log N/N)). The bound
-    (96) includes the factor 1/N, which the definition in (91) lacks.
+    """Let z be independent normal noise at N examples x_i. Let f be the target, let phi_i be the features at x_i, and
+    let rho be coefficients for which the misfit f(x_i) - phi_i rho is bounded. The source states, with a misprint, that
+    the term E_3 = 2 |sum_i z_i (f(x_i) - phi_i rho)| of the decomposition of empirical risk minus risk is O(sqrt(log
+    N/N)). The bound (96) includes the factor 1/N, which the definition in (91) lacks.
     """
 
     title = "The noise term in the difference of empirical risk and risk, as printed, with a misprint"
@@ -96,9 +96,9 @@ class NoiseSumAsPrinted(AbstractNoiseSumClaim):
 
 
 class NoiseSum(AbstractNoiseSumClaim):
-    """Let z be independent normal noise at N examples x_i, and let f(x_i) - phi_i rho be a bounded misfit, where f is
-    the target, phi_i are the features and rho the coefficients. The term E_3 = (2/N) |sum_i z_i (f(x_i) - phi_i rho)|
-    of the decomposition of empirical risk minus risk falls like N^(-1/2).
+    """Let z be independent normal noise at N examples x_i. Let f be the target, let phi_i be the features at x_i, and
+    let rho be coefficients for which the misfit f(x_i) - phi_i rho is bounded. The term E_3 = (2/N) |sum_i z_i (f(x_i)
+    - phi_i rho)| of the decomposition of empirical risk minus risk falls like N^(-1/2).
     """
 
     title = "The noise term in the difference of empirical risk and risk falls like N^(-1/2)"
