@@ -136,8 +136,8 @@ def _closed(problem: AttackedFlow, weights: Float[Array, " n"]) -> Array:
 class ChangingAttack(Claim[AttackedFlow]):
     """Let K be the kernel matrix of the training rows X, and let y be their targets. Let f_0(X) be the outputs at the
     start of the flow df/dt = -K E (f - y). Let the weights E of the rows change linearly in time, from E_0 at the start
-    to E_1 at time t, at different rates for different rows. Take the closed form for constant weights, and replace E t
-    by the integral of E over time. To leading order, the error of this formula is
+    to E_1 at time t, with a different rate for each row. Take the closed form for constant weights, and replace E t by
+    the integral of E over time. To leading order, the error of this formula is
 
         t²/12 |(K E_0 K E_1 - K E_1 K E_0)(f_0(X) - y)|.
 
@@ -167,11 +167,11 @@ class ChangingAttack(Claim[AttackedFlow]):
 
 class WideAdversarialTraining(Claim[AttackedNetwork]):
     """Let a network have one hidden layer of width m. Train the network and its linearisation in the parameters. Attack
-    each of these two models by gradient ascent on its own inputs. Relative to the effect of the attacks, the final
-    outputs of the two models come closer as m grows from 32 to 128 and to 512. The measured value is the mean logarithm
-    of a ratio. The numerator of the ratio is the root mean square, over draws, of the distance between the final
-    outputs of the two models. The denominator is the root mean square of the distance between the linearisation's
-    outputs with and without attack. A ratio above 10 counts as 10.
+    each of these two models by gradient ascent on the model's own loss with respect to the inputs. Relative to the
+    effect of the attacks, the final outputs of the two models come closer as m grows from 32 to 128 and to 512. The
+    measured value is the mean logarithm of a ratio. The numerator of the ratio is the root mean square, over draws, of
+    the distance between the final outputs of the two models. The denominator is the root mean square of the distance
+    between the linearisation's outputs with and without attack. A ratio above 10 counts as 10.
     """
 
     title = "Wide networks under adversarial training approach their linearisations"

@@ -248,8 +248,9 @@ class PolynomialBound(Claim[RidgePolynomial]):
 
         sum_m |omega_m| |c_m| <= (P / sqrt(12)) times the root mean square of g'' over a period,
 
-    where g is p on [-1, 1], continued by a cubic with continuous slopes. The atoms at omega_m u are a spectrum in the
-    sense of the theory, because they leave out the frequency 0 and have a finite moment.
+    where g is p on [-1, 1], continued by a cubic with continuous slopes. The coefficients c_m at the frequencies
+    omega_m u are a spectrum in the sense of the theory. The reason is that they leave out the frequency 0 and have a
+    finite moment.
     """
 
     title = "A bound on the Barron parameter of a polynomial on the unit ball"

@@ -233,8 +233,8 @@ class WidthOfRamps(Claim[FeaturePool]):
 
     The proof writes a ramp as a mean of half-spaces, 1(<u, x> > t + s/tau) over |s| <= 1/2. The n hyperplanes cut R^d
     into at most sum C(n, k) cells. On each cell, the vector of (1(.) - 1/2)_i is constant and has the length sqrt(n)/2.
-    Massart's lemma for the maximum and for the minimum gives the first bound. The second bound chains nets of the
-    cells, whose sizes are at most e (d+1) (2e/eps²)^d by Haussler's lemma.
+    Massart's lemma for the maximum and for the minimum gives the first bound. The second bound follows by chaining over
+    nets of the cells. By Haussler's lemma, these nets have at most e (d+1) (2e/eps²)^d elements.
     """
 
     title = "An upper bound on the complexity of random ramps"

@@ -46,7 +46,7 @@ class StepsForALine(Claim[LineToStep]):
 
         rho/(2K).
 
-    Equal pieces with the value in the middle of each piece attain this error.
+    Pieces of equal length attain this error, if the value of each piece is the value of g in its middle.
     """
 
     title = "The least error with which K constant pieces approximate an affine function"

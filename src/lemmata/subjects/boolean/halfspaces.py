@@ -196,8 +196,9 @@ class GaussianIntersection(Claim[HalfspacePair]):
 
 
 class NormalsFromCovariance(Claim[HalfspacePair]):
-    """Draw n standard Gaussian points, and keep the points in k halfspaces <x, u_j> >= t_j with orthonormal u_j. The k
-    eigenvectors of the covariance of these points with the least eigenvalues span the normals, with an error of order
+    """Draw n standard Gaussian points, and keep the points that lie in all of k halfspaces <x, u_j> >= t_j, where the
+    u_j are orthonormal. Take the covariance of these points, and the k eigenvectors of the covariance with the least
+    eigenvalues. These eigenvectors span the normals u_j, up to an error of order
 
         n^(-1/2),
 

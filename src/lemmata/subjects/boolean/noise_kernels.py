@@ -135,8 +135,8 @@ def _krawtchouk(d: int, factors: Float[Array, " degrees"]) -> Float[Array, " dis
 
 
 class NoiseKernelError(Claim[SampledFunction]):
-    """Let f have values -1 and 1 on {-1, 1}^d. Let x_1, ..., x_m be independent uniform points. Let Stab_r be the sum
-    of r^|S| times the squared Fourier coefficient of S over all S. The kernel estimate
+    """Let f have values -1 and 1 on {-1, 1}^d. Let x_1, ..., x_m be independent uniform points. Let Stab_r be the sum,
+    over all S, of r^|S| times the squared Fourier coefficient of S. The kernel estimate
 
         g(z) = (1/m) sum_i f(x_i) prod_j (1 + rho x_ij z_j)
 

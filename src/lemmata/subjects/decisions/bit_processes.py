@@ -117,7 +117,7 @@ class FormulasOfParity(Claim[BitDecision]):
 
 
 class FormulaOfMajority(Claim[BitDecision]):
-    """Consider the process in which a counter runs over n bits and an action sets the bit that it points to. Let the
+    """Consider the process in which a counter runs over n bits and an action sets the bit at the counter. Let the
     counter be at 0. At least half of the bits agree with the goal if and only if the best sum of rewards over H >= 2n
     states is at least H - n - floor(n/2). A disjunction of conjunctions that decides this condition needs at least
     binom(n, ceil(n/2)) conjunctions, and this number is enough.

@@ -88,8 +88,8 @@ class ThresholdAtoms(Claim[Wave]):
         h(z) - h(0) = int_0^B h'(b) 1{z >= b} db - int_(-B)^0 h'(b) 1{z < b} db.
 
     For a wave h(z) = cos(2 pi w z + phase), the total mass of this signed measure is the integral of |h'|. This mass is
-    4 for each full period, plus the part from the rest of the interval, and at most 4 pi |w| B. The trials test h at
-    random z, and the total mass.
+    4 for each full period, plus the part from the rest of the interval. The mass is at most 4 pi |w| B. The trials test
+    h at random z, and the total mass.
     """
 
     title = "A wave along one direction is a signed mixture of threshold atoms"

@@ -47,9 +47,9 @@ class GradientDescentWorst(Claim[EqualSteps]):
 
         max f(x_n) - f(x*) = B D² max(1/(4 n h + 2), (1 - h)^(2n)/2).
 
-    For h = 1 it is B D²/(4n + 2). The first term is attained by Huber's function with the zone D/(2nh + 1), and the
-    second term by the quadratic B |x|²/2. The trials compare the formula with both functions, and with the bound that a
-    semidefinite program proves.
+    For h = 1, this worst case is B D²/(4n + 2). The first term is attained by Huber's function with the zone D/(2nh +
+    1), and the second term by the quadratic B |x|²/2. The trials compare the formula with both functions, and with the
+    bound that a semidefinite program proves.
     """
 
     title = "The exact worst case of gradient descent with equal steps"

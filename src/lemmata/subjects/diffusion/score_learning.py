@@ -114,8 +114,8 @@ class ScoreExponentInNoise(Claim[SignsUnderNoise]):
         sigma = 4, 2, 1.
 
     With much noise the pairs carry little information about x0, and the regression has to average out the variance of
-    the labels. At small sigma the score becomes steep and its Sobolev norms explode, but this does not decide the order
-    at these n.
+    the labels. At small sigma the score becomes steep and its Sobolev norms explode, but at these n, this does not
+    decide which exponent is larger.
     """
 
     title = "More noise slows the learning of a score"

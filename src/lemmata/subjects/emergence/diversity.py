@@ -90,8 +90,8 @@ class Dimension(eqx.Module):
 
 class CriticalDiversity(Claim[Dimension]):
     """A linear attention layer is trained on infinitely many prompts of k = d Gaussian tasks in d dimensions. Each
-    prompt has l = alpha d examples without noise. Its expected squared error on new tasks, as a share of the error of
-    predicting 0, is
+    prompt has l = alpha d examples without noise. The layer's expected squared error on new tasks, as a share of the
+    error of predicting 0, is
 
         alpha^(-1/2)/2
 

@@ -58,7 +58,7 @@ class ExactMatchWidth(Claim[LongTask]):
 
         log(log 10/log(10/9))/alpha = 3.08/alpha,
 
-    for every L and c. So longer tasks jump later, but not more sharply.
+    for every L and c. So the accuracy on longer tasks jumps later, but not more sharply.
     """
 
     title = "Exact match of longer answers jumps later, but not more sharply"

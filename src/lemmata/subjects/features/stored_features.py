@@ -107,9 +107,9 @@ class Importance(eqx.Module):
 
 class PairBeatsOneFeature(Claim[Importance]):
     """Let y = ReLU(w w'x + b) store two features in one dimension, where w and b have two entries. Each feature is
-    uniform on [0, 1] with probability p and 0 otherwise; the errors have the weights 1 and r <= 1/2. The antipodal pair
-    w = (1, -1), b = 0 has the loss p²(1 + r)/6. The best model that ignores the second feature has the loss r (p/3 -
-    p²/4). So the pair is better for every p up to
+    uniform on [0, 1] with probability p and 0 otherwise. The errors on the two features have the weights 1 and r <=
+    1/2. The antipodal pair w = (1, -1), b = 0 has the loss p²(1 + r)/6. The best model that ignores the second feature
+    has the loss r (p/3 - p²/4). So the pair is better for every p up to
 
         4 r / (2 + 5 r).
 

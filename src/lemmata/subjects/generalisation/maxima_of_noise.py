@@ -27,8 +27,7 @@ class MaximumOverFeatures(Claim[NoiseOnFeatures]):
         |(1/N) sum_i z_i phi(x_i)|_inf = O(sigma sqrt(log(2(n+1))/N)).
 
     The trials divide the left side by sqrt(log(2(n+1))), and check that the quotient does not grow with n. They use n
-    from 64 to 4096 and N = 32 points on the sphere in 16 dimensions. Without the division by the root of the logarithm,
-    the left side grows.
+    from 64 to 4096 and N = 32 points on the sphere in 16 dimensions. Without this division, the left side grows with n.
     """
 
     title = "The correlation of noise with the worst of n features grows at most like sqrt(log n)"
