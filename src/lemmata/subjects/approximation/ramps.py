@@ -247,8 +247,8 @@ class LineByRampsAsPrinted(Claim[Line]):
 
         sup over z in [-1, 1] of |g(z) - integral of gamma(t) phi(tau (z + t)) dt| <= 3 delta_tau = 3/tau.
 
-    The inequality is false. At z = -1, only the t above 1 - 1/(2 tau) contribute, and for these phi is at most 1/2. Let
-    z_1, z_2 and z_3 be the points -1, -1 + 1/(2 tau) and -1 + 1/tau, and give them the weights 5/9, -1/3, 1/9. For
+    The inequality is false. At z = -1, only the t above 1 - 1/(2 tau) contribute, and for these t, phi is at most 1/2.
+    Let z_1, z_2 and z_3 be the points -1, -1 + 1/(2 tau) and -1 + 1/tau, and give them the weights 5/9, -1/3, 1/9. For
     every t, the weighted sum of the values of the ramp at these points is at most 1/18. So whatever gamma is, the
     distance is at least |5/9 g(z_1) - 1/3 g(z_2) + 1/9 g(z_3)| - 3/18. For g = 1, this number is 1/6 at every tau.
     """

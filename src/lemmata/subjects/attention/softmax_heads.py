@@ -143,8 +143,8 @@ def _transposed(shares: Array, problem: AttentionHead) -> Array:
 
 
 class TensorTrick(Claim[AttentionHead]):
-    """Let tokens x_1, ..., x_t be the columns of X, and let W^Q and W^K be weights of shape (d, d). All logits of
-    attention are one matrix times the vector of one matrix M = W^Q' W^K:
+    """Let tokens x_1, ..., x_t be the columns of X, and let W^Q and W^K be weights of shape (d, d). The vector of all
+    logits of attention is a matrix times the vector of the entries of M = W^Q' W^K:
 
         vec(X' M X) = (X' kron X') vec(M).
 

@@ -169,8 +169,8 @@ class GaussianIntersection(Claim[HalfspacePair]):
 
         1 - l (l - t_j),   l = phi(t_j)/Q(t_j),
 
-    where phi is the normal density and Q(t) is the probability of a normal number above t. This is below 1 for every
-    threshold, and the variance in directions orthogonal to all u_j stays 1.
+    where phi is the normal density and Q(t) is the probability of a normal number above t. This variance is below 1 for
+    every threshold. The variance in directions orthogonal to all u_j stays 1.
     """
 
     title = "The variance of Gaussian inputs along the normal of a halfspace, given the label"

@@ -98,7 +98,7 @@ class StableMeansLow(Claim[NoisyFunction]):
 
         sum_{|S| >= 1/eta} f^(S)^2 <= 2/(1 - e^-2) NS.
 
-    The constant is 2.313. Parities of size 1/eta attain it in the limit of a small eta.
+    The constant is 2.313. Parities of size 1/eta attain this constant in the limit of a small eta.
     """
 
     title = "A function that is stable under noise has little weight at high degrees"

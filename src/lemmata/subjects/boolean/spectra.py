@@ -155,7 +155,7 @@ class InfluenceAtLeastVariance(Claim[RealFunction]):
 
         sum_i E (D_i f)^2 >= Var f.
 
-    Linear functions attain equality. This is Poincare's inequality on the cube.
+    This is Poincare's inequality on the cube. Linear functions attain equality.
     """
 
     title = "Poincare's inequality: the total influence is at least the variance"

@@ -126,7 +126,8 @@ class ThresholdAtoms(Claim[Wave]):
 class FewThresholds(Claim[Wave]):
     """Let h be a wave on [-B, B], and let V be the integral of |h'|. Cut [-B, B] into M intervals on which |h'| has the
     integral V/M. Replace h by h(-B) plus M steps, one for each interval. Each step is at the point that halves the
-    integral of |h'| over its interval. Its height is the increase of h over that interval. The error is at most
+    integral of |h'| over its interval. The height of the step is the increase of h over this interval. The error of the
+    sum is at most
 
         V/(2 M) <= 2 pi |w| B/M   for every z in [-B, B].
 

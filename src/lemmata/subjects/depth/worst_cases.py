@@ -124,8 +124,8 @@ class LongSteps(Claim[Distances]):
         (r, 2, r, 2 + r, r, 2, r)/B
 
     have a smaller worst case of f(x_7) - f(x*) than seven equal steps of any length. One of these steps is longer than
-    2/B, at which equal steps diverge. For three steps the order is reversed: the worst case of the best three equal
-    steps is smaller than the worst case of (r, 2, r)/B.
+    2/B, the length at which equal steps begin to diverge. For three steps the order is reversed: the worst case of the
+    best three equal steps is smaller than the worst case of (r, 2, r)/B.
     """
 
     title = "Seven silver steps are better than all equal steps, and three silver steps are not"

@@ -214,9 +214,10 @@ class ScoreErrorThroughEffectiveDimension(Claim[NoisedRegression]):
             <= (1 - q)^-2 (1/n) [ nu tr F*'(K + nu)^-1 F* + v N(nu) ],
 
     where S = K (K + nu)^-1, q = max_i S_ii, and N(nu) = tr S is the effective dimension. Unlike the bound of Theorem
-    6.5 of the source, this bound needs no smallest eigenvalue, no width and no Lipschitz constant. The bound is below
-    the error of the best constant. The proof uses `diffusion.effective_dimension.leave_one_out_denoiser`, tr S² <= tr S
-    and |(I - S) F*|² <= F*'(I - S) F*. The term F*'(I - S) F* is the least value of sum |F* - f|² + nu |f|² over all f.
+    6.5 of the source, this bound does not contain a smallest eigenvalue, a width or a Lipschitz constant. The bound is
+    below the error of the best constant. The proof uses `diffusion.effective_dimension.leave_one_out_denoiser`, tr S²
+    <= tr S and |(I - S) F*|² <= F*'(I - S) F*. The term F*'(I - S) F* is the least value of sum |F* - f|² + nu |f|²
+    over all f.
     """
 
     title = "A bound on the error of a learned score by the effective dimension"

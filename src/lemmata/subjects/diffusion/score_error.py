@@ -84,8 +84,8 @@ def _together(one: Float[Array, "p k"], other: Float[Array, "p k"]) -> Float[Arr
 
 
 class LossDecompositionAsPrinted(Claim[Learned]):
-    """The source prints, for a softmax network F_nn trained on noised data and the denoiser F*(t, x) = E[x(0) | x(t) =
-    x],
+    """Let F_nn be a softmax network trained on noised data, and let F*(t, x) = E[x(0) | x(t) = x] be the denoiser. The
+    source prints
 
         E |F_nn - F*|² <= Z_1 + Z_2 + Z_3 + Z_4,
 
@@ -297,9 +297,9 @@ class LabelMismatch(AbstractSaysNothing):
 
 class ScoreError(AbstractSaysNothing):
     """Train a softmax network F_nn with m hidden units on n noised data x(t) = alpha x(0) + (1 - alpha²)^(1/2) z in d
-    dimensions, where z is normal. Let s = (alpha F_nn - x) / (1 - alpha²) be its score, let p_t be the density of x(t),
-    and let lambda(t) = (1 - alpha²)² / alpha². Theorem 6.5 of the source states, with probability at least 1 - delta,
-    for wide networks,
+    dimensions, where z is normal. Let s = (alpha F_nn - x) / (1 - alpha²) be the score that F_nn implies. Let p_t be
+    the density of x(t), and let lambda(t) = (1 - alpha²)² / alpha². Theorem 6.5 of the source states, with probability
+    at least 1 - delta, for wide networks,
 
         mean over t of lambda(t) E |s - grad log p_t|²
             <= 1/(lambda sqrt(n)) + eps + d A² + d A + sqrt(d A Gamma_delta) + Gamma_delta,

@@ -122,8 +122,8 @@ class Benchmarks(Population[Benchmark]):
 class ResolutionOfBenchmark(Claim[Benchmark]):
     """A model of scale N solves a task of L tokens with the probability a = exp(-L c N^-alpha). On a benchmark with n
     items, it solves n a items in expectation, and it solves none with the probability (1 - a)^n. At the scale N = (L
-    c/log n)^(1/alpha), one solved item is expected. So a benchmark with n_2 > n_1 items shows the onset earlier: log N
-    is smaller by (1/alpha) log(log n_2/log n_1).
+    c/log n)^(1/alpha), one solved item is expected. So a benchmark with n_2 > n_1 items shows this onset earlier: at
+    the onset, log N is smaller by (1/alpha) log(log n_2/log n_1).
 
     Derivation: n a = 1 if L c N^(-alpha) = log n, which is solved for N.
     """
@@ -313,7 +313,7 @@ class SpreadWidensSlices(Claim[SpreadSlices]):
 
         Phi(log N/sqrt(1 + s²)).
 
-    So the average rises more slowly than each slice.
+    So the average accuracy rises more slowly than the accuracy on each slice.
 
     Derivation: Phi(x - t) is the probability that Z <= x - t for a standard normal Z, and Z + t has the variance 1 +
     s².

@@ -179,8 +179,8 @@ def code_length(counts: Float[Array, "*many S"]) -> Array:
 
 
 class BigramRegret(Claim[Chain]):
-    """A predictor estimates the rows of a Markov chain over S symbols from the symbols so far, each row by
-    (count + 1/2)/(n + S/2). In the first T symbols it loses more than the best fixed rows in hindsight by
+    """A predictor estimates the rows of a Markov chain over S symbols from the symbols so far, each row by (count +
+    1/2)/(n + S/2). In the first T symbols, the predictor's loss exceeds the loss of the best fixed rows in hindsight by
 
         S (S - 1)/2 log T
 

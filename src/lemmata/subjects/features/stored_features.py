@@ -286,8 +286,9 @@ def least_sum(a: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 class SparseDecoding(Claim[SparseCodes]):
-    """Let z >= 0 have n entries, a share rho of which are positive. Observe x = U z for m random normal equations. The
-    nonnegative solution of least l_1 norm equals z if there are at least about m = n psi(rho) equations, where
+    """Let z >= 0 have n entries, and let a share rho of these entries be positive. Observe x = U z for m random normal
+    equations. The nonnegative solution of least l_1 norm equals z if there are at least about m = n psi(rho) equations,
+    where
 
         psi(rho) = min over t >= 0 of rho (1 + t²) + (1 - rho)((1 + t²)(1 - F(t)) - t f(t)),
 
