@@ -156,10 +156,9 @@ def best_constant_of_class(problem: FeaturePool) -> Float[Array, ""]:
 
 
 class WholeClassWithoutCover(Claim[FeaturePool]):
-    """Take a class of functions on the unit ball of R^d, let F_sup be the largest modulus of their spectra, and let M =
-    integral of |omega| F_sup. Draw n ramps phi_i(x) = phi(tau (<u_i, x> - t_i)), phi(s) = min(max(s + 1/2, 0), 1), from
-    the distribution of this class. With probability at least 1 - delta, every f of the class has coefficients with sum
-    |c_i| <= 3 M and
+    """Let F_sup be the largest modulus of the spectra of a class on the unit ball of R^d. Let M = integral of |omega|
+    F_sup. Draw n ramps phi_i(x) = phi(tau (<u_i, x> - t_i)), phi(s) = min(max(s + 1/2, 0), 1), for this class. With
+    probability at least 1 - delta, every f of the class has coefficients with sum |c_i| <= 3 M and
 
         sup over |x| <= 1 of |f(x) - c_0 - sum_i c_i phi_i(x)|
             <= M (1/(4 tau) + 3 w + (3/2) sqrt(log(1/delta) / (2n))),
@@ -195,9 +194,9 @@ class WholeClassWithoutCover(Claim[FeaturePool]):
 
 
 class WholeClassByComplexity(Claim[FeaturePool]):
-    """Take a class of functions, let F_sup be the largest modulus of their spectra, and let M = integral of |omega|
-    F_sup. Draw n ramps phi_i of slope tau from the distribution of this class, and let eps_i = +-1 be random signs.
-    With probability at least 1 - delta, every f of the class has coefficients with sum |c_i| <= 3 M and
+    """Let F_sup be the largest modulus of the spectra of a class, and let M = integral of |omega| F_sup. Draw n ramps
+    phi_i of slope tau from the distribution of this class, and let eps_i = +-1 be random signs. With probability at
+    least 1 - delta, every f of the class has coefficients with sum |c_i| <= 3 M and
 
         sup over x of |f(x) - c_0 - sum_i c_i phi_i(x)| <= M (1/(4 tau) + 3 W_n + (3/2) sqrt(log(1/delta) / (2n))),
         W_n = E (1/n) [max over x - min over x] of sum_i eps_i phi_i(x).
@@ -256,10 +255,10 @@ class WidthOfRamps(Claim[FeaturePool]):
 
 
 class WholeClassInMeanSquare(Claim[FeaturePool]):
-    """Take a class of functions, let F_sup be the largest modulus of their spectra, and let M = integral of |omega|
-    F_sup. Draw n ramps phi_i of slope tau from the distribution of this class, and let nu be any distribution of inputs
-    x. For each function of the class, take the L2(nu) distance from the nearest c_0 + sum_i c_i phi_i with sum |c_i| <=
-    3 M. The largest of these distances over the class has a mean, over draws of the features, of at most
+    """Let F_sup be the largest modulus of the spectra of a class, and let M = integral of |omega| F_sup. Draw n ramps
+    phi_i of slope tau for this class, and let nu be any distribution of inputs x. For each function of the class, take
+    its L2(nu) distance to the nearest c_0 + sum_i c_i phi_i with sum |c_i| <= 3 M. The mean over draws of the largest
+    distance is at most
 
         M (1/(4 tau) + 6 s / sqrt(n)),     s² = mean over features of the variance of phi under nu <= 1/4,
 
@@ -346,10 +345,9 @@ def lasso_and_gap(problem: CosineExamples) -> tuple[Float[Array, " p"], Float[Ar
 
 
 class RiskWithoutCover(Claim[CosineExamples]):
-    """Let N examples y = f(x) + z have normal noise z of standard deviation sigma. Take a class of functions, let F_sup
-    be the largest modulus of their spectra, and let M = integral of |omega| F_sup. Let the features phi(x) be a
-    constant and n ramps of slope tau from the distribution of this class. Fit the examples by coefficients rho that
-    come within e of the minimum of
+    """Let N examples y = f(x) + z have normal noise z of standard deviation sigma. Let F_sup be the largest modulus of
+    the spectra of a class, and let M = integral of |omega| F_sup. Let the features phi(x) be a constant and n ramps of
+    slope tau drawn for this class. Fit the examples by coefficients rho that come within e of the minimum of
 
         l(rho) = mean of (y - <phi(x), rho>)² + lambda |rho|_1,     lambda = 2 sigma sqrt(2 log(2 (n+1)/delta) / N).
 

@@ -65,8 +65,9 @@ class AbstractStoredFeatures(Claim[ToyModel]):
 
 class FewerFeaturesIfDense(AbstractStoredFeatures):
     """Train y = ReLU(W'W x + b) on the squared error of n features in m < n dimensions, where W is m x n. Each feature
-    is independent, uniform on [0, 1] with probability p, and 0 otherwise. The features per dimension |W|²/m, compared
-    with the same model without the ReLU, fall as the probability p rises.
+    is independent, uniform on [0, 1] with probability p, and 0 otherwise. Let |W|²/m be the number of features per
+    dimension, and subtract this number for the same model without the ReLU. The difference falls as the probability p
+    rises.
 
     So features that are active more often push the model away from superposition.
     """
@@ -84,8 +85,9 @@ class FewerFeaturesIfDense(AbstractStoredFeatures):
 
 class MoreFeaturesUnderPressure(AbstractStoredFeatures):
     """Train y = ReLU(W'W x + b) on the squared error of n features in m < n dimensions. Each feature is independent,
-    uniform on [0, 1] with a probability p from 0.04 to 0.08, and 0 otherwise. The features per dimension |W|²/m,
-    compared with the same model without the ReLU, rise with n/m, from 4/3 to 4.
+    uniform on [0, 1] with a probability p from 0.04 to 0.08, and 0 otherwise. Let |W|²/m be the number of features per
+    dimension, and subtract this number for the same model without the ReLU. The difference rises with n/m, from 4/3 to
+    4.
     """
 
     title = "The number of stored features per dimension rises with the number of features"
