@@ -256,9 +256,8 @@ class WidthOfRamps(Claim[FeaturePool]):
 
 class WholeClassInMeanSquare(Claim[FeaturePool]):
     """Let F_sup be the largest modulus of the spectra of a class, and let M = integral of |omega| F_sup. Draw n ramps
-    phi_i of slope tau for this class, and let nu be any distribution of inputs x. For each f of the class, take the
-    L2(nu) distance to the nearest c_0 + sum_i c_i phi_i with sum |c_i| <= 3 M. The mean over draws of the largest
-    distance is at most
+    phi_i of slope tau for this class, and let nu be any distribution of inputs x. Take the largest L2(nu) distance of
+    an f of the class to the nearest c_0 + sum_i c_i phi_i with sum |c_i| <= 3 M. Its mean over draws is at most
 
         M (1/(4 tau) + 6 s / sqrt(n)),     s² = mean over features of the variance of phi under nu <= 1/4,
 
