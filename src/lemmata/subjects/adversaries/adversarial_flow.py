@@ -61,10 +61,11 @@ def changing_flow(problem: AttackedFlow, time: Array) -> Float[Array, " n"]:
 class AttackKernelMovesAtEveryWidth(Claim[AttackedNetwork]):
     """Linearise a network of one hidden layer in its parameters. Train the linearised network on squared loss, and
     attack each row by gradient ascent on the loss with respect to the row's input. Two kernels matter: the tangent
-    kernel, and |df/dx|² in the exponents of the attacks. Compare the outputs of the linearised network with the closed
-    form in which both kernels keep their initial values. Divide the distance between these outputs and the closed form
-    by the change of the outputs that the attacks cause. This ratio does not fall with the width: it is equally large at
-    the widths 128, 512 and 2048.
+    kernel, and the attack kernel |df/dx|². The attack kernel is in the exponent of the factor by which an attack
+    multiplies a residual. Compare the outputs of the linearised network with the closed form in which both kernels keep
+    their initial values. Divide the distance between these outputs and the closed form by the change of the outputs
+    that the attacks cause. This ratio does not fall with the width: it is equally large at the widths 128, 512 and
+    2048.
     """
 
     title = "At every width, the kernel of attacks on a linearised network changes during training"
@@ -89,12 +90,13 @@ class AttackKernelMovesAtEveryWidth(Claim[AttackedNetwork]):
 class FrozenAttackFlow(Claim[AttackedFlow]):
     """Let K be the kernel matrix of the training rows X, let y be their targets, and let f_0 be the outputs at the
     start. Let attacks multiply the residual of row i by a constant E_i >= 1, and let E be the diagonal matrix of these
-    weights. On the training rows, the outputs follow the flow df/dt = -K E (f - y). At any other input x, K(x, X)
-    replaces K. At time t, the outputs are
+    weights. On the training rows, the outputs follow the flow df/dt = -K E (f - y). At any other input x, the output
+    follows the same flow with K(x, X) in place of K. At time t, the outputs are
 
         f(x) = f_0(x) + K(x, X) K^-1 (I - exp(-K E t)) (y - f_0(X)).
 
-    This formula requires that the attack kernel does not change during training. A large width does not ensure this.
+    This formula requires that the attack kernel |df/dx|² does not change during training. Even a large width does not
+    ensure that this kernel stays constant.
     """
 
     title = "Adversarial training has a closed form if the weights of the attacks are constant"
@@ -134,8 +136,8 @@ def _closed(problem: AttackedFlow, weights: Float[Array, " n"]) -> Array:
 class ChangingAttack(Claim[AttackedFlow]):
     """Let K be the kernel matrix of the training rows X, and let y be their targets. Let f_0(X) be the outputs at the
     start of the flow df/dt = -K E (f - y). Let the weights E of the rows change linearly in time, from E_0 at the start
-    to E_1 at time t, at different rates for different rows. Take the closed form for constant weights, and replace E t
-    by the integral of E over time. To leading order, the error of this formula is
+    to E_1 at time t, with a different rate for each row. Take the closed form for constant weights, and replace E t by
+    the integral of E over time. To leading order, the error of this formula is
 
         t²/12 |(K E_0 K E_1 - K E_1 K E_0)(f_0(X) - y)|.
 
@@ -165,11 +167,11 @@ class ChangingAttack(Claim[AttackedFlow]):
 
 class WideAdversarialTraining(Claim[AttackedNetwork]):
     """Let a network have one hidden layer of width m. Train the network and its linearisation in the parameters. Attack
-    each of these two models by gradient ascent on its own inputs. Relative to the effect of the attacks, the distance
-    between the final outputs of the two models falls as m grows from 32 to 128 and to 512. The measured value is the
-    mean logarithm of a ratio. The numerator of the ratio is the root mean square, over draws, of this distance. The
-    denominator is the root mean square of the distance between the linearisation's outputs with and without attack. A
-    ratio above 10 counts as 10.
+    each of these two models by gradient ascent on the model's own loss with respect to the inputs. Relative to the
+    effect of the attacks, the final outputs of the two models come closer as m grows from 32 to 128 and to 512. The
+    measured value is the mean logarithm of a ratio. The numerator of the ratio is the root mean square, over draws, of
+    the distance between the final outputs of the two models. The denominator is the root mean square of the distance
+    between the linearisation's outputs with and without attack. A ratio above 10 counts as 10.
     """
 
     title = "Wide networks under adversarial training approach their linearisations"

@@ -189,10 +189,10 @@ class ConflictOfCopies(Claim[ContradictedLabels]):
 
 
 class ProjectionIsDistance(Claim[ContradictedLabels]):
-    """Let K be the kernel matrix of rows x_i, K_SS the kernel matrix of support rows S, and K_S the kernel matrix
-    between the rows and the support. Let alpha be the coefficients of a fit sum alpha_i k(x_i, .), and let R = K - K_S
-    K_SS^-1 K_S' be the Schur complement. Then alpha' R alpha is the squared distance between the fit and the span of
-    k(s, .), s in S, in the kernel's space. So R is positive semidefinite.
+    """Let K be the kernel matrix of rows x_i, and let K_SS be the kernel matrix of support rows S. Let K_S be the
+    kernel matrix between the rows and the support. Let alpha be the coefficients of a fit sum alpha_i k(x_i, .), and
+    let R = K - K_S K_SS^-1 K_S' be the Schur complement. Then alpha' R alpha is the squared distance between the fit
+    and the span of k(s, .), s in S, in the kernel's space. So R is positive semidefinite.
     """
 
     title = "The Schur complement gives the squared distance between a kernel fit and the span of support rows"
@@ -228,9 +228,9 @@ def _lengths(problem: ContradictedLabels) -> Array:
 
 class RiskOfProjection(Claim[ContradictedLabels]):
     """Let kernel ridge regression fit a poisoned set of n rows. The conflict of the set is the mean squared error of
-    the fit on the set itself. The projection of the set measures the part of the fit that the support images cannot
-    represent: it is the mean over the rows of the square of this part. If the support images carry the best labels,
-    their root mean square error on the poisoned set is at most
+    the fit on the set itself. The fit has a part that the support images cannot represent. The projection of the set is
+    the mean, over the rows, of the square of this part. Give the support images the labels with which regression on
+    them fits the poisoned set best. Then the root mean square error of this regression on the poisoned set is at most
 
         sqrt(conflict) + sqrt(projection).
 

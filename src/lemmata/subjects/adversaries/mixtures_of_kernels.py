@@ -247,8 +247,8 @@ class MixingCosts(Claim[MixedRows]):
 
         y' K_mixed^-1 y >= y' ((1 - beta) k(x, x) + beta k(Ax, Ax))^-1 y.
 
-    The reason is that different features partly cancel when they are mixed. So if the score y' K^-1 y uses the average
-    of the two kernels as K, it is at most the score of the theory, which uses K_mixed.
+    The reason is that different features partly cancel when they are mixed. So the score y' K^-1 y with the average of
+    the two kernels as K is at most the score of the theory, which uses K_mixed.
     """
 
     title = "The least norm of an interpolant is at least as large with mixed features as with averaged kernels"
@@ -287,13 +287,13 @@ class MixedInterpolantGeneralises(Claim[MixedRows]):
     """Let f be linear in its weights w, and let A be an attack that is fixed before the rows are drawn. Take n
     independent rows with labels y. Among the weights whose mixture (1 - beta) f + beta f A is nearest to the labels on
     these rows, let w have the smallest norm. If the mixture equals the labels, then |w|² = y' K_mixed^-1 y, where
-    K_mixed is the kernel matrix of the mixture. Let B be |w| rounded up. With probability at least 9/10, both clean
-    rows and attacked rows satisfy
+    K_mixed is the kernel matrix of the mixture. Let B be |w| rounded up. With probability at least 9/10, the following
+    bound holds for clean rows and for attacked rows:
 
         error <= mean ramp loss on the training rows + 2 B sqrt(tr K)/n + 3 sqrt(log(4 B (B + 1)/0.1)/(2 n)),
 
-    where error is the error on new rows, and K is the kernel matrix of the clean or of the attacked rows. The ramp loss
-    is 1 - margin, limited to values between 0 and 1.
+    where error is the share of wrong labels on new rows, and K is the kernel matrix of the clean or of the attacked
+    rows. The ramp loss is 1 - margin, limited to values between 0 and 1.
     """
 
     title = "A bound on clean and robust error by the energy y' K_mixed^-1 y of the labels"

@@ -35,10 +35,10 @@ _STEPS = 4000  # steps of signed attacks
 
 
 class SignedAttacksEndElsewhere(Claim[AttackedRows]):
-    """Train a linear model on 20 rows with 61 inputs. In every step, move the rows by the signed attack of a fixed
-    radius. Training without attack ends at the interpolant of least norm. After 4000 steps under attack, the distance
-    of the weights from this interpolant is at least half of the interpolant's norm. This holds in at least nine out of
-    ten problems. The reason is that an attack of a fixed radius does not fade with the residual.
+    """Train a linear model on 20 rows with 61 inputs. In every step, move the rows by a signed gradient attack of a
+    fixed radius. Training without attack ends at the interpolant of least norm. After 4000 steps under attack, the
+    distance of the weights from this interpolant is at least half of the interpolant's norm. This holds in at least
+    nine out of ten problems. The reason is that an attack of a fixed radius does not fade with the residual.
     """
 
     title = "Long training under signed attacks does not end at the interpolant of training without attacks"
@@ -66,8 +66,8 @@ class LongAttackDegenerates(Claim[AttackedFlow]):
 
         |f(t) - y|_K <= exp(-lambda t) |f(0) - y|_K,    |r|_K² = r' K^-1 r.
 
-    So f tends to y on the training rows, and to the interpolant of training without attacks elsewhere. The effect of
-    the attacks vanishes at least as fast as training without attacks converges.
+    So f tends to y on the training rows. Elsewhere, f tends to the interpolant that training without attacks reaches.
+    The effect of the attacks vanishes at least as fast as training without attacks converges.
     """
 
     title = "Long training under attacks by gradient ascent ends at the interpolant of training without attacks"
@@ -104,12 +104,12 @@ def _distance(problem: AttackedFlow) -> Array:
 
 
 class RobustOverfitting(Claim[AttackedRows]):
-    """Let one input of size 2 agree with the label in 95 % of the rows. Let 60 other inputs of unit variance depend
-    weakly on the label. Train a linear model w'x on 100 rows. In every step, an attack by ascent moves the rows along
-    dx/ds = w (w'x - y) up to s = 3. The robust accuracy is the accuracy on held-out rows if every input is shifted by
-    0.3 in the worst direction. Let lambda be the largest eigenvalue of the rows' Gram matrix. The robust accuracy is
-    lower at the time 100/lambda than at the time 3/lambda. At the time 100/lambda, training without attack has an even
-    lower robust accuracy than training under attack.
+    """Let one input have size 2, and let its sign agree with the label in 95 % of the rows. Let 60 other inputs of unit
+    variance depend weakly on the label. Train a linear model w'x on 100 rows. In every step, an attack by ascent moves
+    the rows along dx/ds = w (w'x - y) up to s = 3. The robust accuracy is the accuracy on held-out rows if every input
+    is shifted by 0.3 in the worst direction. Let lambda be the largest eigenvalue of the rows' Gram matrix. The robust
+    accuracy is lower at the time 100/lambda than at the time 3/lambda. At the time 100/lambda, training without attack
+    has an even lower robust accuracy than training under attack.
     """
 
     title = "Long training lowers robust accuracy, but less if rows are attacked by gradient ascent"
@@ -163,12 +163,12 @@ class AscentEndsAtRidge(Claim[AttackedRows]):
 
 
 class SignedAttacksLoseNothing(Claim[AttackedRows]):
-    """Let one input of size 2 agree with the label in 95 % of the rows. Let 60 other inputs of unit variance depend
-    weakly on the label. Train a linear model on 100 rows. In every step, shift every input of the rows by 0.3 in the
-    worst direction. Measure the robust accuracy after 200 steps and after 2000 steps. These numbers of steps correspond
-    to times of about 10/lambda and 100/lambda, where lambda is the largest eigenvalue of the rows' Gram matrix. On
-    average, both robust accuracies equal the robust accuracy of the one large input alone. Therefore long training
-    loses nothing.
+    """Let one input have size 2, and let its sign agree with the label in 95 % of the rows. Let 60 other inputs of unit
+    variance depend weakly on the label. Train a linear model on 100 rows. In every step, shift every input of the rows
+    by 0.3 in the worst direction. Measure the robust accuracy after 200 steps and after 2000 steps. These numbers of
+    steps correspond to times of about 10/lambda and 100/lambda, where lambda is the largest eigenvalue of the rows'
+    Gram matrix. On average, both robust accuracies equal the robust accuracy of the one large input alone. Therefore
+    long training loses nothing.
     """
 
     title = "Under signed attacks of a fixed radius, long training loses no robust accuracy"
@@ -219,13 +219,14 @@ def ascent_ridge(problem: AttackedRows, strength: float) -> Float[Array, " d"]:
 
 
 class LearnedTimesAreRobust(Claim[AttackedRows]):
-    """Let one input of size 2 agree with the label in 95 % of the rows. Let 40 other inputs of unit variance depend
-    weakly on the label. Take the tangent kernel of an infinitely wide ReLU network of one hidden layer. Measure the
-    robust accuracy on held-out rows under projected gradient attacks of radius 0.3. Adv-NTK learns a training time for
-    each of 40 rows, and uses 20 more rows for validation. Compare Adv-NTK with two alternatives. The first alternative
-    is training without attack on all 60 rows. The second uses one common training time for all 40 rows: the time that
-    is best on the attacked validation rows. The robust accuracy of Adv-NTK is higher than the robust accuracy of both
-    alternatives. In each problem, Adv-NTK is compared with the alternative that is better on the held-out rows.
+    """Let one input have size 2, and let its sign agree with the label in 95 % of the rows. Let 40 other inputs of unit
+    variance depend weakly on the label. Take the tangent kernel of an infinitely wide ReLU network of one hidden layer.
+    Measure the robust accuracy on held-out rows under projected gradient attacks of radius 0.3. Adv-NTK learns a
+    training time for each of 40 rows, and uses 20 more rows for validation. Compare Adv-NTK with two alternatives. The
+    first alternative is training without attack on all 60 rows. The second uses one common training time for all 40
+    rows: the time that is best on the attacked validation rows. The robust accuracy of Adv-NTK is higher than the
+    robust accuracy of both alternatives. In each problem, Adv-NTK is compared with the alternative that is better on
+    the held-out rows.
     """
 
     title = "Adv-NTK is more robust than plain training and than early stopping"

@@ -27,7 +27,7 @@ _WEIGHT, _ALONE = 1e4, 1e12  # weights of the conflict: beside the projection, a
 class LargerTriggersSucceed(Claim[PoisonedDigits]):
     """Put a white square of side 2, 4 or 8 as a trigger in a corner of 8 x 8 digits, at an opacity of 0.3. Distil the
     poisoned digits. In the mean over splits, larger squares succeed more often. Success means that regression on the
-    distilled images classifies a triggered digit of another class as the target.
+    distilled images assigns the target class to a triggered digit of another class.
     """
 
     title = "Larger triggers in distilled digits succeed more often"

@@ -139,10 +139,10 @@ class LinearFloor(Claim[Slope]):
         sup over |x| = 1 and |a| = C_a of |<a, x> - f_a(x)| >= C_a (1/d - E²/2) / E,     E = E|u_1|,
 
     where u in E|u_1| is uniform on the sphere. If the weights may be up to K C_a, replace 1/d - E²/2 by 1/d - K E²/2.
-    For K = 3, this is positive from d = 11 on. The proof draws x and a at random, with v = a/|a|. Then <a, x> <v, x>
-    has the mean C_a/d. The mean over x of phi <v, x> is <u, v> times a number between 0 and E/2, since phi rises from 0
-    to 1, and |<v, x>| has the mean E. The test uses the best of four distributions of 400 steps, with weights fitted
-    by least squares.
+    For K = 3, the bound is positive from d = 11 on. The proof draws x and a at random, with v = a/|a|. Then <a, x> <v,
+    x> has the mean C_a/d. The mean over x of phi <v, x> is <u, v> times a number between 0 and E/2. The reason is that
+    phi rises from 0 to 1, and that |<v, x>| has the mean E. The test draws 400 steps from each of four distributions,
+    and fits their weights by least squares. The test uses the best of the four fits.
     """
 
     title = "Random features with small weights do not approximate every linear function"
@@ -229,9 +229,9 @@ class LinearParameter(Claim[Slope]):
         C_F = C_b + C_a / E|u_1| = C_b + C_a sqrt(pi) Gamma((d+1)/2) / Gamma(d/2),
 
     where u is uniform on the sphere. This value is sufficient, since <a, x> = (|a| / E|u_1|) E sign(<u, a>) <u, x>. The
-    value is also necessary, since |a|² = integral of <i omega, a> F_f <= integral of |<omega, a>| F_sup, whose mean
-    over |a| = C_a is C_a E|u_1| integral of |omega| F_sup. Equation (20) also allows a point mass at 0, with which the
-    parameter is C_a + C_b. The integral of ramps excludes the frequency 0.
+    value is also necessary, since |a|² = integral of <i omega, a> F_f <= integral of |<omega, a>| F_sup. The mean of
+    the last integral over |a| = C_a is C_a E|u_1| integral of |omega| F_sup. Equation (20) also allows a point mass at
+    0, with which the parameter is C_a + C_b. The integral of ramps excludes the frequency 0.
     """
 
     title = "The Barron parameter of all linear functions grows like sqrt(d)"

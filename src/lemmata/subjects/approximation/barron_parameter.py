@@ -148,8 +148,9 @@ def parameter_by_functions(problem: Periodic, order: int) -> Float[Array, ""]:
 
 
 class GradientParameter(Claim[Periodic]):
-    """Let F(k) be Fourier coefficients at the frequencies k, and take the supremum over a class of functions. The
-    Barron parameter from the spectra of gradients equals the Barron parameter from the spectra of the functions:
+    """Let F_f(k) be the Fourier coefficient of a function f at the frequency k, and let sup be the supremum over a
+    class of functions f. The Barron parameter from the spectra of gradients equals the Barron parameter from the
+    spectra of the functions:
 
         sup |f(0)| + sum_k sup |F_{grad f}(k)|_2 = sup |f(0)| + sum_k |k|_2 sup |F_f(k)|.
 
@@ -183,7 +184,7 @@ class GradientParameter(Claim[Periodic]):
 
 class GaussianParameter(Claim[Bump]):
     """Consider the sums of Gaussian bumps sum_k q_k exp(-scale² |x - c_k|²/2) of d variables with sum |q_k| <= 1. Let
-    F_sup be the largest modulus of their spectra. Then
+    F_sup(omega) be the largest modulus of the spectra of these sums at the frequency omega. Then
 
         integral of |omega| F_sup(omega) = scale sqrt(2) Gamma((d+1)/2) / Gamma(d/2) <= scale sqrt(d).
 
@@ -247,8 +248,9 @@ class PolynomialBound(Claim[RidgePolynomial]):
 
         sum_m |omega_m| |c_m| <= (P / sqrt(12)) times the root mean square of g'' over a period,
 
-    where g is p on [-1, 1], continued by a cubic with continuous slopes. The atoms at omega_m u are a spectrum in the
-    sense of the theory, because they leave out the frequency 0 and have a finite moment.
+    where g is p on [-1, 1], continued by a cubic with continuous slopes. The coefficients c_m at the frequencies
+    omega_m u are a spectrum in the sense of the theory. The reason is that they leave out the frequency 0 and have a
+    finite moment.
     """
 
     title = "A bound on the Barron parameter of a polynomial on the unit ball"

@@ -164,9 +164,9 @@ class ConvolutionOperationsInLength(Claim[SequenceLayer]):
 
 
 class BlockedAttentionMemory(Claim[SequenceLayer]):
-    """Compute softmax attention from blocks of queries and keys with running maxima, which gives exactly the same
-    numbers. Apart from its input and output, the computation needs memory that does not grow with the number T of
-    positions. So attention is quadratic in operations, but not in memory.
+    """Compute softmax attention from blocks of queries and keys with running maxima. The outputs are exactly the same
+    as without blocks. Apart from its input and output, the computation needs memory that does not grow with the number
+    T of positions. So attention is quadratic in operations, but not in memory.
     """
 
     title = "The working memory of blocked attention does not grow with the length"

@@ -62,9 +62,8 @@ class PairCover(Claim[FunctionsAtPoints]):
 
         (1 + 4/epsilon)^d (1 + 2/epsilon)
 
-    elements, whatever the class. The reason is that a smallest cover needs no pair that lies in the cell of another of
-    its pairs. The bound also holds for any set of pairs in which no pair covers another pair. A greedy cover is such a
-    set.
+    elements, whatever the class. The bound holds for any set of pairs in which no pair covers another pair. A greedy
+    cover is such a set, so a smallest cover also obeys the bound.
     """
 
     title = "A bound on the size of covers of pairs (f, x) that does not depend on the class"

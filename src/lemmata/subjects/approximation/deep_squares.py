@@ -42,7 +42,7 @@ class DeepSquare(Claim[SquareToFit]):
 
         M² 4^-(m+1).
 
-    The best function of one layer with 3m units has the largest error M²/(8 (3m + 1)²), which falls only like m^-2.
+    For the best function of one layer with 3m units, the largest error is M²/(8 (3m + 1)²), which falls only like m^-2.
     """
 
     # The network is Yarotsky's (yarotsky2017). f_m interpolates x² between the multiples of 2^-m. One layer of N - 1
@@ -89,7 +89,7 @@ class DeepProduct(Claim[SquareToFit]):
         P(x, y) = 2M² (f_m(|x + y|/(2M)) - f_m(|x|/(2M)) - f_m(|y|/(2M)))
 
     satisfies xy - M² 4^-m <= P(x, y) <= xy. Both bounds are attained, and the lower bound is attained at x = y = M
-    2^-m. Adding the errors of the three squares would give 1.5 times the error.
+    2^-m. Adding the largest errors of the three squares would give 1.5 times M² 4^-m.
     """
 
     # Let h = 2^-m and phi(u) = u(1 - u) for u mod 1. Then f_m(t) = t² + h² phi(t/h). The function phi is even, concave

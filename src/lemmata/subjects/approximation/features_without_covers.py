@@ -156,9 +156,9 @@ def best_constant_of_class(problem: FeaturePool) -> Float[Array, ""]:
 
 
 class WholeClassWithoutCover(Claim[FeaturePool]):
-    """Let n ramps phi_i(x) = phi(tau (<u_i, x> - t_i)), phi(s) = min(max(s + 1/2, 0), 1), be drawn from the
-    distribution of a class on the unit ball of R^d with M = integral of |omega| F_sup. With probability at least 1 -
-    delta, every f of the class has coefficients with sum |c_i| <= 3 M and
+    """Let F_sup be the largest modulus of the spectra of a class on the unit ball of R^d. Let M = integral of |omega|
+    F_sup. Draw n ramps phi_i(x) = phi(tau (<u_i, x> - t_i)), phi(s) = min(max(s + 1/2, 0), 1), for this class. With
+    probability at least 1 - delta, every f of the class has coefficients with sum |c_i| <= 3 M and
 
         sup over |x| <= 1 of |f(x) - c_0 - sum_i c_i phi_i(x)|
             <= M (1/(4 tau) + 3 w + (3/2) sqrt(log(1/delta) / (2n))),
@@ -194,9 +194,9 @@ class WholeClassWithoutCover(Claim[FeaturePool]):
 
 
 class WholeClassByComplexity(Claim[FeaturePool]):
-    """Let n ramps phi_i of slope tau be drawn from the distribution of a class with M = integral of |omega| F_sup, and
-    let eps_i = +-1 be random signs. With probability at least 1 - delta, every f of the class has coefficients with
-    sum |c_i| <= 3 M and
+    """Let F_sup be the largest modulus of the spectra of a class, and let M = integral of |omega| F_sup. Draw n ramps
+    phi_i of slope tau from the distribution of this class, and let eps_i = +-1 be random signs. With probability at
+    least 1 - delta, every f of the class has coefficients with sum |c_i| <= 3 M and
 
         sup over x of |f(x) - c_0 - sum_i c_i phi_i(x)| <= M (1/(4 tau) + 3 W_n + (3/2) sqrt(log(1/delta) / (2n))),
         W_n = E (1/n) [max over x - min over x] of sum_i eps_i phi_i(x).
@@ -232,8 +232,8 @@ class WidthOfRamps(Claim[FeaturePool]):
 
     The proof writes a ramp as a mean of half-spaces, 1(<u, x> > t + s/tau) over |s| <= 1/2. The n hyperplanes cut R^d
     into at most sum C(n, k) cells. On each cell, the vector of (1(.) - 1/2)_i is constant and has the length sqrt(n)/2.
-    Massart's lemma for the maximum and for the minimum gives the first bound. The second bound chains nets of the
-    cells, whose sizes are at most e (d+1) (2e/eps²)^d by Haussler's lemma.
+    Massart's lemma for the maximum and for the minimum gives the first bound. The second bound follows by chaining over
+    nets of the cells. By Haussler's lemma, these nets have at most e (d+1) (2e/eps²)^d elements.
     """
 
     title = "An upper bound on the complexity of random ramps"
@@ -255,9 +255,9 @@ class WidthOfRamps(Claim[FeaturePool]):
 
 
 class WholeClassInMeanSquare(Claim[FeaturePool]):
-    """Let n ramps phi_i of slope tau be drawn from the distribution of a class with M = integral of |omega| F_sup, and
-    let nu be any distribution of inputs x. Consider the largest L2(nu) distance over the whole class from c_0 + sum_i
-    c_i phi_i with sum |c_i| <= 3 M. The mean of this distance over the features is at most
+    """Let F_sup be the largest modulus of the spectra of a class, and let M = integral of |omega| F_sup. Draw n ramps
+    phi_i of slope tau for this class, and let nu be any distribution of inputs x. Take the largest L2(nu) distance of
+    an f of the class to the nearest c_0 + sum_i c_i phi_i with sum |c_i| <= 3 M. Its mean over draws is at most
 
         M (1/(4 tau) + 6 s / sqrt(n)),     s² = mean over features of the variance of phi under nu <= 1/4,
 
@@ -296,9 +296,9 @@ class WholeClassInMeanSquare(Claim[FeaturePool]):
 
 
 class WholeClassRate(Claim[FeaturePool]):
-    """Let n ramps phi_i be drawn from a distribution, and consider the class of all f = E rho phi with |rho| <= 1. The
-    largest distance in the supremum norm, over the class, from c_0 + sum_i c_i phi_i with |c_i| <= 1/n falls at least
-    like n^(-1/2).
+    """Let n ramps phi_i be drawn from a distribution, and consider the class of all f = E rho phi with |rho| <= 1. For
+    each function of the class, take the distance in the supremum norm from the nearest c_0 + sum_i c_i phi_i with |c_i|
+    <= 1/n. The largest of these distances falls at least like n^(-1/2).
     """
 
     title = "The uniform error of n random ramps over a whole class falls at least like n^(-1/2)"
@@ -344,9 +344,9 @@ def lasso_and_gap(problem: CosineExamples) -> tuple[Float[Array, " p"], Float[Ar
 
 
 class RiskWithoutCover(Claim[CosineExamples]):
-    """Let N examples y = f(x) + z have normal noise z of standard deviation sigma. Let the features phi(x) be a
-    constant and n ramps of slope tau from the distribution of a class with M = integral of |omega| F_sup. Fit the
-    examples by coefficients rho that come within e of the minimum of
+    """Let N examples y = f(x) + z have normal noise z of standard deviation sigma. Let F_sup be the largest modulus of
+    the spectra of a class, and let M = integral of |omega| F_sup. Let the features phi(x) be a constant and n ramps of
+    slope tau drawn for this class. Fit the examples by coefficients rho that come within e of the minimum of
 
         l(rho) = mean of (y - <phi(x), rho>)² + lambda |rho|_1,     lambda = 2 sigma sqrt(2 log(2 (n+1)/delta) / N).
 
@@ -356,9 +356,9 @@ class RiskWithoutCover(Claim[CosineExamples]):
         eps = M (1/(4 tau) + (3 + (3/2) sqrt(log(1/delta)/2)) / sqrt(n)).
 
     This bound has M²/n, where M <= C_F, in place of C_F² log|N|/n in Theorem 1. In the proof,
-    `whole_class_in_mean_square` with the distribution of the examples as nu gives a rho* within eps with |rho*|_1 <=
-    |f(0)| + 7 M. The rest follows from l(rho) <= l(rho*) + e, as 2 |Phi^T z|_inf / N is at most lambda. The test uses
-    e = 3e-3.
+    `whole_class_in_mean_square` with the distribution of the examples as nu gives coefficients rho* with |rho*|_1 <=
+    |f(0)| + 7 M, for which <phi, rho*> is within eps of f. The rest follows from l(rho) <= l(rho*) + e, as 2 |Phi^T
+    z|_inf / N is at most lambda. The test uses e = 3e-3.
     """
 
     title = "A risk bound for the Lasso on random ramps, without a cover of the class"

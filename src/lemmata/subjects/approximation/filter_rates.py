@@ -126,8 +126,8 @@ def squared_error_of_readout(problem: LinearReadouts, states: int) -> Float[Arra
 
 class LinearReadoutsMissCosines(Claim[LinearReadouts]):
     """Let a linear recurrence have inputs x_1, ..., x_T, independent and uniform on [0, 1], and let q be a whole
-    number. Every affine readout of its states predicts cos(2 pi q x_j) with a mean squared error of at least the
-    variance of this cosine. The least mean square error is
+    number. Every affine readout of the recurrence's states predicts cos(2 pi q x_j) with a mean squared error of at
+    least the variance of this cosine. The least mean square error is
 
         1/2
 

@@ -137,9 +137,10 @@ class CirclesOfInputs(Population[CircleOfInputs]):
 
 
 class KinksOnACircle(Claim[CircleOfInputs]):
-    """Let a ReLU network without biases have independent normal weights of mean 0 with one variance in each layer, as
-    in He's initialisation, and n units in each hidden layer. Along a great circle of inputs, that is, cos(a) u + sin(a)
-    v for orthonormal u and v, the pre-activation of a unit in layer l changes its sign
+    """Let a ReLU network without biases have n units in each hidden layer. Let the weights be independent and normal
+    with mean 0 and one variance in each layer, as in He's initialisation. A great circle of inputs consists of all
+    cos(a) u + sin(a) v, where u and v are orthonormal. Along such a circle, the pre-activation of a unit in layer l
+    changes its sign
 
         2 (1 - (n + 1)/2^n)^(l-1)
 
@@ -194,8 +195,8 @@ class SegmentOfInputs(eqx.Module):
 
 class KinksOnASegment(Claim[SegmentOfInputs]):
     """Let a ReLU layer have independent normal weights of mean 0 and variance sw²/d, and normal biases of variance sb².
-    Let h be the distance of the line through the inputs a and b from the origin, and let a and b be at the positions
-    t_a < t_b on this line, measured from the point nearest to the origin. A unit has its kink between a and b with
+    Take the line through the inputs a and b, and let h be its distance from the origin. Let t_a < t_b be the positions
+    of a and b on this line, measured from the point nearest to the origin. A unit has its kink between a and b with
     probability
 
         (atan(t_b/s) - atan(t_a/s)) / pi,    where s² = d sb²/sw² + h².

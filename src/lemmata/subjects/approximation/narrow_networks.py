@@ -151,13 +151,13 @@ class BumpToBuild(eqx.Module):
 
 
 class BumpOfOneMoreUnit(Claim[BumpToBuild]):
-    """A ReLU network with at most d + 1 units in each hidden layer computes, at all x with |x_i - p_i| <= 100 h for all
-    i, the bump
+    """Take the inputs x with |x_i - p_i| <= 100 h for all i. On these inputs, some ReLU network with at most d + 1
+    units in each hidden layer computes the bump
 
         max(0, h - max_i |x_i - p_i|)
 
-    with the centre p and the height h > 0. The level sets of the bump above 0 are bounded. So one unit more per layer
-    than in networks without bounded level sets is enough for a bump.
+    with the centre p and the height h > 0. At values above 0, the level sets of the bump are bounded. Networks with at
+    most d units per layer have no bounded level sets. So one more unit per layer is enough for a bump.
     """
 
     # Layers keep the coordinates that are still needed positive. In turn, each coordinate u becomes |u| = 2 relu(u) - u

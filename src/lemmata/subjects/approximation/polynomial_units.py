@@ -59,9 +59,9 @@ class PolynomialActivationsFail(Claim[FeatureTable]):
 
         C(d + r, r)
 
-    dimensions. These are the dimensions of the polynomials of degree at most r, whatever the width. So wide layers with
-    a polynomial activation are not universal approximators. With tanh on the same weights and sufficiently many rows,
-    the number of dimensions is the width.
+    dimensions. This is the dimension of the space of polynomials of degree at most r, whatever the width of the layer.
+    So wide layers with a polynomial activation are not universal approximators. With tanh on the same weights and
+    sufficiently many rows, the number of dimensions is the width.
     """
 
     title = "Wider layers with a polynomial activation stop adding functions, unlike tanh"

@@ -223,9 +223,9 @@ class PrintedDominanceAboveTwoDimensions(Claim[RateComparison]):
 
 
 class OrderOfRatesFreeOfDimension(Claim[RateComparison]):
-    """The order of ((log n)/n)^(2s/d) and n^(-s/d) depends neither on the dimension d nor on the smoothness s. The sign
-    of their difference is the sign of (log n)² - n. For the natural logarithm this sign is negative at every n from 2
-    on. For the logarithm to the base 2 it is positive only for 4 < n < 16.
+    """Compare the rates ((log n)/n)^(2s/d) and n^(-s/d) by size. The result depends neither on the dimension d nor on
+    the smoothness s. The sign of their difference is the sign of (log n)² - n. For the natural logarithm this sign is
+    negative at every n from 2 on. For the logarithm to the base 2 it is positive only for 4 < n < 16.
     """
 
     title = "Whether attention or recurrences have the smaller printed rate does not depend on the dimension"

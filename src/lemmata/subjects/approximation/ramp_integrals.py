@@ -46,9 +46,9 @@ class IntegralOfRamps(Claim[CosineRamps]):
 
 
 class CoefficientBound(Claim[CosineRamps]):
-    """Let f be a function of a class with the Barron parameter C_F. Let its features (t, omega) have t uniform in [-2,
-    1] and omega distributed as |omega| F_sup. With respect to this distribution, the coefficients rho_f of the integral
-    of ramps satisfy
+    """Let f be a function of a class with the Barron parameter C_F. Let the features (t, omega) of this class have t
+    uniform in [-2, 1] and omega distributed as |omega| F_sup. With respect to this distribution, the coefficients rho_f
+    of the integral of ramps satisfy
 
         |rho_f(t, omega)| <= 3 (C_F - sup |f(0)|)   and   E |rho_f(t, omega)| <= 3 (C_F - sup |f(0)|).
 
@@ -80,8 +80,9 @@ class CoefficientBound(Claim[CosineRamps]):
 
 
 class RampBias(Claim[CosineRamps]):
-    """Let f be a fixed function with the Fourier transform |F_f| e^(i theta), and let f_approx be the integral of ramps
-    of slope tau of Lemma 5. Away from the boundary of the unit ball, the error falls faster than the bound 1/tau:
+    """Let f be a fixed function with the Fourier transform |F_f| e^(i theta). Let f_approx be the integral in Lemma 5,
+    which represents f by ramps of slope tau. Away from the boundary of the unit ball, the error of f_approx falls
+    faster than the bound 1/tau:
 
         |f(x) - f(0) - f_approx(x)| ~ |integral of |omega|² cos(<omega, x> + theta) |F_f|| / (24 tau²).
 

@@ -242,15 +242,15 @@ class WaveByRamps(Claim[Wave]):
 
 class LineByRampsAsPrinted(Claim[Line]):
     """The source makes the following statement, which has a misprint. Let g be a function on [-1, 1] with |g'| <= 1 and
-    |g(-1)| <= 1, let tau >= 2, and let phi(s) = min(max(s + 1/2, 0), 1) be the ramp. There is a gamma on [-2, 1] such
+    |g(-1)| <= 1. Let tau >= 2, and let phi(s) = min(max(s + 1/2, 0), 1) be the ramp. There is a gamma on [-2, 1] such
     that the integral of |gamma| is at most 3 and
 
         sup over z in [-1, 1] of |g(z) - integral of gamma(t) phi(tau (z + t)) dt| <= 3 delta_tau = 3/tau.
 
-    The inequality is false. At z = -1, only the t above 1 - 1/(2 tau) contribute, and for these phi is at most 1/2.
-    Take the weights 5/9, -1/3, 1/9 on the points -1, -1 + 1/(2 tau) and -1 + 1/tau. For every t, the sum of the ramps
-    with these weights is at most 1/18. So whatever gamma is, the distance is at least |5/9 g(z_1) - 1/3 g(z_2) + 1/9
-    g(z_3)| - 3/18, which is 1/6 for g = 1 and every tau.
+    The inequality is false. At z = -1, only the t above 1 - 1/(2 tau) contribute, and for these t, phi is at most 1/2.
+    Let z_1, z_2 and z_3 be the points -1, -1 + 1/(2 tau) and -1 + 1/tau, and give them the weights 5/9, -1/3, 1/9. For
+    every t, the weighted sum of the values of the ramp at these points is at most 1/18. So whatever gamma is, the
+    distance is at least |5/9 g(z_1) - 1/3 g(z_2) + 1/9 g(z_3)| - 3/18. For g = 1, this number is 1/6 at every tau.
     """
 
     title = "As printed, functions of z with bounded slopes are near integrals of ramps phi(tau (z + t))"
@@ -287,7 +287,7 @@ class LineByRampsAsPrinted(Claim[Line]):
 
 
 class LineByRamps(Claim[Line]):
-    """Let g be a function on [-1, 1] with |g'| <= 1 and |g(-1)| <= 1, let tau >= 2, and let phi(s) = min(max(s + 1/2,
+    """Let g be a function on [-1, 1] with |g'| <= 1 and |g(-1)| <= 1. Let tau >= 2, and let phi(s) = min(max(s + 1/2,
     0), 1) be the ramp. There is a gamma on [-2, 1] with |gamma| <= 1 and
 
         sup over z in [-1, 1] of |g(z) - integral of gamma(t) phi(tau (z - t)) dt| <= 1/(4 tau) <= 3 delta_tau,

@@ -195,8 +195,8 @@ def _distances(problem: Approximation) -> Float[np.ndarray, " r"]:
 
 class ApproximationAsPrinted(Claim[Approximation]):
     """The source makes the following statement. Let F* have d coordinates and be Lipschitz in x. For R_H above a
-    constant, the space of the softmax network's tangent kernel has a function F_H of squared norm |F_H|² <= d R_H with
-    E |F_H - F*|² <= d A(R_H)², where
+    constant, some function F_H in the space of the softmax network's tangent kernel, with squared norm |F_H|² <= d R_H,
+    satisfies E |F_H - F*|² <= d A(R_H)², where
 
         A(R_H) = c_1 Lambda rho^(-2/d) log(rho),   rho = sqrt(R_H) / Lambda.
 
@@ -257,7 +257,7 @@ class ApproximationIsPolynomial(Claim[Approximation]):
     since the part of f of degree above k is at most sqrt(R K_{>k}(u, u)) at u. The terms of K fall like 1/k!, so the
     maximising k grows like log R / log log R. Suppose that the distance of the target from polynomials is a power of
     their degree, as for a clipped linear function. Then the distance of f from the target falls only like a power of
-    log R, and no A that falls as a power of R bounds this distance. The test uses the denoiser of data uniform on [-1,
+    log R. So no A that falls as a power of R bounds this distance. The test uses the denoiser of data uniform on [-1,
     1], with u = (t, x) scaled into the unit ball and R from 1e4 to 1e12.
     """
 

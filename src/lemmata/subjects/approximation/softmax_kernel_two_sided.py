@@ -188,9 +188,9 @@ class DistanceFromBelow(Claim[KinkedFunction]):
 
 
 class DistanceByDegree(Claim[KinkedFunction]):
-    """Let f = |cos(theta - phi)| on the circle. Consider the functions of squared norm at most R = |f|²/kappa_k in the
-    space of <x, y> exp(sigma² <x, y>), where kappa_k is the eigenvalue of an even degree k. The least L2 distance of f
-    from these functions falls like
+    """Let f = |cos(theta - phi)| on the circle. Let kappa_k be the eigenvalue of the kernel <x, y> exp(sigma² <x, y>)
+    at an even degree k. Consider the functions in the space of this kernel with squared norm at most R = |f|²/kappa_k.
+    The least L2 distance of f from these functions falls like
 
         (k + 3)^(-3/2),     k = (1 + o(1)) log R / log log R.
 

@@ -41,11 +41,12 @@ class LineToStep(eqx.Module):
 
 
 class StepsForALine(Claim[LineToStep]):
-    """Let g(x) = rho x + c on [0, 1]. Of all functions with K constant pieces, the best has the largest error
+    """Let g(x) = rho x + c on [0, 1]. For the best approximation of g by a function with K constant pieces, the largest
+    error is
 
         rho/(2K).
 
-    Equal pieces with the value in the middle of each piece attain this error.
+    Pieces of equal length attain this error, if the value of each piece is the value of g in its middle.
     """
 
     title = "The least error with which K constant pieces approximate an affine function"
@@ -177,8 +178,8 @@ def _spread(problem: SmoothCurve) -> Array:
 
 
 class FreeKnots(Claim[SmoothCurve]):
-    """Let f have a continuous second derivative on [0, 1], and let E_N be the least largest error of N affine pieces,
-    whose ends may be anywhere. As N grows,
+    """Let f have a continuous second derivative on [0, 1], and let E_N be the largest error of the best approximation
+    of f by N affine pieces, whose ends may be anywhere. As N grows,
 
         N² E_N -> (integral of |f''|^(1/2) over [0, 1])² / 16.
 

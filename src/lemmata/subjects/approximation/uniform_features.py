@@ -39,7 +39,7 @@ class OneFunctionForAllPoints(Claim[AmplitudeLadder]):
     each x a function of its own. Suppose that all functions of a cover are multiples of one function. Together these
     multiples attain every value of another function, but no single multiple follows this function over the whole ball.
     A cover of the fewest pairs can have this property, since only the point and the value at this point count for a
-    pair. The test takes the limit of large n, in which sums are integrals, and the best tau. The bound then falls with
+    pair. The test takes the best tau and the limit of large n, in which sums are integrals. The bound then falls with
     epsilon and the distance does not, so no constant factor would help.
     """
 
@@ -81,9 +81,10 @@ class OneFunctionForAllPoints(Claim[AmplitudeLadder]):
 
 
 class UniformRepresentation(Claim[Covered]):
-    """Take a cover of a class of Barron parameter C_F in the supremum norm (to C_F epsilon) and a cover of the unit
-    ball (to epsilon). Let |N| be the product of their sizes. Draw n random ramps phi_i of slope tau for the class. With
-    probability at least 1 - delta, every f has an f-hat in the cover such that, for all x of the ball,
+    """Cover a class with the Barron parameter C_F to the precision C_F epsilon in the supremum norm, and cover the unit
+    ball to the precision epsilon. Let |N| be the product of the sizes of these two covers. Draw n random ramps phi_i of
+    slope tau for the class. With probability at least 1 - delta, every f of the class has an f-hat in its cover such
+    that, for all x of the ball,
 
         |f(x) - f(0) - sum_i rho*_f-hat,i phi_i(x)|
             <= C_F (2 epsilon + 1/(4 tau) + 3 tau epsilon + 3 sqrt(2 log(2 |N| / delta) / n)).

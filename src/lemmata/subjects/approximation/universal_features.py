@@ -230,7 +230,7 @@ class SmallCoefficients(Claim[Represented]):
 
 class FeatureRate(Claim[Represented]):
     """Represent a function of a class by n random features of the class, with the coefficients of Lemma 1's proof. The
-    root mean square distance over the unit ball falls like n^(-1/2).
+    root mean square distance of this representation from the function, over the unit ball, falls like n^(-1/2).
     """
 
     title = "The error of n random features with the proof's coefficients falls like n^(-1/2)"

@@ -164,9 +164,9 @@ def _hits(problem: RoutedKeys, blocks: int) -> Array:
 
 class AsManyBlocksFindWeakKeysLess(Claim[HiddenRun]):
     """Let a query attend to a fixed number of blocks of 64, 32 or 16 keys. Let one key be relevant, with a
-    signal-to-noise ratio of 0.2 to 0.5 at 64 keys. With each halving of the block size, the block with this key is
-    attended less often. A halving multiplies the ratio by sqrt 2 and doubles the number of blocks. A weak key gains
-    less from the larger ratio than it loses from the larger number of blocks.
+    signal-to-noise ratio of 0.2 to 0.5 for blocks of 64 keys. With each halving of the block size, the block with this
+    key is attended less often. A halving multiplies the ratio by sqrt 2 and doubles the number of blocks. A weak key
+    gains less from the larger ratio than it loses from the larger number of blocks.
     """
 
     title = "At a fixed number of attended blocks, routers find a weak relevant key less often in smaller blocks"

@@ -114,10 +114,10 @@ def beside_values(problem: AttentionStack) -> Float[Array, " M"]:
 
 class DepthLowersDimension(Claim[AttentionStack]):
     """Consider layers of softmax attention without skip connections, with normal weights, on normal tokens of p
-    coordinates scaled to length sqrt(p). Let d_eff(r) = tr C (C + r)^-1 at r = 1/100 be their effective dimension,
-    where C is the second moment matrix of the tokens, scaled to trace 1. This dimension falls with each of the first
-    three layers. Compare this dimension with the effective dimension in the same layers if every token attends only to
-    itself. Divide the dimension with attention by the dimension with self-only layers. The mean logarithm of this
+    coordinates scaled to length sqrt(p). Let C be the second moment matrix of the tokens, scaled to trace 1. The
+    effective dimension of the tokens is d_eff(r) = tr C (C + r)^-1 at r = 1/100. This dimension falls with each of the
+    first three layers. For comparison, take the same layers, but let every token attend only to itself. Divide the
+    effective dimension with attention by the effective dimension in these other layers. The mean logarithm of this
     ratio falls with depth, so attention lowers the dimension faster. The reason is that each layer averages tokens, so
     they become alike.
     """
@@ -142,11 +142,11 @@ class DepthLowersDimension(Claim[AttentionStack]):
 
 class SkipsSlowTheLossOfDimension(Claim[AttentionStack]):
     """Consider layers of attention with skip connections, X <- X + attention, with normal weights and normal tokens.
-    Let d_eff(r) = tr C (C + r)^-1 at r = 1/100 be the effective dimension of the tokens, where C is their second moment
-    matrix, scaled to trace 1. Over the first three layers this dimension falls more slowly than for the same layers in
-    which every token attends only to itself. That is, divide the dimension with attention by the dimension in those
-    layers. The mean logarithm of this ratio rises with each layer. The reason is that attention adds nearly the same
-    small vector to every token.
+    Let C be the second moment matrix of the tokens, scaled to trace 1. The effective dimension of the tokens is
+    d_eff(r) = tr C (C + r)^-1 at r = 1/100. Over the first three layers this dimension falls more slowly than for the
+    same layers in which every token attends only to itself. That is, divide the dimension with attention by the
+    dimension without attention to other tokens. The mean logarithm of this ratio rises with each layer. The reason is
+    that attention adds nearly the same small vector to every token.
     """
 
     title = "With skip connections, attention to all tokens keeps more effective dimension than attention to oneself"

@@ -168,8 +168,9 @@ class EffectiveDimensionIsPowerOfLog(Claim[SphereTokens]):
         (log n)^(p-1).
 
     The degrees k with lambda_k > 1/n count in full, where lambda_k is the eigenvalue of degree k. There are about log n
-    / log log n such degrees, and degree k has of the order of k^(p-2) harmonics. The test goes up to log n = 10^5,
-    where log log n no longer hides the exponent. At usual n, the growth is slower than the power and faster than log n.
+    / log log n such degrees, and the number of harmonics of degree k is of the order of k^(p-2). The test goes up to
+    log n = 10^5, where log log n no longer hides the exponent. At usual n, the effective dimension grows more slowly
+    than (log n)^(p-1) and faster than log n.
     """
 
     title = "The effective dimension of attention on a sphere grows at most like (log n)^(p-1)"

@@ -164,9 +164,9 @@ def _longer_is_larger(value: Array, problem: Expansions) -> Array:
 
 class ExpansionsOfSemidefiniteKernelAgree(Claim[Expansions]):
     """Let kappa be a positive semidefinite kernel with Gram matrix K on points x_i. Every finite expansion f = sum_i
-    a_i kappa(., x_i) of a function gives the same value a' K a, because any two coefficient vectors of the same
-    function differ by a null vector of K. So the minimum in the definition of the norm is taken over a single number.
-    The test uses kappa(x, y) = (1 + <x, y>)² on more points than its rank.
+    a_i kappa(., x_i) of a function gives the same value a' K a. The reason is that any two coefficient vectors of the
+    same function differ by a null vector of K. So the minimum in the definition of the norm is taken over a single
+    number. The test uses kappa(x, y) = (1 + <x, y>)² on more points than the rank of this kernel.
     """
 
     title = "All expansions of a function in a semidefinite kernel give the same norm"

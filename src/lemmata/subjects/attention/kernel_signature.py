@@ -59,8 +59,8 @@ class PrintedAttentionKernel(Claim[AttentionKernel]):
 
     The test takes a weak form of this statement: it draws random weights and makes kappa symmetric. Let M_s = (M + M')
     / 2 with M = W_q' W_k / sqrt(d) be the quadratic form of the symmetric kernel. Then exp(x' M_s y) is positive
-    semidefinite on all of R^p exactly if none of the p eigenvalues of M_s is negative. The claim is that this holds in
-    at least half of the heads.
+    semidefinite on all of R^p exactly if none of the p eigenvalues of M_s is negative. The claim is that M_s has no
+    negative eigenvalue in at least half of the heads.
     """
 
     title = "As printed, the kernel of an attention head is positive semidefinite"
@@ -101,7 +101,7 @@ class NarrowHeadsAreIndefinite(Claim[AttentionKernel]):
     W_q' W_k / sqrt(d), has exactly d positive and d negative eigenvalues. All other eigenvalues are 0.
 
     With u = W_q x and v = W_k x, the form x' M_s x is <u, v> / sqrt(d), where <u, v> = (|u + v|² - |u - v|²) / 4. The
-    pairs (u, v) fill R^(2d). So on an open set, no such head is a positive semidefinite kernel.
+    pairs (u, v) fill R^(2d). So on an open set, the kernel of such a head is never positive semidefinite.
     """
 
     title = "For tokens in R^p, the form of a head of width d <= p/2 has d positive and d negative directions"
@@ -198,8 +198,8 @@ class TwoTokensDecideBySign(Claim[AttentionKernel]):
 
 class SemidefiniteFormsGiveKernels(Claim[AttentionKernel]):
     """Let the form M of a head be symmetric and positive semidefinite, as for tied queries and keys. The kernel
-    kappa(x, y) = exp(x' M y) is then positive semidefinite on any tokens: for the largest eigenvalue L and the least
-    eigenvalue l of the Gram matrix,
+    kappa(x, y) = exp(x' M y) is then positive semidefinite on any tokens. That is, the largest eigenvalue L and the
+    least eigenvalue l of the Gram matrix satisfy
 
         1 + l / L >= 1.
 
@@ -241,8 +241,8 @@ class ExponentialNegativeSquares(Claim[Reals]):
 
     The kernel exp(s t) is strictly totally positive. So the leading minors of exp(-s_i s_j), for increasing s, have the
     signs of (-1)^(k(k-1)/2), and the pivots alternate in sign. Let v be a direction with v' M_s v < 0. On a line along
-    v, the symmetric kernel of an attention head has this form. So the number of negative squares of this kernel is
-    unbounded, and the kernel has no Pontryagin space.
+    v, the symmetric kernel of an attention head has the form exp(-s t). So the number of negative squares of this
+    kernel is unbounded, and the kernel has no Pontryagin space.
     """
 
     title = "On tokens along a negative direction, half of the eigenvalues of a head's kernel are negative"

@@ -118,9 +118,9 @@ def _missed(problem: UnseenDirection, trained: slice, tested: slice) -> Float[Ar
 
 
 class NarrowHeadsMissUnseenDirections(Claim[UnseenDirection]):
-    """Let tokens come in pairs x, x' with W_k x = W_k x', where W_k is the key matrix of a head. Sections kappa(z, .)
-    of the kernel of the head take equal values at the two tokens of a pair. So for any function f, the mean squared
-    error of any sum of sections is at least
+    """Let tokens come in pairs x, x' with W_k x = W_k x', where W_k is the key matrix of a head. Let kappa be the
+    kernel of the head, and call the functions kappa(z, .) its sections. Each section takes equal values at the two
+    tokens of a pair. So if a sum of sections approximates any function f, its mean squared error is at least
 
         mean over pairs of ((f(x) - f(x')) / 2)²,
 
@@ -154,10 +154,10 @@ class NarrowHeadsMissUnseenDirections(Claim[UnseenDirection]):
 
 
 class HeadsOfFullWidthApproximate(Claim[UnseenDirection]):
-    """Let a head be as wide as its tokens, with an invertible key matrix W_k. Fit a sine along any direction by sums of
-    sections kappa(z, .) of its kernel. The error on held-out tokens is smaller with 12 sections than with 4, and
-    smaller with 36 than with 12. The reason is that sums of exponentials exp(<w, x>) are dense in the continuous
-    functions on every compact set.
+    """Let kappa be the kernel of a head that is as wide as its tokens and has an invertible key matrix W_k. Call the
+    functions kappa(z, .) its sections. Fit a sine along any direction by sums of sections. The error on held-out tokens
+    is smaller with 12 sections than with 4, and smaller with 36 than with 12. The reason is that sums of exponentials
+    exp(<w, x>) are dense in the continuous functions on every compact set.
     """
 
     title = "If a head is as wide as its tokens, more sections of its kernel approximate a sine better"

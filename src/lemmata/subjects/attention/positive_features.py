@@ -126,8 +126,8 @@ class HyperbolicFeatureVariance(Claim[FeaturePair]):
 
 
 class FeaturesForTheDiagonal(Claim[FeaturePair]):
-    """Let x be a token. To estimate the attention kernel exp(|x|²) of x with itself with a root mean square relative
-    error of eps, one needs
+    """Let x be a token. Consider the attention kernel exp(|x|²) of x with itself. To estimate this kernel to a root
+    mean square relative error of eps, one needs
 
         (exp(4 |x|²) - 1) / eps²
 

@@ -273,8 +273,8 @@ def _sums(problem: SigmoidHead) -> np.ndarray:
 
 class SquareOfTheLengthIsAttained(Claim[SigmoidHead]):
     """Let all n tokens be one vector of length R, and let A be a skew-symmetric matrix, so that every logit is 0 for
-    every R. The derivative of sigmoid attention with respect to the tokens grows like R². So the power in its upper
-    bound is attained. For a given number of tokens, the growth is not exponential in R.
+    every R. The derivative of sigmoid attention with respect to the tokens grows like R². So the power in the upper
+    bound for sigmoid attention is attained. For a given number of tokens, the growth is not exponential in R.
     """
 
     title = "The derivative of sigmoid attention can grow like the square of the token length"

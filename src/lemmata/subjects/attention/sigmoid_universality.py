@@ -71,8 +71,8 @@ class TokenMaps(Population[TokenMap]):
 
 class OneLayerRepresentsAnyMap(Claim[TokenMap]):
     """Let x_1, ..., x_n be tokens with values 1, ..., m, and let f be any function of a token and the multiset of all
-    tokens. Take m heads of sigmoid attention with values of 1. The weight of head h = 1, ..., m for token j is
-    sigmoid(beta (x_j - h + 1/2)), where beta is the sharpness. For each token i, let
+    tokens. Take m heads of sigmoid attention in which every attention value is 1. The weight of head h = 1, ..., m for
+    token j is sigmoid(beta (x_j - h + 1/2)), where beta is the sharpness. For each token i, let
 
         t_i = x_i + (m + 1) sum_h (n + 1)^(h - 1) c_h,   c_h the output of head h.
 

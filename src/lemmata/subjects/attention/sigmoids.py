@@ -227,9 +227,9 @@ def _size(outputs: Float[np.ndarray, "m d"]) -> float:
 
 class TilesAreExact(Claim[CutHead]):
     """Compute sigmoid attention with the bias -log n for one block of queries at a time, and compute the weights again
-    for the derivative. The outputs, and the derivatives with respect to queries, keys and values, are equal to those
-    from the whole matrix of weights. This holds for any block size, for lengths that are not a multiple of the block
-    size, and for causal and non-causal heads.
+    for the derivative. The outputs, and the derivatives with respect to queries, keys and values, are equal to the
+    outputs and derivatives from the whole matrix of weights. This holds for any block size, for lengths that are not a
+    multiple of the block size, and for causal and non-causal heads.
     """
 
     title = "Sigmoid attention in tiles computes exact outputs and derivatives"

@@ -104,7 +104,7 @@ class AttentionIsSoftmaxNetwork(Claim[AttentionHead]):
     """Let tokens x_1, ..., x_t be the columns of X, and let W^Q, W^K, W^V be weights of shape (d, d). Attention at
     token j is sum_i S_ji W^V x_i, where S_ji is the softmax over i of <W^K x_i, W^Q x_j>. Consider the softmax network
     F(x) = t A softmax(W' x). The hidden weights of F are the keys W = W^K X, one unit for each token, and the readouts
-    are the values A = W^V X. At the query x = W^Q x_j, its output is t times the output of attention at token j.
+    are the values A = W^V X. At the query x = W^Q x_j, the output of F is t times the output of attention at token j.
     """
 
     title = "Attention is a softmax network with keys as hidden weights and values as readouts"
@@ -143,8 +143,8 @@ def _transposed(shares: Array, problem: AttentionHead) -> Array:
 
 
 class TensorTrick(Claim[AttentionHead]):
-    """Let tokens x_1, ..., x_t be the columns of X, and let W^Q and W^K be weights of shape (d, d). All logits of
-    attention are one matrix times the vector of one matrix M = W^Q' W^K:
+    """Let tokens x_1, ..., x_t be the columns of X, and let W^Q and W^K be weights of shape (d, d). The vector of all
+    logits of attention is a matrix times the vector of the entries of M = W^Q' W^K:
 
         vec(X' M X) = (X' kron X') vec(M).
 

@@ -78,17 +78,19 @@ def _middle(m: Array) -> Array:
 
 
 class HalfspaceNoiseConstant(Claim[NoisyFunction]):
-    """Let h be a halfspace on {-1, 1}^d, and let NS(eta) be the probability that h changes if each sign of a uniform x
-    is flipped with probability eta <= 1/2. Let b(m) = binom(m, m/2) 2^-m, and let m be the even number with 1/m <= eta
-    < 1/(m-2). Then NS(1/2) <= b(2) = 1/2, and for m >= 4 the probability NS(eta) is at most b(m-2) and at most
+    """Let h be a halfspace on {-1, 1}^d, and let x be uniform. Let NS(eta) be the probability that h changes if each
+    sign of x is flipped with probability eta <= 1/2. Let b(m) = binom(m, m/2) 2^-m, and let m be the even number with
+    1/m <= eta < 1/(m-2). Then NS(1/2) <= b(2) = 1/2, and for m >= 4 the probability NS(eta) is at most b(m-2) and at
+    most
 
         (1 - (1 - 2 b(m))^beta) / 2,   beta = log(1 - 2 eta) / log(1 - 2/m).
 
-    The smaller of the two is at most 0.81 sqrt(eta) for all eta, and about sqrt(2 eta/pi) for a small eta. Proof: put
-    each coordinate into one of m blocks at random. Flipping one random block is noise of rate 1/m. Given the blocks, h
-    is a halfspace of m signs, and its total influence is at most m b(m), that of the majority. So NS(1/m) <= b(m).
-    Since NS rises with eta, this gives the first bound. Now take means over the degrees k with the weights of h. The
-    mean of (1 - 2/m)^(k beta) is at least the power beta of the mean of (1 - 2/m)^k, which gives the second bound.
+    The smaller of these two bounds is at most 0.81 sqrt(eta) for all eta, and about sqrt(2 eta/pi) for a small eta.
+    Proof: put each coordinate into one of m blocks at random. Flipping one random block is noise of rate 1/m. Given the
+    blocks, h is a halfspace of m signs. Its total influence is at most m b(m), which is the total influence of the
+    majority. So NS(1/m) <= b(m). Since NS rises with eta, this gives the first bound. Now take means over the degrees k
+    with the weights of h. The mean of (1 - 2/m)^(k beta) is at least the power beta of the mean of (1 - 2/m)^k, which
+    gives the second bound.
     """
 
     title = "The noise sensitivity of a halfspace is at most 0.81 sqrt(eta)"
@@ -167,8 +169,8 @@ class GaussianIntersection(Claim[HalfspacePair]):
 
         1 - l (l - t_j),   l = phi(t_j)/Q(t_j),
 
-    where phi is the normal density and Q(t) is the probability of a normal number above t. This is below 1 for every
-    threshold, and the variance in directions orthogonal to all u_j stays 1.
+    where phi is the normal density and Q(t) is the probability of a normal number above t. This variance is below 1 for
+    every threshold. The variance in directions orthogonal to all u_j stays 1.
     """
 
     title = "The variance of Gaussian inputs along the normal of a halfspace, given the label"
@@ -194,8 +196,9 @@ class GaussianIntersection(Claim[HalfspacePair]):
 
 
 class NormalsFromCovariance(Claim[HalfspacePair]):
-    """Draw n standard Gaussian points, and keep the points in k halfspaces <x, u_j> >= t_j with orthonormal u_j. The k
-    eigenvectors of the covariance of these points with the least eigenvalues span the normals, with an error of order
+    """Draw n standard Gaussian points, and keep the points that lie in all of k halfspaces <x, u_j> >= t_j, where the
+    u_j are orthonormal. Take the covariance of these points, and the k eigenvectors of the covariance with the least
+    eigenvalues. These eigenvectors span the normals u_j, up to an error of order
 
         n^(-1/2),
 

@@ -97,13 +97,13 @@ def _expected_error(problem: LowDegreeTask) -> Float[Array, ""]:
 
 class LowDegreeError(Claim[LowDegreeTask]):
     """Let f be a function on {-1, 1}^d with values -1 and 1 and Fourier coefficients f^(S). Let (x_i, f(x_i)) be m
-    independent uniform examples. Estimate the coefficients of degree |S| < a by g^(S) = (1/m) sum_i f(x_i) chi_S(x_i),
-    where chi_S is the product of the coordinates in S, and let g = sum_{|S| < a} g^(S) chi_S. Then
+    independent uniform examples. Let chi_S be the product of the coordinates in S. Estimate the coefficients of degree
+    |S| < a by g^(S) = (1/m) sum_i f(x_i) chi_S(x_i), and let g = sum_{|S| < a} g^(S) chi_S. Then
 
         E |g - f|^2 = sum_{|S| >= a} f^(S)^2 + (1/m) sum_{|S| < a} (1 - f^(S)^2),
 
-    with the mean over samples and uniform inputs. The first sum falls with a and the second sum grows with a, so this
-    formula also says which degree is best for m examples.
+    where E is the mean over samples and uniform inputs. The first sum falls with a and the second sum grows with a, so
+    this formula also says which degree is best for m examples.
     """
 
     title = "The exact mean squared error of low-degree learning"

@@ -98,7 +98,7 @@ class StableMeansLow(Claim[NoisyFunction]):
 
         sum_{|S| >= 1/eta} f^(S)^2 <= 2/(1 - e^-2) NS.
 
-    The constant is 2.313. Parities of size 1/eta attain it in the limit of a small eta.
+    The constant is 2.313. Parities of size 1/eta attain this constant in the limit of a small eta.
     """
 
     title = "A function that is stable under noise has little weight at high degrees"
@@ -242,13 +242,13 @@ def _intersection_noise(eta: Float[Array, ""], halfspaces: float) -> Float[Array
 class IntersectionsAreStable(Claim[NoiseRate]):
     """Let x be a standard Gaussian vector, and let y be a second one of correlation 1 - 2 eta with x. Take the
     intersection of k halfspaces <x, u_j> <= t, where the u_j are orthonormal and t is such that the intersection has
-    probability 1/2. If eta is far below 1/log k, then the probability that x and y have different labels grows with k
-    as
+    probability 1/2. Take the probability that x and y have different labels, and divide it by the corresponding number
+    for one halfspace of probability 1/2. If eta is far below 1/log k, then this ratio grows with k as
 
-        (log k)^(1/2),
+        (log k)^(1/2).
 
-    compared with the same noise on one halfspace of probability 1/2. The union bound with Peres' bound for each
-    halfspace gives k instead, because Peres' bound is the same for every threshold.
+    The union bound with Peres' bound for each halfspace gives k instead, because Peres' bound is the same for every
+    threshold.
     """
 
     title = "The noise sensitivity of k orthogonal halfspaces grows like the root of log k"

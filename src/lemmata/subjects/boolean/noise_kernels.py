@@ -135,8 +135,8 @@ def _krawtchouk(d: int, factors: Float[Array, " degrees"]) -> Float[Array, " dis
 
 
 class NoiseKernelError(Claim[SampledFunction]):
-    """Let f have values -1 and 1 on {-1, 1}^d. Let x_1, ..., x_m be independent uniform points. Let Stab_r be the sum
-    of r^|S| times the squared Fourier coefficient of S over all S. The kernel estimate
+    """Let f have values -1 and 1 on {-1, 1}^d. Let x_1, ..., x_m be independent uniform points. Let Stab_r be the sum,
+    over all S, of r^|S| times the squared Fourier coefficient of S. The kernel estimate
 
         g(z) = (1/m) sum_i f(x_i) prod_j (1 + rho x_ij z_j)
 
@@ -144,7 +144,8 @@ class NoiseKernelError(Claim[SampledFunction]):
 
         1 - 2 Stab_rho + Stab_(rho²) + ((1 + rho²)^d - Stab_(rho²)) / m.
 
-    Since Stab_r = 1 - 2 NS at the flip probability (1 - r)/2, the noise curve NS of f alone gives the error.
+    Let NS be the probability that f changes if each sign is flipped with probability (1 - r)/2. Then Stab_r = 1 - 2 NS,
+    so the noise curve NS of f alone gives the error.
     """
 
     title = "The noise curve gives the expected error of the noise kernel's estimate"
@@ -216,8 +217,8 @@ class BestFactorsByDegree(Claim[SampledFunction]):
     """Let f have values -1 and 1 on {-1, 1}^d, let W_k be its Fourier weight of degree k, and let V_k = (C(d, k) -
     W_k)/m. Multiply the empirical coefficients of degree k from m uniform labelled points by c_k. Of all factors, c_k =
     W_k/(W_k + V_k) has the least expected squared error. This least error is the sum of W_k V_k/(W_k + V_k) over all
-    degrees. This is a lower bound for every low-degree learner and for every kernel that depends only on the inner
-    product.
+    degrees. So the sum is a lower bound for the error of every low-degree learner, and for the error of every kernel
+    that depends only on the inner product.
     """
 
     title = "The least expected error of estimates that multiply the coefficients of each degree by a factor"

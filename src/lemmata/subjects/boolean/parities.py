@@ -100,9 +100,9 @@ class PilingUp(Claim[NoisyLabels]):
 
 class ReducedAdvantage(Claim[NoisyParity]):
     """Let examples of a parity of d = a b bits have labels that are flipped with probability eta. Cancel a - 1 of the a
-    blocks of b bits, one after another: take one example for each value of the block, and add it modulo 2 to the other
-    examples with this value. Let y = -1, 1 be a label that remains, and let chi be the parity of the last block. With A
-    = 1 - 2 eta, the mean of y chi is A^2 for a = 2, and for a = 3 it is
+    blocks of b bits, one after another. To cancel a block, take one example for each value of the block. Add this
+    example modulo 2 to the other examples with the same value. Let y = -1, 1 be a label that remains, and let chi be
+    the parity of the last block. With A = 1 - 2 eta, the mean of y chi is A^2 for a = 2, and for a = 3 it is
 
         (1 - 2^-b) A^4 + 2^-b A^2.
 
@@ -141,9 +141,9 @@ class ReducedAdvantage(Claim[NoisyParity]):
 
 class NoisyParityByBlocks(Claim[NoisyParity]):
     """Let labels of a parity of d = a b bits be flipped with probability eta. Treat each of the a blocks of b bits
-    alone: cancel the other blocks by adding up 2^(a-1) examples, and take the parity of the block that agrees most with
-    the sums of the labels. From 40 * 2^b examples, with a <= 3, 6 <= b <= 8 and eta <= 0.12, this finds the parity. So
-    the found parity agrees with new noisy labels with a correlation of at least
+    alone. To cancel the other blocks, add up 2^(a-1) examples. Then take the parity of the block that agrees most with
+    the sums of the labels. From 40 * 2^b examples, with a <= 3, 6 <= b <= 8 and eta <= 0.12, this method finds the
+    parity. So the found parity and new noisy labels have a correlation of at least
 
         0.95 (1 - 2 eta).
 

@@ -155,7 +155,7 @@ class InfluenceAtLeastVariance(Claim[RealFunction]):
 
         sum_i E (D_i f)^2 >= Var f.
 
-    Linear functions attain equality. This is Poincare's inequality on the cube.
+    This is Poincare's inequality on the cube. Linear functions attain equality.
     """
 
     title = "Poincare's inequality: the total influence is at least the variance"
@@ -212,8 +212,9 @@ class MonotoneFunctions(Population[NoisyFunction]):
 
 
 class MajorityHasLargestInfluence(Claim[NoisyFunction]):
-    """Let f be a monotone function on {-1, 1}^d with values -1 and 1, and let I be its total influence: the sum over
-    the coordinates of the probability that f changes with the sign of this coordinate. With m = floor((d-1)/2),
+    """Let f be a monotone function on {-1, 1}^d with values -1 and 1. For each coordinate, take the probability that f
+    changes with the sign of this coordinate. The sum I of these probabilities is the total influence of f. With m =
+    floor((d-1)/2),
 
         I <= d binom(d-1, m) 2^(1-d).
 
@@ -277,8 +278,8 @@ class NoisedFunctions(Population[TwoNorms]):
 
 
 class Hypercontractive(Claim[TwoNorms]):
-    """Let f be a real function on {-1, 1}^d, and let T_rho f(x) be the mean of f(y), where y keeps each coordinate of x
-    with probability (1 + rho)/2 and changes its sign otherwise. Let |f|_p = (E |f|^p)^(1/p). For 1 < p < q, the largest
+    """Let f be a real function on {-1, 1}^d. Let y keep each coordinate of x with probability (1 + rho)/2 and change
+    its sign otherwise, and let T_rho f(x) be the mean of f(y). Let |f|_p = (E |f|^p)^(1/p). For 1 < p < q, the largest
     rho <= 1 with |T_rho f|_q <= |f|_p is at least
 
         sqrt((p - 1)/(q - 1)).

@@ -76,7 +76,7 @@ class ScrambledModelsAreHarder(Claim[ScrambledDecision]):
     """Consider a process in which the action sets the first bit of the following state. Every other bit of the
     following state is a parity of more than half of the bits. The reward of a state is its first bit. Train an
     infinitely wide ReLU network on half of the states, and test it on the other half. Its squared error, divided by the
-    variance of the target, is larger for such a parity bit than for the best values.
+    variance of the target, is larger if the target is such a parity bit than if the target is the best value.
     """
 
     title = "Values are easier to learn than transitions in a scrambled process"
@@ -103,8 +103,8 @@ class ScrambledModelsAreHarder(Claim[ScrambledDecision]):
 
 class ModelErrorsLowerOnParity(Claim[BitDecision]):
     """Consider the process that flips pairs of bits. Train an infinitely wide ReLU network on half of the states, and
-    test it on the other half. Its squared error, divided by the variance of the target, is smaller for a bit of the
-    following state than for the best values.
+    test it on the other half. Its squared error, divided by the variance of the target, is smaller if the target is a
+    bit of the following state than if the target is the best value.
     """
 
     title = "Transitions are easier to learn than values in the parity process"

@@ -88,9 +88,10 @@ class MajorityBestValues(Claim[BitDecision]):
 
 class FormulasOfParity(Claim[BitDecision]):
     """Consider the process that flips pairs of n bits, and write functions of the bits as disjunctions of conjunctions.
-    Under a given action, each of the n bits of the next state takes one conjunction, and so does the reward. Together
-    they take n + 1 conjunctions. Let a best value be the largest possible sum of rewards over H > n/2 states. A formula
-    that decides whether the best value is above 0 needs at least 2^(n-1) conjunctions, and 2^(n-1) are enough.
+    Under a given action, each of the n bits of the next state takes one conjunction, and so does the reward. Together,
+    the bits and the reward take n + 1 conjunctions. Let a best value be the largest possible sum of rewards over H >
+    n/2 states. A formula that decides whether the best value is above 0 needs at least 2^(n-1) conjunctions, and
+    2^(n-1) are enough.
     """
 
     title = "The parity process has short formulas for its model, but its values need long formulas"
@@ -117,7 +118,7 @@ class FormulasOfParity(Claim[BitDecision]):
 
 
 class FormulaOfMajority(Claim[BitDecision]):
-    """Consider the process in which a counter runs over n bits and an action sets the bit that it points to. Let the
+    """Consider the process in which a counter runs over n bits and an action sets the bit at the counter. Let the
     counter be at 0. At least half of the bits agree with the goal if and only if the best sum of rewards over H >= 2n
     states is at least H - n - floor(n/2). A disjunction of conjunctions that decides this condition needs at least
     binom(n, ceil(n/2)) conjunctions, and this number is enough.
@@ -212,8 +213,8 @@ class WeightsOfParityValues(Claim[BitDecision]):
 class EasyValuesOfHardModels(Claim[ScrambledDecision]):
     """Consider a process in which the action is the first bit of the following state, and the reward of a state is its
     first bit. Every other bit of the following state is a parity of more than half of the bits. Then the best values
-    have degree 1. But each of these parity bits has as its degree the number of bits in its parity. In the parity
-    process, the reverse holds: the values have the higher degree.
+    have degree 1. But the degree of each of these parity bits is the number of bits in its parity. In the process that
+    flips pairs of bits, the reverse holds: the best values have the higher degree.
     """
 
     title = "A process with best values of degree 1 and parities as transitions"

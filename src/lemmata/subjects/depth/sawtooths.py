@@ -51,9 +51,10 @@ class TentIterates(Population[Iterates]):
 
 
 class TentTeethPrinted(Claim[Iterates]):
-    """Let m^(k) be the k-fold composition of the tent map with itself. The text says that m^(k) has 2^k teeth, while
-    the caption below it counts one, two and four teeth for k = 1, 2, 3. If teeth are triangles, as in the captions, the
-    number in the text is twice the true number. If teeth are affine pieces on [0, 1], the caption is wrong.
+    """Let m^(k) be the k-fold composition of the tent map with itself. The text of the source says that m^(k) has 2^k
+    teeth, while the caption below this text counts one, two and four teeth for k = 1, 2, 3. If teeth are triangles, as
+    in the captions, the number in the text is twice the true number. If teeth are affine pieces on [0, 1], the caption
+    is wrong.
     """
 
     title = "The iterated tent map has 2^k teeth, as printed"
@@ -151,8 +152,9 @@ class NetworkPieces(Claim[DeepLine]):
 
         (w_1 + 1) (w_2 + 1) ... (w_L + 1) <= (1 + N/L)^L
 
-    affine pieces, where N is the number of units. Layers that compute zigzags of the layer before attain the first
-    bound. So the pieces can grow exponentially with the depth, while one hidden layer of N units has at most N + 1.
+    affine pieces, where N is the number of units. Layers that compute zigzags of the previous layer attain the first
+    bound. So the number of pieces can grow exponentially with the depth, while one hidden layer of N units has at most
+    N + 1 pieces.
     """
 
     title = "An upper bound on the affine pieces of a deep ReLU network of one input"

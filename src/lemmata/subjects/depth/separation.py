@@ -77,8 +77,8 @@ class ShallowNetworksMissTriangles(Claim[ShallowStarts]):
 
         int_0^1 |m^(k)(x) - g(x)| dx >= 1/4 - (9/32) (w_1 + 1) ... (w_L + 1)/2^k.
 
-    So an error below 1/8 needs at least of the order of L 2^(k/L) units in L layers. The trials train networks with two
-    hidden layers on this error, from several starts.
+    So a network of L layers needs, in order of magnitude, at least L 2^(k/L) units for an error below 1/8. The trials
+    train networks with two hidden layers on this error, from several starts.
     """
 
     title = "Shallow networks miss a constant share of a deep network's triangles"

@@ -189,8 +189,8 @@ class IndefiniteQuadratic(eqx.Module):
 
 
 class SmoothnessIsTwoSided(Claim[IndefiniteQuadratic]):
-    """The least B with |grad F(x) - grad F(y)| <= B |x - y| for all x and y is the largest absolute value of the
-    eigenvalues of the Hessian, if the Hessian H is constant. So B-smoothness is equivalent to -B I <= H <= B I. If F
+    """Let F be a function with a constant Hessian H. The least B with |grad F(x) - grad F(y)| <= B |x - y| for all x
+    and y is the largest absolute value of the eigenvalues of H. So B-smoothness is equivalent to -B I <= H <= B I. If F
     is convex, the second inequality alone is equivalent to B-smoothness.
     """
 

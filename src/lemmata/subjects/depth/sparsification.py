@@ -73,12 +73,12 @@ class GreedyAtoms(Claim[Mixture]):
 
 
 class GreedyBeatsSampling(Claim[Mixture]):
-    """Let X be the mean of a random atom V, and choose atoms greedily as g_i = (i-1)/i g_(i-1) + v/i, with the v that
-    brings g_i nearest to X. The error of k greedy atoms is at most the mean error of k independent random atoms,
+    """Let X be the mean of a random atom V. Choose atoms greedily: let g_i = (i-1)/i g_(i-1) + v/i, where v is the atom
+    that brings g_i nearest to X. The error of k greedy atoms is at most the mean error of k independent random atoms,
 
         |g_k - X|² <= (E |V|² - |X|²)/k.
 
-    This is because, at each step, the best atom is at least as good as a random atom on average, and the cross term of
+    The reason is that, at each step, the best atom is at least as good as a random atom on average. The cross term of
     the random atom has mean zero. At the centre of a simplex the two sides almost agree. The trials take k = 1 and a
     larger k.
     """

@@ -47,9 +47,9 @@ class GradientDescentWorst(Claim[EqualSteps]):
 
         max f(x_n) - f(x*) = B D² max(1/(4 n h + 2), (1 - h)^(2n)/2).
 
-    For h = 1 it is B D²/(4n + 2). The first term is attained by Huber's function with the zone D/(2nh + 1), and the
-    second term by the quadratic B |x|²/2. The trials compare the formula with both functions, and with the bound that a
-    semidefinite program proves.
+    For h = 1, this worst case is B D²/(4n + 2). The first term is attained by Huber's function with the zone D/(2nh +
+    1), and the second term by the quadratic B |x|²/2. The trials compare the formula with both functions, and with the
+    bound that a semidefinite program proves.
     """
 
     title = "The exact worst case of gradient descent with equal steps"
@@ -124,8 +124,8 @@ class LongSteps(Claim[Distances]):
         (r, 2, r, 2 + r, r, 2, r)/B
 
     have a smaller worst case of f(x_7) - f(x*) than seven equal steps of any length. One of these steps is longer than
-    2/B, at which equal steps diverge. For three steps the order is reversed: the worst case of the best three equal
-    steps is smaller than the worst case of (r, 2, r)/B.
+    2/B, the length at which equal steps begin to diverge. For three steps the order is reversed: the worst case of the
+    best three equal steps is smaller than the worst case of (r, 2, r)/B.
     """
 
     title = "Seven silver steps are better than all equal steps, and three silver steps are not"

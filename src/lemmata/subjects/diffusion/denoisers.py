@@ -34,7 +34,9 @@ def _unshrunk(score: Array, problem: Diffused) -> Array:
 
 
 class AbstractTweedie(Claim[Diffused]):
-    """Tweedie's formula gives the score, a derivative of the density, by the denoiser, a posterior mean."""
+    """Tweedie's formula expresses the score, which is the gradient of the log density, by the denoiser, which is a
+    posterior mean.
+    """
 
     title = "The score is an affine function of the denoiser (Tweedie's formula)"
     source = Source("gu2024softmax", "(5)", "(6)", "Section 6.1, target F_*")

@@ -109,7 +109,7 @@ def _gaps(problem: NoisyLabels, n: int, times: Float[np.ndarray, " s"]) -> Float
 class EarlyStoppingRate(Claim[NoisyLabels]):
     """Let F_H be a function of bounded norm in the space of the softmax kernel, and let the noise e_i have mean zero.
     Let F_pseudo be the kernel regression on n labels F_H(x_i) + e_i, by gradient flow from 0 up to the time tau. At the
-    best time, its distance from F_H satisfies
+    best time, the distance of F_pseudo from F_H satisfies
 
         min over tau of E |F_pseudo - F_H|² <= C n^(-1/2),
 

@@ -164,8 +164,8 @@ def _with_own_noise(error: Array, problem: NoisedRegression) -> Array:
 
 class LeaveOneOutDenoiser(Claim[NoisedRegression]):
     """Let x_i and y_i be n pairs of noised and clean data with the kernel matrix K, and let F* = E[y | x] be the
-    denoiser. Let f^(-i) be the ridge regression, sum |y - f|² + nu |f|², on all pairs except the i-th. Let var_j =
-    E[|y_j - F*(x_j)|² | x_j] and S = K (K + nu)^-1. Given the inputs, in expectation over the labels,
+    denoiser. Let f^(-i) be the ridge regression on all pairs except the i-th. It minimises sum |y - f|² + nu |f|². Let
+    var_j = E[|y_j - F*(x_j)|² | x_j] and S = K (K + nu)^-1. Given the inputs, in expectation over the labels,
 
         (1/n) sum_i E |f^(-i)(x_i) - F*(x_i)|²
             = (1/n) sum_i [ |((I - S) F*)_i|² + sum_(j != i) S_ij² var_j ] / (1 - S_ii)².
@@ -205,8 +205,8 @@ class LeaveOneOutDenoiser(Claim[NoisedRegression]):
 
 class ScoreErrorThroughEffectiveDimension(Claim[NoisedRegression]):
     """Let x_j and y_j be n pairs of noised and clean data with the softmax kernel matrix K. Let F* = E[y | x] be the
-    denoiser, and let v be the largest variance of a label about F*. Let f^(-i) be the ridge regression, sum
-    |y - f|² + nu |f|², on all pairs except the i-th, and let s = (alpha f^(-i) - x)/(1 - alpha²) be the score that
+    denoiser, and let v be the largest variance of a label about F*. Let f^(-i) be the ridge regression on all pairs
+    except the i-th. It minimises sum |y - f|² + nu |f|². Let s = (alpha f^(-i) - x)/(1 - alpha²) be the score that
     f^(-i) implies. Noised data are clean data times alpha plus noise of variance 1 - alpha². Let p_t be the density of
     noised data. Let lambda(t) = (1 - alpha²)²/alpha². Given the inputs, in expectation over the labels,
 
@@ -214,9 +214,10 @@ class ScoreErrorThroughEffectiveDimension(Claim[NoisedRegression]):
             <= (1 - q)^-2 (1/n) [ nu tr F*'(K + nu)^-1 F* + v N(nu) ],
 
     where S = K (K + nu)^-1, q = max_i S_ii, and N(nu) = tr S is the effective dimension. Unlike the bound of Theorem
-    6.5 of the source, this bound needs no smallest eigenvalue, no width and no Lipschitz constant. The bound is below
-    the error of the best constant. The proof uses `diffusion.effective_dimension.leave_one_out_denoiser`, tr S² <= tr S
-    and |(I - S) F*|² <= F*'(I - S) F*. The term F*'(I - S) F* is the least value of sum |F* - f|² + nu |f|² over all f.
+    6.5 of the source, this bound does not contain a smallest eigenvalue, a width or a Lipschitz constant. The bound is
+    below the error of the best constant. The proof uses `diffusion.effective_dimension.leave_one_out_denoiser`, tr S²
+    <= tr S and |(I - S) F*|² <= F*'(I - S) F*. The term F*'(I - S) F* is the least value of sum |F* - f|² + nu |f|²
+    over all f.
     """
 
     title = "A bound on the error of a learned score by the effective dimension"

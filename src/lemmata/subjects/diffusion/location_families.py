@@ -64,9 +64,9 @@ class WassersteinOfLocation(Claim[ShiftedNormal]):
 
         E W1 = sigma sqrt(2 / (pi n)),   E W2² = sigma² / n.
 
-    No estimate has a smaller worst mean over theta. So n^(-1/2) is a lower bound for the distance in every class of
-    distributions that contains the shifts of a normal distribution, however smooth the class is. The best rate of the
-    squared distance is 1/n.
+    No estimate has a smaller mean distance in the worst case over theta. So n^(-1/2) is a lower bound for the distance
+    in every class of distributions that contains the shifts of a normal distribution, however smooth the class is. The
+    best rate of the squared distance is 1/n.
     """
 
     title = "The expected Wasserstein distance between a normal distribution and its fit by the sample mean"

@@ -199,9 +199,9 @@ def _ladder(problem: Sampled, key: Key[Array, ""]) -> Float[Array, " r"]:
 
 class LearnedSampler(Claim[Sampled]):
     """Learn a score by kernel ridge regression with the softmax kernel and the ridge 0.3 on n pairs of noised and clean
-    data. Start its probability flow from N(0, I) and stop it at t = 0.02. Let D(n) be the energy distance between its
-    samples and draws of x(0.02), and let D' be this distance if each of the first 16 pairs is repeated 8 times. The
-    means over problems of
+    data. Start its probability flow from N(0, I) and stop it at t = 0.02. Let D(n) be the energy distance between
+    samples of the flow and draws of x(0.02). Let D' be this distance if each of the first 16 pairs is repeated 8 times.
+    The means over problems of
 
         D(16),   D(45),   D(128) + max(0, D(16) - D')
 

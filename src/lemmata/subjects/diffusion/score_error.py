@@ -84,8 +84,8 @@ def _together(one: Float[Array, "p k"], other: Float[Array, "p k"]) -> Float[Arr
 
 
 class LossDecompositionAsPrinted(Claim[Learned]):
-    """The source prints, for a softmax network F_nn trained on noised data and the denoiser F*(t, x) = E[x(0) | x(t) =
-    x],
+    """Let F_nn be a softmax network trained on noised data, and let F*(t, x) = E[x(0) | x(t) = x] be the denoiser. The
+    source prints
 
         E |F_nn - F*|² <= Z_1 + Z_2 + Z_3 + Z_4,
 
@@ -96,7 +96,8 @@ class LossDecompositionAsPrinted(Claim[Learned]):
 
     The square of a sum is not at most the sum of the squares: four equal gaps e give 16 |e|² against 4 |e|². For
     trained networks the inequality fails whenever the gaps point in the same direction, as they do early in training.
-    Before the first step the loss is |F*|², the early stopping gap is |F_H|² and the approximation gap is |F_H - F*|².
+    Before the first step, the left side is |F*|². The mean square of the third gap is then |F_H|², and the mean square
+    of the fourth gap is |F_H - F*|².
 
     The theorem that uses the decomposition states its bound as O(.), which can absorb the missing factor 4. By default
     the data are uniform on a circle.
@@ -228,7 +229,7 @@ def _where_gamma_is_defined(problem: Learned) -> list[Hypothesis]:
 
 
 class AbstractSaysNothing(Claim[Learned]):
-    """A bound that is larger than a trivial bound, by a factor that grows exponentially with n."""
+    """A bound exceeds a trivial bound by a factor that grows exponentially with n."""
 
     stated = Kind.OWN
     population = TrainedOnSquares()
@@ -296,9 +297,9 @@ class LabelMismatch(AbstractSaysNothing):
 
 class ScoreError(AbstractSaysNothing):
     """Train a softmax network F_nn with m hidden units on n noised data x(t) = alpha x(0) + (1 - alpha²)^(1/2) z in d
-    dimensions, where z is normal. Let s = (alpha F_nn - x) / (1 - alpha²) be its score, let p_t be the density of x(t),
-    and let lambda(t) = (1 - alpha²)² / alpha². Theorem 6.5 of the source states, with probability at least 1 - delta,
-    for wide networks,
+    dimensions, where z is normal. Let s = (alpha F_nn - x) / (1 - alpha²) be the score that F_nn implies. Let p_t be
+    the density of x(t), and let lambda(t) = (1 - alpha²)² / alpha². Theorem 6.5 of the source states, with probability
+    at least 1 - delta, for wide networks,
 
         mean over t of lambda(t) E |s - grad log p_t|²
             <= 1/(lambda sqrt(n)) + eps + d A² + d A + sqrt(d A Gamma_delta) + Gamma_delta,

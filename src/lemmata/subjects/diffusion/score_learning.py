@@ -114,8 +114,8 @@ class ScoreExponentInNoise(Claim[SignsUnderNoise]):
         sigma = 4, 2, 1.
 
     With much noise the pairs carry little information about x0, and the regression has to average out the variance of
-    the labels. At small sigma the score becomes steep and its Sobolev norms explode, but this does not decide the order
-    at these n.
+    the labels. At small sigma the score becomes steep and its Sobolev norms explode, but at these n, this does not
+    decide which exponent is larger.
     """
 
     title = "More noise slows the learning of a score"
@@ -141,7 +141,7 @@ class ScoreExponentInNoise(Claim[SignsUnderNoise]):
 class LinearScoreLearning(Claim[NormalPairs]):
     """Let x0 be normal in d dimensions with mean 0 and covariance S, and let z = x0 + sqrt(v) xi, where xi is standard
     normal. Let p_v be the density of z. Then its score is linear. Let s_n(z) = (A z - z)/v, where A is the matrix of
-    least squares of x0 on z from n > d + 1 pairs. On a new draw z the mean squared error of s_n is
+    the least squares regression of x0 on z, from n > d + 1 pairs. On a new draw z the mean squared error of s_n is
 
         E |s_n(z) - grad log p_v(z)|² = tr( S (S + v I)^-1 ) d / ( v (n - d - 1) ).
 

@@ -169,17 +169,17 @@ def _at_32_points(problem: TwoModels) -> tuple[Array, Array, Float[Array, "2 32 
 
 
 class LossWeight(Claim[TwoModels]):
-    """Let x(t) given x(0) be normal with mean alpha x(0) and variance 1 - alpha² in each coordinate, where alpha
-    = exp(-G(t)/2) and G is the integral of the schedule. Let p_t be the density of x(t), and let F*(t, x) = E[x(0) |
-    x(t) = x] be the denoiser. For any model F, let s = (alpha F - x) / (1 - alpha²) be its score, and let the weight be
-    lambda(t) = (1 - alpha²)² / alpha². At every time and every point x, the loss (5) of the score equals the loss of
-    the denoiser:
+    """Let x(t) given x(0) be normal with mean alpha x(0) and variance 1 - alpha² in each coordinate, where alpha =
+    exp(-G(t)/2) and G is the integral of the schedule. Let p_t be the density of x(t), and let F*(t, x) = E[x(0) | x(t)
+    = x] be the denoiser. For any model F, let s = (alpha F - x) / (1 - alpha²) be the score that F implies. Let the
+    weight be lambda(t) = (1 - alpha²)² / alpha². At every time and every point x, the loss (5) of the score equals the
+    loss of the denoiser:
 
         lambda(t) |s - grad log p_t|² = |F - F*|².
 
-    The source uses this in two steps: from (6) to the sum of squares, and in Theorem 6.5 from the error of the denoiser
-    to the error of the score. Both steps need this weight, which the source does not specify. The weight vanishes like
-    t² at t = 0, so nothing is learned at t = 0.
+    The source uses this equality in two steps: from (6) to the sum of squares, and in Theorem 6.5 from the error of the
+    denoiser to the error of the score. Both steps need this weight, which the source does not specify. The weight
+    vanishes like t² at t = 0, so nothing is learned at t = 0.
     """
 
     title = "The weight that makes score matching equal to least squares for the denoiser"

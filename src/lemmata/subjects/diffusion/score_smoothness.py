@@ -177,8 +177,8 @@ class ScoreStrip(Claim[TwoPoints]):
 
         |Im z| < y,   y = pi sigma² / (2 m),
 
-    and in no wider strip: at i y the density is 0 and the score has a pole. So its Chebyshev coefficients on [-1, 1]
-    fall geometrically, by the factor y + sqrt(1 + y²) per degree. This factor tends to 1 as the noise falls.
+    and in no wider strip: at i y the density is 0 and the score has a pole. So the Chebyshev coefficients of the score
+    on [-1, 1] fall geometrically, by the factor y + sqrt(1 + y²) per degree. This factor tends to 1 as the noise falls.
     """
 
     title = "The width of the strip in which a score is analytic"

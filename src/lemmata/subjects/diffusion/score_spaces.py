@@ -147,7 +147,7 @@ def _squared_norm(points: Float[Array, " n"], values: Float[Array, " n"]) -> Flo
 
 class LinearScoreNorm(Claim[NormalScore]):
     """Let -(z - mu)/v be the score of the normal distribution N(mu, v) on the interval [mu - R, mu + R]. In the Hilbert
-    space of the kernel exp(-|x - y|), its squared norm is
+    space of the kernel exp(-|x - y|), the squared norm of this score is
 
         (R³/3 + R² + R) / v².
 
@@ -228,8 +228,9 @@ class LinearScoreOutsideGaussianSpace(Claim[EqualWidths]):
     Hilbert space of the Gaussian kernel exp(-|x - y|²/(2 l²)), because this space contains no polynomial. A basis of
     the space is (z - mu)^k exp(-(z - mu)²/(2 l²)) / (l^k sqrt(k!)). In this basis, the squared coefficient of z - mu at
     the odd degree k = 2j + 1 is l² (2j + 1)!/(4^j j!²). This squared coefficient grows like sqrt(j). If n is even,
-    interpolation at n points captures n/2 of the coefficients. Let N(n) be the squared norm of the interpolant of least
-    norm for the score at n evenly spaced points of an interval about mu of length at most 2 l. Then
+    interpolation at n points captures n/2 of the coefficients. Take an interval about mu of length at most 2 l. Let
+    N(n) be the squared norm of the interpolant of least norm for the score at n evenly spaced points of this interval.
+    Then
 
         N(n) / ( (1/v²) sum_{j<n/2} l² (2j + 1)!/(4^j j!²) ) -> 1.
 

@@ -39,8 +39,8 @@ def _left(problem: TunedNetwork, moved: dict[str, Array], rate: float) -> Array:
 
 class AdamOnOneExampleEach(Claim[TunedNetwork]):
     """Let chi_i be the derivative of the loss of example i with respect to the output f(x_i) of a network. For every
-    example in turn, take one step of Adam on its loss alone, with the learning rate eta and moments that are 0. Then
-    the outputs at all examples have moved by
+    example in turn, take one step of Adam on the loss of this example alone, with the learning rate eta and moments
+    that start at 0. Then the outputs at all examples have moved by
 
         -eta sum_i sign(chi_i) K_A(., x_i) + O(eta²),   K_A(x, x') = <grad f(x), sign grad f(x')>.
     """
@@ -66,8 +66,8 @@ class AdamOnOneExampleEach(Claim[TunedNetwork]):
 
 class AdamOnABatch(Claim[TunedNetwork]):
     """Let chi_i be the derivative of the loss of example i with respect to the output f(x_i) of a network. Take one
-    step of Adam on the sum of the losses of all examples, with the learning rate eta and moments that are 0. This step
-    moves the outputs by
+    step of Adam on the sum of the losses of all examples, with the learning rate eta and moments that start at 0. This
+    step moves the outputs by
 
         -eta <grad f(.), sign(sum_i chi_i grad f(x_i))> + O(eta²).
 

@@ -43,8 +43,8 @@ class StepwiseModes(Claim[SmallStart]):
 
         lambda_j(t) = 1 / (1 + (1/(s² gamma_j) - 1) exp(-8 gamma_j t)).
 
-    Each lambda_j reaches 1/2 at tau_j = ln(1/(s² gamma_j) - 1)/(8 gamma_j). The trials use six times, from tau_1/2 to
-    1.2 tau_d.
+    Each lambda_j reaches 1/2 at tau_j = ln(1/(s² gamma_j) - 1)/(8 gamma_j). The trials measure at six points in time,
+    from tau_1/2 to 1.2 tau_d.
     """
 
     title = "From an aligned start, each mode of the embedding grows as a logistic curve"

@@ -69,8 +69,9 @@ class WideNetworkSteps(Claim[ViewPairs]):
 
         ln(1/(s_j² gamma_j) - 1) / (8 gamma_j).
 
-    The relative distance of the steps from these times, on average over the steps, vanishes as the width grows. The
-    trials use one hidden layer of error functions and a readout of 0.0001 times its usual size.
+    Measure the relative distance between the time of each step and this formula. The average of this distance over the
+    steps vanishes as the width grows. The trials use one hidden layer of error functions and a readout of 0.0001 times
+    its usual size.
     """
 
     title = "A wide network learns the dimensions of its embedding at times that follow from its kernel"
@@ -92,10 +93,10 @@ class WideNetworkSteps(Claim[ViewPairs]):
 
 
 class SmallNetworksStep(Claim[ViewPairs]):
-    """Train all layers of a network with two hidden layers of 48 units and a small readout on |C - I|², where C is the
-    cross-correlation of its embeddings between two views. The network learns one dimension at a time: whenever an
-    eigenvalue of C is 1/2, all earlier eigenvalues are above 3/4 and all later ones below 1/4, with probability at
-    least 0.9.
+    """Take a network with two hidden layers of 48 units and a small readout. Train all layers on |C - I|², where C is
+    the cross-correlation of the network's embeddings between two views. The network learns one dimension at a time.
+    With probability at least 0.9, whenever an eigenvalue of C is 1/2, all earlier eigenvalues are above 3/4 and all
+    later eigenvalues are below 1/4.
     """
 
     title = "A small network learns one dimension of its embedding at a time"

@@ -118,8 +118,9 @@ class DiscrepancyTriangle(Claim[ConditionalSamples]):
     """Let each sample have a conditional mean operator U and a conditional covariance operator R. Let the squared
     discrepancy between a source s and a target t be |U_s - U_t|² plus the squared Bures distance between R_s and R_t.
     The discrepancy between s and t is at most the sum of their discrepancies from a third sample. Here the third sample
-    has the labels of the source. To obtain its representations, take each representation of the source. Add half of the
-    difference U_t y - U_s y of the conditional means of target and source at the label y.
+    has the labels of the source. To obtain the representations of the third sample, take each representation of the
+    source, and add half of the difference U_t y - U_s y. This is the difference between the conditional means of target
+    and source at the label y.
     """
 
     title = "The conditional discrepancy satisfies the triangle inequality"

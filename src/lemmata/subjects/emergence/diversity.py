@@ -50,7 +50,9 @@ class DrawnTasks(Population[PretrainingTasks]):
 
 
 class AbstractDiversity(Claim[PretrainingTasks]):
-    """The error on new tasks as a function of the length of the context."""
+    """This class holds the shared parts of the claims about the error on new tasks as a function of the length of the
+    context.
+    """
 
     source = Source("emergence2026", "Figure 22.10", note="for the layer and the tasks of Lu et al. (2025)")
     stated = Kind.OWN
@@ -64,8 +66,8 @@ class AbstractDiversity(Claim[PretrainingTasks]):
 
 class FewTasksLeaveAFloor(AbstractDiversity):
     """A linear attention layer is trained on infinitely many prompts of k = kappa d Gaussian tasks in d dimensions,
-    kappa < 1, with l = alpha d examples in a prompt and without noise. As alpha grows, its squared error on new tasks
-    tends to the share
+    kappa < 1. Each prompt has l = alpha d examples without noise. As alpha grows, the layer's squared error on new
+    tasks tends to the share
 
         1 - kappa
 
@@ -87,9 +89,9 @@ class Dimension(eqx.Module):
 
 
 class CriticalDiversity(Claim[Dimension]):
-    """A linear attention layer is trained on infinitely many prompts of k = d Gaussian tasks in d dimensions, with
-    l = alpha d examples in a prompt and without noise. Its expected squared error on new tasks, as a share of the error
-    of predicting 0, is
+    """A linear attention layer is trained on infinitely many prompts of k = d Gaussian tasks in d dimensions. Each
+    prompt has l = alpha d examples without noise. The layer's expected squared error on new tasks, as a share of the
+    error of predicting 0, is
 
         alpha^(-1/2)/2
 
@@ -119,12 +121,12 @@ class CriticalDiversity(Claim[Dimension]):
 
 
 class ManyTasksGeneralise(AbstractDiversity):
-    """A linear attention layer is trained on infinitely many prompts of k = 2 d Gaussian tasks in d dimensions, with
-    l = alpha d examples in a prompt and without noise. Its squared error on new tasks falls like
+    """A linear attention layer is trained on infinitely many prompts of k = 2 d Gaussian tasks in d dimensions. Each
+    prompt has l = alpha d examples without noise. The layer's squared error on new tasks falls like
 
         1/alpha.
 
-    The same holds for infinitely many tasks, so there is no floor.
+    The error falls at the same rate for infinitely many tasks, so it has no floor.
 
     Derivation: the eigenvalues x of the tasks' covariance stay away from 0, so the share (1 + alpha x)^(-2) that is not
     learned is of the order alpha^(-2). The noise of l examples in d dimensions adds the order d/l = 1/alpha.
@@ -152,8 +154,8 @@ class KnownTasks(eqx.Module):
 
 class MemoriserEndsAtTheNearestTask(Claim[KnownTasks]):
     """A predictor knows M tasks in d dimensions, each as likely as the others, and is the Bayes predictor for them. It
-    is shown n examples of a new task w with Gaussian inputs and noise. As n grows, its squared error on new inputs
-    tends to
+    is shown n examples of a new task w with Gaussian inputs and noise. As n grows, the predictor's squared error on new
+    inputs tends to
 
         min_j |w - w_j|²,
 

@@ -58,7 +58,7 @@ class ExactMatchWidth(Claim[LongTask]):
 
         log(log 10/log(10/9))/alpha = 3.08/alpha,
 
-    for every L and c. So longer tasks jump later, but not more sharply.
+    for every L and c. So the accuracy on longer tasks jumps later, but not more sharply.
     """
 
     title = "Exact match of longer answers jumps later, but not more sharply"
@@ -122,8 +122,8 @@ class Benchmarks(Population[Benchmark]):
 class ResolutionOfBenchmark(Claim[Benchmark]):
     """A model of scale N solves a task of L tokens with the probability a = exp(-L c N^-alpha). On a benchmark with n
     items, it solves n a items in expectation, and it solves none with the probability (1 - a)^n. At the scale N = (L
-    c/log n)^(1/alpha), one solved item is expected. So a benchmark with n_2 > n_1 items shows the onset earlier: log N
-    is smaller by (1/alpha) log(log n_2/log n_1).
+    c/log n)^(1/alpha), one solved item is expected. So a benchmark with n_2 > n_1 items shows this onset earlier: at
+    the onset, log N is smaller by (1/alpha) log(log n_2/log n_1).
 
     Derivation: n a = 1 if L c N^(-alpha) = log n, which is solved for N.
     """
@@ -209,11 +209,11 @@ class SlicesDrawn(Population[Slices]):
 
 
 class AveragesDoNotSharpen(Claim[Slices]):
-    """Let the accuracy on slice k of a benchmark rise by r_k > 0 in total as log N grows. Call the largest slope of a
-    curve, divided by its total rise, its sharpness. Then the average accuracy, with any shares w_k of the slices, is at
+    """Let the accuracy on slice k of a benchmark rise by r_k > 0 in total as log N grows. The sharpness of a curve is
+    its largest slope, divided by its total rise. Then the average accuracy, with any shares w_k of the slices, is at
     most as sharp as the sharpest slice. The reason is that the slope of the average, divided by sum_k w_k r_k, is a
-    mean of the normalised slopes of the slices. For equal slices, both are equal. The accuracy on a slice may fall in
-    between, as long as r_k is positive.
+    mean of the normalised slopes of the slices. For equal slices, the average and each slice are equally sharp. The
+    accuracy on a slice may fall in between, as long as r_k is positive.
     """
 
     title = "The average over slices that all improve is at most as sharp as the sharpest slice"
@@ -307,12 +307,13 @@ _normal = jax.scipy.stats.norm.cdf
 
 
 class SpreadWidensSlices(Claim[SpreadSlices]):
-    """The accuracy on a slice is Phi(log N - t), where Phi is the normal distribution function, and the thresholds t of
-    the slices are normal with mean 0 and standard deviation s. Then the average accuracy is
+    """The accuracy on a slice is Phi(log N - t), where Phi is the normal distribution function and t is the threshold
+    of the slice. The thresholds of the slices are normal with mean 0 and standard deviation s. Then the average
+    accuracy is
 
         Phi(log N/sqrt(1 + s²)).
 
-    So the average rises more slowly than each slice.
+    So the average accuracy rises more slowly than the accuracy on each slice.
 
     Derivation: Phi(x - t) is the probability that Z <= x - t for a standard normal Z, and Z + t has the variance 1 +
     s².

@@ -37,9 +37,9 @@ class MixedLengthsWiden(Claim[MixedTask]):
 
         log((10^(1/k) - 1)/((10/9)^(1/k) - 1))/alpha.
 
-    The reason is that E exp(-L u) = (1 + u m/k)^-k. As k grows, all lengths agree, and the width tends to 3.08/alpha,
-    the width for a single length. For exponential lengths, k = 1, the width is log(81)/alpha = 4.39/alpha, which is
-    1.42 times as wide.
+    The reason is that E exp(-L u) = (1 + u m/k)^-k. As k grows, all lengths agree, and the width of the rise tends to
+    3.08/alpha, the width for a single length. For exponential lengths, k = 1, the width is log(81)/alpha = 4.39/alpha,
+    which is 1.42 times as wide.
     """
 
     title = "Answers of mixed length widen the jump of exact match"

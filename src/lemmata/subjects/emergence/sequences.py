@@ -87,7 +87,7 @@ class PlateauHeights(Claim[Chain]):
         log S for no knowledge,    H(pi) with the frequencies,    sum_i pi_i H(P_i) with the last symbol as well,
 
     where H is the entropy and P_i is row i. These are the heights of the plateaus in the loss of in-context learning.
-    The first two agree if P is doubly stochastic.
+    The first two heights agree if P is doubly stochastic.
     """
 
     title = "For in-context learning of Markov chains, the heights of the loss plateaus are entropies"
@@ -179,8 +179,8 @@ def code_length(counts: Float[Array, "*many S"]) -> Array:
 
 
 class BigramRegret(Claim[Chain]):
-    """A predictor estimates the rows of a Markov chain over S symbols from the symbols so far, each row by
-    (count + 1/2)/(n + S/2). In the first T symbols it loses more than the best fixed rows in hindsight by
+    """A predictor estimates the rows of a Markov chain over S symbols from the symbols so far, each row by (count +
+    1/2)/(n + S/2). In the first T symbols, the predictor's loss exceeds the loss of the best fixed rows in hindsight by
 
         S (S - 1)/2 log T
 

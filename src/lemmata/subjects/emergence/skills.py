@@ -79,7 +79,8 @@ class LossInSamples(Claim[Skills]):
 
         D^(-a/(1 + a)),
 
-    although each skill is learned suddenly. For m skills of equal frequency it falls exponentially, like (1 - 1/m)^D.
+    although each skill is learned suddenly. For m skills of equal frequency, the loss falls exponentially, like (1 -
+    1/m)^D.
     """
 
     title = "The loss of many sudden skills is a power law in the number of samples"
@@ -158,7 +159,9 @@ class RandomGraphs(Population[RandomGraph]):
 
 
 class AbstractGiantComponent(Claim[RandomGraph]):
-    """Shared parts of the claims that compare the largest connected component of a random graph with its limit."""
+    """This class holds the shared parts of the claims that compare the largest connected component of a random graph
+    with its limit.
+    """
 
     relation = EqualInMean(margin=0.015, resolution=0.015, relative=False)
     control = Control(
@@ -195,8 +198,8 @@ class GiantComponent(AbstractGiantComponent):
 
 class ConceptPercolation(AbstractGiantComponent):
     """In a random bipartite graph, each of n entities has each of m properties with probability q. The largest
-    connected component holds the shares S_E of the entities and S_P of the properties. They are the largest solutions
-    of
+    connected component holds the shares S_E of the entities and S_P of the properties. These shares are the largest
+    solutions of
 
         S_E = 1 - exp(-q m S_P),    S_P = 1 - exp(-q n S_E),
 
@@ -219,7 +222,7 @@ class CriticalWindow(eqx.Module):
 
 class CriticalComponent(Claim[CriticalWindow]):
     """In a random graph of n vertices with mean degree 1 + x n^(-1/3), for a fixed x, the largest connected component
-    has of the order
+    has, in order of magnitude,
 
         n^(2/3)
 

@@ -84,14 +84,14 @@ class CriticalMagnetisation(Claim[Magnet]):
 
 
 class CriticalWidth(Claim[Magnet]):
-    """N signs that all interact with the strength J/N have a continuous transition at the temperature J. Let the width
-    of the transition be the distance between the logarithms of the temperatures at which the Binder cumulant
-    1 - E m^4/(3 (E m²)²) of the mean m has two given levels. This width falls like
+    """N signs that all interact with the strength J/N have a continuous transition at the temperature J. Take the two
+    temperatures at which the Binder cumulant 1 - E m^4/(3 (E m²)²) of the mean m has two given levels. Let the width of
+    the transition be the distance between the logarithms of these temperatures. This width falls like
 
         N^(-1/2).
 
     Derivation: the mean m has a density proportional to exp(-N (b m²/2 + m^4/12)) near m = 0, where b is 1 - J/T up to
-    a factor. With m = N^(-1/4) x, it depends on N and T by sqrt(N) b alone, and so does the cumulant.
+    a factor. With m = N^(-1/4) x, this density depends on N and T only by sqrt(N) b, and so does the cumulant.
     """
 
     title = "A continuous transition of N coupled signs has a width of the order N^(-1/2)"
@@ -113,8 +113,8 @@ class CriticalWidth(Claim[Magnet]):
 
 class FieldJump(Claim[Magnet]):
     """N signs that all interact with the strength J/N have a temperature below J and a field h. Then their mean m jumps
-    as h passes 0. Let the width of the jump be the distance between the fields at which E m has two given levels. This
-    width falls like
+    as h passes 0. Take the two fields at which E m has two given levels. Let the width of the jump be the distance
+    between these fields. This width falls like
 
         1/N.
     """

@@ -45,7 +45,7 @@ class SmoothOutput(eqx.Module):
 
 
 class AbstractAttribution(Claim[SmoothOutput]):
-    """Shared parts of the claims on the attribution of an output to features."""
+    """This class holds the shared parts of the claims on the attribution of an output to features."""
 
     population = Drawn(
         SmoothOutput,
@@ -61,7 +61,8 @@ class AbstractAttribution(Claim[SmoothOutput]):
 
 class Attribution(AbstractAttribution):
     """Let y be a smooth output of features z, here v'tanh(W z / sqrt(d) + b). First-order attribution predicts that a
-    change dz of the features changes y by sum_j (dy/dz_j) dz_j. For small changes, its error is of the order
+    change dz of the features changes y by sum_j (dy/dz_j) dz_j. For small changes, the error of this prediction is of
+    the order
 
         |dz|².
 
@@ -88,7 +89,8 @@ class Attribution(AbstractAttribution):
 
 class IntegratedGradients(AbstractAttribution):
     """Let y be a smooth output of features, and let z_0 and z be two points. The integrated gradient of feature j is
-    (z_j - z_0j) times the mean of dy/dz_j over the line from z_0 to z. Their sum is exactly
+    (z_j - z_0j) times the mean of dy/dz_j over the line from z_0 to z. The sum of the integrated gradients of all
+    features is exactly
 
         sum_j IG_j = y(z) - y(z_0).
     """
@@ -179,7 +181,7 @@ class Circuits(Population[Circuit]):
 
 
 class AbstractSites(Claim[Circuit]):
-    """Shared parts of the claims on the effects of sites."""
+    """This class holds the shared parts of the claims on the effects of sites."""
 
     population = Circuits()
     relation = Equal()

@@ -106,7 +106,8 @@ class WhySparse(Claim[TurnedDictionary]):
     the growth is 0 at every angle, so a penalty on the codes cannot identify the directions of dense normal features.
 
     Derivation: E|z| is sqrt(2/pi) for a standard normal z. If both features are active, both codes are standard normal
-    at every angle. If one is active, with probability 2 p (1 - p), the norm is its size times |cos t| + |sin t|.
+    at every angle. With probability 2 p (1 - p), only one feature is active. Then the norm is the size of this feature
+    times |cos t| + |sin t|.
     """
 
     title = "The growth of the l_1 norm of the codes if the dictionary is rotated"
@@ -172,16 +173,16 @@ def _dictionary_cost(angles: Float[Array, " 2"], problem: ParentAndChild) -> Arr
 
 class Absorption(Claim[ParentAndChild]):
     """Let a parent feature and a child feature have orthogonal unit directions. The parent is active with probability
-    p_P, the child with probability p_C and only together with the parent, and active features have the value 1. An
-    autoencoder has two latents with unit decoders, codes z >= 0 and the loss |x - D z|² + lambda |z|_1, where 0 <
+    p_P. The child is active with probability p_C, and only together with the parent. Active features have the value 1.
+    An autoencoder has two latents with unit decoders, codes z >= 0 and the loss |x - D z|² + lambda |z|_1, where 0 <
     lambda <= 1. Let h(a) = lambda a - lambda²/4. The dictionary with one latent for each feature does not have the
     least loss: its loss is larger than the least loss by
 
         p_C (2 h(1) - h(sqrt(2))).
 
     The best dictionary absorbs the parent: one of its latents has the direction (parent + child)/sqrt(2), and the
-    latent of the parent is 0 if the child is active. Its loss is the least possible, because |D z| <= |z|_1, so the
-    loss of every input x is at least h(|x|).
+    latent of the parent is 0 if the child is active. The loss of this dictionary is the least possible, because |D z|
+    <= |z|_1, so the loss of every input x is at least h(|x|).
     """
 
     title = "The best sparse autoencoder absorbs a parent feature into its child"

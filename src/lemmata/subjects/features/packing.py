@@ -86,8 +86,9 @@ class Floors(Claim[Directions]):
 
         arccos sqrt((n - d)/(d (n - 1))),
 
-    and some two of them have an angle of at most arccos(-1/(n - 1)) if n = d + 1, of at most 90 degrees if d + 2 <= n
-    <= 2d, and for n > 2d of at most arccos(s), where s > 0 is the smaller of (sqrt(d + 3) - 1)/(d + 2) and
+    and some two of the vectors have an angle of at most arccos(-1/(n - 1)) if n = d + 1, and of at most 90 degrees if d
+    + 2 <= n <= 2d. For n > 2d, some two of the vectors have an angle of at most arccos(s), where s > 0 is the smaller
+    of (sqrt(d + 3) - 1)/(d + 2) and
 
         (sqrt(d² (d - 1)² + 4 d (n - d - 1)(n - 2d)) - d (d - 1)) / (2 d (n - d - 1)).
 
@@ -142,7 +143,7 @@ class ExponentiallyMany(Claim[RandomDirections]):
 
         |<u_i, u_j>| <= eps = sqrt(2 ln(n²/delta)/d)   for all i != j,   delta = 1/10.
 
-    So n = sqrt(delta) e^(d eps²/4) features have inner products of at most eps, which is exponentially many in d.
+    So n = sqrt(delta) e^(d eps²/4) features, exponentially many in d, have inner products of at most eps.
     """
 
     title = "Exponentially many random directions are nearly orthogonal"

@@ -49,7 +49,7 @@ class ToyModel(eqx.Module):
 
 
 class AbstractStoredFeatures(Claim[ToyModel]):
-    """Shared parts of the claims on the trained toy model."""
+    """This class holds the shared parts of the claims on the trained toy model."""
 
     stated = Kind.OWN
     population = Drawn(
@@ -65,8 +65,9 @@ class AbstractStoredFeatures(Claim[ToyModel]):
 
 class FewerFeaturesIfDense(AbstractStoredFeatures):
     """Train y = ReLU(W'W x + b) on the squared error of n features in m < n dimensions, where W is m x n. Each feature
-    is independent, uniform on [0, 1] with probability p, and 0 otherwise. The features per dimension |W|²/m, compared
-    with the same model without the ReLU, fall as the probability p rises.
+    is independent, uniform on [0, 1] with probability p, and 0 otherwise. Let |W|²/m be the number of features per
+    dimension, and subtract this number for the same model without the ReLU. The difference falls as the probability p
+    rises.
 
     So features that are active more often push the model away from superposition.
     """
@@ -84,8 +85,9 @@ class FewerFeaturesIfDense(AbstractStoredFeatures):
 
 class MoreFeaturesUnderPressure(AbstractStoredFeatures):
     """Train y = ReLU(W'W x + b) on the squared error of n features in m < n dimensions. Each feature is independent,
-    uniform on [0, 1] with a probability p from 0.04 to 0.08, and 0 otherwise. The features per dimension |W|²/m,
-    compared with the same model without the ReLU, rise with n/m, from 4/3 to 4.
+    uniform on [0, 1] with a probability p from 0.04 to 0.08, and 0 otherwise. Let |W|²/m be the number of features per
+    dimension, and subtract this number for the same model without the ReLU. The difference rises with n/m, from 4/3 to
+    4.
     """
 
     title = "The number of stored features per dimension rises with the number of features"
@@ -107,9 +109,9 @@ class Importance(eqx.Module):
 
 class PairBeatsOneFeature(Claim[Importance]):
     """Let y = ReLU(w w'x + b) store two features in one dimension, where w and b have two entries. Each feature is
-    uniform on [0, 1] with probability p and 0 otherwise; the errors have the weights 1 and r <= 1/2. The antipodal pair
-    w = (1, -1), b = 0 has the loss p²(1 + r)/6, and the best model that ignores the second feature has the loss
-    r (p/3 - p²/4). So the pair is better for every p up to
+    uniform on [0, 1] with probability p and 0 otherwise. The errors on the two features have the weights 1 and r <=
+    1/2. The antipodal pair w = (1, -1), b = 0 has the loss p²(1 + r)/6. The best model that ignores the second feature
+    has the loss r (p/3 - p²/4). So the pair is better for every p up to
 
         4 r / (2 + 5 r).
 
@@ -192,8 +194,8 @@ class LinearReadout(Claim[ActiveFeatures]):
     = d/(8 ln n) active features can be read. If n <= d and the directions are orthonormal, no feature is misread.
 
     Derivation: a sum of k random directions has a length of about sqrt(k). An inactive feature is misread if its
-    direction is in the cap <u, x> > 1/2, and an active one if the rest of the sum outweighs 1 by 1/2. The n events are
-    treated as independent and rare.
+    direction is in the cap <u, x> > 1/2. An active feature is misread if the rest of the sum outweighs 1 by 1/2. The n
+    events are treated as independent and rare.
     """
 
     title = "The probability that a linear readout of features in superposition fails"
@@ -286,8 +288,9 @@ def least_sum(a: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 class SparseDecoding(Claim[SparseCodes]):
-    """Let z >= 0 have n entries, a share rho of which are positive. Observe x = U z for m random normal equations. The
-    nonnegative solution of least l_1 norm equals z if there are at least about m = n psi(rho) equations, where
+    """Let z >= 0 have n entries, and let a share rho of these entries be positive. Observe x = U z for m random normal
+    equations. The nonnegative solution of least l_1 norm equals z if there are at least about m = n psi(rho) equations,
+    where
 
         psi(rho) = min over t >= 0 of rho (1 + t²) + (1 - rho)((1 + t²)(1 - F(t)) - t f(t)),
 

@@ -111,8 +111,8 @@ class InformationRises(Claim[AspectRatio]):
     mutual information of the two groups is at least as large as at the estimate.
 
     The estimate maximises a cubic approximation, not the information. This cubic consists of the first two terms of the
-    expansion in powers of e^(v r) - 1. Then e^(v r) - 1 is replaced by v r. The first two terms of the expansion in
-    powers of v r have their maximum at 4/((14 + 3 k) v).
+    expansion in powers of e^(v r) - 1. In the cubic, e^(v r) - 1 is then replaced by v r. The first two terms of the
+    expansion in powers of v r have their maximum at 4/((14 + 3 k) v).
     """
 
     title = "The information between two groups of outputs keeps rising beyond the estimated optimal aspect ratio"

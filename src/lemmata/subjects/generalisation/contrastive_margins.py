@@ -86,8 +86,8 @@ def _ramp(values: Float[Array, " n"], margin: Float[Array, ""]) -> Float[Array, 
 
 class LabelledMarginError(Claim[LabelledMargins]):
     """Let n *labelled* rows x with labels y be independent, and let r be a bound of their length, |x| <= r. Fix gamma >
-    0 beforehand. For a linear classifier x -> <w, x> with |w| <= 1 let the margin loss be min(1, max(0, 1 - t/gamma))
-    at t = y <w, x>. With probability at least 1 - delta over the n rows, every such classifier satisfies
+    0 beforehand. Take a linear classifier x -> <w, x> with |w| <= 1. Its margin loss is min(1, max(0, 1 - t/gamma)) at
+    t = y <w, x>. With probability at least 1 - delta over the n rows, every such classifier satisfies
 
         mean loss on new rows <= mean loss on the n rows + 2 r/(gamma sqrt(n)) + sqrt(log(1/delta) / (2n)).
 

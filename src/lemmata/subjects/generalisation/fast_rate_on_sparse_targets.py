@@ -156,10 +156,10 @@ def variance(problem: SparseExamples) -> Array:
 
 
 class ErrorByTheStretch(Claim[SparseExamples]):
-    """Let Phi be the matrix of features at N examples, and let y = Phi rho* + z be the targets, where z is noise and
-    rho* is 0 outside a set S of features. Let nu = 2 |Phi^T z|_inf/N, and let rho^ minimise mean (y - Phi rho)² +
-    lambda |rho|_1 with lambda > nu. Write delta_S and delta_off for the entries of a vector delta in S and outside S.
-    Then, for k = (lambda + nu)/(lambda - nu),
+    """Let Phi be the matrix of features at N examples. Let y = Phi rho* + z be the targets, where z is noise and rho*
+    is 0 outside a set S of features. Let nu = 2 |Phi^T z|_inf/N, and let rho^ minimise mean (y - Phi rho)² + lambda
+    |rho|_1 with lambda > nu. Write delta_S and delta_off for the entries of a vector delta in S and outside S. Then,
+    for k = (lambda + nu)/(lambda - nu),
 
         mean (Phi rho^ - Phi rho*)² <= (lambda + nu)² V_k / 4,
         V_k = max over delta of (|delta_S|_1 - |delta_off|_1/k)_+² / mean (Phi delta)².
@@ -201,9 +201,9 @@ class FastRateWithProbability(Claim[SparseExamples]):
         mean (Phi rho^ - Phi rho*)² <= 50 sigma² V log(2 p/delta) / N,
         V = max over delta of (|delta_S|_1 - (3/5) |delta_off|_1)_+² / mean (Phi delta)².
 
-    The rate is 1/N instead of sqrt(log N/N) as long as V stays finite. The bound follows from claim
-    `error_by_the_stretch` at nu = lambda/4. With probability at least 1 - delta, lambda/4 is at least 2 |Phi^T
-    z|_inf/N.
+    The rate is 1/N instead of sqrt(log N/N) as long as V stays finite. The bound follows from the claim
+    `error_by_the_stretch` at nu = lambda/4. The reason is that, with probability at least 1 - delta, lambda/4 is at
+    least 2 |Phi^T z|_inf/N.
     """
 
     title = "The error of the Lasso on sparse targets is of order log(p)/N"
@@ -231,10 +231,10 @@ class FastRateWithProbability(Claim[SparseExamples]):
 
 
 class ErrorNearTheMinimum(Claim[SparseExamples]):
-    """Let Phi be the matrix of p features at N examples, and let y = Phi rho* + z be the targets, where z is noise and
-    rho* is 0 outside a set S of features. Let nu = 2 |Phi^T z|_inf/N, lambda > nu and l(rho) = mean (y - Phi rho)² +
-    lambda |rho|_1. Write delta_S and delta_off for the entries of a vector delta in S and outside S. If l(rho) <=
-    l(rho*) + e, then, for k = (lambda + nu)/(lambda - nu),
+    """Let Phi be the matrix of p features at N examples. Let y = Phi rho* + z be the targets, where z is noise and rho*
+    is 0 outside a set S of features. Let nu = 2 |Phi^T z|_inf/N, lambda > nu and l(rho) = mean (y - Phi rho)² + lambda
+    |rho|_1. Write delta_S and delta_off for the entries of a vector delta in S and outside S. If l(rho) <= l(rho*) + e,
+    then, for k = (lambda + nu)/(lambda - nu),
 
         mean (Phi rho - Phi rho*)² <= (lambda + nu)² V_k + 2 e,
         V_k = max over delta of (|delta_S|_1 - |delta_off|_1/k)_+² / mean (Phi delta)².

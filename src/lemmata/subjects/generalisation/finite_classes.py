@@ -245,7 +245,7 @@ def _chosen(problem: CodedNetworks) -> Int[Array, "2"]:
 
 
 class DescriptionLength(Claim[CodedNetworks]):
-    """Fix a prefix code for classifiers before N independent rows are drawn, and let b(h) be the length in bits of the
+    """Fix a prefix code for classifiers before N independent rows are drawn. Let b(h) be the length, in bits, of the
     code word for a classifier h. Let err_S(h) be the share of the rows that h gets wrong, and let err_D(h) be the
     probability that h gets a new row wrong. With probability at least 1 - delta, for all h at once,
 

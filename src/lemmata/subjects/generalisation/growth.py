@@ -37,8 +37,8 @@ def _sauer(points: int, dimension: int) -> float:
 
 
 class SauerShelah(Claim[SetSystem]):
-    """Consider a family of labellings of N points. Let k be the size of the largest set of points on which it realises
-    all labellings. Then the family has at most
+    """Consider a family of labellings of N points. Let k be the size of the largest set of points on which the family
+    realises all labellings. Then the family has at most
 
         sum_{i<=k} binom(N, i)
 
@@ -204,8 +204,8 @@ class SignNetworkInThePlane(Claim[GeneralPoints]):
         2 (N + binom(N, 3))
 
     ways. On the half circle of directions, the label of the network changes one or three times, because the number of
-    changes is odd. Every choice of places for these changes occurs. The product over units of the numbers of their
-    patterns is much larger. It is of the order N^5.
+    changes is odd. Every choice of places for these changes occurs. Multiply, over all units, the number of patterns of
+    each unit. This product is much larger: it is of the order N^5.
     """
 
     title = "The exact number of labellings of a small sign network in the plane"

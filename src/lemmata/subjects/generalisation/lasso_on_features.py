@@ -43,7 +43,7 @@ def length_bound(
 
 
 class AbstractEstimateClaim(Claim[FinitePopulation]):
-    """Shared parts of the claims about five estimates, each of which has its own epsilon_opt."""
+    """This class holds the shared parts of the claims about five estimates, each of which has its own epsilon_opt."""
 
     population = FinitePopulations(least=sufficient_penalty)
     relation = AtMost()
@@ -52,8 +52,8 @@ class AbstractEstimateClaim(Claim[FinitePopulation]):
 
 
 class LengthOfEstimates(AbstractEstimateClaim):
-    """Consider N examples with targets y = f + z, where f is the target function, z is noise and phi is the vector of
-    features in [0, 1]. Let l(rho) = mean (y - phi rho)² + lambda |rho|_1 be the Lasso objective, let rho* be fixed
+    """Let phi be a vector of features in [0, 1], and consider N examples with targets y = f + z, where f is the target
+    function and z is noise. Let l(rho) = mean (y - phi rho)² + lambda |rho|_1 be the Lasso objective, let rho* be fixed
     coefficients, and let C_F > 0. If lambda >= 4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf and l(rho) <= l(rho*) +
     epsilon_opt, then
 
@@ -87,9 +87,9 @@ class LengthOfEstimates(AbstractEstimateClaim):
 
 
 class FitOfEstimates(AbstractEstimateClaim):
-    """Consider N examples with targets y = f + z, where f is the target function, z is noise and phi is the vector of
-    features. Let l(rho) = mean (y - phi rho)² + lambda |rho|_1 be the Lasso objective, let rho* be fixed coefficients,
-    and let r = f - phi rho* be their misfit. If l(rho) <= l(rho*) + epsilon_opt, then
+    """Let phi be a vector of features, and consider N examples with targets y = f + z, where f is the target function
+    and z is noise. Let l(rho) = mean (y - phi rho)² + lambda |rho|_1 be the Lasso objective. Let rho* be fixed
+    coefficients, and let r = f - phi rho* be their misfit. If l(rho) <= l(rho*) + epsilon_opt, then
 
         mean (y - phi rho)² <= mean z² + mean r² + 2 mean z r + lambda |rho*|_1 + epsilon_opt.
 
@@ -116,9 +116,9 @@ class FitOfEstimates(AbstractEstimateClaim):
 
 
 class RiskOfEstimates(AbstractEstimateClaim):
-    """Consider N independent examples with targets y = f + z, where f is the target function, z is normal noise with
-    standard deviation sigma and phi is the vector of n + 1 features in [0, 1]. Let l(rho) = mean (y - phi rho)² +
-    lambda |rho|_1 be the Lasso objective, let rho* be fixed coefficients, and let epsilon = sup |f - phi rho*|. Let C_F
+    """Let phi be a vector of n + 1 features in [0, 1]. Consider N independent examples with targets y = f + z, where f
+    is the target function and z is normal noise with standard deviation sigma. Let l(rho) = mean (y - phi rho)² +
+    lambda |rho|_1 be the Lasso objective. Let rho* be fixed coefficients, and let epsilon = sup |f - phi rho*|. Let C_F
     be the Barron parameter of the class of f, and let u = log(((n+1)(n+6) + 4)/0.1). Let the penalty satisfy lambda >=
     4 epsilon²/C_F + 16 sigma sqrt(2 u/N). With probability at least 0.9, every rho with l(rho) <= l(rho*) + epsilon_opt
     satisfies

@@ -123,7 +123,9 @@ class PenaltyIsAffordable(Claim[Scales]):
 
 
 class AbstractSquareClaim(Claim[Scales]):
-    """Shared parts of claims of the form bound <= C lambda², which are tested as the unit of all outputs shrinks."""
+    """This class holds the shared parts of the claims of the form bound <= C lambda². The tests of these claims let the
+    unit of all outputs shrink.
+    """
 
     population = LognormalScales()
     relation = Rate("1/unit", _INVERSE_SCALES, upper=True)

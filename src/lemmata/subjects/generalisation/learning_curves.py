@@ -59,8 +59,8 @@ class LearningCurveEstimate(Claim[Regression]):
 
         ridge tr (A + mu)^-1 = n - tr A (A + mu)^-1.
 
-    If you give your own data, lemmata pools its training and held-out rows. If N is much larger than n, this is the
-    eigenlearning estimate.
+    If you give your own data, lemmata pools its training and held-out rows. If N is much larger than n, the formula is
+    the eigenlearning estimate.
 
     The error term is O(1/n) only with a ridge and noise. The sign of the error term depends on the kernel, the ridge,
     the noise and the number of rows. If a smooth kernel nearly interpolates, the estimate is too low. On 120 rows with

@@ -27,8 +27,7 @@ class MaximumOverFeatures(Claim[NoiseOnFeatures]):
         |(1/N) sum_i z_i phi(x_i)|_inf = O(sigma sqrt(log(2(n+1))/N)).
 
     The trials divide the left side by sqrt(log(2(n+1))), and check that the quotient does not grow with n. They use n
-    from 64 to 4096 and N = 32 points on the sphere in 16 dimensions. Without the division by the root of the logarithm,
-    the left side grows.
+    from 64 to 4096 and N = 32 points on the sphere in 16 dimensions. Without this division, the left side grows with n.
     """
 
     title = "The correlation of noise with the worst of n features grows at most like sqrt(log n)"
@@ -52,8 +51,8 @@ class MaximumOverFeatures(Claim[NoiseOnFeatures]):
 
 
 class AbstractNoiseSumClaim(Claim[NoiseOnMisfit]):
-    """Shared parts of the claims about the third term of the decomposition at rho = rho*, for several numbers of
-    examples.
+    """This class holds the shared parts of the claims about the third term of the decomposition at rho = rho*, for
+    several numbers of examples.
     """
 
     population = BoundedMisfits()
@@ -72,10 +71,10 @@ def _mean_sum(problem: NoiseOnMisfit, rung: float) -> Array:
 
 
 class NoiseSumAsPrinted(AbstractNoiseSumClaim):
-    """Let z be independent normal noise at N examples x_i, and let f(x_i) - phi_i rho be a bounded misfit, where f is
-    the target, phi_i are the features and rho the coefficients. The source states, with a misprint, that the term E_3 =
-    2 |sum_i z_i (f(x_i) - phi_i rho)| of the decomposition of empirical risk minus risk is O(sqrt(log N/N)). The bound
-    (96) includes the factor 1/N, which the definition in (91) lacks.
+    """Let z be independent normal noise at N examples x_i. Let f be the target, let phi_i be the features at x_i, and
+    let rho be coefficients for which the misfit f(x_i) - phi_i rho is bounded. The source states, with a misprint, that
+    the term E_3 = 2 |sum_i z_i (f(x_i) - phi_i rho)| of the decomposition of empirical risk minus risk is O(sqrt(log
+    N/N)). The bound (96) includes the factor 1/N, which the definition in (91) lacks.
     """
 
     title = "The noise term in the difference of empirical risk and risk, as printed, with a misprint"
@@ -96,9 +95,9 @@ class NoiseSumAsPrinted(AbstractNoiseSumClaim):
 
 
 class NoiseSum(AbstractNoiseSumClaim):
-    """Let z be independent normal noise at N examples x_i, and let f(x_i) - phi_i rho be a bounded misfit, where f is
-    the target, phi_i are the features and rho the coefficients. The term E_3 = (2/N) |sum_i z_i (f(x_i) - phi_i rho)|
-    of the decomposition of empirical risk minus risk falls like N^(-1/2).
+    """Let z be independent normal noise at N examples x_i. Let f be the target, let phi_i be the features at x_i, and
+    let rho be coefficients for which the misfit f(x_i) - phi_i rho is bounded. The term E_3 = (2/N) |sum_i z_i (f(x_i)
+    - phi_i rho)| of the decomposition of empirical risk minus risk falls like N^(-1/2).
     """
 
     title = "The noise term in the difference of empirical risk and risk falls like N^(-1/2)"
