@@ -10,8 +10,8 @@ from tests.faults.world import World
 
 CODE = (
     "The user's code ends the process (sys.exit, os._exit, SystemExit), raises an object that is not an Exception, "
-    "recurses without end, or prints without end, at its import and when it is called. The exit code is 0 only if the "
-    "answer is printed."
+    "recurses without end, or prints without end. The code does this at its import, or when it is called. The exit "
+    "code is 0 only if the answer is printed."
 )
 NOTHING = (
     "There is nothing to do: nothing matches, there is no time, or every problem raises an error or is NaN. The exit "

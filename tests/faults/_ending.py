@@ -16,8 +16,8 @@ KILLED = (
 )
 SIGNALLED = (
     "{} reaches the process in each phase: start, loading, computing, writing, ending. The process ends in time, "
-    "without a traceback, and leaves no processes behind. Its exit code is 130, or the code of the work that it has "
-    "finished."
+    "without a traceback, and leaves no processes behind. Its exit code is 128 plus the number of the signal, "
+    "or the code of the work that it has finished."
 )
 _REAL = 4
 """Every so many kills one is real. The others are copies of the folder at the moment: a killed process leaves that."""

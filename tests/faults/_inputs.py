@@ -18,7 +18,10 @@ LINKS = (
 )
 PIPES = "An input, the ledger or a result is a folder, /dev/zero, or a pipe that nobody writes to. The run ends."
 NAMES = "Inputs, the folder and --out have names that are not UTF-8."
-DAMAGED = "The input is damaged: bytes exchanged, cut short, fields of another type, null, huge, nested 100,000 deep."
+DAMAGED = (
+    "The input is damaged: some bytes are changed, the file is cut short, or a field has another type or is null, huge "
+    "or nested 100,000 deep."
+)
 _PRECIOUS = b"the work of somebody else\n"
 _ODD = b"f\xff\xfe \xe9"
 

@@ -8,8 +8,8 @@ from tests.faults.holds import amiss, drafts, lost, torn
 from tests.faults.world import World
 
 TOGETHER = (
-    "Two runs write to the same place. One of them waits while it writes until the other has ended. Afterwards, the "
-    "place has the results of one of the two runs, or the second run says which process writes there."
+    "Two runs write to the same place. One run pauses in the middle of its writing until the other run has ended. "
+    "Afterwards, the place has the results of one of the two runs, or the second run says which process writes there."
 )
 
 
