@@ -1,5 +1,8 @@
 """What users pass as arrays, and what is refused."""
 
+import functools
+from typing import Any
+
 import numpy as np
 import pandas
 import pytest
@@ -7,7 +10,7 @@ from jaxtyping import Float
 
 from lemmata.core import array_of, numbers_of
 from lemmata.core._reading import reading
-from lemmata.errors import DataError, LemmataError
+from lemmata.errors import DataError, LemmataError, ShapeError
 
 
 @pytest.mark.parametrize(
@@ -51,14 +54,18 @@ def test_arrays_of_another_machine_become_arrays_that_jax_reads(kind):
 
 def test_an_error_of_a_users_function_is_not_explained_by_an_argument():
     """Also if an argument has an axis of length 0, or if the error speaks of shapes."""
-
-    def amiss(x):
-        raise ValueError("dot_general requires the model's own shapes (3,) to fit")
+    users = dict[str, Any]()
+    exec(
+        compile("def amiss(x):\n    raise ValueError('my shapes (3,) and (4,) are not aligned')", "mine.py", "exec"),
+        users,
+    )
 
     def read(f, x: Float[np.ndarray, "n d"]):
         return f(x)
 
     for x in (np.zeros((0, 2)), np.zeros((3, 2)), np.zeros((3, 2), np.float32)):
-        with pytest.raises(ValueError, match="the model's own shapes") as caught:
-            reading(read)(amiss, x)
+        with pytest.raises(ValueError, match="my shapes") as caught:
+            reading(read)(users["amiss"], x)
         assert not isinstance(caught.value, LemmataError)
+    with pytest.raises(ShapeError, match="x; found"):  # of NumPy's function
+        reading(read)(functools.partial(np.matmul, np.ones((4, 4))), np.zeros((3, 2)))

@@ -93,7 +93,11 @@ def test_an_error_about_a_shape_says_what_to_do(module):
         ("shape (5, 1)", "shape (5,), one target for each row of x", "merge axes with x.reshape(-1)"),
         ("shape (5, 1)", "one class for each of the 5 rows", "merge axes with x.reshape(-1)"),
         ("shape (5, 2, 2)", "shape (n, d), one row for each point", "merge axes with x.reshape(len(x), -1)"),
-        ("shape (2, 2)", "shape (states, actions, states)", "add the missing axis, for example x[None]"),
+        (
+            "shape (2, 2)",
+            "shape (states, actions, states)",
+            "add the missing axis, for example an axis of length 1 in front with x[None]",
+        ),
         ("shape (4,)", "shape (5,), one target for each row of x", "check that no entry of x is missing or repeated"),
         ("shape (4, 3)", "shape (5, 3), like the rows", "rows and columns of x are not exchanged"),
         ("shape (0, 3)", "shape (n, d), one row for each point", "pass at least one row"),
@@ -139,7 +143,7 @@ def test_a_remedy_starts_with_a_verb(call):
 
 
 def test_an_error_of_numpy_about_shapes_names_all_arguments():
-    """Whatever function raised it, also the user's."""
+    """Whatever function of a library raised it."""
 
     def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return x @ y

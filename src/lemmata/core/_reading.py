@@ -157,7 +157,7 @@ def reading(function: Callable[..., Any], told: Mapping[str, Any] = types.Mappin
         except LemmataError:
             raise
         except Exception as error:
-            if _is_of_users_code(error.__traceback__):
+            if _is_of_users_code(error.__traceback__, function):
                 raise
             for position, place in made[0]:
                 _, value = _given((position, place), taken, named)
@@ -171,12 +171,14 @@ def reading(function: Callable[..., Any], told: Mapping[str, Any] = types.Mappin
     return read
 
 
-def _is_of_users_code(frames: types.TracebackType | None) -> bool:
-    """Whether an error passed through a function that a user gave to a function of lemmata, by its traceback."""
+def _is_of_users_code(frames: types.TracebackType | None, function: Callable[..., Any]) -> bool:
+    """Whether an error passed through a function that a user gave to `function`, by its traceback."""
+    own = getattr(inspect.unwrap(function), "__code__", None)
+    libraries = (*_LIBRARIES, own.co_filename) if own else _LIBRARIES
     while frames is not None:
         file = frames.tb_frame.f_code.co_filename
         made = file.startswith(("<@", "<frozen", "<string>"))  # by jaxtyping, by Python, and by data classes
-        if not made and not file.startswith(_LIBRARIES):
+        if not made and not file.startswith(libraries):
             return True
         frames = frames.tb_next
     return False
