@@ -40,7 +40,7 @@ _LOGGED = re.compile(r"^[IWEF]\d{4} [\d:.]+ +\d+ [^ ]+\] ")
 _LONGEST = 4096
 """The largest number of bytes that the two processes send each other."""
 _PLACE = b"@"
-"""The first byte of a message that sends a place in a program instead of an exit code."""
+"""The first byte of a message that holds a file and a line instead of an exit code."""
 _CLOSED = b"!"
 """The message that the user's code has closed a stream, so that the process itself cannot report its end."""
 _PROGRAM = re.compile(r"\.py(:|$)")

@@ -70,7 +70,7 @@ class PilingUp(Claim[NoisyLabels]):
     which is 1/2 - (1 - 2 eta)^k/2 if all rates are eta. So the advantage over guessing falls exponentially with k.
     """
 
-    title = "The sum of noisy examples has the product of their advantages over guessing"
+    title = "The advantage over guessing of a sum of noisy examples is the product of their advantages"
     source = Source("emergence2026", "Figure 10.19", note="why elimination is not robust to noise")
     stated = Kind.OWN
     population = Drawn(

@@ -64,7 +64,7 @@ class GaussianMeasurements(Claim[LinearRange]):
     """
 
     title = (
-        "Recovering k latent variables from m Gaussian measurements raises the squared error by the share k/(m - k - 1)"
+        "Recovery of k latent variables from m Gaussian measurements adds a share k/(m - k - 1) to the squared error"
     )
     source = Source("emergence2026", "Figure 14.14", note="for linear generators, with the constant")
     stated = Kind.OWN

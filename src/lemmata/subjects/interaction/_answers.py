@@ -52,7 +52,7 @@ class PolicyValue:
 
     def __str__(self) -> str:
         low, high = self.values.min(), self.values.max()
-        line = f"value {self.expected:.4g} from the start; the states have values from {low:.4g} to {high:.4g}"
+        line = f"expected value at the start: {self.expected:.4g}; values of the states: {low:.4g} to {high:.4g}"
         return "\n".join([line, *(f"- {own}" for own in self.conditions if own.holds is False)])
 
     def _repr_html_(self) -> str:
@@ -141,7 +141,7 @@ class OptimalPolicy:
 
     def __str__(self) -> str:
         rounds = f"{self.rounds} round{'s' if self.rounds > 1 else ''} of policy iteration"
-        lines = [f"optimal value {self.expected:.4g} from the start, after {rounds}", "state  action     value"]
+        lines = [f"optimal expected value at the start: {self.expected:.4g}, after {rounds}", "state  action     value"]
         numbers = zip(self.policy[:_SHOWN], self.values[:_SHOWN], strict=True)
         lines += [f"{state:>5}{action:>8}{value:>10.4g}" for state, (action, value) in enumerate(numbers)]
         left = len(self.policy) - _SHOWN

@@ -40,7 +40,7 @@ class TabularMDP:
     Example:
         >>> stay_or_go = [[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]]
         >>> print(TabularMDP(stay_or_go, [[1.0, 0.0], [2.0, 2.0]], 0.9).optimal())
-        optimal value 19 from the start, after 2 rounds of policy iteration
+        optimal expected value at the start: 19, after 2 rounds of policy iteration
         state  action     value
             0       1        18
             1       0        20

@@ -48,7 +48,9 @@ class MarginAboveChance(AbstractGauge):
     """
 
     title = "A lower bound on the normalised margin, from classes drawn at random"
-    source = Source("bartlett2017spectral", note="Figure 1: margins on true and on random labels; here as a number")
+    source = Source(
+        "bartlett2017spectral", note="Figure 1 shows margins on true and on random labels; the claim states a number"
+    )
     stated = Kind.OWN
     population = SeparatedNetworks()
     relation = AtLeast(delta=0.1)

@@ -360,8 +360,8 @@ def blind_spots(trained: Trained, gauges: list[Gauge]) -> list[str]:
     error = rows_left_out(trained).error if is_known(rows_left_out, trained) else 0.0
     if error > 0:
         found.append(
-            "The leave-one-out results use an approximate curvature, which covers only the outputs that carry most of "
-            f"the curvature. As a quadratic form, the approximation is wrong by at most {100 * error:.2g} %."
+            "The leave-one-out results use an approximate curvature, from the outputs that contribute most to it. "
+            f"In every direction, it differs from the exact curvature by at most {100 * error:.2g} %."
         )
     return [*found, *_stopped(trained, gauges), *_triggers_unseen(trained, gauges)]
 
