@@ -101,7 +101,7 @@ def test_trials_outside_the_hypotheses_do_not_count_and_more_than_the_declared_s
     assert verdict.dropped == {"positive": 101}
     seldom = Hypothesis("small", np.where(np.arange(200) < 3, 2.0, 0.0), "<", np.ones(200))
     verdict = judged(outside(101, others=[seldom]))
-    assert "101 of 200 problems: 'positive'" in verdict.reason, "the one that fails most often"
+    assert "101 of 200 problems: the median of 'positive'" in verdict.reason, "the one that fails most often"
     assert verdict.dropped == {"small": 3, "positive": 101}
     assert corner_of(CLAIM, verdict, outside(101)).gap == -np.inf
 

@@ -266,7 +266,7 @@ def test_a_sample_goes_through_relations_and_subjects():
 
 
 def test_a_budget_is_positive(path):
-    with pytest.raises(SettingError, match="at least 1 trial"):
+    with pytest.raises(SettingError, match="number of trials that is at least 1"):
         mutate(next(iter(load_file(path).values())), budget=0)
 
 
@@ -307,7 +307,8 @@ def test_trials_that_a_verdict_left_in_the_ledger_are_read(path, tmp_path):
     ("words", "said"),
     [([], "--all, --subject or --sample"), (["no.such.claim"], "lemmata list"),
      (["--sample", "0"], "at least 1 claim"), (["--sample", "3", "--seed", "-1"], "seed"),
-     (["--sample", "3", "--budget", "0"], "at least 1 trial"), (["--sample", "3", "--level", "0.5"], "probability"),
+     (["--sample", "3", "--budget", "0"], "at least 1 trial"),
+     (["--sample", "3", "--level", "0.5"], "probability"),
      (["--subject", "nowhere"], "--subject")],
 )  # fmt: skip
 def test_bad_input_is_refused(words, said):

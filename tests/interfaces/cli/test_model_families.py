@@ -92,7 +92,7 @@ BAD = {
     "short": (
         ("--corrected", "short.csv"),
         {"data": "train.csv"},
-        "short.csv found: 149 rows rule: 150, one for each training row",
+        "short.csv found: 149 rows rule: 150 rows, one for each training row",
     ),
     "two": (
         ("--corrected", "two.csv"),
@@ -100,7 +100,7 @@ BAD = {
         "two.csv found: columns a, b rule: a column 'y', or only one column",
     ),
     "no sizes": (("--size", "size1.safetensors"), {}, "--size found: no sizes() in"),
-    "one size": (("--size", "size1.safetensors"), {"net": "sizes.py"}, "--size found: 1 files rule: 3, one for each"),
+    "one size": (("--size", "size1.safetensors"), {"net": "sizes.py"}, "found: 1 files rule: 3 files, one for each"),
     "missing": (
         3 * ("--size", "never.safetensors"),
         {"net": "sizes.py"},

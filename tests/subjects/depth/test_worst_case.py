@@ -112,7 +112,7 @@ def test_unit_steps_are_left_out_if_rounding_hides_them(monkeypatch):
     found = worst_case([0.2, 0.2], 1.0, convexity=0.98)
     assert np.isnan(found.unit_steps)
     assert str(found).endswith(f"a function attains {found.attained:.5g}")
-    assert "; 2 steps of 1/1: " in str(exact)
+    assert "with 2 steps of 1/1, the bound is" in str(exact)
 
 
 def test_steps_of_python_objects():

@@ -75,7 +75,7 @@ def test_units_tables_and_repeated_rows():
         assert memorisation(make(X)).sigma == pytest.approx(found.sigma, rel=1e-9)
     assert memorisation(np.repeat(X, 2, axis=0)).sigma == pytest.approx(found.sigma, rel=0.05)
     some = memorisation(np.concatenate([X, X[:50]]))
-    assert [c.holds for c in some.conditions if "repeats" in c.name] == [False]
+    assert [c.holds for c in some.conditions if "repeat" in c.name] == [False]
     assert memorisation(X[:, :1]).dimension == pytest.approx(1, abs=0.3)
     assert memorisation(X > 5).sigma > 0
     assert found.plot().to_dict()

@@ -91,7 +91,7 @@ def test_noise_that_is_given_or_repeated(rows):
     assert "cannot be distinguished from bias" in str(bias_variance(polynomial(5), x, y))
     copies = bias_variance(polynomial(5), twice, np.concatenate([y, y]))
     assert copies.noise is None
-    assert any("copies" in condition.name and condition.holds is False for condition in copies.conditions)
+    assert any("duplicates" in condition.name and condition.holds is False for condition in copies.conditions)
 
 
 def test_the_curve_of_figure_8_15(rows):

@@ -92,7 +92,7 @@ def test_a_stated_loss_decides():
     assert read_trained(near, X, Y.astype(float), loss="log").task.name == "classification"
     signs = 2.0 * Y - 1
     assert read_trained(LINE, X, signs, loss="log").task.labels == (-1.0, 1.0)
-    seen = read_trained(lambda x: P, X, Y.astype(float), loss="log")
+    seen = read_trained(lambda x: 1 / (1 + np.exp(-(x @ [1.0, -0.5, 0.2] + 0.1))), X, Y.astype(float), loss="log")
     np.testing.assert_allclose(probabilities(seen)[:, 1], P, rtol=1e-10)
     with pytest.raises(LemmataError, match="found 1 for 60 classes"):
         read_trained(LINE, X, np.arange(60), loss="log")

@@ -96,7 +96,7 @@ BAD = {
     "target missing": (X, np.where(Y == 1, np.nan, Y), {}, "target in row 1, counted from 0; found nan"),
     "target None": (X, [None, *Y[1:].tolist()], {}, "target in row 0, counted from 0; found None"),
     "mixed": (X, np.array(["a", *Y[1:].tolist()], object), {}, "words and numbers"),
-    "fractions": (X, X[:, 0], {}, "3 outputs for 1 values a row.*pass classes as whole numbers or texts"),
+    "fractions": (X, X[:, 0], {}, "3 outputs for 1 values a row.*pass the classes as whole numbers or texts"),
     "loss of values": (
         X,
         Y,

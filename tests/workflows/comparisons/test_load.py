@@ -110,7 +110,7 @@ REFUSED = [
     ("no length", table, asked(sequence_length=None), SettingError, "one of [2, 3, 6]"),
     ("length 0", table, asked(sequence_length=0), DataError, "lemmata study"),
     ("length 1", table, asked(sequence_length=1), DataError, "lemmata study"),
-    ("no divisor", table, asked(sequence_length=4), SettingError, "use 3 or 6"),
+    ("no divisor", table, asked(sequence_length=4), SettingError, "set --sequence-length to 3 or 6"),
     ("few rows", lambda: table(rows=39), asked(), DataError, "at least 40"),
     ("NaN", lambda: with_cell(float("nan")), asked(), DataError, "'c1': 1"),
     ("infinite", lambda: with_cell(float("inf")), asked(), DataError, "'c1': 1"),

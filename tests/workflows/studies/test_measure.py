@@ -202,7 +202,7 @@ def test_splits_that_workers_finish_in_another_order_are_those_of_one_stretch_ag
 
 
 @pytest.mark.parametrize(
-    ("wrong", "words"), [(1.0, "in every split score of the model"), (0.3, "splits look too good")]
+    ("wrong", "words"), [(1.0, "in every split the score of the model"), (0.3, "splits would look too small")]
 )
 def test_a_score_that_is_not_a_number_is_no_single_class(wrong, words):
     """Leaving out the splits with a negative prediction would make the model look too good."""

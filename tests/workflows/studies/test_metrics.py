@@ -78,7 +78,7 @@ def test_what_is_asked(text, task, name, loss):
         ("rmse 2", "classification", "no metric 'rmse'"),
         ("acuracy 0.9", "classification", "did you mean 'accuracy'"),
         ("accuracy 1.2", "classification", "out of bounds"),
-        ("accuracy 1", "classification", "worse than the perfect 1"),
+        ("accuracy 1", "classification", "worse than the perfect value 1"),
         ("rmse -2", "regression", "rmse -2"),
         ("r2 1", "regression", "out of bounds"),
         ("nan", "regression", "not a metric and a number"),

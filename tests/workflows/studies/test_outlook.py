@@ -63,7 +63,7 @@ def test_more_rows_are_expected_to_change_a_value_only_where_the_whole_interval_
     assert (twice.upper < now.value) == sure
     text = " ".join(answers(SEEN, [model], question()).sentences)
     assert (" is expected to become " in text) == sure
-    assert ("It is open whether 320 more rows (twice the data) change the rmse" in text) != sure
+    assert ("It is open whether 320 more rows (twice the data) would change the rmse" in text) != sure
 
 
 def test_a_model_that_surely_has_the_value_is_named_where_the_best_may_not():

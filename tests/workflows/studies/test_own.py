@@ -265,5 +265,5 @@ def test_free_text_is_for_a_model_of_the_users_own(long):
         return
     data = load_dataset(table, "y")
     own, _ = own_model(mine, data)
-    with pytest.raises(PredictionError, match=r"it asks for the column 's'.* --keep 's' gives it"):
+    with pytest.raises(PredictionError, match=r"it asks for the column 's'.* add --keep 's'"):
         fitted(own, data, np.arange(80), np.arange(80, 100))

@@ -220,7 +220,7 @@ def _about_unit(model: Model, dataset: Dataset, splits: list[Split]) -> list[str
     lonely = unit.task == "classification" and not any(math.isfinite(own.guessed[place]) for own in without)
     one_class = f"the held-out rows have a single class, for which {unit.title} has no value"
     why = one_class if lonely else (
-        f"{unit.title} of the model's predictions is not a finite number (one cause is the logarithm of a negative "
+        f"the {unit.title} of the model's predictions is not a finite number (one cause is the logarithm of a negative "
         "prediction)"
     )  # fmt: skip
     if len(without) == len(splits):
