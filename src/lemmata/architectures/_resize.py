@@ -112,7 +112,7 @@ class ImageResize(AbstractLayer):
         return through_pairs("ImageResize", state, (pairs, alone), sites)
 
     def needs_pairs(self, pairs: bool) -> bool:
-        """The variance of a weighted sum needs all pairs."""
+        """Return whether all pairs of positions are needed. The variance of a weighted sum needs all pairs."""
         return pairs or self._mixes()
 
     def _mixes(self) -> bool:

@@ -166,7 +166,7 @@ class StateSpace(AbstractLayer):
         return pushed.with_grid(left=left, right=right).with_law(state.law.drawn().perturbed())
 
     def needs_pairs(self, pairs: bool) -> bool:
-        """The variance of a sum over positions needs all pairs."""
+        """Return whether all pairs of positions are needed. The variance of a sum over positions needs all pairs."""
         return True
 
     def _sequence(self, shape: Shape) -> tuple[int, int]:
