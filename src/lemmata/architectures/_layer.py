@@ -39,7 +39,7 @@ class AbstractLayer(eqx.Module):
 
     @abc.abstractmethod
     def push(self, state: State) -> State:
-        """Compute the second moments of the outputs from those of the inputs, as the number of inputs tends to infinity."""
+        """The second moments of the outputs, from those of the inputs, as the number of inputs tends to infinity."""
 
     def apply_masked(
         self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
