@@ -111,7 +111,7 @@ def _laid_out(record: dict[str, Any]) -> str:
 
 @functools.cache
 def costs() -> dict[str, float]:
-    """The approximate seconds (a power of two) that a verification of each claim takes, by the name of the claim's class."""
+    """The approximate seconds (a power of two) for a verification of each claim, by the name of the claim's class."""
     return json.loads(COSTS.read_text(encoding="utf-8")) if COSTS.exists() else {}
 
 

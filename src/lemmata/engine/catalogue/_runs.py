@@ -48,7 +48,7 @@ def runs_of(module: str, class_name: str) -> list[str]:
 
 @functools.cache
 def all_runs() -> dict[str, list[str]]:
-    """The result of `runs_of` for each claim, by the claim's name. It is computed once and cached, like the catalogue."""
+    """The result of `runs_of` for each claim, by the claim's name. It is computed once and cached."""
     return kept("runs", lambda: {name: runs_of(row["module"], row["class"]) for name, row in entries().items()})
 
 

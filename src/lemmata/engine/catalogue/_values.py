@@ -1,4 +1,4 @@
-"""A class's answers that are constant values. An attribute with such a value means the same as a method returning it."""
+"""Answers that are constant values. An attribute with such a value means the same as a method that returns it."""
 
 import ast
 import copy

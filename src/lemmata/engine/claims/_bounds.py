@@ -266,7 +266,7 @@ class Witness(Relation):
         return not self.against(sample).any()
 
     def budget(self, level: float) -> int | None:
-        """The number of trials that, without a failure, show enough successes, if the probability is 1; otherwise None."""
+        """If the probability is 1, the number of trials that, without a failure, show enough successes; otherwise None."""
         return trials_to_support(self.resolution, level) if self.probability == 1.0 else None
 
     def broken(self, sample: Sample) -> np.ndarray:

@@ -85,7 +85,7 @@ def calibrate(
 
 
 def _calibrated(family: Family | int, number: int, repeats: int, seed: int) -> dict[str, Any]:
-    """The result for one family. A worker gets the family's position in `FAMILIES`, because families contain closures."""
+    """The result for one family. Workers get the family's position in `FAMILIES`, because families contain closures."""
     family = FAMILIES[family] if isinstance(family, int) else family
     rng, level = np.random.default_rng([seed, number]), _level(family)
     right = sum(as_asked(family, family.sample(rng), level) for _ in range(repeats))

@@ -131,14 +131,14 @@ def _check_words(claim: Claim) -> None:
 
 
 def _pinned(variable: Variable) -> Any:
-    """The value of a variable, if all extra settings have the same value although the range has others; otherwise None."""
+    """The value of a variable if all extra settings share it although the range has other values; otherwise None."""
     values = sorted(set(variable.corners or ()))
     wide = len(variable.options) > 1 if isinstance(variable, Choice) else variable.low < variable.high
     return values[0] if wide and len(values) == 1 else None
 
 
 def _check_accusation(claim: Claim) -> None:
-    """Check that a claim that refutes a source quotes it, and that the quoted words are false under every possible reading."""
+    """Check that a claim that refutes a source quotes it, and that the words are false under every possible reading."""
     if claim.expected is not Status.REFUTED:
         return
     if claim.passage is None and claim.kind not in (Kind.OWN, Kind.FOLKLORE):

@@ -1,4 +1,4 @@
-"""Components of trials: which components give information, and in how many trials the least informative component does."""
+"""Components of trials: which components give information, and in how many trials the least informative one does."""
 
 import dataclasses
 
@@ -42,7 +42,7 @@ def counted(wrong: np.ndarray, mute: np.ndarray) -> int:
 
 
 def told_silence(mute: np.ndarray, infinite: np.ndarray | None = None) -> str:
-    """A sentence on the trials in which the least informative component gives no information; empty without such trials."""
+    """Words about trials in which the least informative component gives no information; empty without such trials."""
     least = int(np.argmax(mute.sum(axis=0))) if mute.size else 0
     if not mute.size or not mute[:, least].any():
         return ""
@@ -55,5 +55,5 @@ def told_silence(mute: np.ndarray, infinite: np.ndarray | None = None) -> str:
 
 
 def asked(needed: int, said: int, trials: int) -> int | None:
-    """How many trials to run so that `needed` trials give information, if `said` of `trials` did; None if `said` is 0."""
+    """How many trials to run so that `needed` trials give information, if `said` of `trials` did; None if none did."""
     return -(-needed * trials // said) if said else None

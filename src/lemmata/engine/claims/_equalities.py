@@ -74,7 +74,7 @@ class Equal(Relation):
         return not self.against(sample).any()
 
     def budget(self, level: float) -> int | None:
-        """The number of trials which, if they are all equal, show that the rate of inequalities is below the resolution."""
+        """The number of trials which, without an inequality, show that the rate of these is below the resolution."""
         return trials_to_support(self.resolution, level)
 
     def broken(self, sample: Sample) -> np.ndarray:
@@ -90,7 +90,7 @@ class Equal(Relation):
         return self._ratios(sample).max(axis=1, initial=0.0)
 
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
-        """|f - p| / max(|p|, |f|) for control f and prediction p. In a block with a common scale, both are maxima over the block."""
+        """max |f - p| / max(|p|, |f|) for control f and prediction p, with maxima over blocks with a common scale."""
         size = np.maximum(np.abs(predicted), np.abs(false))
         axes = size.ndim - 1 if self.block == WHOLE else min(self.block, size.ndim - 1)
         apart, shared = np.abs(false - predicted), tuple(range(-axes, 0))

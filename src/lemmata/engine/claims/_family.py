@@ -16,7 +16,7 @@ MEAN_TRIALS = 256
 
 @functools.cache
 def family_size() -> int:
-    """The smallest power of two that is at least the number of claims. So budgets rarely change."""
+    """The smallest power of two, from 256, that is at least the number of recorded claims. So budgets rarely change."""
     return 2 ** math.ceil(math.log2(max(len(records()), 256)))
 
 

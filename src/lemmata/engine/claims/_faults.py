@@ -26,7 +26,7 @@ class Fault:
     where: np.ndarray
 
     def told(self, numbers: np.ndarray) -> str:
-        """A description of the fault: the part, the kind of fault, the number of trials, and the first of these trials."""
+        """A description of the fault: the part, the kind of fault, the number of trials, and the first trial."""
         found, count = self.values[self.where], int(self.where.sum())
         word = "NaN" if np.isnan(found).any() else "infinite" if np.isinf(found).any() else "out of its range"
         first = numbers[np.argmax(self.where)]
