@@ -65,7 +65,7 @@ class Law:
         return dataclasses.replace(self.dropped(), centred=self.centred if odd else -1)
 
     def dropped(self) -> "Law":
-        """The law after multiplying coordinates by independent random factors. It changes only in not being Gaussian."""
+        """The law after multiplying coordinates by independent random factors: not Gaussian, but otherwise equal."""
         return dataclasses.replace(self, gaussian=False)
 
     def perturbed(self) -> "Law":

@@ -266,7 +266,7 @@ class Witness(Relation):
         return not self.against(sample).any()
 
     def budget(self, level: float) -> int | None:
-        """If the probability is 1, the number of trials that, without a failure, show enough successes; otherwise None."""
+        """If the probability is 1, the number of trials that show enough successes if none fails; otherwise None."""
         return trials_to_support(self.resolution, level) if self.probability == 1.0 else None
 
     def broken(self, sample: Sample) -> np.ndarray:

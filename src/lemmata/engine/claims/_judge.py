@@ -87,7 +87,7 @@ def corner_of(claim: Claim, verdict: Verdict, finished: Trials) -> Corner:
 
 
 def with_corners(claim: Claim, verdict: Verdict, corners: tuple[Corner, ...]) -> Verdict:
-    """Add extra settings ("corners") to a verdict. If the claim is refuted or fails at a corner, this decides the verdict.
+    """Add extra settings ("corners") to a verdict. If a corner is refuted or fails, it decides the verdict.
 
     The reason of the verdict names the worst extra setting. The claim's own setting gets half of the level. Each of
     its k extra settings gets 1/(2k) of the level. So the p-value of the claim's own setting is multiplied by 2, and the
@@ -138,7 +138,7 @@ def _decided(judgement: Judgement, weak: str, beyond: np.ndarray | None) -> tupl
 
 
 def _empty(beyond: np.ndarray, sure: bool) -> str:
-    """Words that say where a bound is beyond its trivial value too often: in all components together, or in one component.
+    """Words that say where a bound is beyond its trivial value too often: in all components together, or in one.
 
     Args:
         beyond: which components are beyond the trivial value, shape (T, C).

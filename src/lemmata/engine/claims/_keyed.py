@@ -94,7 +94,7 @@ def run_keyed(
     around: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext,
     executor: Executor | None = None,
 ) -> Generator[Judged]:
-    """Judge claims in processes. If a trial takes longer than the limit, its process is ended, and other claims continue.
+    """Judge claims in processes. If a trial takes longer than the limit, its process is ended; other claims continue.
 
     In JAX, a trial is part of a compiled call, so the limit applies to the whole call, including its compilation. If a
     process ends by itself, because it is killed or out of memory, this is reported in the same way. In these cases the

@@ -22,7 +22,7 @@ class AbstractLadder(Relation):
         along: the meaning of the sizes, in a word or a symbol.
         rungs: the sizes, as Python numbers, so that they may determine shapes.
         replicates: how often each problem is measured. Two measurements separate noise from differences between
-            problems, which may exceed the `spread`.
+            problems.
     """
 
     along: str = "n"
@@ -93,7 +93,7 @@ def spread_over_problems(
 
 
 def slower_problems(judgement: Judgement, slower: np.ndarray, allowed: float, level: float) -> Judgement:
-    """The judgement of an upper rate, combined with the number of problems that are slower than the rate by too much."""
+    """The judgement of an upper rate, combined with the number of problems that are much slower than the rate."""
     count, trials = int(slower.sum()), len(slower)
     if not judgement.holds or not count or failure_limits(count, trials, level)[1] <= _SLOWER:
         return judgement
@@ -149,7 +149,7 @@ class Rate(AbstractLadder):
         return logs - columns(sample.predicted)[:, :1] * self._logs(kept)
 
     def _bend(self, sample: Sample, kept: np.ndarray, level: float) -> tuple[str, str]:
-        """Words about the constants of the small and the large sizes, and about the part of the sizes that contradicts the rest."""
+        """Words about the constants of the small and large sizes, and about sizes that contradict the others."""
         scaled, at, most = self._scaled(sample, kept), self._logs(kept), self.margin + self.resolution
         half, large = (len(at) + 1) // 2, max(1, min(len(at) // 2, len(at) - 3))
         constants = np.exp([np.median(part.max(axis=1)) for part in (scaled[:, :half], scaled[:, half:])])

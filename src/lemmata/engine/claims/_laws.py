@@ -50,7 +50,7 @@ def infinite(rng: np.random.Generator, trials: int) -> tuple[np.ndarray, np.ndar
 
 
 def identity(relative: float, size: float = 1.0) -> Draw:
-    """Three numbers, which are predicted up to rounding. Only the first has a relative error, and the last has another size."""
+    """Three numbers, predicted up to rounding. Only the first has a relative error; the last has another size."""
 
     def draw(rng, trials):
         values = np.stack([_problem(rng, trials) for _ in range(3)], axis=1) * np.array([1.0, 1.0, size])

@@ -1,4 +1,4 @@
-"""False neighbours of a statement. Factors, exponents, widths, signs or problems are changed, or sizes have no effect."""
+"""False neighbours of a statement: factors, exponents, widths, signs or problems change, or sizes have no effect."""
 
 import dataclasses
 import math
@@ -195,7 +195,7 @@ def _without_effect(relation: Relation, sample: Sample, seed: int) -> Iterator[M
 
 
 def is_wrong(relation: Relation, sample: Sample, other: np.ndarray) -> bool:
-    """Whether other predictions are wrong by a factor 1.25 or more, or an exponent 0.2 or more, in a quarter of the trials.
+    """Whether other predictions are wrong by at least a factor 1.25 or an exponent 0.2 in a quarter of the trials.
 
     For a bound, a mutant is wrong if it is tighter by the same amount.
 

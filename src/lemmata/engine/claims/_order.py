@@ -45,7 +45,7 @@ class Prospect:
 
 
 def nearness(verdict: Verdict | None) -> float:
-    """Twice the probability that a rerun with equally many new trials moves a verdict's interval over an end of its band.
+    """Twice the probability that a rerun with equally many new trials moves a verdict's interval over its band's end.
 
     Let z be the distance between the interval and that end in half-widths of the interval, and let q be the half-width
     in standard errors. The difference between the means of old and new trials has a standard deviation of sqrt(2)

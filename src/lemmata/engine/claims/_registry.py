@@ -48,7 +48,7 @@ def _registered(module: types.ModuleType) -> list[Claim]:
 
 
 def _complete(cls: type[Claim], file: str | None = None) -> type[Claim]:
-    """Return the class if it has all parts that a claim needs, or raise ClaimError. Tests check the claims of lemmata."""
+    """Return the class if it has all parts of a claim, or raise ClaimError. Tests check the claims of lemmata."""
     if not cls.__module__.startswith("lemmata."):
         check_declared(cls, file)
         return cls

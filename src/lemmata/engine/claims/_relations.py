@@ -125,7 +125,7 @@ class Relation(abc.ABC):
 
     @abc.abstractmethod
     def budget(self, level: float) -> int | None:
-        """The number of trials that support needs at this level; None if it depends on the spread of the measurement."""
+        """The number of trials for support at this level; None if it depends on the spread of the measurement."""
 
     @abc.abstractmethod
     def broken(self, sample: Sample) -> np.ndarray:
@@ -178,7 +178,7 @@ def not_finite(array: np.ndarray) -> np.ndarray:
 
 
 def factors(predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
-    """max(|p/f|, |f/p|) in each component. It is infinite if the signs differ, and NaN if both are 0 or one is infinite."""
+    """max(|p/f|, |f/p|) in each component: infinite if the signs differ, NaN if both are 0 or one is infinite."""
     predicted, false = columns(predicted), columns(false)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = false / predicted

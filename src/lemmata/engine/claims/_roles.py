@@ -71,7 +71,7 @@ def _kind(value: Any) -> Any:
 
 
 def _predicted(claim: Claim, problem: Any, one: str, other: str) -> jax.Array | None:
-    """The prediction for the problem with two fields exchanged; None if the problem or the formula does not accept this."""
+    """The prediction if two fields of the problem are exchanged; None if the problem or the formula refuses this."""
     try:
         changed = dataclasses.replace(problem, **{one: getattr(problem, other), other: getattr(problem, one)})
         return jnp.asarray(claim.predict(changed), float)

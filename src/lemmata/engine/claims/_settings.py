@@ -69,7 +69,7 @@ class Real:
         return _bounded(self, name, value, number, "a number")
 
     def corner(self, rng: np.random.Generator) -> float:
-        """Draw a number of three digits from the range of extra settings, uniformly on a log scale if it is positive."""
+        """Draw a number of three digits from the range of extra settings, on a log scale if the range is positive."""
         low, high = _region(self)
         return min(max(float(f"{_between(rng, low, high):.3g}"), low), high)
 
@@ -134,7 +134,7 @@ class Space:
         self.rules: dict[str, Callable[[dict], bool]] = {}
 
     def where(self, rule: str, holds: Callable[[dict], bool]) -> "Space":
-        """The space with one more rule on several settings. The rule is given by its words and a function that checks it.
+        """The space with one more rule on several settings. Give the words of the rule and a function that checks it.
 
         >>> space = Space(n=Integer(8, 1, 64), d=Integer(4, 1, 64)).where("n is above d", lambda s: s["n"] > s["d"])
         >>> space.resolve({"n": 3})

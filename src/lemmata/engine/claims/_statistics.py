@@ -124,7 +124,7 @@ def share_of_largest(sample: np.ndarray, above: bool = False) -> float:
 
 
 def least_mean(sample: np.ndarray, least: np.ndarray, level: float) -> float:
-    """Lower confidence limit of the mean of numbers that are never below `least`. It holds for any distribution (betting).
+    """Lower confidence limit of a mean by betting. It holds for any numbers that are never below `least`.
 
     Suppose that each number has a mean of at most m. For each stake b in [0, 1], the capital prod (1 + b (x_i - m) /
     (m - least_i)) is at most 1 on average. The average of the capital over stakes is also at most 1 on average. So this

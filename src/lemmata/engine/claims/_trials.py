@@ -67,7 +67,7 @@ def measured(claim: Claim, problem: Any, key: jax.Array) -> jax.Array:
 
 
 def _replicated(claim: Claim, problem: Any, key: jax.Array) -> jax.Array:
-    """The required number of independent measurements of one problem. The first measurement uses the trial's own key."""
+    """The required number of independent measurements of one problem. The first one uses the trial's own key."""
     count = claim.relation.replicates
     if count == 1:
         return measured(claim, problem, key)

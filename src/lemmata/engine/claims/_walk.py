@@ -21,7 +21,7 @@ _DRAWS = 100
 
 
 def places(space: Space, seed: int = 0, interior: int = INTERIOR) -> list[dict]:
-    """The settings of a walk: each end of each variable (with other variables at their defaults), then settings between.
+    """The settings of a walk: each end of each variable (others at their defaults), and then settings between.
 
     For named options, every option is an end. Between the ends, all variables are drawn together, uniformly on a
     logarithmic scale if they are positive. Settings that the rules of the space exclude are left out.
