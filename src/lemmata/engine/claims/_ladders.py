@@ -21,8 +21,7 @@ class AbstractLadder(Relation):
     Args:
         along: the meaning of the sizes, in a word or a symbol.
         rungs: the sizes, as Python numbers, so that they may determine shapes.
-        replicates: how often each problem is measured. Two measurements separate noise from differences between
-            problems.
+        replicates: how often each problem is measured. If it is 2, noise is separated from differences of problems.
     """
 
     along: str = "n"
@@ -107,10 +106,10 @@ class Rate(AbstractLadder):
 
     `predict` gives the exponent, and `measure` gives one value for each size.
 
-    Each trial is one sequence of sizes and gives one log-log slope. The interval is computed from the slopes. If
-    `upper`, the statement is an upper bound O(rung^exponent), which only a slope above exponent + margin refutes.
-    `margin` is the declared allowance for finite sizes. For support, the interval must be within margin + resolution.
-    Sizes at which the median measurement is only rounding error are dropped, and the reason says so.
+    Each trial is one sequence of sizes and gives one log-log slope. The slopes give the interval. If `upper`, the
+    statement is an upper bound O(rung^exponent), which only a slope above exponent + margin refutes. `margin` is the
+    declared allowance for finite sizes. For support, the interval must be within margin + resolution. Sizes at which
+    the median measurement is only rounding error are dropped, and the reason says so.
 
     The statement is about each problem and about all sizes. For support, the slopes of the problems must also be
     within `spread` of the exponent in root mean square. Without a declared spread, twice margin + resolution is used.

@@ -41,7 +41,7 @@ def check_export(ledger: Path, path: str | Path) -> None:
 
 
 def _replaceable(path: Path) -> bool:
-    """Whether the path has no file, an empty file, or an earlier export. A directory is refused later, by the writer."""
+    """Whether the path has no file, an empty file, or an earlier export. The writer itself refuses a directory."""
     import polars as pl
 
     if not os.path.exists(path) or path.is_dir():

@@ -195,7 +195,7 @@ def _reading(path: Path, shortly: bool = False) -> Iterator[sqlite3.Connection]:
 
 
 def _has_room(folder: Path) -> bool:
-    """Whether SQLite can make its two extra files in the folder. If SQLite tried and failed, it would leave parts of them."""
+    """Whether SQLite can make its two extra files in the folder. If SQLite failed, it would leave parts of them."""
     try:
         with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
             return file.write(bytes(_EXTRA)) == _EXTRA

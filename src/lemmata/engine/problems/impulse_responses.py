@@ -1,4 +1,4 @@
-"""Impulse responses as targets of approximation, states of diagonal recurrences, and recurrences with a linear readout."""
+"""Impulse responses to approximate, states of diagonal recurrences, and recurrences with a linear readout."""
 
 import equinox as eqx
 import jax

@@ -53,7 +53,7 @@ class MarginRows(eqx.Module):
         return float(np.clip(1 - margins / float(self.margin), 0.0, 1.0).mean())
 
     def true_loss(self, key: Key[Array, ""]) -> float:
-        """The expectation of `loss` on new rows. It is computed from many projections of new rows, each with both classes."""
+        """The expectation of `loss` on new rows, computed from many projections of them, each with both classes."""
         towards, beside = sphere_shadows(generator_of(key), len(self.teacher), _DRAWS)
         cosine, flips = float(self.weights @ np.asarray(self.teacher)), float(self.flips)
         own = (cosine * towards + max(1 - cosine**2, 0.0) ** 0.5 * beside) * np.sign(towards)
@@ -61,7 +61,7 @@ class MarginRows(eqx.Module):
 
 
 class SphericalMarginRows(Population[MarginRows]):
-    """Rows in more dimensions than rows, with a margin from 2.4/sqrt(n) to 3.2/sqrt(n). Half of the labellings are random."""
+    """More dimensions than rows, and a margin from 2.4/sqrt(n) to 3.2/sqrt(n). Half of the labellings are random."""
 
     def settings(self) -> Space:
         n = Integer(200, 50, 1000, "rows", corners=(150, 300))

@@ -35,7 +35,7 @@ class Prompt(eqx.Module):
         model: the transformer.
         x: inputs of the examples, in the unit ball.
         noise: the noise z of the examples.
-        queries: the other inputs.
+        queries: other inputs.
         sigma: the standard deviation of z.
     """
 
@@ -99,7 +99,7 @@ def sampled_prompt(
         d: the dimension of the inputs.
         n: the number of features.
         examples: the number N of examples.
-        queries: the other inputs.
+        queries: the number of other inputs.
         sigma: standard deviation of the noise.
         layers: the odd number L of layers.
         penalty: the penalty lambda.
@@ -158,7 +158,7 @@ class Prompts(Population[Prompt]):
         free: the names among n, N, T, family and sigma that are settings. The other quantities have the values of the
             fields.
         n, N, T, family, sigma: features, examples, steps, class of functions, standard deviation of the noise.
-        queries: other inputs of each prompt.
+        queries: the number of other inputs of each prompt.
         penalty: the penalty lambda.
         of_theory: a factor. If it is positive, lambda is this factor times `penalty_of_theory`, and `penalty` is not
             used.

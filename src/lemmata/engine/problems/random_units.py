@@ -110,9 +110,9 @@ def moves(
     """Changes of the weights with |change of w_r| <= R: first random directions, then worst cases.
 
     There are five worst cases. All units move along the input at which the exponentials have the largest sum. All units
-    move against the input at which this sum is smallest. Each unit moves along the input at which its logit is largest
-    in modulus. The unit with the largest softmax share at any input moves along this input, and the other units move
-    against it. Half of the units move along the first input, and half against it.
+    move against the input at which this sum is smallest. Each unit moves along the line of the input at which its logit
+    is largest in modulus, so that this modulus grows. The unit with the largest softmax share at any input moves along
+    this input, and the other units move against it. Half of the units move along the first input, and half against it.
 
     Args:
         x: inputs.

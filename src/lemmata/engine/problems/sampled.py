@@ -23,7 +23,7 @@ def sampled_kernel(name: str, dimension: int) -> AbstractKernel:
 
 
 def draws(key: Key[Array, ""], *shapes: tuple[int, ...]) -> list[Array]:
-    """Independent standard normal arrays. All come from one draw, because each further draw takes half a second to compile.
+    """Independent standard normal arrays, all from one draw, because each draw takes half a second to compile.
 
     Args:
         key: the random key.

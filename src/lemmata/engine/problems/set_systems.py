@@ -94,7 +94,7 @@ class ClassPairs(Population[ClassPair]):
 
 
 class SignArchitecture(eqx.Module):
-    """The widths of a network of sign units without thresholds, and the number of rows. `weights` counts the parameters."""
+    """The widths of a network of sign units without thresholds, and the number of rows."""
 
     widths: tuple[int, ...] = eqx.field(static=True)
     rows: int = eqx.field(static=True)

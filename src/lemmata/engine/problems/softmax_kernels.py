@@ -151,7 +151,7 @@ class DistinctPoints(Population[KernelPoints]):
         return posed(problem, _ROWS)
 
     def hypotheses(self, problem: KernelPoints) -> list[Hypothesis]:
-        """The hypotheses that there is no zero input and that there are no equal inputs. These would make the kernel singular."""
+        """The hypotheses that no input is zero and no inputs are equal, because these make the kernel singular."""
         shortest, apart = jnp.linalg.norm(problem.x, axis=1).min(), smallest_separation(problem.x)
         return [
             Hypothesis("no input is 0", shortest, ">", 0.0, "K(0, y) = 0 for every y: a row of zeros"),
@@ -164,7 +164,7 @@ class DistinctPoints(Population[KernelPoints]):
 
 
 class SingularPoints(Population[KernelPoints]):
-    """Points of the unit ball. The last point is 0 or repeats the first point. Each case makes up half of the problems."""
+    """Points of the unit ball. The last is 0 in half of the problems, and repeats the first point in the others."""
 
     # Points, dimension and the standard deviation of the weights.
     settings = _ball_settings(3)

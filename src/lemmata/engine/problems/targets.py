@@ -201,7 +201,7 @@ class Cube(AbstractTarget):
         return sign * (jnp.abs(x) / schedule.scale(t) + spread * (edge(lower) - edge(upper)))
 
     def _truncation(self, schedule: Schedule, t: Float[Array, ""], x: Float[Array, " d"]) -> tuple[Array, ...]:
-        """The standard deviation before truncation, the cube's ends minus |x|/alpha in units of it, and the sign of x."""
+        """The standard deviation before truncation; the cube's ends minus |x|/alpha in this unit; and the sign of x."""
         alpha = schedule.scale(t)
         spread = jnp.sqrt(schedule.variance(t)) / alpha
         centre = jnp.abs(x) / alpha
@@ -220,7 +220,7 @@ def _length(x: Float[Array, " d"]) -> Float[Array, ""]:
 
 
 def sampled_mixture(key: Key[Array, ""], d: int, std: float, components: int = 4) -> GaussianMixture:
-    """A mixture. Its means are uniform in the cube inside the unit ball, and its weights are uniform from 1 to 4, then normalised."""
+    """A mixture. The means are uniform in the cube inside the unit ball; the weights are normalised U(1, 4) numbers."""
     mean_key, weight_key = jax.random.split(key)
     weights = jax.random.uniform(weight_key, (components,), minval=1.0, maxval=4.0)
     means = jax.random.uniform(mean_key, (components, d), minval=-1.0, maxval=1.0) / d**0.5

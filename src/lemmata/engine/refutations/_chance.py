@@ -33,7 +33,7 @@ _FRESH = 50_000  # seeds of a search are below that
 
 @dataclasses.dataclass
 class Chances:
-    """A search for a setting at which violations are too frequent, or at which a mean or a rate differs from the statement.
+    """A search for a setting at which violations are too frequent, or a mean or rate differs from the statement.
 
     Args:
         claim: the claim.
@@ -66,7 +66,7 @@ class Chances:
         return relation.delta if isinstance(relation, AtMost | AtLeast) else 0.0
 
     def at(self, setting: dict[str, Any], number: int) -> Seen:
-        """How strongly trials at a setting contradict the statement, and a place where it seems to fail, if there is one."""
+        """How strongly trials at a setting contradict the statement, and a place where it seems to fail, if any."""
         seen = self._seen(setting, number)
         self.settings += 1  # a setting that Ctrl-C cut short was not searched
         return seen
@@ -119,7 +119,7 @@ class Chances:
     def _counted(
         self, draws: Draws, seed: int, settings: list[dict[str, Any]], wanted: int, start: int
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """The number of violations and the number of trials at each setting, and the largest margin of the hypotheses."""
+        """The numbers of violations and of trials at each setting, and the largest margin of the hypotheses."""
         failures, counted, margin = np.zeros(len(settings), int), np.zeros(len(settings), int), -1.0
         relation = self.claim.relation
         assert isinstance(relation, AtMost | AtLeast)
@@ -177,7 +177,7 @@ class Chances:
 
 
 def confirming(delta: float, share: float, level: float) -> int | None:
-    """The number of trials after which an exact limit probably shows a violation rate above delta. None if it is too large.
+    """The number of trials after which an exact limit probably shows a violation rate above delta; None if too large.
 
     >>> confirming(0.1, 0.2, 1e-4)
     1024

@@ -91,7 +91,7 @@ def _in_many_digits(claim: Claim, problem: object, key: jax.Array) -> list[np.nd
 
 
 def _both(claim: Claim, problem: object) -> Callable[[object, jax.Array], tuple[np.ndarray, np.ndarray]]:
-    """A function that returns prediction and measurement for problems of one shape. It is compiled if the claim is in JAX."""
+    """A function from problems of one shape to prediction and measurement. It is compiled if the claim is in JAX."""
     rest = eqx.partition(problem, eqx.is_array)[1]
 
     def evaluated(arrays: object, key: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -1,4 +1,4 @@
-"""Draw many problems of one shape at once, give their fields special values, and judge them by one compiled function."""
+"""Draw many problems of one shape at once, give their fields special values, and judge them in a compiled function."""
 
 import dataclasses
 from typing import Any

@@ -202,7 +202,7 @@ Searched = Counterexample | Survived | Untested
 
 
 def address(claim: Claim) -> str:
-    """The name by which `find` returns a claim: the claim's name if the claim is registered, else its file and class."""
+    """The name by which `find` returns a claim: the claim's name if it is registered, otherwise its file and class."""
     if claim.name in registry():
         return claim.name
     measures = filter(None, (getattr(type(claim), name) for name in ("measure", "measure_at")))
