@@ -63,8 +63,8 @@ class Attention(AbstractLayer):
         heads: number of heads of the finite network.
         mechanism: zeta.
         scaling: `"1/sqrt(d)"` or `"1/d"`.
-        query_std, key_std, value_std, weight_std, bias_std: standard deviations. The kernels use only two products and
-            bias_std. The products are query_std * key_std and value_std * weight_std.
+        query_std, key_std, value_std, weight_std, bias_std: standard deviations. The kernels depend only on query_std *
+            key_std, value_std * weight_std and bias_std.
         key_width, value_width: channels of a head of the finite network; `width` if not given.
         causal: whether a position sees only itself and the positions before it, in row-major order.
         positions: embeddings of positions for queries and keys. They have their own weights, so the kind `"sum"` has

@@ -116,13 +116,13 @@ def bent_push(network: AbstractLayer, face: str, fan_in: int) -> Callable[[State
 def _loop(layers: tuple[BentLayer, ...], face: str, state: State) -> Array:
     """The kernel, computed by a loop over layers.
 
-    With c the correlation after a dense layer, s = 1 - c, A and B the variances and t = ntk / sqrt(A B),
+    Let c be the correlation after a dense layer, s = 1 - c, A and B the variances, and t = ntk / sqrt(A B). Then
 
         s' = 2 sin²((alpha - beta) / 2) + P (1 - d), with P = cos alpha cos beta, and t' = gradient P d + bias_gradient
         / sqrt(A' B') + P (share kappa0 + line) t,
 
-    where d is the correlation after the bend, of which `_bend` gives 1 - d. No difference cancels digits at nearly
-    parallel points.
+    where d is the correlation after the bend, of which `_bend` gives 1 - d. At nearly parallel points, no digits are
+    lost by cancellation.
     """
     each = BentLayer(*(jnp.asarray(part, state.nngp.dtype) for part in zip(*layers, strict=True)))
     (rows, end), (columns, other_end) = _rows(each, state.xx), _rows(each, state.yy)

@@ -32,8 +32,8 @@ class Concatenate(AbstractBranches):
     DenseNets (Huang et al., 2017).
 
     Coordinates of different branches have different distributions, so no activation may follow. An activation after the
-    concatenation is not needed, because it acts on each coordinate alone. Put the same activation at the end of every
-    branch instead.
+    concatenation is not needed, because an activation acts on each coordinate alone. Put the same activation at the end
+    of every branch instead.
 
     Along an axis of positions, the grids of the branches are joined. The branches need equally many coordinates.
     Between positions of one branch, nngp and ntk are those of this branch. Between positions of different branches,

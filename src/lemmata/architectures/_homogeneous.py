@@ -157,7 +157,7 @@ def is_homogeneous(network: AbstractLayer) -> bool:
 def homogeneous_profile(steps: Steps, fan_in: int, theta: Angles) -> tuple[Angles, Angles]:
     """Both kernels of inputs of variance |x|²/d = 1 at angles theta.
 
-    This is the recursion of `push`, written in the angle.
+    This is the recursion of `push`, expressed by the angle.
 
     A state stores the correlation, which determines a small angle theta only up to eps / theta. In this recursion,
     every angle is exact up to a few rounding errors.

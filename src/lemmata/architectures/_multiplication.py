@@ -33,8 +33,9 @@ class Multiply(AbstractBranches):
     the limit. For example, for a Gaussian u of covariance k, E[u² u'²] is k(x, x) k(x', x') + 2 k², not k².
 
     `Multiply([Dense(n), Serial([Dense(n), sigmoid()])])` is a gated linear unit (Dauphin et al., 2017). With `silu` in
-    place of `sigmoid`, it is the SwiGLU of transformers. A product is not Gaussian, so put a Dense layer before the
-    next activation. The product has mean 0 if one branch has mean 0. Such a product may be added to a skip connection.
+    place of `sigmoid`, this layer is the SwiGLU of transformers. A product is not Gaussian, so put a Dense layer before
+    the next activation. The product has mean 0 if one branch has mean 0. Such a product may be added to a skip
+    connection.
 
     Args:
         branches: at least one layer, all with the same number of outputs.

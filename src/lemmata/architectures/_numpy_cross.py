@@ -23,7 +23,7 @@ Matrix = Float[np.ndarray, "n m"]
 
 
 class Tile(NamedTuple):
-    """A tile of pairs of points: their cosines (as sign and 1 - modulus), and the numbers of rows and of columns.
+    """A tile of pairs of points: their cosines (as sign and 1 - modulus), and further numbers of each point.
 
     Attributes:
         obtuse: 1.0 where the cosine is negative, else 0.0. Multiplying by it takes a quarter of the time of `where`.
@@ -39,7 +39,7 @@ class Tile(NamedTuple):
 
 
 class Recipe(NamedTuple):
-    """How to compute a kernel from angles and variances |x|² / d.
+    """The rule by which a kernel is computed from angles and variances |x|² / d.
 
     Attributes:
         side: a function from the variances (n,) of points to all numbers (k, n) that a tile needs of these points.

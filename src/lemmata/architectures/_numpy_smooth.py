@@ -127,6 +127,6 @@ def _gelu(at: Moments, lost: float, sure: float) -> tuple[np.ndarray, Moments]:
 
 
 def _sure(values: np.ndarray, error: np.ndarray, sure: float) -> np.ndarray:
-    """The values, or NaN where an error exceeds what is allowed (`Pair.sure`)."""
+    """The values. A value is NaN if its error may exceed the allowed error (`Pair.sure`)."""
     unsure = error > sure
     return np.where(unsure, np.nan, values) if unsure.any() else values

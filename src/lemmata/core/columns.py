@@ -15,7 +15,7 @@ MOST_INPUTS = 10_000
 
 
 def thresholds_of(x: Float[np.ndarray, "n d"], columns: Any, names: Sequence[str]) -> Float[np.ndarray, " d"]:
-    """The threshold of each column above which it counts as true.
+    """The threshold of each column. Entries above the threshold count as true.
 
     The threshold is the middle of the column's two values, or the median if there are more values.
 

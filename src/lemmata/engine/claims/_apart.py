@@ -59,7 +59,7 @@ def trials_apart(
         claim: the claim.
         wanted: settings, each with the number of trials.
         seed: the seed of all randomness.
-        report: called with the number of trials that have returned.
+        report: a function that is called with the number of trials that have returned.
     """
     own = sent_run(run, claim, seed)
     tasks = [(place, (sent(claim), setting, trials, seed, own)) for place, (setting, trials) in enumerate(wanted)]

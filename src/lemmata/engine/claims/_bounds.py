@@ -59,7 +59,7 @@ class AbstractBound(Relation):
     def judge(self, sample: Sample, level: float) -> Judgement:
         """Apply the exact binomial test to the violations. With delta = 0, a single violation refutes the bound.
 
-        Only the trials in which the least informative component gives information are counted.
+        The count of trials includes only trials that give information about the least informative component.
         """
         wrong, infinite = self.against(sample), self._infinite(sample)
         mute = infinite if sample.silent is None else infinite | sample.silent
@@ -229,7 +229,7 @@ class Witness(Relation):
     def judge(self, sample: Sample, level: float) -> Judgement:
         """Apply exact binomial tests to the successes of first tries, and to the problems in which both tries fail.
 
-        Only the trials in which the least informative component gives information are counted.
+        The count of trials includes only trials that give information about the least informative component.
         """
         tries, share = self._tries(sample), level / self.replicates
         wrong = _short(tries[0])

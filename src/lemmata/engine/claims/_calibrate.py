@@ -1,4 +1,4 @@
-"""Calibration: how often the engine refutes true statements, and supports or misses false statements."""
+"""Calibration: how often the engine refutes true statements, supports false ones, or fails to refute them."""
 
 import dataclasses
 import math
@@ -66,7 +66,7 @@ def calibrate(
         repeats: the number of verifications of each family.
         seed: seed of all randomness.
         families: the families that are judged.
-        progress: called with the number of finished families and the number of all.
+        progress: a function that is called with the number of finished families and the number of all families.
         executor: where families are judged, one task for each family. None means in this process. The rates do not
             depend on it.
     """

@@ -65,7 +65,7 @@ class Control:
 
     Args:
         statement: the false statement in words.
-        predict: its prediction, from the claim's own prediction and the problem.
+        predict: a function that computes the false prediction from the claim's own prediction and the problem.
         loose: the reason why no nearer false statement is refuted. The reason is required if the control is farther
             than a factor 4 (an exponent 1/2), leaves a component unchanged, or is refuted in fewer than a tenth of the
             trials.

@@ -51,7 +51,7 @@ class Equal(Relation):
     def judge(self, sample: Sample, level: float) -> Judgement:
         """Judge the trials. A single difference beyond rounding refutes the statement.
 
-        Only the trials in which the least informative component gives information are counted.
+        The count of trials includes only trials that give information about the least informative component.
         """
         wrong, worst = self.against(sample), float(self._ratios(sample).max(initial=0.0))
         mute = np.zeros_like(wrong) if sample.silent is None else sample.silent

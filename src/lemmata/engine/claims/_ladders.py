@@ -112,11 +112,11 @@ class Rate(AbstractLadder):
     the median measurement is only rounding error are dropped, and the reason says so.
 
     The statement is about each problem and about all sizes. For support, the slopes of the problems must also be
-    within `spread` of the exponent in root mean square. Without a declared spread, twice margin + resolution is used.
-    For an upper bound, less than a third of the problems may be slower than the exponent by more than that. Two slopes
-    must not be shown to differ from the prediction by more than margin + resolution. These are the slope over the large
-    half (two thirds of the sizes, at least three), and this slope without the last size. The constant C that fits the
-    smaller sizes must not be shown to fail at the larger sizes.
+    within `spread` of the exponent in root mean square. Without a declared spread, `spread` is twice margin +
+    resolution. For an upper bound, less than a third of the problems may be slower than the exponent by more than that.
+    Two slopes must not be shown to differ from the prediction by more than margin + resolution. These are the slope
+    over the large half (two thirds of the sizes, at least three), and this slope without the last size. The constant C
+    that fits the smaller sizes must not be shown to fail at the larger sizes.
     """
 
     upper: bool = False
@@ -241,7 +241,7 @@ class Limit(AbstractLadder):
     statement stays undecided.
 
     The statement is about each problem. So for support, the root mean square of single problems' differences at the
-    last size must be within `spread`. Without a declared spread, twice margin + resolution is used.
+    last size must be within `spread`. Without a declared spread, `spread` is twice margin + resolution.
     """
 
     margin: float = 0.05

@@ -22,7 +22,7 @@ class Prospect:
         claim: the claim.
         known: the number of known trials of the claim's current code.
         fresh: the number of trials that a run would add.
-        nearness: how likely new trials are to change the verdict, as given by the function `nearness`.
+        nearness: a number that grows with the chance that new trials change the verdict, from the function `nearness`.
         seconds: the time of the last run.
     """
 

@@ -193,7 +193,7 @@ def same_shape(predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | N
 
 
 def most_different(sample: Sample, lower: bool = False) -> tuple[float, float]:
-    """The component of a single trial with the largest |measured / predicted| (the smallest, for a lower bound)."""
+    """The numbers of a trial in the component with the largest |measured / predicted| (smallest for a lower bound)."""
     predicted, measured = np.broadcast_arrays(columns(sample.predicted)[0], columns(sample.measured)[0])
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.nan_to_num(np.abs(measured / predicted), nan=-1.0, posinf=np.inf)

@@ -116,7 +116,7 @@ def stretch(sample: np.ndarray) -> float:
 def share_of_largest(sample: np.ndarray, above: bool = False) -> float:
     """The share of one trial in the squared deviations from the mean.
 
-    It is the trial that is farthest from the mean, or the trial that is farthest above the mean.
+    This is the trial that is farthest from the mean, or the trial that is farthest above the mean.
     """
     deviations = np.asarray(sample, float) - np.mean(sample)
     farthest = deviations.max() if above else np.abs(deviations).max()

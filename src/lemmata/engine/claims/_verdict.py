@@ -56,7 +56,7 @@ class Verdict:
     """The result of a verification. Read its status; `bool(verdict)` is deliberately undefined.
 
     Args:
-        name, source: the claim.
+        name, source: the name and the source of the claim.
         status: supported, vacuous, refuted, inconclusive, inapplicable, outside, fails outside or failed.
         reason: the figures that decide the status, in a sentence.
         setting, seed, level: together with the name, these determine the run.

@@ -48,7 +48,7 @@ def recorded_trials(
         trials: the number of trials.
         seed: the seed of all randomness.
         executor: where trials of claims that are not written in JAX run.
-        progress: called with the number of finished trials.
+        progress: a function that is called with the number of finished trials.
     """
     with open_ledger(path) as ledger:
         finished, rows = Trials(trials), []

@@ -10,7 +10,7 @@ from lemmata.errors import DataError
 
 @dataclasses.dataclass
 class TolerantTrials:
-    """A runner of trials that wraps another runner. If the ledger cannot be written, it continues without recording.
+    """A runner of trials that wraps another runner. If the ledger cannot be written, trials run unrecorded.
 
     Args:
         run: the runner that runs trials and records them.

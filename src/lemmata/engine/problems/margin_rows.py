@@ -101,7 +101,7 @@ class OrthogonalPoints(Population[LabelledPoints]):
 
     Args:
         generic: the probability of normal points.
-        unit: whether the common length is 1.
+        unit: whether the common length of orthogonal points is 1.
     """
 
     generic: float = eqx.field(static=True, default=0.0)
