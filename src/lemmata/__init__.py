@@ -27,5 +27,5 @@ def __getattr__(name: str) -> "Any":
 
 
 def __dir__() -> list[str]:
-    """The public names: the jobs, the public subpackages, and the version."""
+    """Return the public names: the jobs, the public subpackages, and the version."""
     return sorted([*_JOBS, *_PARTS, "__version__"])

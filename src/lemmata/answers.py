@@ -17,7 +17,7 @@ class Condition:
         name: the condition in words.
         value: the value that was found; None if the value cannot be computed.
         holds: whether the condition holds; None if this cannot be decided.
-        why: the results that need it.
+        why: the results that need the condition.
 
     >>> print(Condition("draws are independent"))
     draws are independent: cannot be checked
@@ -102,7 +102,7 @@ _OUTWARD = 1e-13
 def least_share(successes: float, failures: float, tail: float) -> float:
     """Clopper and Pearson's lower limit of a probability, rounded down.
 
-    If this limit were the true probability, the chance of `successes` or more would be `tail`.
+    If this limit were the true probability, the event would occur `successes` times or more with probability `tail`.
 
     Args:
         successes: how often the event occurred.
@@ -119,7 +119,7 @@ def share_interval(successes: float, failures: float, level: float) -> tuple[flo
     """Clopper and Pearson's exact limits of a probability, each wrong with chance <= (1 - level)/2, rounded outward.
 
     Args:
-        successes: how often the event occurred; a fraction may be given for a survey's effective sample.
+        successes: how often the event occurred. The count may be a fraction, for the effective sample size of a survey.
         failures: how often it did not occur.
         level: the confidence of the interval.
 
@@ -132,7 +132,7 @@ def share_interval(successes: float, failures: float, level: float) -> tuple[flo
 
 
 def mean_interval(values: np.ndarray, level: float) -> tuple[float, float]:
-    """A two-sided interval of a mean, corrected for skewness by Hall's transformation of the t statistic.
+    """A two-sided confidence interval for a mean. Hall's transformation of the t statistic corrects it for skewness.
 
     Args:
         values: independent observations.

@@ -12,11 +12,11 @@ SUFFIXES = (".csv", ".tsv", ".txt", ".xlsx", ".parquet", ".feather", ".jsonl", "
 
 @dataclasses.dataclass(frozen=True)
 class Bundled:
-    """The names of bundled data that DATA may be.
+    """The names of bundled data that are accepted as DATA.
 
     Args:
         sets: names of bundled sets, which `read_table` reads.
-        tasks: names of bundled tasks, which the caller of `read_table` has looked for.
+        tasks: names of bundled tasks, which the caller of `read_table` looks up before.
     """
 
     sets: tuple[str, ...] = ()
@@ -24,12 +24,12 @@ class Bundled:
 
     @property
     def kinds(self) -> str:
-        """The kinds that a name can have: "set" or "task or set". Empty if there are no names."""
+        """The kinds of bundled data that a name can refer to: "set" or "task or set". Empty if there are no names."""
         return " or ".join(kind for kind, names in (("task", self.tasks), ("set", self.sets)) if names)
 
     @property
     def rule(self) -> str:
-        """What DATA may be, as words that continue "an existing" or "a single"."""
+        """The values that DATA may have, as words that continue "an existing" or "a single"."""
         return f"file or the name of a bundled {self.kinds}" if self.kinds else "file"
 
     @property
@@ -40,7 +40,7 @@ class Bundled:
 
     @property
     def remedy(self) -> str:
-        """The advice: what to give instead."""
+        """The advice, which says what to give instead."""
         names = [*self.tasks, *self.sets]
         first = f"one of {', '.join(names)}, or " if names else ""
         return f"give {first}the path of a {', '.join(SUFFIXES)} file"
@@ -61,7 +61,7 @@ class Bundled:
                 raise self.absent(data)
 
     def absent(self, data: str) -> MissingFileError:
-        """The error for a name that neither a file nor a bundled item has."""
+        """The error for a name that belongs neither to a file nor to bundled data."""
         if Path(data).suffix or "/" in data or not self.kinds:
             return MissingFileError(
                 f"there is no file {shortened(data)}",

@@ -24,8 +24,8 @@ SAFE_PATH = "PYTHONSAFEPATH"
 def forget_current_folder() -> None:
     """Import nothing from the current folder, in this program and in programs that it starts.
 
-    `python -m` puts that folder before the standard library. So does every Python that is started with `-c`, such as
-    processes of `multiprocessing`. The folder is kept if lemmata itself is in it.
+    `python -m` puts that folder before the standard library. Every Python that is started with `-c` does the same, for
+    example a process of `multiprocessing`. The folder is not removed if lemmata itself is in it.
     """
     os.environ[SAFE_PATH] = "1"
     # If a program was started by its file (`python run.py`, or the command), the first entry is the folder of that
@@ -72,13 +72,13 @@ def file_named(shown: str) -> str:
 def in_utf_8(text: str) -> str:
     """The text, with escapes for characters that UTF-8 cannot encode.
 
-    Such characters are surrogates, by which Python represents the bytes of a file name that is not UTF-8.
+    Such characters are surrogates. Python uses surrogates for the bytes of a file name that is not UTF-8.
     """
     return text.encode(errors="backslashreplace").decode()
 
 
 def executed(path: "str | Path", name: str, *, registered: bool = False) -> "ModuleType":
-    """The module that a Python file defines, once it has run.
+    """Run a Python file, and return the module that it defines.
 
     Args:
         path: the file, whose name ends in .py.
@@ -103,7 +103,7 @@ def executed(path: "str | Path", name: str, *, registered: bool = False) -> "Mod
 
 @contextlib.contextmanager
 def importing_beside(path: "str | Path") -> "Iterator[None]":
-    """A context in which modules beside a file can be imported. Modules of Python itself come first.
+    """A context in which modules in the folder of a file can be imported. Modules of Python itself come first.
 
     Args:
         path: the file.

@@ -21,14 +21,15 @@ Normalisation = Literal["none", "row", "symmetric"]
 class Aggregate(AbstractLayer):
     r"""Weighted sums over neighbours, h(p) = sum_q S[p, q] x(q). S follows from the adjacency A of a point's graph.
 
-    Row p of A holds what node p sums: A[p, q] is the weight of the edge from q to p if edges have directions. With
-    e = `self_loops`, B = A + e I and the degrees d_p = sum_q B[p, q], the weights that arrive at p,
+    Row p of A holds the weights in the sum at node p. If edges have directions, A[p, q] is the weight of the edge from
+    q to p. With e = `self_loops`, B = A + e I and the degrees d_p = sum_q B[p, q], the weights that arrive at p,
 
     * `"none"`: S[p, q] = B[p, q];
-    * `"row"`: S[p, q] = B[p, q] / d_p. This is a step of the random walk D^-1 B, the weighted mean of the neighbours;
+    * `"row"`: S[p, q] = B[p, q] / d_p. This S = D^-1 B is a step of a random walk, and gives the weighted mean of the
+      neighbours;
     * `"symmetric"`: S[p, q] = B[p, q] / sqrt(d_p d_q), which is D^-1/2 B D^-1/2.
 
-    1/0 is set to 0, so a node of degree 0 gets zeros. For every pair of points x and y, with weights S_x and S_y,
+    1/0 is set to 0, so the sum at a node of degree 0 is 0. For every pair of points x and y, with weights S_x and S_y,
 
         nngp'(p, q) = sum_{a, b} S_x[p, a] S_y[q, b] nngp(a, b),
 
@@ -41,11 +42,11 @@ class Aggregate(AbstractLayer):
         adjacency: one graph for all points, of shape (nodes, nodes). If it is not given, each point has its own graph.
 
     Raises:
-        SettingError: for an unknown normalisation, self-loops that are negative or not finite, or a layer without a
-            graph.
+        SettingError: for an unknown normalisation, for self-loops that are negative or not finite, or if neither the
+            layer nor the points have a graph.
         ShapeError: for an adjacency that is not square, or points whose number of nodes does not fit the adjacency.
         DataError: for an adjacency that is not finite, and for negative degrees with `"symmetric"`. Under a
-            transformation nothing can be raised, and negative degrees give NaN.
+            transformation of JAX, no error can be raised, and negative degrees give NaN.
 
     Example:
         >>> import jax.numpy as jnp
@@ -73,7 +74,7 @@ class Aggregate(AbstractLayer):
             self.check_degrees("adjacency of Aggregate", self.adjacency)
 
     def check_degrees(self, what: str, adjacency: Float[Array, "*n s s"]) -> None:
-        """Refuse negative degrees if their roots are needed. Under a transformation of JAX, nothing is refused.
+        """Refuse negative degrees if their square roots are needed. Under a transformation of JAX, nothing is refused.
 
         Args:
             what: the name of the adjacency, for the error.
@@ -127,7 +128,7 @@ class Aggregate(AbstractLayer):
         return self.apply(params, filled(x, mask)), mask
 
     def push(self, state: State) -> State:
-        """Sums over pairs of nodes. Variances are the sums over pairs of nodes of one point."""
+        """Sum the moments over pairs of nodes. The variances are sums over pairs of nodes of one point."""
         state = at_filled(state)
         grid = state.grid
         self._check_nodes((*grid.sites, state.fan_in))
@@ -144,7 +145,7 @@ class Aggregate(AbstractLayer):
         return new.with_grid(left=left, right=right)
 
     def needs_pairs(self, pairs: bool) -> bool:
-        """The variance of a sum needs all pairs."""
+        """Return whether all pairs of positions are needed. The variance of a sum needs all pairs."""
         return True
 
     def _summed(self, part: State) -> State:
@@ -234,7 +235,7 @@ def _known(values: Any) -> np.ndarray | None:
 
 
 def with_graphs_of(state: State, x: Float[Array, "n s s"], y: Float[Array, "m s s"]) -> State:
-    """Add the adjacency matrices of the points to the state, and to the states of inputs with themselves.
+    """Add the adjacency matrices of the points to the state, and to the states that pair each input with itself.
 
     Args:
         state: the state of all pairs, or of each point with itself.

@@ -34,11 +34,11 @@ def angular_series(
     rounding: float,
     nearest: float = 1e-9,
 ) -> tuple[float, ...] | None:
-    """Chebyshev coefficients of a function of the angle on [0, pi]; None if they do not reach the accuracy.
+    """Chebyshev coefficients of a function of the angle on [0, pi]; None if the series is not accurate enough.
 
     The function is sampled at the Chebyshev nodes, and the series ends with the last coefficient above `rounding`
-    times the value at 0. It is then compared with the function at other angles. These are 0 and angles that come as
-    close as `nearest` to both ends.
+    times the value at 0. It is then compared with the function at angle 0 and at other angles, which come as close as
+    `nearest` to both ends.
     """
     # The angles are reduced as whole numbers before the cosine is taken. So cosines of high degree are as exact as the
     # others.
@@ -70,7 +70,7 @@ def _homogeneous_series(steps: Steps, face: str, fan_in: int, dtype: str) -> tup
 
 
 def angular_push(network: AbstractLayer, face: str, fan_in: int, dtype: np.dtype) -> Callable[[State], Array] | None:
-    """Return a map from the state of the inputs to one kernel, by a series; None if the series is not cheaper.
+    """Return a map that computes one kernel from the inputs' state by a series. None if the series is not cheaper.
 
     The cost of the series does not grow with depth. The series is used for a homogeneous network if evaluating it
     costs less than all activations after the first one.

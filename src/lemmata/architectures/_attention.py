@@ -53,25 +53,26 @@ class Attention(AbstractLayer):
     last two do not divide by the number of positions. The means have closed forms except for softmax with scaling
     1/sqrt(d), where they are Monte Carlo estimates over the Gaussian logits of both inputs. The estimates are unbiased
     in nngp' and ntk' of this layer. Later layers that are not linear in the moments turn the variance, of order
-    1/`draws`, into a bias of that order. `with_standard_error` gives a standard error on every entry of a kernel. For
-    a fixed `key`, the estimate is a symmetric function of the two inputs. It is positive semidefinite up to its error.
-    In `with_standard_error`, which draws the logits of all inputs jointly, it is exactly positive semidefinite.
+    1/`draws`, into a bias of that order. `with_standard_error` gives a standard error on every entry of a kernel. For a
+    fixed `key`, the estimate is a symmetric function of the two inputs, and the matrix of the estimates is positive
+    semidefinite up to their error. `with_standard_error` draws the logits of all inputs jointly, so its matrix is
+    exactly positive semidefinite.
 
     Args:
         width: number of output channels.
         heads: number of heads of the finite network.
         mechanism: zeta.
         scaling: `"1/sqrt(d)"` or `"1/d"`.
-        query_std, key_std, value_std, weight_std, bias_std: standard deviations. Of these, the kernels use only
-            the products query_std * key_std and value_std * weight_std, and bias_std.
+        query_std, key_std, value_std, weight_std, bias_std: standard deviations. The kernels depend only on query_std *
+            key_std, value_std * weight_std and bias_std.
         key_width, value_width: channels of a head of the finite network; `width` if not given.
-        causal: whether a position sees only itself and those before it, in row-major order.
+        causal: whether a position sees only itself and the positions before it, in row-major order.
         positions: embeddings of positions for queries and keys. They have their own weights, so the kind `"sum"` has
-            the limit N + sigma² R even for inputs with few channels. Their number of `channels` goes to infinity with
-            the widths. Then N and T above are the moments of values only. The moments of queries and keys are mixed
-            with sigma² R as in `PositionalEmbedding`.
-        draws: for softmax at 1/sqrt(d), the number of standard normal matrices. Each is used with both signs, and in
-            both orders of the inputs.
+            the limit N + sigma² R even for inputs with few channels. The number of `channels` of the embeddings goes to
+            infinity with the widths. With embeddings, N and T above are the moments of values only. For queries and
+            keys, they are combined with sigma² R as in `PositionalEmbedding`.
+        draws: for softmax at scaling 1/sqrt(d), the number of standard normal matrices. Each matrix is used with both
+            signs, and for both orders of the two inputs.
         key: the random key of the draws; `jax.random.key(0)` if not given.
 
     Raises:
@@ -122,15 +123,15 @@ class Attention(AbstractLayer):
 
     @property
     def stochastic(self) -> bool:
-        """Whether the layer's moments are computed by Monte Carlo."""
+        """Return whether the layer's moments are computed by Monte Carlo."""
         return self.mechanism == "softmax" and self.scaling == "1/sqrt(d)"
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Any], Shape]:
         """Draw "key", "query" and "value" of shape (heads, channels of a head, channels of the field), and "out".
 
-        "out" has shape (width, heads * value_width). With scaling 1/d, there is no "query". If `bias_std` > 0, there
-        is also a "bias". With `positions` there are "positions", "position_key" and "position_query". All are standard
-        normal.
+        "out" has shape (width, heads * value_width). With scaling 1/d, there is no "query". If `bias_std` > 0, there is
+        also a "bias". If `positions` is given, there are also "positions", "position_key" and "position_query". All are
+        standard normal.
         """
         *sites, c = field_shape("Attention", fan_in)
         keys, values = self.key_width or self.width, self.value_width or self.width
@@ -237,7 +238,7 @@ class Attention(AbstractLayer):
         return w2 * found.values + b2, w2 * (2.0 * found.values + found.tangents + scale**2 * slopes) + b2
 
     def _embedded(self, state: State) -> tuple[float, Float[Array, "s s"] | float]:
-        """A factor and a summand that turn moments of the inputs into moments of what queries and keys see."""
+        """A factor and a summand that turn moments of the inputs into moments of the inputs of queries and keys."""
         if self.positions is None:
             return 1.0, 0.0
         share, own = self.positions.shares(state.fan_in)
@@ -259,7 +260,7 @@ class Attention(AbstractLayer):
         return (joint_softmax if joint else drawn_softmax)(logits, parts, key, self.draws)
 
     def needs_pairs(self, pairs: bool) -> bool:
-        """The logits need all pairs."""
+        """Return whether all pairs of positions are needed. The logits need all pairs."""
         return True
 
 
@@ -278,7 +279,7 @@ def _positions_first(matrices: Moments, grid: Grid) -> Float[Array, "..."]:
 
 
 def _beside_pairs(logits: Logits) -> Logits:
-    """Give the arrays of x alone an axis for y, and those of y alone an axis for x, if `xy` holds all pairs."""
+    """If `xy` holds all pairs, add an axis for y to arrays that depend only on x, and an axis for x to the others."""
     if logits.xy.ndim == 3:
         return logits
     rows = (part[:, None] if part.ndim == 3 else part for part in (logits.xx, logits.sees_x))

@@ -1,6 +1,6 @@
 """Averages over the attention weights of two inputs.
 
-They have closed forms, except for softmax of Gaussian logits, where they are Monte Carlo estimates.
+The averages have closed forms, except for softmax of Gaussian logits. For these logits, they are Monte Carlo estimates.
 """
 
 import math
@@ -23,7 +23,7 @@ Allowed = Bool[Array, "... s s"]
 
 
 class Logits(NamedTuple):
-    """The moments of the inputs of queries and keys, with the pairs of positions that may attend to each other.
+    """The moments of the inputs of queries and keys, and the pairs of positions that may attend to each other.
 
     Attributes:
         xy: covariances of the positions of x and of y, times the scale of the logits.
@@ -52,7 +52,7 @@ class Averages(NamedTuple):
         tangents: the same sum for the tangent kernel of the values.
         slopes: sum_ef E[(J_a K J_b^T)_ef] Q_ef. Here J_a is the Jacobian of row a of z by its logits, and Q is the
             covariance of the inputs of the keys.
-        slope_tangents: the same sum with Q the tangent kernel of the inputs of the keys.
+        slope_tangents: the same sum if Q is the tangent kernel of the inputs of the keys.
     """
 
     values: Moments
@@ -82,7 +82,7 @@ class Contracted(NamedTuple):
 
 
 def softmax(logits: Moments, sees: Allowed) -> Moments:
-    """Softmax over the keys that are seen. If a query sees no key, all weights are 0."""
+    """Softmax over the keys that a query sees. If a query sees no key, all its weights are 0."""
     top = jnp.max(jnp.where(sees, logits, -jnp.inf), axis=-1, keepdims=True)
     top = jax.lax.stop_gradient(jnp.where(jnp.isfinite(top), top, 0.0))
     values = jnp.where(sees, jnp.exp(jnp.where(sees, logits - top, 0.0)), 0.0)
@@ -98,7 +98,7 @@ def weights(mechanism: str, logits: Moments, sees: Allowed) -> Moments:
 
 
 def fixed(mechanism: str, logits: Logits, parts: Contracted) -> Averages:
-    """The averages for fixed logits G(x) = xx and G(y) = yy. The logits have no gradients, so the slopes are 0."""
+    """The averages for fixed logits G(x) = xx and G(y) = yy. Their gradients are 0, so the slopes are 0."""
     z, u = weights(mechanism, logits.xx, logits.sees_x), weights(mechanism, logits.yy, logits.sees_y)
     values, tangents = (z @ part @ _t(u) for part in (parts.nngp, parts.ntk))
     return Averages(values, tangents, jnp.zeros_like(values), jnp.zeros_like(values))
@@ -156,9 +156,10 @@ def softmax_averages(z: Moments, u: Moments, parts: Contracted) -> Averages:
 def drawn_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws: int) -> Averages:
     """The averages for softmax over Gaussian logits, Cov(G_ac(x), G_bd(y)) = Q_ab Q_cd, by Monte Carlo.
 
-    Let Q = L L^T over the positions of both inputs, and let Z be standard normal. The blocks x x and y y of L Z L^T
-    have that distribution. All pairs share the same Z, each with both signs and for both orders of the two inputs. So
-    the estimate is unbiased, depends on the two inputs alone, and does not change if x and y are exchanged.
+    Let Q = L L^T over the positions of both inputs, and let Z be standard normal. The blocks of L Z L^T for x and for y
+    are distributed like G(x) and G(y). All pairs share the same Z, each Z with both signs and for both orders of the
+    two inputs. So the estimate is unbiased, depends on the two inputs alone, and does not change if x and y are
+    exchanged.
     """
     normal = _normal(logits, key, draws)
     shape = logits.xy.shape
@@ -172,7 +173,7 @@ def drawn_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws:
 
 
 def own_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws: int) -> Averages:
-    """The result of `drawn_softmax` for equal inputs, x = y. Both inputs have the logits of the block x x."""
+    """The result of `drawn_softmax` for equal inputs, x = y. Both inputs have the same logits, those of x."""
     size = logits.xy.shape[-1]
     root = semidefinite_root(logits.xy)
     zeta = lambda z: softmax(root @ z @ _t(root), logits.sees_x)
@@ -195,7 +196,7 @@ def _drawn_in_order(logits: Logits, parts: Contracted, normal: Float[Array, "dra
 
 
 def joint_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws: int) -> Averages:
-    """The averages from logits drawn jointly for all inputs. The x and y must be equal, and `xy` holds all pairs.
+    """The averages from logits drawn jointly for all inputs. x and y must be equal, and `xy` must hold all pairs.
 
     The logits are blocks of L Z L^T, where L L^T is the covariance of all positions of all inputs and Z is standard
     normal with both signs. Their distribution is exact, and the result is a mean of positive semidefinite matrices.
@@ -245,9 +246,9 @@ def _mean_over_draws(
 
 
 def semidefinite_root(matrix: Float[Array, "... k k"]) -> Float[Array, "... k k"]:
-    """A lower triangular L for which L L^T is the matrix.
+    """A lower triangular L such that L L^T equals the matrix.
 
-    The matrix may be singular, and columns without a pivot are then 0.
+    The matrix may be singular. Columns of L without a pivot are 0.
     """
     size = matrix.shape[-1]
     pivots = jnp.diagonal(matrix, axis1=-2, axis2=-1)

@@ -25,10 +25,10 @@ class BentLayer(NamedTuple):
         both: (a + b)² / (a² + b²).
         half: (a² + b²) / 2, by which the bend multiplies a variance.
         variance: the factor by which the dense layer multiplies covariances and tangent kernels.
-        gradient: the squared gradient by the dense layer's weights, divided by the covariance of its outputs without
-            biases.
+        gradient: the squared gradient of an output with respect to the dense layer's weights, divided by the covariance
+            of the outputs without biases.
         bias: the variance of a bias.
-        bias_gradient: the squared gradient by a bias.
+        bias_gradient: the squared gradient of an output with respect to its bias.
     """
 
     share: Any
@@ -44,8 +44,8 @@ class BentLayer(NamedTuple):
 class Rows(NamedTuple):
     """The effect of every layer on the variances of points.
 
-    Let A be the variance of the layer's outputs. Weights and biases contribute shares cos² alpha and sin² alpha of A,
-    for an angle alpha.
+    Let A be the variance of the layer's outputs. For an angle alpha, the weights contribute the share cos² alpha of A,
+    and the biases the share sin² alpha.
 
     Attributes:
         weights: cos alpha.
@@ -61,7 +61,7 @@ class Rows(NamedTuple):
 
 
 def bent_layers(network: AbstractLayer, fan_in: int) -> tuple[BentLayer, ...] | None:
-    """The layers of a `Serial` of `Dense` and bends with plain numbers as settings. None for any other network.
+    """The layers of a `Serial` of `Dense` layers and bends whose settings are plain numbers. None for other networks.
 
     The first layer has no bend, so its slopes are 1 and 1.
     """
@@ -114,14 +114,15 @@ def bent_push(network: AbstractLayer, face: str, fan_in: int) -> Callable[[State
 
 
 def _loop(layers: tuple[BentLayer, ...], face: str, state: State) -> Array:
-    """The kernel from a loop over layers.
+    """The kernel, computed by a loop over layers.
 
-    With c the correlation after a dense layer, s = 1 - c, A and B the variances and t = ntk / sqrt(A B),
+    Let c be the correlation after a dense layer, s = 1 - c, A and B the variances, and t = ntk / sqrt(A B). Then
 
         s' = 2 sin²((alpha - beta) / 2) + P (1 - d), with P = cos alpha cos beta, and t' = gradient P d + bias_gradient
         / sqrt(A' B') + P (share kappa0 + line) t,
 
-    where d is the correlation after the bend, of which `_bend` gives 1 - d. Nothing cancels at nearly parallel points.
+    where d is the correlation after the bend, of which `_bend` gives 1 - d. At nearly parallel points, no digits are
+    lost by cancellation.
     """
     each = BentLayer(*(jnp.asarray(part, state.nngp.dtype) for part in zip(*layers, strict=True)))
     (rows, end), (columns, other_end) = _rows(each, state.xx), _rows(each, state.yy)
@@ -168,7 +169,7 @@ def _rows(layers: BentLayer, variance: Float[Array, "..."]) -> tuple[Rows, Float
 def _bend(layer: BentLayer, obtuse: Array | None, v: Array) -> tuple[Array, Array]:
     """1 - the correlation after the bend, and the factor of the tangent kernel divided by `half`.
 
-    Here v is the versine of the angle before the bend or, where this angle is obtuse, of its supplement.
+    Here v is the versine of the angle before the bend. If this angle is obtuse, v is the versine of its supplement.
     """
     u, bow = angle_and_bow(v)
     share, kappa0 = layer.share * bow, 1.0 - u / math.pi
@@ -193,6 +194,6 @@ def _apart(at: tuple[BentLayer, Rows, Rows], near: Array) -> tuple[Array, Array]
 
 
 def _own(at: tuple[BentLayer, Rows, Rows], weights: Array, correlation: Array) -> Array:
-    """The tangent kernel's term from the dense layer's own parameters."""
+    """The term that the dense layer's own parameters add to the tangent kernel."""
     layer, row, column = at
     return layer.gradient * weights * correlation + row.bias * column.bias

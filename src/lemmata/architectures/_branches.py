@@ -1,4 +1,4 @@
-"""Layers side by side: what all kinds have in common, and sums of their outputs, such as residual connections."""
+"""Layers side by side: a base class for all kinds, and sums of the outputs of layers, such as residual connections."""
 
 import abc
 import dataclasses
@@ -95,7 +95,7 @@ class AbstractBranches(AbstractLayer):
         return self.joined(outputs), self.joined_mask(masks)
 
     def pushed(self, state: State, level: int) -> list[State]:
-        """Check that the shapes of the branches fit, and return the moments of the branches."""
+        """Check that the shapes of the branches fit together, and return the moments of the branches."""
         inside = state.with_law(dataclasses.replace(state.law, level=level))
         states = [inside.through(layer) for layer in self.branches]
         self.joined_shape([(*own.grid.sites, own.fan_in) if own.grid.sites else own.fan_in for own in states])
@@ -128,11 +128,11 @@ class AbstractBranches(AbstractLayer):
             )
 
     def needs_pairs(self, pairs: bool) -> bool:
-        """Whether one of the branches needs all pairs of positions."""
+        """Return whether one of the branches needs all pairs of positions."""
         return any(layer.needs_pairs(pairs) for layer in self.branches)
 
     def token_count(self) -> int | None:
-        """The smallest vocabulary of the branches. Refuse branches of which only some read tokens."""
+        """Return the smallest vocabulary of the branches. Raise an error if only some of the branches read tokens."""
         counts = [layer.token_count() for layer in self.branches]
         known = [count for count in counts if count is not None]
         if 0 < len(known) < len(counts):
@@ -148,25 +148,25 @@ class AbstractBranches(AbstractLayer):
 class Parallel(AbstractBranches):
     r"""The sum of branches that see the same input and have independent parameters: h(x) = sum_b h_b(x).
 
-    Suppose that, given the input, the outputs of all branches but at most one have mean 0. Then the products of
-    different branches have mean 0, both of values and of derivatives by the input, and their averages over coordinates
-    vanish as the width grows. So nngp = sum_b nngp_b, ntk = sum_b ntk_b and the variances add. A branch has mean 0 if
-    its last Dense layer is followed by odd maps only. Odd maps are Identity, LayerNorm, RMSNorm, Dropout, Erf, Sign,
-    Gabor, Sin without a phase, Monomial and Hermite of odd degree, and Polynomial of odd powers. One block of a
-    residual network is `Parallel([Identity(), Serial([Relu(), Dense(n)])])`.
+    Suppose that, given the input, the outputs of all branches but at most one have mean 0. Then products of values of
+    different branches have mean 0, and so have products of their derivatives with respect to the input. The averages of
+    these products over coordinates vanish as the width grows. So nngp = sum_b nngp_b, ntk = sum_b ntk_b and the
+    variances add. A branch has mean 0 if only odd maps follow its last Dense layer. Odd maps are Identity, LayerNorm,
+    RMSNorm, Dropout, Erf, Sign, Gabor, Sin without a phase, Monomial and Hermite of odd degree, and Polynomial of odd
+    powers. One block of a residual network is `Parallel([Identity(), Serial([Relu(), Dense(n)])])`.
 
-    The sum is Gaussian if every branch is Gaussian. An activation may follow only if the sum is Gaussian. Every branch
-    needs the same number of outputs. If one branch is an `Identity`, this is the number of inputs. The number of
-    inputs of a network does not go to infinity, so averages over the inputs would not converge. Therefore `Identity`
-    cannot pass these inputs on beside another branch.
+    The sum is Gaussian if every branch is Gaussian. An activation may follow only if the sum is Gaussian. All branches
+    must have the same number of outputs. If one branch is an `Identity`, this number equals the number of inputs. The
+    number of inputs of a network does not go to infinity, so averages over the inputs would not converge. Therefore
+    `Identity` cannot pass these inputs on beside another branch.
 
     Args:
         branches: at least one layer.
 
-    `push` raises SettingError in three cases: two branches have a mean that is not known to be 0, or the inputs of the
-    network are passed on beside another branch, or widths differ, as in `init`. An example of the first case is two
-    activations of one input, because the second moments of the input do not determine the covariance of the two
-    activations.
+    `push` raises SettingError in three cases: the means of two branches are not known to be 0, a branch passes on the
+    inputs of the network beside another branch, or, as in `init`, the widths of branches differ. An example of the
+    first case is two activations of one input, because the second moments of the input do not determine the covariance
+    of the two activations.
     """
 
     __init__ = AbstractBranches.__init__
@@ -186,12 +186,12 @@ class Parallel(AbstractBranches):
 
 
 def residual(layer: AbstractLayer) -> Parallel:
-    """The layer x + layer(x), for a layer that ends in Dense and has as many outputs as inputs (see `Parallel`)."""
+    """Return the layer x + layer(x). `layer` must end in Dense and have as many outputs as inputs (see `Parallel`)."""
     return Parallel([Identity(), layer])
 
 
 def law_around(outside: Law, pushed: list[State], gaussian: bool, centred: int) -> Law:
-    """What the surrounding network needs to know about the distribution of the joined output."""
+    """Facts about the distribution of the joined output, for the surrounding network."""
     fresh = min(branch.law.fresh for branch in pushed)
     return dataclasses.replace(
         outside,

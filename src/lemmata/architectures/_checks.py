@@ -19,7 +19,7 @@ def check_network(network: object) -> None:
 
 
 def check_pair(x: Array, y: Array) -> None:
-    """Refuses two single points that are not of one shape."""
+    """Refuses two single points that differ in shape."""
     if jnp.ndim(x) < 1 or jnp.shape(x) != jnp.shape(y):
         rule = "two vectors of shape (d,), or two fields of shape (*sites, channels)"
         raise ShapeError("points x and y", found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}", rule=rule)
@@ -27,7 +27,7 @@ def check_pair(x: Array, y: Array) -> None:
 
 
 def check_rows(x: Array, y: Array) -> None:
-    """Refuses points that are not rows of one shape."""
+    """Refuses points that are not rows of equal shape."""
     if jnp.ndim(x) < 2 or jnp.ndim(x) != jnp.ndim(y) or x.shape[1:] != y.shape[1:]:
         rule = "shapes (n, d) and (m, d) with the same d, or fields (n, *sites, channels) on the same grid"
         raise ShapeError("points x and y", found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}", rule=rule)

@@ -19,7 +19,7 @@ from ._state import Means, State
 
 
 class Concatenate(AbstractBranches):
-    r"""Branches that see the same input and have independent parameters. Their outputs are placed one after another.
+    r"""Branches with the same input and independent parameters. Their outputs are placed one after another.
 
     Along coordinates h(x) = (h_1(x), ..., h_b(x)). The moments are means over coordinates. Let branch b have d_b
     coordinates, and let d = sum_b d_b. Then
@@ -28,18 +28,18 @@ class Concatenate(AbstractBranches):
 
     and the variances and means are averaged in the same way. The branches need not satisfy any condition. They may
     pass on the inputs of the network or depend on each other, because the next Dense layer mixes their coordinates
-    with independent weights. It is the layer of DenseNets (Huang et al., 2017), `Concatenate([Identity(),
-    Serial([Conv(k, 3), Relu()])])`.
+    with independent weights. For example, `Concatenate([Identity(), Serial([Conv(k, 3), Relu()])])` is the layer of
+    DenseNets (Huang et al., 2017).
 
     Coordinates of different branches have different distributions, so no activation may follow. An activation after the
-    concatenation is not needed, because it acts on each coordinate alone. Put the same activation at the end of every
-    branch instead.
+    concatenation is not needed, because an activation acts on each coordinate alone. Put the same activation at the end
+    of every branch instead.
 
     Along an axis of positions, the grids of the branches are joined. The branches need equally many coordinates.
     Between positions of one branch, nngp and ntk are those of this branch. Between positions of different branches,
-    they are 0. If pairs of positions are stored, this needs the condition of the sum of branches (`Parallel`): all
-    branches but one have mean 0 given the input. Coordinates stay Gaussian if they are Gaussian in every branch. To
-    copy positions, use `Contract`, because copies are not independent.
+    they are 0. If the state stores pairs of positions, the branches must satisfy the condition of `Parallel`: given the
+    input, all branches but one have mean 0. The output is Gaussian if every branch is Gaussian. To copy positions, use
+    `Contract`, because copies are not independent.
 
     Args:
         branches: at least one layer.
@@ -50,8 +50,8 @@ class Concatenate(AbstractBranches):
             another axis.
         ShapeError: for an axis that the outputs do not have.
 
-    Along an axis of positions, `push` raises SettingError if two branches have a mean that is not known to be 0, or if
-    one of several branches passes on the inputs of the network.
+    Along an axis of positions, `push` raises SettingError if the means of two branches are not known to be 0. It also
+    raises this error if one of several branches passes on the inputs of the network.
 
     Example:
         >>> import jax.numpy as jnp
@@ -72,7 +72,7 @@ class Concatenate(AbstractBranches):
             raise SettingError("axis of Concatenate", found=self.axis, rule="a whole number")
 
     def place(self, axes: int) -> int:
-        """The axis of points with `axes` axes, counted from the first axis."""
+        """The axis of concatenation, counted from the first axis, for points with `axes` axes."""
         if not -axes <= self.axis < axes:
             raise ShapeError(
                 "outputs of the branches of Concatenate",
@@ -99,7 +99,7 @@ class Concatenate(AbstractBranches):
         return joined[0] if len(joined) == 1 else joined
 
     def joined_mask(self, masks: list[Bool[Array, "*sites"] | None]) -> Bool[Array, "*sites_out"] | None:
-        """The positions that all branches fill. If positions are concatenated, the masks one after another."""
+        """The mask of positions that all branches fill; if positions are concatenated, the masks one after another."""
         known = [mask for mask in masks if mask is not None]
         if not known or self._place_of(known[0].ndim) is None:
             return super().joined_mask(masks)

@@ -29,13 +29,13 @@ class Contract(AbstractLayer):
 
         nngp'(P, Q) = sum_{p, q} A(P, p) A(Q, q) nngp(p, q),
 
-    and the same formula for ntk'. If no positions are summed over, the moments at equal positions of x and y are
-    enough. Coordinates that were Gaussian stay Gaussian.
+    and the same formula for ntk'. If the form does not sum over positions, the moments at equal positions of x and y
+    are enough. Coordinates that were Gaussian stay Gaussian.
 
     The form has no axis for coordinates. An array has a fixed size, but the number of coordinates goes to infinity, so
-    there would be no limit. The moments do not change if the coordinates are multiplied by an orthogonal matrix or
-    permuted. For a matrix with random entries, use Dense. To contract the points of a kernel, multiply its matrix:
-    `A @ gram(kernel, x) @ A.T`.
+    a contraction over coordinates would have no limit. The moments do not change if the coordinates are multiplied by
+    an orthogonal matrix or permuted. For a matrix with random entries, use Dense. To contract the points of a kernel,
+    multiply its matrix: `A @ gram(kernel, x) @ A.T`.
 
     On masked fields (`Masked`), empty positions count as zeros. A new position is filled if all positions from which
     it is computed are filled.
@@ -96,7 +96,7 @@ class Contract(AbstractLayer):
         return SettingError("form of Contract", found=repr(self.form), rule=rule, remedy=remedy)
 
     def _parts(self) -> tuple[str, str, str]:
-        """The three parts of the form, with one dot for `...`."""
+        """The three parts of the form, in which one dot stands for `...`."""
         inputs, arrow, new = self.form.replace(" ", "").replace("...", ".").partition("->")
         own, comma, old = inputs.partition(",")
         if not arrow or not comma:
@@ -161,7 +161,7 @@ class Contract(AbstractLayer):
         return self.apply(params, filled(x, mask)), empty < 0.5 if new else None
 
     def push(self, state: State) -> State:
-        """The sums over pairs of positions; if pairs are neither stored nor needed, products at every position."""
+        """Sums over pairs of positions. If pairs are neither stored nor needed, products at every position."""
         grid, count = state.grid, len(state.grid.sites)
         sites = self.over(grid.sites)
         if sites and not count:
@@ -191,7 +191,7 @@ class Contract(AbstractLayer):
         return new.with_grid(left=left, right=right, **self._masks(grid))
 
     def _of_one(self, array: Array, values: Shaped[Array, "..."], side: int, grid: Grid) -> Float[Array, "..."]:
-        """The contraction of values that depend only on x (side 0) or only on y (side 1)."""
+        """The contraction of values that depend only on x (side 0), or only on y (side 1)."""
         count = len(grid.sites)
         if not grid.pairs:
             return self.along(array, values, count, 0)
@@ -228,5 +228,5 @@ class Contract(AbstractLayer):
         return new.with_grid(sites=sites, **self._masks(state.grid))
 
     def needs_pairs(self, pairs: bool) -> bool:
-        """The variance of a sum needs all pairs."""
+        """Return whether all pairs of positions are needed. The variance of a sum needs all pairs."""
         return pairs or self.summed

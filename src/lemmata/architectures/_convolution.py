@@ -1,4 +1,4 @@
-"""Convolutions: a dense layer on the patches of a field, with the same weights at all positions or with local ones."""
+"""Convolutions: a dense layer on the patches of a field, with equal or different weights at its positions."""
 
 import math
 from typing import Any, ClassVar
@@ -22,7 +22,8 @@ from ._window import Padding, Size, Window
 class Patches(AbstractLayer):
     r"""A field of patches: at each position, it holds all values of the input inside the window at this position.
 
-    The mean square of a patch is a mean over the places o of the window, so with s the strides and e the dilation
+    The mean square of a patch is a mean over the places o of the window. So, if s are the strides and e is the
+    dilation,
 
         nngp'(p, q) = (1 / count) sum_o nngp(s p + e o, s q + e o),
 
@@ -49,7 +50,7 @@ class Patches(AbstractLayer):
         return self.apply(params, filled(x, mask)), self.window.visible(mask, axes)
 
     def push(self, state: State) -> State:
-        """Average the moments over the places of the window, at equal places for both positions."""
+        """Average the moments over the places of the window. Each term has the same place in both windows."""
         state = at_filled(state)
         sites = self.window.over("Patches", state.grid.sites)
         mean = lambda values, axes: self.window.total(values, axes) / self.window.count
@@ -124,12 +125,12 @@ class Flatten(AbstractLayer):
         )
 
     def needs_pairs(self, pairs: bool) -> bool:
-        """No; the moments at equal positions are enough."""
+        """Return False, because the moments at equal positions are enough."""
         return False
 
 
 def _mean_over_positions(sites: tuple[int, ...], values: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The mean over the first axes, the positions, as a product with ones, which is ten times as fast as a sum."""
+    """Average over the first axes (the positions) by a product with ones, which is ten times as fast as a sum."""
     size, batch = math.prod(sites), values.shape[len(sites) :]
     return jnp.matmul(jnp.ones(size, values.dtype), values.reshape(size, -1), precision="highest").reshape(batch) / size
 

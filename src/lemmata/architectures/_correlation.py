@@ -20,8 +20,8 @@ def correlation(
 ) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
     """The scale s = sqrt(xx yy) and the correlation nngp / s in [-1, 1]; (0, 0) if a variance is 0.
 
-    A correlation within a few units of rounding of 1 or -1 is replaced by 1 or -1. Near these values, the angle grows
-    like a square root. Otherwise, rounding in a state would turn equal inputs into inputs at an angle of sqrt(eps).
+    A correlation that differs from 1 or -1 only by rounding is replaced by 1 or -1. Near these values, the angle grows
+    like a square root. Without the replacement, rounding in a state would put equal inputs at an angle of sqrt(eps).
     """
     scale = safe_sqrt(xx) * safe_sqrt(yy)  # the product of two variances may leave the range of the type
     ratio = nngp / jnp.where(scale > 0, scale, 1.0)
@@ -34,7 +34,7 @@ def _series(values: Callable[[np.ndarray], np.ndarray], degree: int) -> list[flo
 
     The function must be analytic in u and t except at t = 1, where 4t - 1 = 3. Then the error falls as (3 + sqrt
     8)^-degree. The change to powers multiplies the rounding of the coefficients by 2^degree. The rounding error still
-    stays within one unit, because the sums over cosines reduce their angles as whole numbers.
+    stays within one unit in the last place, because the sums over cosines reduce their angles as whole numbers.
     """
     odd = 2 * np.arange(64) + 1
     found = values(2.0 * np.arcsin(np.sqrt(0.5) * np.cos(odd * (np.pi / 256))))
@@ -63,8 +63,8 @@ _BOW = {"float32": _series(_bow_over_root, 6), "float64": _series(_bow_over_root
 def angle(c: Float[Array, "..."]) -> Float[Array, "..."]:
     """arccos(c), accurate to a few units of rounding, by operations that compilers vectorise.
 
-    With t = (1 - |c|) / 2, the angle is 2 arcsin(sqrt t), reflected at c < 0. On a CPU, the compiler's library would
-    compute arc functions element by element, which would dominate the cost of a deep kernel.
+    With t = (1 - |c|) / 2, the angle is 2 arcsin(sqrt t), reflected at c < 0. On a CPU, the compiler's library computes
+    arc functions element by element. This would dominate the cost of a deep kernel.
     """
     half = half_angle(0.5 * (1.0 - jnp.abs(c)))
     return jnp.where(c < 0, math.pi - half, half)
@@ -84,7 +84,7 @@ def angle_and_bow(versine: Float[Array, "..."]) -> tuple[Float[Array, "..."], Fl
 def quadrant_angle(sine: Float[Array, "..."], cosine: Float[Array, "..."]) -> Float[Array, "..."]:
     """The angle in [-pi/2, pi/2] from its sine and its cosine, which must be at least 0.
 
-    It is the arctangent of their ratio, computed as in `angle`.
+    The angle is the arctangent of sine over cosine, computed as in `angle`.
     """
     t = 0.5 * sine * sine / (1.0 + cosine)
     return sine * jnp.sqrt(2.0 / (1.0 + cosine)) * _polynomial(_ANGLE, 4.0 * t - 1.0)

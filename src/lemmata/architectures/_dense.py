@@ -24,16 +24,16 @@ class Dense(AbstractLayer):
     With w = `weight_std`, b = `bias_std` and d inputs:
 
     * `"ntk"`: h = w W x / sqrt(d) + b B, all entries of W and B standard normal. Then nngp' = w² nngp + b² and
-      ntk' = nngp' + w² ntk (Jacot, Gabriel and Hongler, 2018). Neither depends on the width.
+      ntk' = nngp' + w² ntk (Jacot, Gabriel and Hongler, 2018). Neither kernel depends on the width.
     * `"standard"`: h = W x + B, W_ij ~ N(0, w²/d), B_i ~ N(0, b²). The function has the same distribution, but its
       gradient is larger: ntk' = d nngp + 1 + w² ntk, to leading order at the width d of the inputs.
-    * `WidthExponents(a, b, c)`: other powers of the width. They include the exponents of `MAXIMAL_UPDATE` and
-      `MEAN_FIELD` for the first layer, hidden layers and the readout. Let c = 0. For hidden layers and readouts, to
-      leading order at d, nngp' = w² d^(1-2a-2b) nngp + b² and ntk' = d^(1-2a) nngp + 1 + w² d^(1-2a-2b) ntk.
+    * `WidthExponents(a, b, c)`: other powers of the width. `MAXIMAL_UPDATE` and `MEAN_FIELD` give such exponents for
+      the first layer, for hidden layers and for the readout. Let c = 0. For hidden layers and readouts, to leading
+      order in d, nngp' = w² d^(1-2a-2b) nngp + b² and ntk' = d^(1-2a) nngp + 1 + w² d^(1-2a-2b) ntk.
 
-    The moments are those of one coordinate. For raw inputs, nngp is <x, y> / d. A bias exists if and only if `bias_std`
-    > 0. A bias adds 1 to the tangent kernel in the standard parameterisation. It adds b² in the NTK parameterisation,
-    and d^(-bias_c) with exponents.
+    The moments are those of one coordinate. For raw inputs, nngp is <x, y> / d. The layer has a bias if and only if
+    `bias_std` > 0. The bias adds 1 to the tangent kernel in the standard parameterisation, b² in the NTK
+    parameterisation, and d^(-bias_c) for `WidthExponents`.
 
     Args:
         width: number of outputs.
@@ -68,7 +68,7 @@ class Dense(AbstractLayer):
             check_real(name, value, "a standard deviation that is finite and not negative", lambda number: number >= 0)
 
     def scales(self, fan_in: int) -> Scales:
-        """The factors and standard deviations of the weights and biases if there are `fan_in` inputs."""
+        """The factors and standard deviations of weights and biases, for `fan_in` inputs."""
         return scales(self.parameterization, fan_in, self.width, self.weight_std, self.bias_std)
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Array], Shape]:
@@ -124,5 +124,5 @@ class Dense(AbstractLayer):
         return state.replace(**changes, fan_in=self.width, law=law, means=None)
 
     def _bias_gradient(self, fan_in: int) -> Any:
-        """The squared gradient of an output by its bias."""
+        """The squared gradient of an output with respect to its bias."""
         return jnp.where(self.bias_std > 0, self.scales(fan_in).bias_multiplier ** 2, 0.0)

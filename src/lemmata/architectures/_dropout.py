@@ -22,10 +22,10 @@ class Dropout(AbstractLayer):
 
     `apply` is the layer at inference, which is the identity. `with_masks` gives the network of one random pass.
 
-    `push` describes random passes with fresh masks, which are independent for x and y even if y = x. The second moment
-    of one pass grows to xx' = xx / keep. But products of two passes keep their moments: nngp' = nngp and ntk' = ntk.
-    So the kernels belong to the mean of the network over its masks. K(x, x) is the covariance of two passes, not the
-    variance of one pass. Later layers see correlations below 1 at x = y. For keep = 1, the network is the one without
+    `push` describes random passes. The masks of x and y are independent, even if y = x. The second moment of one pass
+    grows to xx' = xx / keep. But the mean product of two passes does not change: nngp' = nngp and ntk' = ntk. So the
+    kernels belong to the mean of the network over its masks. K(x, x) is the covariance of two passes, not the variance
+    of one pass. Later layers see correlations below 1 at x = y. For keep = 1, the network equals the network without
     dropout. After Dropout, coordinates are not Gaussian. So put a Dense layer before the next activation.
 
     Args:
@@ -35,8 +35,8 @@ class Dropout(AbstractLayer):
     Raises:
         SettingError: for a `keep` outside (0, 1].
 
-    `push` raises SettingError at the inputs of a network. Their number is fixed, so the mean square of the kept inputs
-    stays random. The result would be a mixture of Gaussian distributions.
+    `push` raises SettingError at the inputs of a network. The number of inputs is fixed, so the mean square of the kept
+    inputs stays random. The outputs of the next layer would be a mixture of Gaussian distributions.
     """
 
     keep: float
@@ -66,9 +66,9 @@ class Dropout(AbstractLayer):
 
 
 def with_masks(network: Any, key: Key[Array, ""]) -> Any:
-    """The network for one random pass: every Dropout layer in it holds a mask of its own, drawn from `key`.
+    """The network for one random pass: every Dropout layer in the network has its own mask, drawn from `key`.
 
-    All points that this network is applied to share the masks. To give each point its own mask, map over keys and
+    All points to which this network is applied share the masks. To give each point its own mask, map over keys and
     points, as in `jax.vmap(lambda key, x: with_masks(network, key).apply(params, x))(keys, points)`.
     """
     return with_keys(network, Dropout, key)

@@ -15,7 +15,7 @@ from ._state import INPUTS, Grid, State
 
 
 class Embedding(AbstractLayer):
-    r"""A row of a random table for every token: h(p) = w E[x(p)], all entries of E standard normal and trained.
+    r"""A row of a random table for every token: h(p) = w E[x(p)]. All entries of E are standard normal and trained.
 
     Points are sequences of tokens (length,), or grids of tokens. Tokens are whole numbers from 0 to `vocabulary` - 1,
     stored as floating-point numbers like all points of a kernel. With w = `weight_std`
@@ -31,9 +31,9 @@ class Embedding(AbstractLayer):
         weight_std: w.
 
     Raises:
-        SettingError: for numbers below 1, a negative standard deviation, or points that are not tokens of the
-            vocabulary, or if another layer precedes this one. Under a transformation, no error can be raised, and wrong
-            tokens give NaN.
+        SettingError: for a vocabulary or width below 1, a negative standard deviation, or points that are not tokens of
+            the vocabulary, or if another layer precedes this layer. Under a transformation of JAX, no error can be
+            raised, and wrong tokens give NaN.
 
     Example:
         >>> import jax.numpy as jnp
@@ -57,7 +57,7 @@ class Embedding(AbstractLayer):
         check_real("weight_std", self.weight_std, rule, lambda number: number >= 0)
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Array], Shape]:
-        """Draw {"table": (vocabulary, width)}, for points of shape `fan_in` (a length, or the shape of a grid)."""
+        """Draw {"table": (vocabulary, width)}, for points of shape `fan_in`: a length, or the shape of a grid."""
         table = jax.random.normal(key, (self.vocabulary, self.width), dtype)
         return {"table": table}, (*((fan_in,) if isinstance(fan_in, int) else fan_in), self.width)
 
@@ -101,7 +101,7 @@ def token_points(x: Float[Array, "*n"], count: int) -> Float[Array, "*n 1"]:
     """The tokens as a field with one channel. A token that is not from 0 to count - 1 becomes NaN.
 
     Raises:
-        SettingError: for a token outside the vocabulary. Under a transformation, no error can be raised.
+        SettingError: for a token outside the vocabulary. Under a transformation of JAX, no error can be raised.
     """
     valid = (x >= 0) & (x < count) & (x == jnp.round(x))
     try:
@@ -128,7 +128,7 @@ def token_state(x: Float[Array, "n *sites 1"], y: Float[Array, "m *sites 1"], pa
 
 
 def own_token_state(x: Float[Array, "n *sites 1"], pairs: bool) -> State:
-    """The state of every point made of tokens with itself."""
+    """The state that pairs every point made of tokens with itself."""
     bare = _own(x, pairs)
     return bare.with_grid(left=bare, right=bare) if pairs else bare
 

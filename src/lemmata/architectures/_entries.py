@@ -34,8 +34,8 @@ class NetworkEntries(eqx.Module):
     def __call__(self, x: Array, y: Array) -> Array:
         """The kernel of all pairs, by the recursion over layers or a substitute. Derivatives always use the recursion.
 
-        A derivative by the correlation would divide by the sine of the angle. The derivative of the recursion is safe
-        even if this sine is 0.
+        The derivative of a substitute with respect to the correlation would divide by the sine of the angle. The
+        derivative of the recursion is finite even if this sine is 0.
         """
         if x.ndim > 2:
             return self.exact(self.fields(x, y))
@@ -68,12 +68,12 @@ class NetworkEntries(eqx.Module):
         return self.exact(self.fields(x[None], y[None]))[0, 0]
 
     def faster_push(self, state: State) -> Callable[[State], Array] | None:
-        """A cheaper substitute for the recursion. None if there is no substitute."""
+        """A substitute that costs less than the recursion. None if there is no substitute."""
         series = angular_push(self.network, self.face, state.fan_in, state.nngp.dtype)
         return bent_push(self.network, self.face, state.fan_in) if series is None else series
 
     def table(self, x: Array, y: Array) -> NormTable | None:
-        """The substitute for the recursion that fits the norms of these points; None if there is none."""
+        """A substitute for the recursion at points with these norms. None if there is no substitute."""
         if x.ndim > 2 or is_bent(self.network, x.shape[1]):
             return None
         return norm_table(self.network, self.face, x, y)

@@ -56,7 +56,7 @@ class _Sides(NamedTuple):
     same: bool
 
     def split(self, rows: Float[Array, "2 rows *terms"]) -> tuple[Array, Array]:
-        """The values for u and for v. Axes are terms, then function and derivative, then those of the variances."""
+        """The values for u and v. The axes are terms, then function and derivative, then the axes of the variances."""
         count = len(rows[0]) if self.same else functools.reduce(int.__mul__, self.left, 1)
         rows = jnp.moveaxis(rows, (0, 1), (-2, -1))
         left = rows[..., :count].reshape(*rows.shape[:-1], *self.left)
@@ -117,7 +117,7 @@ _compiled = jax.jit(_product_means, static_argnums=(0, 1, 2))
 
 
 def _coefficients(fn: Callable[[Any], Any], deviations: Float[Array, " rows"], *tables: Any) -> tuple[Array, ...]:
-    """Coefficients of even and of odd orders, and mean squares if there is a table for them.
+    """Coefficients of even orders and of odd orders. Also mean squares, if there is a table for them.
 
     Axis 0 holds the function and its derivative. The other axes are the rows and the orders.
     """
@@ -138,7 +138,7 @@ def _coefficients(fn: Callable[[Any], Any], deviations: Float[Array, " rows"], *
 
 
 def _low_orders(c: Correlation, sides: _Sides, even: Array, odd: Array) -> _Sums:
-    """sum_j c^j left_j right_j over the orders one by one, by Horner's rule. There is one more even order than odd."""
+    """sum_j c^j left_j right_j over all orders j, by Horner's rule. There is one more even order than odd orders."""
     signed = c.sign * (1.0 - c.versine)
     odd = jnp.pad(odd, [(0, 0), (0, 0), (0, 1)])
     orders = jnp.stack([even, odd], axis=-1).reshape(*even.shape[:2], -1)[:, :, :-1]

@@ -45,7 +45,7 @@ class Softmax(AbstractLayer):
 
     In a field, the softmax is over the coordinates of each position.
 
-    The factor d makes the mean of the outputs 1 at every point and keeps each of them of order 1.
+    With the factor d, the mean of the outputs is 1 at every point, and each output stays of order 1.
 
     As d grows, the mean of exp(alpha x_j) over the coordinates tends to exp(alpha² xx / 2). In the limit, the layer is
     a normalised exponential of each coordinate, and
@@ -53,8 +53,8 @@ class Softmax(AbstractLayer):
         E[phi phi] = exp(alpha² nngp),    ntk' = alpha² exp(alpha² nngp) ntk.
 
     The derivative of the normalisation disappears from ntk'. The Jacobian is alpha (diag(p) - p p^T / d), where p are
-    the outputs. Its second term moves one coordinate by only O(1/d). The averages converge slowly at large variances.
-    The relative variance of the mean of d exponentials is (exp(alpha² xx) - 1) / d.
+    the outputs. The second term of the Jacobian moves one coordinate by only O(1/d). The averages converge slowly if
+    the variance is large. The relative variance of the mean of d exponentials is (exp(alpha² xx) - 1) / d.
     """
 
     scale: float = 1.0
@@ -121,7 +121,7 @@ class Gabor(AbstractLayer):
         return jnp.exp(-x * x) * jnp.sin(x)
 
     def push(self, state: State) -> State:
-        """The two hyperbolic functions above, whose terms all have one sign."""
+        """The two hyperbolic functions above. All their terms have the same sign."""
 
         def moments(pair):
             rho, rest, one, other, slope = pair.widened(2.0)
@@ -144,9 +144,9 @@ class ExpNormalized(AbstractLayer):
 
         E[phi phi] = sqrt(xx yy) exp(gamma (c + s)),    ntk' = gamma exp(gamma (c + s)) ntk,
 
-    which for s = -1 is the normalised Gaussian kernel of Shankar et al. (2020); it keeps variances. The derivative of r
-    disappears from ntk', because it has rank one and moves one coordinate by only O(1/d). In a field, every position is
-    normalised over its own coordinates. A point 0 is mapped to 0.
+    which for s = -1 is the normalised Gaussian kernel of Shankar et al. (2020). This kernel keeps variances. The
+    derivative of r disappears from ntk', because this derivative has rank one and moves one coordinate by only O(1/d).
+    In a field, every position is normalised over its own coordinates. A point 0 is mapped to 0.
 
     Args:
         gamma: the sharpness. For a negative gamma, E[phi phi] is not positive semidefinite.
@@ -191,8 +191,8 @@ class ExpNormalized(AbstractLayer):
 class Rbf(AbstractLayer):
     """sqrt(2) sin(sqrt(2 gamma) u + pi / 4): the random features of the Gaussian kernel (Rahimi and Recht, 2007).
 
-    E[phi phi] = exp(-gamma (xx + yy - 2 nngp)), which is 1 at equal inputs, and E[phi' phi'] = 2 gamma times it. After
-    Dense without biases on d inputs it is exp(-gamma w² |x - y|² / d).
+    E[phi phi] = exp(-gamma (xx + yy - 2 nngp)), which is 1 at equal inputs, and E[phi' phi'] = 2 gamma E[phi phi].
+    After a Dense layer without biases on d inputs, E[phi phi] = exp(-gamma w² |x - y|² / d).
     """
 
     gamma: float = 1.0

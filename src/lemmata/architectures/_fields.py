@@ -20,7 +20,7 @@ _FEW_CHANNELS = 8
 
 
 def own_state(x: Float[Array, "n *sites c"], pairs: bool) -> State:
-    """The state of every field with itself, for all pairs of positions or for each position alone.
+    """The state that pairs every field with itself, for all pairs of positions or for each position alone.
 
     The batch shape is (n,).
     """
@@ -112,15 +112,15 @@ def _position_means(x: Array, pairs: bool) -> tuple[Array, Array]:
 
 
 def _at_positions(values: Shaped[Array, "n p"], sites: tuple[int, ...], pairs: bool) -> tuple[Array, Array]:
-    """Values at the positions of x and of y. They broadcast with arrays over pairs of positions."""
+    """Values at the positions of x and at the positions of y. They broadcast with arrays over pairs of positions."""
     ones = (1,) * len(sites) if pairs else ()
     return values.T.reshape(*sites, *ones, -1), values.T.reshape(*ones, *sites, -1)
 
 
 def with_masks_of(state: State, x: Bool[Array, "n *sites"], y: Bool[Array, "m *sites"]) -> State:
-    """Add masks to the state, and to the states of inputs with themselves.
+    """Add masks to the state, and to the states that pair each input with itself.
 
-    Each state may hold all pairs of inputs, or each input with itself.
+    Each of these states may hold all pairs of inputs, or only pairs of an input with itself.
     """
     grid = state.grid
     of_x, of_y = (_at_positions(mask.reshape(len(mask), -1), grid.sites, grid.pairs) for mask in (x, y))
@@ -137,7 +137,7 @@ def with_masks_of(state: State, x: Bool[Array, "n *sites"], y: Bool[Array, "m *s
 
 
 def at_filled(state: State) -> State:
-    """Set the moments to 0 at empty positions, also in the moments of inputs with themselves."""
+    """Set the moments to 0 at empty positions, also the moments of each input with itself."""
     one, other = state.grid.mask_x, state.grid.mask_y
     if one is None or other is None:
         return state
@@ -163,7 +163,7 @@ def filled(x: Float[Array, "*sites c"], mask: Bool[Array, "*sites"]) -> Float[Ar
 
 
 def visible_through(window: Window, state: State) -> dict[str, Any]:
-    """The masks of the state's grid after a window."""
+    """The masks of the state's grid after a window has been applied."""
     grid = state.grid
     if grid.mask_x is None or grid.mask_y is None:
         return {}
@@ -190,9 +190,9 @@ def at_equal_positions(grid: Grid, values: Float[Array, "..."]) -> Float[Array, 
 
 
 def with_own_variances(state: State, before: State, left: State, right: State) -> State:
-    """Replace the variances by those of the states `left` and `right`, which hold each input with itself.
+    """Take the variances from the states `left` and `right`, which hold each input with itself.
 
-    The points of x and y lie along the same axes as in the variances of `before`, a state of the same points.
+    The points lie along the same axes as in the variances of `before`, a state of the same points.
     """
     ones = (1,) * (state.grid.axes - len(state.grid.sites))
     column = at_equal_positions(left.grid, left.nngp)

@@ -17,15 +17,15 @@ def after_gelu(pair: Pair, nngp: Float[Array, "..."], xx: Float[Array, "..."], y
 
         1 - c = [F(a, b, 0) - F(a, b, v)] / sqrt(xx yy) + [1 - F(a, b, 0) / sqrt(xx yy)].
 
-    Every term of the first difference has the factor v. `Gelu` gives F. Let r and rho be its sqrt(rest) and
-    correlation, let r0 and rho0 be their values at v = 0, and let m = 1/A + 1/B:
+    Every term of the first difference has the factor v. `Gelu` gives F. Let rho = k / sqrt(A B), r = sqrt(1 - rho²) and
+    m = 1/A + 1/B in the notation of `Gelu`, and let r0 and rho0 be the values of r and rho at v = 0:
 
         F(a, b, 0) - F(a, b, v) = S v / 4 + S (v arcsin rho + arcsin rho0 - arcsin rho) / (2 pi)
                                   + S rho0 w (m rho0² / (r0 (r + r0)) - 1 + m) / (2 pi r).
 
     For the second difference, F(a, b, 0) = S (1 - lack(a, b)) / 2. So only the difference of GELU from ReLU is
-    subtracted. If the covariance is below 0, outputs are nearly parallel only where GELU is nearly linear. There, the
-    cancellation is harmless.
+    subtracted. If the covariance is below 0, the outputs are nearly parallel only where GELU is nearly linear, and
+    there the cancellation is harmless.
     """
     rho, rest, one, other, _ = pair.widened(1.0)
     arc = quadrant_angle(rho, jnp.sqrt(rest))

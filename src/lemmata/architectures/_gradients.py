@@ -1,4 +1,4 @@
-"""Gradients of outputs by parameters, as factors whose inner products add up to the tangent kernel."""
+"""Gradients of outputs with respect to parameters, as factors whose inner products add up to the tangent kernel."""
 
 import functools
 import itertools
@@ -25,12 +25,13 @@ from ._shapes import of_shapes, split, traced
 class Factor(eqx.Module):
     """Gradients of q combinations of outputs at n points.
 
-    The gradients are by parameters, or by the outputs of a layer that is linear in its parameters.
+    The gradients are with respect to parameters, or with respect to the outputs of a layer that is linear in its
+    parameters.
 
     The factor's term of the tangent kernel is <u_i, u'_j> <G_ia, G'_jb>, where i and j are points and a and b are
-    combinations. For a layer h = W u, G holds the gradients by h. The gradients by W would be the products of G and u,
-    which are never formed. If `features` is None, the first product is 1 and G is the gradient by the parameters
-    themselves.
+    combinations. For a layer h = W u, G holds the gradients with respect to h. The gradients with respect to W would be
+    the products of G and u. These products are never formed. If `features` is None, <u_i, u'_j> is replaced by 1, and G
+    is the gradient with respect to the parameters themselves.
 
     Attributes:
         gradients: G.
@@ -55,9 +56,9 @@ class Function(eqx.Module):
 
 @singledispatch
 def factors(layer: Any, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
-    """The factors of a layer inside a network, from its inputs x (n, ...) and gradients g (n, q, ...) by its outputs.
+    """The factors of a layer in a network, from its inputs x (n, ...) and gradients g (n, q, ...) at its outputs.
 
-    The general rule finds products of parameters with vectors by `probed`. Layers with a special structure register
+    The general rule uses `probed` to find products of parameters with vectors. Layers with a special structure register
     their own rule.
     """
     if not jax.tree.leaves(params):
@@ -84,7 +85,7 @@ def _(layer: LocalDense, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
 
 
 def _formed(form: str, g: Array, features: Array) -> tuple[Factor, ...]:
-    """The gradients by weights as sums of products over the positions p of a field, which become one axis."""
+    """Gradients with respect to weights, as sums of products over the positions p of a field, which become one axis."""
     positions = (jnp.reshape(part, (*part.shape[:axes], -1, part.shape[-1])) for part, axes in ((g, 2), (features, 1)))
     gradients = jnp.einsum(form, *positions)
     return (Factor(gradients.reshape(*gradients.shape[:2], -1)),)
@@ -173,7 +174,7 @@ def by_vectors(
 
     Only one gradient of y_j is stored at a time.
 
-    The gradient of output b at y_j is the direction in which the outputs at all x_i are differentiated.
+    The outputs at all x_i are differentiated in the direction of the gradient of output b at y_j.
     """
 
     def column(pair: tuple[Array, Array]) -> Array:
@@ -200,7 +201,8 @@ def prefers_vectors(network: Any, params: Any, x: Any, basis: Any, which: str) -
     """Whether products with vectors need fewer operations than products of gradients, over many pairs of points.
 
     With products of gradients, a pair of points costs 2 p operations for each pair of outputs, where p is the number
-    of entries of all factors. With products with vectors, it costs one derivative along a direction for each output.
+    of entries of all factors. With products with vectors, a pair costs one derivative along a direction for each
+    output.
     """
     pairs = len(basis) ** 2 if which == "all" else len(basis)
     held = traced(_side_of_one, network, params, x, basis)
@@ -232,7 +234,7 @@ def _side_of_one(network: Any, params: Any, x: Array, basis: Array) -> tuple[Fac
 
 @of_shapes
 def activations_of_a_point(network: Any, params: Any, x: Any) -> int:
-    """The number of entries that automatic differentiation stores for each further point."""
+    """The number of entries that automatic differentiation stores for each additional point."""
 
     def kept(count: int) -> int:
         def pullback(network: Any, params: Any, x: Array) -> Any:

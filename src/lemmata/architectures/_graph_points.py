@@ -23,19 +23,20 @@ def graph_points(graphs: Any, nodes: Any = None) -> Float[Array, "n nodes channe
       node;
     * an adjacency alone; then every node has the feature 1, so that sums over neighbours count the neighbours.
 
-    An adjacency is a matrix (s, s), dense or of `scipy.sparse`. Its entry [p, q] is the weight of node q in the sum of
-    node p. An adjacency can also be a graph of networkx. Its nodes keep their order, and the edge attribute `weight` is
-    1 if missing. In a directed graph of networkx, the sum at a node is over its predecessors.
+    An adjacency is a matrix (s, s), dense or of `scipy.sparse`. Its entry [p, q] is the weight of node q in the sum at
+    node p. An adjacency can also be a graph of networkx. The nodes of a networkx graph keep their order. An edge
+    without the attribute `weight` has weight 1. In a directed networkx graph, the sum at a node is over its
+    predecessors.
 
     Args:
-        graphs: a list of graphs, or points that this function made. Such points can be given more empty nodes.
-        nodes: the number of nodes of the points. If it is not given, it is the number of nodes of the largest graph.
+        graphs: a list of graphs, or points that this function made. To add empty nodes to such points, set `nodes`.
+        nodes: the number of nodes of every point. By default, it is the number of nodes of the largest graph.
 
     Raises:
         ShapeError: if there are no graphs; if a graph has no nodes; if an adjacency is not square or does not fit the
             features; if the graphs differ in their numbers of features.
         DataError: if an input is not a matrix of finite numbers.
-        SettingError: if `nodes` is less than a graph has.
+        SettingError: if a graph has more than `nodes` nodes.
 
     Example:
         >>> from lemmata.architectures import graph_points

@@ -26,21 +26,20 @@ class OnGraphs(Masked):
     r"""A network for graphs: each point has nodes with features, an adjacency that `Aggregate` sees, and a mask.
 
     A point is an array (s, f + s + 1) for s nodes with f features. Row p holds the features of node p, then row p of
-    the adjacency A, and then 1 if there is a node and 0 if not. The entry A[p, q] is the weight of node q in the sum of
-    node p (of the edge from q to p). So graphs of different sizes are points of one shape. The values at empty nodes
-    are ignored, and a padded graph has the same kernels as the graph without padding (see `Masked`). `graph_points`
-    makes such points. Without `Flatten`, convolutions and positional embeddings, kernels do not depend on the order of
-    the nodes.
+    the adjacency A, and then 1 if node p exists and 0 if it is empty. The entry A[p, q] is the weight of node q in the
+    sum at node p (the weight of the edge from q to p). So graphs of different sizes become points of equal shape. The
+    values at empty nodes are ignored, and a padded graph has the same kernels as the graph without padding (see
+    `Masked`). `graph_points` makes such points. Without `Flatten`, convolutions and positional embeddings, kernels do
+    not depend on the order of the nodes.
 
-    OnGraphs must be the outermost layer. If the network begins with an Embedding there is one feature, the label
-    of the node.
+    OnGraphs must be the outermost layer. If the network begins with an Embedding, each node has one feature, its label.
 
     Args:
         network: the network for the features.
 
     `push` raises SettingError if this layer is inside another network. The kernels raise SettingError for a point
-    without any node. They raise DataError for negative degrees if an Aggregate has normalisation `"symmetric"`. `init`
-    and `apply` raise ShapeError for points of another shape.
+    without any node, and DataError for negative degrees if an Aggregate has normalisation `"symmetric"`. `init` and
+    `apply` raise ShapeError for points of another shape.
 
     Example:
         >>> import jax.numpy as jnp
@@ -67,7 +66,7 @@ class OnGraphs(Masked):
     def check(self, x: Float[Array, "n nodes c"]) -> None:
         """Refuse other shapes, graphs without nodes, unknown labels, and negative degrees that need a square root.
 
-        Nothing is raised for values that are not known yet, under a transformation of JAX.
+        Under a transformation of JAX, values are not known yet, and no error is raised.
         """
         _graph_shape(x.shape[1:])
         features, adjacency = split_graph(x)
@@ -144,8 +143,9 @@ def graph_network(
         depth: number of blocks, at least 1.
         width: outputs of each hidden layer of the finite network.
         weight_std: standard deviation of the hidden weights.
-        bias_std: standard deviation of the hidden biases. Without features, or with one positive feature for each node,
-            ReLU only sees positive inputs. Then the network is linear in them.
+        bias_std: standard deviation of the hidden biases. If it is 0, and the nodes have no features or one positive
+            feature each, the inputs of each ReLU have the same sign at all nodes. Then the network is linear in its
+            inputs.
         outputs: outputs of the readout.
         aggregate: the sum over neighbours in every block; None is `Aggregate(self_loops=1.0)`.
         pool: the layer that maps the nodes to a vector; None is `GlobalSumPool()`.

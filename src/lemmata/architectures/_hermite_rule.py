@@ -1,8 +1,8 @@
 """Tables for Hermite expansions under the normal distribution: rules for the coefficients, and a rule for their sum.
 
 The h_j are the Hermite polynomials that are orthonormal under the standard normal distribution. Let psi_j(x) = h_j(x)
-exp(-x²/4). For any real order j >= 0, psi_j is the even or the odd solution of psi'' + (j + 1/2 - x²/4) psi = 0. Signs
-are left out, because only products of two coefficients of one order are needed.
+exp(-x²/4). For every real order j >= 0, let psi_j be the even or the odd solution of psi'' + (j + 1/2 - x²/4) psi = 0.
+Signs are left out, because only products of two coefficients of one order are needed.
 """
 
 import functools
@@ -29,12 +29,12 @@ class Rule(NamedTuple):
 
     Attributes:
         nodes: the nodes of the rule for low orders.
-        density: weights of a mean under the standard normal distribution at these nodes, (nodes, 2). The first is for
-            the whole mean, and the second for its outermost part.
+        density: weights at these nodes for means under the standard normal distribution, (nodes, 2). The first column
+            gives the whole mean, and the second column its outermost part.
         even: weights of the coefficients of even orders, (nodes, orders), which multiply f(x) + f(-x).
         odd: weights of the coefficients of odd orders, which multiply f(x) - f(-x).
         far_nodes: the nodes of every block of high orders, (blocks, nodes).
-        far_even: weights of even coefficients, times the root of the weight of the sum over orders.
+        far_even: weights of even coefficients, times the square root of the weight in the sum over orders.
         far_odd: the same weights of odd coefficients.
         orders: the real orders that represent the whole block, (blocks, orders).
     """
@@ -51,11 +51,11 @@ class Rule(NamedTuple):
 
 @functools.lru_cache(maxsize=8)
 def hermite_rule(degree: int, dtype: str) -> Rule:
-    """The rule whose low orders go from 0 to the even number `degree`. The last order gets half its weight.
+    """The rule whose low orders go from 0 to the even number `degree`. The last order has half of its weight.
 
     Sums over even and odd orders from `degree` on are then the trapezoidal rule and the midpoint rule for integrals
-    over the same blocks [J, 4 J]. On each block, Gauss's rule in the root of the order computes the sum of any f that
-    is smooth in this root.
+    over the same blocks [J, 4 J]. If a function is smooth in the square root of the order, Gauss's rule in this root
+    computes its sum over a block.
     """
     nodes, weights = _graded(dtype)
     weights = weights * np.exp(-0.25 * nodes**2) / np.sqrt(2.0 * np.pi)
@@ -136,7 +136,8 @@ def _weights_of_sums(v: np.ndarray, start: float) -> tuple[np.ndarray, np.ndarra
 def _solutions(t: np.ndarray, squares: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The even and the odd psi of the orders squares * J at t / sqrt(J), (blocks, nodes, orders) each.
 
-    In t the equation is psi'' + (squares + 1/(2 J) - t²/(4 J²)) psi = 0. Taylor series solve it from node to node.
+    In t the equation is psi'' + (squares + 1/(2 J) - t²/(4 J²)) psi = 0. It is solved by Taylor series from node to
+    node.
     """
     j = starts[:, None]
     orders, constant, square = j * squares, squares + 0.5 / j, 0.25 / j**2

@@ -1,4 +1,4 @@
-"""Positively homogeneous networks as steps that compute both kernels as functions of the angle between the inputs."""
+"""Positively homogeneous networks as sequences of steps. The steps compute both kernels as functions of the angle."""
 
 import math
 from collections.abc import Callable
@@ -41,7 +41,7 @@ class Step(Protocol):
     """A hashable description of how a positively homogeneous layer changes the kernels.
 
     Attributes:
-        bends: whether the layer changes the angle; if so, it costs as much as an activation.
+        bends: whether the layer changes the angle. If so, the layer costs as much as an activation.
     """
 
     bends: bool
@@ -94,15 +94,15 @@ Steps = tuple[Step, ...]
 def homogeneous_steps(layer: Any) -> Steps | None:
     """The steps of a layer that is known to be positively homogeneous. None for any other layer.
 
-    A layer of your own registers its rule by `homogeneous_steps.register(MyLayer, rule)`. Its `push` must do at every
-    pair of inputs what the rule's `LinearStep`, `BendStep` or other `Step` does at every angle. Subclasses of lemmata's
+    A layer of your own registers its rule by `homogeneous_steps.register(MyLayer, rule)`. For every pair of inputs, its
+    `push` must agree with the rule's `LinearStep`, `BendStep` or other `Step` at their angle. Subclasses of lemmata's
     layers give None unless they are registered themselves, since their `push` may differ.
     """
     return None
 
 
 def _register_exactly(kind: type) -> Callable[[Callable[[Any], Steps | None]], None]:
-    """Register a rule for the layers of a class itself, not of its subclasses."""
+    """Register a rule for the layers of this class, but not for the layers of its subclasses."""
 
     def register(rule: Callable[[Any], Steps | None]) -> None:
         homogeneous_steps.register(kind, lambda layer: rule(layer) if type(layer) is kind else None)
@@ -148,8 +148,8 @@ def is_homogeneous(network: AbstractLayer) -> bool:
 
     Then nngp(x, y) and ntk(x, y) are |x| |y| times a function of the angle between x and y. The known layers are
     `Dense` without biases, `Relu`, `LeakyRelu`, `ABRelu`, and `Serial` of these, if their settings are plain finite
-    numbers. Layers that are registered with `homogeneous_steps` are known, too. For any other layer, and for a subclass
-    of these, the answer is no.
+    numbers. Layers that are registered with `homogeneous_steps` are known, too. For any other layer, and for subclasses
+    of these layers, the answer is False.
     """
     return homogeneous_steps(network) is not None
 
@@ -157,10 +157,10 @@ def is_homogeneous(network: AbstractLayer) -> bool:
 def homogeneous_profile(steps: Steps, fan_in: int, theta: Angles) -> tuple[Angles, Angles]:
     """Both kernels of inputs of variance |x|²/d = 1 at angles theta.
 
-    This is the recursion of `push`, written in the angle.
+    This is the recursion of `push`, expressed by the angle.
 
-    A state that stores the correlation determines a small angle only up to eps / theta. Here every angle is exact to a
-    few units of rounding.
+    A state stores the correlation, which determines a small angle theta only up to eps / theta. In this recursion,
+    every angle is exact up to a few rounding errors.
     """
     at = Carried(1.0, np.cos(theta), np.zeros_like(theta), theta, fan_in)
     for step in steps:
@@ -169,7 +169,7 @@ def homogeneous_profile(steps: Steps, fan_in: int, theta: Angles) -> tuple[Angle
 
 
 def _gap(theta: Float[np.ndarray, " p"], a: float, b: float) -> Float[np.ndarray, " p"]:
-    """1 - the correlation after a bend of slopes a and b, from the angle before, without cancellation at 0 and pi."""
+    """1 - the correlation after a bend of slopes a and b, from the angle before it. It does not cancel at 0 and pi."""
     # Let u = theta below pi / 2 and pi - theta above. Then kappa1 is cos u + (sin u - u cos u) / pi, or its last term
     # alone.
     u = np.minimum(theta, np.pi - theta)

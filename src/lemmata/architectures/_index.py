@@ -24,19 +24,20 @@ class Index(AbstractLayer):
     The same formula holds for ntk'.
 
     A whole number selects one position along an axis and removes this axis. If all axes are removed, the output is a
-    vector. A slice keeps its axis. The moments at equal positions of x and y determine those at equal positions of the
-    output. Coordinates stay Gaussian.
+    vector. A slice keeps its axis. The moments at equal positions of the inputs determine the moments at equal
+    positions of the outputs. Coordinates stay Gaussian.
 
     The index only applies to positions. Coordinates cannot be selected: their number tends to infinity, and any part
-    of them has the same moments as all coordinates. To get fewer coordinates, make the layer before this one narrower.
+    of them has the same moments as all coordinates. To get fewer coordinates, make the layer before this layer
+    narrower.
 
     Args:
         index: the expression in the brackets. It is a whole number, a slice, `...`, or a tuple of these in the order of
             the axes. Axes without an entry of their own are kept. `numpy.s_[::2, 0]` allows bracket notation.
 
     Raises:
-        SettingError: for an invalid index, and on masked fields for an index counted from the end, because lengths
-            differ. Positions that a masked field does not fill give the vector 0.
+        SettingError: for an invalid index. On masked fields, also for an index counted from the end, because the
+            lengths of fields differ. Positions that a masked field does not fill give the vector 0.
         ShapeError: if the points are vectors, an index is outside its axis, there are more indices than axes, or no
             position is left.
 

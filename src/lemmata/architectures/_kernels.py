@@ -36,7 +36,7 @@ class AbstractNetworkKernel(AbstractKernel):
 
     @property
     def cheap_points(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether a series may replace the recursion. Otherwise, the steps of the recursion use smaller tiles."""
+        """Whether a series may replace the recursion. If not, the steps of the recursion use smaller tiles."""
         return is_homogeneous(self.network)
 
     def tile_rows(self, shape: tuple[int, ...]) -> int | None:
@@ -52,7 +52,7 @@ class AbstractNetworkKernel(AbstractKernel):
         return finite(self.entries().pair(as_read(self.network, x), as_read(self.network, y)))
 
     def cross(self, x: Float[Array, "n *d"], y: Float[Array, "m *d"]) -> Float[Array, "n m"]:
-        """All pairs, from one matrix product. If it is faster (`is_homogeneous`), a series in the angle is used."""
+        """All pairs, from one matrix product. A series in the angle replaces the recursion if it is faster."""
         return cross_entries(self.entries(), x, y)
 
     def numpy_cross(
@@ -66,7 +66,7 @@ class AbstractNetworkKernel(AbstractKernel):
         return diagonal_entries(self.entries(), x)
 
     def entries(self) -> NetworkEntries:
-        """This kernel for any state of the inputs."""
+        """The values of this kernel for any state of the inputs."""
         return NetworkEntries(self.network, self.face)
 
 
@@ -85,10 +85,10 @@ class NNGPKernel(AbstractNetworkKernel):
 
 
 class TangentKernel(AbstractNetworkKernel):
-    """The neural tangent kernel of one output at infinite width: <df(x)/dparams, df(y)/dparams>, f at initialisation.
+    """The neural tangent kernel of one output at infinite width: <df(x)/dparams, df(y)/dparams> at initialisation.
 
     With a `Dense` readout, the tangent kernel between different outputs is 0, and each output has this kernel. In the
-    standard parameterisation it is the leading order at the widths of the given layers (see `Dense`).
+    standard parameterisation, this kernel is the leading order at the widths of the given layers (see `Dense`).
 
     Example:
         >>> import jax.numpy as jnp

@@ -14,9 +14,9 @@ Shape = int | tuple[int, ...]
 
 
 class AbstractLayer(eqx.Module):
-    """A map between vectors, or between fields of vectors, as a random function and as its infinite-width limit.
+    """A map between vectors or between fields of vectors: both the random function and its infinite-width limit.
 
-    The theory and the finite network come from the same object, so they cannot differ.
+    The theory and the finite network come from the same object, so they describe the same network.
     `tests/laws/test_architectures.py` compares `push` with `init` and `apply` for every layer.
 
     Attributes:
@@ -39,23 +39,23 @@ class AbstractLayer(eqx.Module):
 
     @abc.abstractmethod
     def push(self, state: State) -> State:
-        """The second moments of the outputs from those of the inputs, as the number of inputs tends to infinity."""
+        """The second moments of the outputs, from those of the inputs, as the number of inputs tends to infinity."""
 
     def apply_masked(
         self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites_out fan_out"], Bool[Array, "*sites_out"] | None]:
-        """Apply the layer to one field, whose empty positions are False in the mask. Return outputs and their mask.
+        """Apply the layer to one field. The mask is False at empty positions. Return the outputs and their mask.
 
         By default, this calls `apply`, which is right for layers that act on each position separately.
         """
         return self.apply(params, x), mask
 
     def needs_pairs(self, pairs: bool) -> bool:
-        """Whether the inputs need all pairs of positions. `pairs` says whether the outputs need them."""
+        """Whether all pairs of positions are needed at the inputs; `pairs` says whether they are at the outputs."""
         return pairs
 
     def token_count(self) -> int | None:
-        """The size of the vocabulary if points are tokens; None if they are vectors or fields of vectors."""
+        """The size of the vocabulary if points are tokens; None if points are vectors or fields of vectors."""
         return None
 
 

@@ -1,4 +1,4 @@
-"""Fields of variable size: points that carry a mask of the positions that hold something."""
+"""Fields of variable size: each point includes a mask of its filled positions."""
 
 import math
 from collections.abc import Sequence
@@ -23,12 +23,12 @@ class Masked(AbstractLayer):
 
     An example is sequences of different lengths, padded to one length.
 
-    Points have one more channel, the last one. It is 1 at positions that hold something and 0 at empty positions. The
-    other channels of an empty position are ignored. Convolutions and windows see zeros there, and `Attention` does not
-    use them as keys. Pooling over all positions only includes filled positions, and `Flatten` writes zeros. After a
-    window with `"VALID"` padding, a position is filled if its whole window was filled. With `"SAME"` padding and
-    strides 1, it is filled if the position itself was filled. So a padded sequence has the same kernels as the sequence
-    without padding, except through Flatten, whose vector has a fixed length.
+    Points have an additional last channel, the mask. It is 1 at filled positions and 0 at empty positions. The other
+    channels of an empty position are ignored. At empty positions, convolutions and windows see zeros, and `Flatten`
+    writes zeros. `Attention` does not use empty positions as keys. Pooling over all positions only includes filled
+    positions. After a window with `"VALID"` padding, a position is filled if its whole window was filled. With `"SAME"`
+    padding and strides 1, it is filled if the position itself was filled. So a padded sequence has the same kernels as
+    the sequence without padding, unless the network has a Flatten, whose output has a fixed length.
 
     Masked must be the outermost layer. `padded` turns sequences into such points. If the network begins with an
     Embedding, a field has one channel for the tokens and one for the mask.
@@ -56,7 +56,7 @@ class Masked(AbstractLayer):
     whole = True
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[Any, Shape]:
-        """The network's parameters, drawn for one channel less."""
+        """The network's parameters, drawn for points without the mask channel."""
         *sites, c = field_shape("Masked", fan_in)
         if c < 2:
             raise ShapeError("input of Masked", found=f"{c} channel", rule="at least one channel besides the mask")
@@ -90,9 +90,9 @@ class Masked(AbstractLayer):
         return self.network.needs_pairs(pairs)
 
     def check(self, x: Float[Array, "n *sites c"]) -> None:
-        """Refuse points whose mask is not made of 0 and 1, points without any filled position, and unknown tokens.
+        """Refuse masks with entries other than 0 and 1, points without a filled position, and unknown tokens.
 
-        Nothing is raised for values that are not known yet, under a transformation of JAX.
+        Under a transformation of JAX, values are not known yet, and no error is raised.
         """
         _check_masks(x)
         count = self.network.token_count()

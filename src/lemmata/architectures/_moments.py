@@ -42,7 +42,7 @@ class Pair(NamedTuple):
     def sure(self, values: Float[Array, "..."], slope: Float[Array, "..."]) -> Float[Array, "..."]:
         """The values, or NaN if `slope` times the possible error of the versine exceeds 8 sqrt(eps).
 
-        `slope` is the derivative of the values by the versine, in units of their size at equal points.
+        `slope` is the derivative of the values with respect to the versine, divided by their size at equal points.
         """
         if not self.lost:
             return values
@@ -51,7 +51,7 @@ class Pair(NamedTuple):
     def widened(self, factor: float | Array) -> "Widened":
         """The correlation of the pair after independent noise of variance 1 / `factor` is added to both variables.
 
-        In units of the noise, the variances of the pair are `factor` times a and b.
+        Divided by the variance of the noise, the variances of the pair are `factor` times a and b.
         """
         a, b = factor * self.a, factor * self.b
         one, other = 1.0 / (1.0 + a), 1.0 / (1.0 + b)
@@ -61,7 +61,7 @@ class Pair(NamedTuple):
 
 
 class Widened(NamedTuple):
-    """rho = k / sqrt(A B) with A = 1 + a and B = 1 + b, and other terms that do not cancel or overflow.
+    """rho = k / sqrt(A B), where A = 1 + a and B = 1 + b, and other terms, which do not cancel or overflow.
 
     Attributes:
         rho: the correlation.
@@ -96,7 +96,7 @@ def push_moments(
 
 
 def check_finite(name: str, *values: float) -> None:
-    """Refuses a setting that is infinite or not a number."""
+    """Refuse a setting that is infinite or not a number."""
     try:
         fine = all(math.isfinite(value) for value in values)
     except jax.errors.ConcretizationTypeError:

@@ -22,19 +22,20 @@ class Multiply(AbstractBranches):
     A branch is called drawn if each of its coordinates comes from a Dense layer inside the branch. Activations,
     normalisations, Dropout, pools, and sums and products of these may follow. Flatten, patches and concatenation may
     not follow, because their coordinates have several distributions. Given the input and everything before the last
-    Dense layers, coordinate i of a drawn branch is independent of coordinate i of every other branch. Its distribution
-    is the same for all i, with any mean. If at most one branch is not drawn, averages over coordinates are therefore
-    products,
+    Dense layers, coordinate i of a drawn branch is independent of coordinate i of every other branch. The distribution
+    of this coordinate is the same for all i. It may have any mean. If at most one branch is not drawn, averages over
+    coordinates are therefore products,
 
         nngp = prod_b nngp_b,    ntk = sum_b ntk_b prod_{c != b} nngp_c,
 
-    and the variances and means multiply. Gradients of different branches by the parameters before them have inner
-    products of order width^-1/2, which vanish. If two branches are not drawn, the second moments do not determine the
-    limit. For example, for a Gaussian u of covariance k, E[u² u'²] is k(x, x) k(x', x') + 2 k², not k².
+    and the variances and means multiply. For parameters before the branches, gradients through different branches have
+    inner products of order width^-1/2, which vanish. If two branches are not drawn, the second moments do not determine
+    the limit. For example, for a Gaussian u of covariance k, E[u² u'²] is k(x, x) k(x', x') + 2 k², not k².
 
     `Multiply([Dense(n), Serial([Dense(n), sigmoid()])])` is a gated linear unit (Dauphin et al., 2017). With `silu` in
-    place of `sigmoid`, it is the SwiGLU of transformers. A product is not Gaussian, so put a Dense layer before the
-    next activation. The product has mean 0 if one branch has mean 0. Then it may be added to a skip connection.
+    place of `sigmoid`, this layer is the SwiGLU of transformers. A product is not Gaussian, so put a Dense layer before
+    the next activation. The product has mean 0 if one branch has mean 0. Such a product may be added to a skip
+    connection.
 
     Args:
         branches: at least one layer, all with the same number of outputs.
@@ -42,8 +43,8 @@ class Multiply(AbstractBranches):
     Raises:
         SettingError: without branches, or for branches whose outputs differ in shape.
 
-    `push` raises SettingError if two branches are not drawn. It also raises this error if a branch passes on the
-    inputs of the network, whose number is fixed, beside another branch.
+    `push` raises SettingError if two branches are not drawn. It also raises this error if a branch passes on the inputs
+    of the network beside another branch, because the number of inputs is fixed.
 
     Example:
         >>> import jax.numpy as jnp

@@ -107,8 +107,8 @@ class NormTable(eqx.Module):
 class FarPairs(eqx.Module):
     """The table without the repair of nearly parallel and nearly opposite pairs. The values of such pairs are NaN.
 
-    Most sets of points have no such pairs, apart from points with themselves. Without the repair, the program takes
-    half the time to compile.
+    Most sets of points have no such pairs, apart from pairs of a point with itself. Without the repair, the program
+    takes half the time to compile.
     """
 
     table: NormTable
@@ -147,7 +147,7 @@ def _variances(x: Float[Array, "n d"]) -> Float[np.ndarray, " n"]:
 def norm_table(network: AbstractLayer, face: str, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> NormTable | None:
     """The table for these points.
 
-    None if the points have no known values, if there are few points, or if no table is accurate.
+    None if the values of the points are not known, if there are few points, or if no table is accurate.
     """
     if len(x) * len(y) < _PAIRS or type(network) is not Serial:
         return None
@@ -200,7 +200,7 @@ def _state(a: np.ndarray, b: np.ndarray, theta: np.ndarray, dtype: Any, fan_in: 
 
 
 def _fitted(kernel: Any, dtype: str, low: float, high: float, norms: int, angles: int) -> NormTable | None:
-    """The table that interpolates the kernel at Chebyshev's nodes; None if its series do not converge."""
+    """The table that interpolates the kernel between Chebyshev nodes; None if its series do not converge."""
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     odd = lambda count: 2 * np.arange(count) + 1
     a = np.exp(middle + half * np.cos(odd(norms) * (0.5 * np.pi / norms)))
@@ -228,14 +228,14 @@ def _fitted(kernel: Any, dtype: str, low: float, high: float, norms: int, angles
 
 
 def _chebyshev(values: np.ndarray, axis: int) -> np.ndarray:
-    """Chebyshev coefficients, along an axis, of the polynomials through values at Chebyshev's nodes. Angles ascend."""
+    """Chebyshev coefficients, along an axis, of polynomials through values at Chebyshev nodes, by ascending angles."""
     found = dct(values, 2, axis=axis) / values.shape[axis]
     found[(*(slice(None),) * axis, 0)] *= 0.5
     return found
 
 
 def _count(sizes: np.ndarray, left_out: float) -> int:
-    """The number of terms to keep (at least 2), so that the sizes of the others sum to at most `left_out`."""
+    """The number of terms to keep (at least 2), so that the sizes of the omitted terms sum to at most `left_out`."""
     tails = np.cumsum(sizes[::-1])[::-1]
     return max(2, int(np.sum(tails > left_out)))
 
@@ -243,7 +243,7 @@ def _count(sizes: np.ndarray, left_out: float) -> int:
 def _error(kernel: Any, table: NormTable, dtype: str, norms: int, angles: int) -> float:
     """The largest difference from the recursion at other norms and angles, in `dtype`.
 
-    Angles reach to 1e-6 from 0 and pi.
+    The angles come as close as 1e-6 to 0 and pi.
     """
     middle, half = float(table.middle), float(table.half)
     a = middle * np.exp(half * np.linspace(-1.0, 1.0, norms))

@@ -16,13 +16,13 @@ from ._state import Centred, Means, State, less_mean
 class RMSNorm(AbstractLayer):
     r"""x / sqrt(|x|² / d + epsilon), which scales every point to mean square 1 over its d coordinates.
 
-    As d grows, |h(x)|² / d tends to xx. Let r = 1 / sqrt(xx + epsilon) for x, and define s in the same way for y. Then
+    As d grows, |h(x)|² / d tends to xx. Let r = 1 / sqrt(xx + epsilon), and let s be the same number for y. Then
 
         nngp' = r s nngp,    ntk' = r s ntk,    xx' = r² xx.
 
-    The derivative of the norm disappears from ntk'. The Jacobian is r (I - r² h h^T / d). Its second term has rank one
-    and moves one coordinate by only O(1/d). At the inputs of a network, the formulas are exact at every d, because the
-    points are projected to the sphere of radius sqrt(d).
+    The derivative of the norm disappears from ntk'. The Jacobian is r (I - r² h h^T / d). The second term of the
+    Jacobian has rank one and moves one coordinate by only O(1/d). At the inputs of a network, the formulas are exact
+    for every d, because the layer projects the points to the sphere of radius sqrt(d).
 
     Args:
         epsilon: added to the mean square. If it is 0, the point 0 is mapped to 0.
@@ -50,14 +50,14 @@ class LayerNorm(AbstractLayer):
 
     There is no learned scale.
 
-    At infinite width, m(x) tends to E[h(x)], and v tends to xx - m(x)². Let r = 1 / sqrt(v(x) + epsilon), and define s
-    in the same way for y. Then
+    At infinite width, m(x) tends to E[h(x)], and v tends to xx - m(x)². Let r = 1 / sqrt(v(x) + epsilon), and let s be
+    the same number for y. Then
 
         nngp' = r s (nngp - m(x) m(y)),    ntk' = r s ntk,    xx' = r² (xx - m(x)²).
 
     Coordinates have mean 0 after Dense, after odd activations of a Dense layer's outputs, and after sums of these.
     After an activation, the mean is E[phi(sqrt(xx) z)], where z is standard normal. After Flatten, patches and pools,
-    the mean also runs over positions. At the inputs of a network nngp' is exact at every number of coordinates. In a
+    the mean also runs over positions. At the inputs of a network, nngp' is exact for every number of coordinates. In a
     field, every position is normalised over its own coordinates.
 
     Args:
@@ -75,12 +75,12 @@ class LayerNorm(AbstractLayer):
         _check_epsilon(self.epsilon)
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
-        """The point less its mean, divided by its standard deviation."""
+        """The point minus its mean, divided by its standard deviation."""
         centred = less_mean(x)
         return centred * _inverse_root(jnp.mean(centred * centred, axis=-1, keepdims=True) + self.epsilon)
 
     def push(self, state: State) -> State:
-        """The moments less the products of the means, divided by the standard deviations."""
+        """The moments minus the products of the means, divided by the standard deviations."""
         if state.law.centred < 0:
             if state.means is None:
                 raise SettingError(

@@ -1,4 +1,4 @@
-"""Kernels of plain dense networks by NumPy, which is faster than compiling for up to a few million entries."""
+"""Kernels of plain dense networks, by NumPy. For up to a few million entries, NumPy is faster than compiling."""
 
 from collections.abc import Callable
 from itertools import starmap
@@ -23,7 +23,7 @@ Matrix = Float[np.ndarray, "n m"]
 
 
 class Tile(NamedTuple):
-    """A tile of pairs of points: their cosines (by sign and 1 - modulus) and what each side contributes.
+    """A tile of pairs of points: their cosines (as sign and 1 - modulus), and further numbers of each point.
 
     Attributes:
         obtuse: 1.0 where the cosine is negative, else 0.0. Multiplying by it takes a quarter of the time of `where`.
@@ -39,7 +39,7 @@ class Tile(NamedTuple):
 
 
 class Recipe(NamedTuple):
-    """How to compute a kernel from angles and variances |x|² / d.
+    """The rule by which a kernel is computed from angles and variances |x|² / d.
 
     Attributes:
         side: a function from the variances (n,) of points to all numbers (k, n) that a tile needs of these points.
@@ -53,7 +53,7 @@ class Recipe(NamedTuple):
 def numpy_network_cross(
     network: AbstractLayer, face: str, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point"]
 ) -> Matrix | None:
-    """One of the two kernels of a network for all pairs of rows, or None if the network is not of a kind named below.
+    """One of the two kernels of a network for all pairs of rows. None if the network is not of a kind named below.
 
     The values equal those of the recursion up to rounding. The networks are stacks of `Dense` layers with bends
     between them (`bent_layers`) or with `Erf`.
@@ -112,7 +112,7 @@ def _versines(left: np.ndarray, right: np.ndarray) -> tuple[Matrix, Matrix]:
 
 
 def _squares(left: np.ndarray, right: np.ndarray, near: np.ndarray) -> Matrix:
-    """|x - y|² of near pairs by a product of centred points, or by differences if the product loses two digits."""
+    """|x - y|² of near pairs, from a product of centred points, or from differences if the product loses two digits."""
     centre = right.mean(axis=0)
     a, b = left - centre, right - centre
     sizes = np.einsum("ij,ij->i", a, a)[:, None] + np.einsum("ij,ij->i", b, b)
@@ -165,8 +165,8 @@ def _rows(layers: tuple[BentLayer, ...], variance: Float[np.ndarray, " n"]) -> F
 def _bend(layer: BentLayer, obtuse: np.ndarray | None, v: Matrix) -> tuple[Matrix, Matrix]:
     """1 - the correlation after the bend, and the factor of the tangent kernel divided by `half`.
 
-    The bow (sin u - u cos u) / pi has an error of a few eps times u. The error of 1 - c is of the same size, so its
-    angle has an error of a few eps.
+    The bow (sin u - u cos u) / pi has an error of a few eps times u. The error of 1 - c is of the same size, so the
+    angle of c has an error of a few eps.
     """
     u = 0.5 * v
     np.sqrt(u, out=u)
@@ -206,7 +206,7 @@ def _apart(row: Any, column: Any, near: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def _far(row: Any, column: Any) -> Matrix:
-    """2 sin²((alpha + beta) / 2), a part of 1 + the correlation after the first layer."""
+    """2 sin²((alpha + beta) / 2), which is one term of 1 + the correlation after the first layer."""
     found = row.sine * column.cosine
     found += row.cosine * column.sine
     found *= found
@@ -215,7 +215,7 @@ def _far(row: Any, column: Any) -> Matrix:
 
 
 def _own(layer: BentLayer, row: Any, column: Any, weights: Matrix, near: Matrix) -> Matrix:
-    """The tangent kernel's term from a dense layer's own parameters."""
+    """The term that a dense layer's own parameters add to the tangent kernel."""
     found = 1.0 - near
     found *= weights
     found *= layer.gradient

@@ -1,4 +1,4 @@
-"""The recursion of dense networks with Erf or Gelu in NumPy, for small matrices and short computations."""
+"""The recursion of dense networks with Erf or Gelu, in NumPy. It is used for small matrices and short computations."""
 
 import math
 from itertools import pairwise
@@ -44,7 +44,7 @@ def numpy_smooth(
 
 
 def is_erf(network: AbstractLayer) -> bool:
-    """Whether the network has only `Dense` and `Erf`, so that `recursion` is exact to rounding at all variances."""
+    """Whether all layers are `Dense` or `Erf`. If so, `recursion` is exact up to rounding at all variances."""
     return _is_stack(network, (Erf,))
 
 
@@ -127,6 +127,6 @@ def _gelu(at: Moments, lost: float, sure: float) -> tuple[np.ndarray, Moments]:
 
 
 def _sure(values: np.ndarray, error: np.ndarray, sure: float) -> np.ndarray:
-    """The values, or NaN where an error exceeds what is allowed (`Pair.sure`)."""
+    """The values. A value is NaN if its error may exceed the allowed error (`Pair.sure`)."""
     unsure = error > sure
     return np.where(unsure, np.nan, values) if unsure.any() else values

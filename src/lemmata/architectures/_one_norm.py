@@ -25,12 +25,12 @@ _NEAREST, _ROUNDING = 1e-4, 1e-12
 
 
 class AngularKernel(AbstractKernel):
-    """A kernel of a network with any activations and biases, for points with equal norms, as a function of their angle.
+    """A kernel of a network with any activations and biases for points with equal norms, as a function of the angle.
 
     On a sphere, nngp(x, y) and ntk(x, y) depend only on the angle between x and y. So at any depth, all pairs cost only
     one matrix product and one Chebyshev series in the angle. The series is built once, in float64, and compared with
-    the recursion at other angles. If it does not reach 1e-10 of the value at angle 0, `series` is None. This happens,
-    for example, if the quadrature has few nodes. Then the recursion computes every entry.
+    the recursion at other angles. If their difference exceeds 1e-10 of the value at angle 0, `series` is None, and the
+    recursion computes every entry. This happens, for example, if the quadrature has few nodes.
 
     Derivatives are the exact derivatives of the kernel.
 
@@ -70,7 +70,7 @@ class AngularKernel(AbstractKernel):
 
     @property
     def cheap_points(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether the series replaces the recursion. Otherwise, the steps of the recursion use smaller tiles."""
+        """Whether the series replaces the recursion. If not, the steps of the recursion use smaller tiles."""
         return self.series is not None
 
     def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
@@ -80,7 +80,7 @@ class AngularKernel(AbstractKernel):
         return self.kernel(x, y)
 
     def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
-        """The kernel of all pairs, from one matrix product and the series; without a series, by `kernel.cross`."""
+        """The kernel of all pairs, from one matrix product and the series; without a series, from `kernel.cross`."""
         self._check(x)
         if y is not x:
             self._check(y)
@@ -128,7 +128,7 @@ class _SphereEntries(NetworkEntries):
         return None if self.series is None else by_series(self.series, scaled=False)
 
     def table(self, x: Array, y: Array) -> None:
-        """None, because the series takes the place of a table."""
+        """None, because the series replaces a table."""
         return None
 
     def build(self) -> tuple[float, ...] | None:

@@ -21,8 +21,8 @@ class WidthExponents:
 
     Under gradient descent and gradient flow, the triples (a, b, c) and (a + u, b - u, c - 2u) describe the same network
     for every u. So a layer stores its parameters in the form with c = 0, that is, w times d^(c/2). Then one learning
-    rate is right for all layers, so gradient descent does not need a table of rates. The tangent kernel of these
-    parameters weights each layer by its rate.
+    rate is right for all layers, so gradient descent does not need a table of rates. In the tangent kernel of these
+    parameters, each layer is weighted by its learning rate.
 
     Args:
         a: exponent of the factor.
@@ -108,7 +108,7 @@ def by_role(parameterization: NetworkParameterization) -> tuple[Parameterization
 
 
 class Scales(NamedTuple):
-    """The numbers to which a parameterisation reduces in a layer of given widths.
+    """The numbers that a parameterisation gives in a layer of given widths.
 
     h = multiplier w x + bias_multiplier b, if the entries of w have standard deviation `deviation` and those of b have
     `bias_deviation`. All parameters have one learning rate.

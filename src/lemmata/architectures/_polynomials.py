@@ -52,13 +52,14 @@ class Monomial(AbstractLayer):
 
 
 class Polynomial(AbstractLayer):
-    r"""sum_j c_j u^j, the c_j = `coefficients` in ascending order (the kernel of this name is `kernels.Polynomial`).
+    r"""sum_j c_j u^j, with c_j = `coefficients` in ascending order. The kernel of this name is `kernels.Polynomial`.
 
-    In the orthonormal Hermite polynomials of u / sqrt(xx), its coefficients are xx^(i/2) P_i(xx) with
+    In the basis of orthonormal Hermite polynomials of u / sqrt(xx), the coefficients are xx^(i/2) P_i(xx) with
 
         P_i(a) = sum_m c_{i+2m} (i + 2m)! / (2^m m! sqrt(i!)) a^m,
 
-    so E[phi phi] = sum_i nngp^i P_i(xx) P_i(yy) by Mehler's formula. E[phi' phi'] has this form for the derivative.
+    so E[phi phi] = sum_i nngp^i P_i(xx) P_i(yy) by Mehler's formula. E[phi' phi'] is the same sum for the coefficients
+    of the derivative.
 
     Args:
         coefficients: from 1 to 65 finite numbers.
@@ -162,6 +163,6 @@ def _hermite_part(coefficients: tuple[float, ...], i: int, a: Float[Array, "..."
 
 
 def check_degree(degree: int, lowest: int) -> None:
-    """Refuses a degree that is not an integer from `lowest` to the highest."""
+    """Refuse a degree that is not an integer from `lowest` to the highest degree."""
     if isinstance(degree, bool) or not isinstance(degree, int) or not lowest <= degree <= _HIGHEST:
         raise SettingError("degree of a polynomial", found=degree, rule=f"an integer from {lowest} to {_HIGHEST}")

@@ -38,7 +38,7 @@ class AveragePool(AbstractLayer):
 
     @property
     def factor(self) -> float:
-        """The factor that multiplies the sum over a window."""
+        """The factor by which the sum over a window is multiplied."""
         return 1.0 / self.window.count
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
@@ -67,7 +67,7 @@ class AveragePool(AbstractLayer):
         return through_pairs(type(self).__name__, state, (pooled, alone), sites, self.window)
 
     def needs_pairs(self, pairs: bool) -> bool:
-        """The variance of a mean needs all pairs."""
+        """Return whether all pairs of positions are needed. The variance of a mean needs all pairs."""
         return True
 
 
@@ -98,7 +98,7 @@ class GlobalAveragePool(AbstractLayer):
         return self._share(None, tuple(sites), ()) * jnp.sum(x.reshape(-1, c), axis=0)
 
     def _share(self, mask: Any, sites: tuple[int, ...], axes: tuple[int, ...]) -> Any:
-        """The factor that multiplies the sum over the filled positions."""
+        """The factor by which the sum over the filled positions is multiplied."""
         return 1.0 / math.prod(sites) if mask is None else 1.0 / jnp.sum(mask, axis=axes)
 
     def apply_masked(
@@ -117,7 +117,7 @@ class GlobalAveragePool(AbstractLayer):
         return through_pairs(type(self).__name__, state, (pooled, alone), ())
 
     def needs_pairs(self, pairs: bool) -> bool:
-        """The variance of a mean needs all pairs."""
+        """Return whether all pairs of positions are needed. The variance of a mean needs all pairs."""
         return True
 
 

@@ -1,4 +1,4 @@
-"""Fixed linear maps of positions, the same for all coordinates: weighted sums of positions, or selections."""
+"""Fixed linear maps of positions, the same for all coordinates: weighted sums or selections of positions."""
 
 import dataclasses
 from collections.abc import Callable
@@ -46,7 +46,7 @@ BOTH, OF_X, OF_Y = range(3)
 
 
 def at_places(state: State, pick: Callable[[Shaped[Array, "..."], int], Any], sites: tuple[int, ...]) -> State:
-    """The state if each new position is one of the old positions, so that every moment is an old moment.
+    """The state at new positions, each of which is one of the old positions. So every moment is an old moment.
 
     Args:
         state: the state at the old positions.

@@ -19,18 +19,18 @@ from ._state import Grid, Means, State
 
 
 class PositionalEmbedding(AbstractLayer):
-    r"""A trained random vector at every position of a field, equal for all inputs.
+    r"""A trained random vector at every position of a field. The vectors are the same for all inputs.
 
     Its coordinates e_j are independent Gaussian fields with E[e_j(p) e_j(q)] = sigma² R(p, q). Here sigma = `std` and
     R(p, q) = decay(|p - q|), where |.| is the Euclidean distance on the grid. Without `decay`, R is the identity.
 
     * `"sum"`: h(p) = x(p) + e(p), so nngp' = nngp + sigma² R and ntk' = ntk + sigma² R.
     * `"concat"`: h(p) = (x(p), e(p)) with c + k coordinates, where k = `channels` (or c). Then nngp' and ntk' are
-      weighted means: those of x have weight c / (c + k), and sigma² R has weight k / (c + k).
+      weighted means: the moments of x have weight c / (c + k), and sigma² R has weight k / (c + k).
 
-    If the table is fixed, for example sinusoidal, add it to the inputs of the network. In `Attention(positions=...)`,
-    embeddings are added to queries and keys but not to values. To add them to all three, put this layer before
-    Attention.
+    If you use a fixed table of embeddings, for example a sinusoidal one, add it to the inputs of the network. In
+    `Attention(positions=...)`, embeddings are added to queries and keys but not to values. To add them to all three,
+    put this layer before Attention.
 
     Args:
         kind: `"sum"` or `"concat"`.
@@ -42,8 +42,8 @@ class PositionalEmbedding(AbstractLayer):
         SettingError: for an unknown kind, a negative `std`, or `channels` below 1.
         NotPositiveDefiniteError: if `decay` does not give a positive semidefinite matrix on the grid.
 
-    `push` raises SettingError for `"sum"` at the inputs of a network. Their number is fixed, so the products of x and
-    e would not average out.
+    `push` raises SettingError for `"sum"` at the inputs of a network. The number of inputs is fixed, so the products of
+    x and e would not average out.
     """
 
     kind: Literal["sum", "concat"] = eqx.field(default="sum", static=True)

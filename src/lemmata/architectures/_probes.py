@@ -1,9 +1,10 @@
-"""Find where a plain function is linear in its parameters, by its jaxpr, and add probes at these places.
+"""Find the places at which a plain function is linear in its parameters, from its jaxpr, and add probes there.
 
-For h = W u inside f, the gradient of f by W is the product of the gradient by h with u. A probe is a zero that is added
-to h. Differentiating by the probe gives the gradient by h, so the gradient by W is never formed. So gradients of a
-plain function cost as much as those of a network of layers. If a parameter is used twice, or in an operation other
-than a sum or a product with a vector, its gradient is formed.
+For h = W u inside f, the gradient of f with respect to W is the product of u and the gradient with respect to h. A
+probe is a zero that is added to h. The derivative with respect to the probe is the gradient with respect to h, so the
+gradient with respect to W is never formed. So gradients of a plain function cost as much as gradients of a network of
+layers. The gradient of a parameter is formed if the parameter is used twice, or in an operation other than a sum or a
+product with a vector.
 """
 
 from typing import Any
@@ -19,7 +20,7 @@ _CALL = ("jit", "pjit")
 
 
 class Probes:
-    """One run through a jaxpr, with the followed parameters and the places where a probe was added.
+    """One run through a jaxpr. It follows the parameters and lists the places at which probes were added.
 
     Args:
         whole: the jaxpr of the function.
@@ -29,7 +30,7 @@ class Probes:
         formed: leaves whose gradients are formed, which are not followed.
 
     Attributes:
-        places: (leaf, shape of the output, vector that multiplies it or None), for each place.
+        places: for each place, the leaf, the shape of the output, and the vector that multiplies the leaf (or None).
         uses: how often each leaf was used. If a leaf is `formed` or is used more than once, its gradient is formed.
     """
 
@@ -40,7 +41,7 @@ class Probes:
         self.loose: set[int] = set()
 
     def run(self, closed: Any, inputs: list[Any], leaves: list[int | None]) -> tuple[list, list]:
-        """The values of the outputs, and for each output the leaf whose entries it consists of, or None."""
+        """The values of the outputs. Also, for each output, the leaf whose entries form the output, or None."""
         jaxpr, held = closed.jaxpr, {}
         held.update(zip(jaxpr.constvars, ((value, None) for value in closed.consts), strict=True))
         held.update(zip(jaxpr.invars, zip(inputs, leaves, strict=True), strict=True))
@@ -94,12 +95,12 @@ class Probes:
 
 
 def _kept(variables: list) -> list:
-    """The variables of an equation that are not dropped at once."""
+    """The variables of an equation that later equations may use."""
     return [var for var in variables if type(var).__name__ != "DropVar"]
 
 
 def probed(apply: Any, params: Any, x: Array, g: Array) -> tuple[list[tuple[Array, Array | None]], list[Array]]:
-    """Gradients at one point of the combinations g (q, ...) of outputs, by probes and by the leaves that are formed.
+    """Gradients at one point of the combinations g (q, ...) of outputs: by probes, and by leaves if these are formed.
 
     Returns:
         ([(gradient (q, p) by h, u or None), ...], [gradient (q, p) by a leaf, ...]).

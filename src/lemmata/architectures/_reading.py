@@ -10,13 +10,13 @@ from ._layer import AbstractLayer
 
 
 class Reading(NamedTuple):
-    """The points in the form that the state of the inputs needs.
+    """The points, in the form from which the state of the inputs is computed.
 
     Attributes:
         values: vectors, fields, or tokens as fields with one channel.
         mask: the filled positions; None if all are filled.
         tokens: whether the values are tokens.
-        adjacency: the graph on the positions of every point, if points are graphs.
+        adjacency: for each point, the graph on its positions, if points are graphs.
     """
 
     values: Float[Array, "n *sites c"]
@@ -36,7 +36,7 @@ def reading(network: AbstractLayer, x: Float[Array, "n *sites c"]) -> Reading:
 
 @singledispatch
 def check_points(network: AbstractLayer, x: Array) -> None:
-    """Refuse points that the network cannot read, for reasons other than their shapes. A layer registers its rule.
+    """Refuse points that the network cannot read, for reasons other than their shapes. A layer can register its rule.
 
     By default, no points are refused.
     """

@@ -24,14 +24,15 @@ class ABRelu(AbstractLayer):
     """a min(u, 0) + b max(u, 0), where a = `below` and b = `above`. Its kernels mix the arc-cosine kernels of ReLU.
 
     E[phi phi] = sqrt(xx yy) [(b - a)² kappa1(c) + 2 a b c] / 2, and E[phi' phi'] = [(b - a)² kappa0(c) + 2 a b] / 2.
-    `LeakyRelu` is a = slope, b = 1.
+    `LeakyRelu` is the case a = slope, b = 1.
 
     Args:
         below: the slope for u < 0.
         above: the slope for u > 0.
 
     Raises:
-        SettingError: for slopes that are not finite, both 0, or whose squares leave the range of float64.
+        SettingError: for slopes that are not finite, if both slopes are 0, or if their squares leave the range of
+            float64.
     """
 
     below: float
@@ -58,8 +59,8 @@ class ABRelu(AbstractLayer):
 class Sign(AbstractLayer):
     """-1, 0 or 1, the sign of u. E[phi phi] = (2 / pi) arcsin(c), where c is the correlation of the pair.
 
-    The derivative is 0 almost everywhere, so the layer does not pass the tangent kernel on. The tangent kernel of a
-    network only counts the layers after its last Sign. The gradient of earlier layers is 0 at finite width, too. A
+    The derivative is 0 almost everywhere, so the layer does not pass the tangent kernel on. Only the layers after a
+    network's last Sign contribute to its tangent kernel. At finite width, the gradient of earlier layers is 0, too. A
     point 0 has the sign 0.
     """
 
@@ -132,7 +133,7 @@ class RectifiedMonomial(AbstractLayer):
 
 
 def _acute_arcs(versine: Float[Array, "..."]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
-    """The `arcs` of an obtuse angle pi - u, from its versine, because rounding of pi - u would lose a small u."""
+    """The `arcs` of an obtuse angle pi - u, from its versine. A small u would be lost by rounding in pi - u."""
     return arcs(jnp.ones_like(versine, bool), versine)
 
 
@@ -147,7 +148,7 @@ def arc_cosine_kernels_of_degree(
     """Return k_n, 1 - k_n and k_{n-1} (0 for n = 0), where k_n is Cho and Saul's kernel, with value 1 at angle 0.
 
     With r_n = n² / (4n² - 1), the recurrence of `RectifiedMonomial` is k_{n+1} = c k_n + r_n sin² theta k_{n-1}. At
-    acute angles, with c = 1 - v, it is computed for the gaps g_n = 1 - k_n instead,
+    acute angles, with c = 1 - v, the recurrence is computed for the gaps g_n = 1 - k_n instead,
 
         g_{n+1} = g_n (1 - v) + v [1 - r_n (2 - v) (1 - g_{n-1})],
 

@@ -30,8 +30,8 @@ class ImageResize(AbstractLayer):
     Args:
         shape: the number of positions along each axis of the new grid; None keeps the axis.
         method: `"nearest"`, `"linear"`, `"cubic"` (Keys), `"lanczos3"` or `"lanczos5"`.
-        antialias: whether the filter is widened by the ratio of the grids if the new grid is coarser; not for
-            `"nearest"`.
+        antialias: whether to widen the filter by the ratio of the two grids if the new grid is coarser. `"nearest"`
+            ignores it.
 
     Raises:
         SettingError: for an unknown method, for numbers of positions below 1, and for masked fields, because the new
@@ -94,7 +94,7 @@ class ImageResize(AbstractLayer):
         raise _masked()
 
     def push(self, state: State) -> State:
-        """The moments, resampled along the positions of x and along the positions of y."""
+        """The moments, resampled along the positions of x and of y."""
         grid, sites = state.grid, self.over(state.grid.sites)
         if grid.mask_x is not None:
             raise _masked()
@@ -112,7 +112,7 @@ class ImageResize(AbstractLayer):
         return through_pairs("ImageResize", state, (pairs, alone), sites)
 
     def needs_pairs(self, pairs: bool) -> bool:
-        """The variance of a weighted sum needs all pairs."""
+        """Return whether all pairs of positions are needed. The variance of a weighted sum needs all pairs."""
         return pairs or self._mixes()
 
     def _mixes(self) -> bool:

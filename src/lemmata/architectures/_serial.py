@@ -20,7 +20,7 @@ from ._state import State
 
 
 class Serial(AbstractLayer):
-    """The composition of layers, applied in order. It is also a layer."""
+    """The composition of layers, which are applied in order. A composition is also a layer."""
 
     layers: tuple[AbstractLayer, ...]
     whole = True
@@ -60,7 +60,7 @@ class Serial(AbstractLayer):
     def apply_masked(
         self, params: tuple[Any, ...], x: Float[Array, "..."], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites_out fan_out"], Bool[Array, "*sites_out"] | None]:
-        """Apply the layers in turn, with the mask until a layer returns an output without a mask."""
+        """Apply the layers in turn. They get the mask until a layer returns an output without a mask."""
         visible: Any = mask
         for layer, own in zip(self.layers, params, strict=True):
             x, visible = (layer.apply(own, x), None) if visible is None else layer.apply_masked(own, x, visible)
@@ -84,14 +84,14 @@ class Serial(AbstractLayer):
 
 
 def parts(network: AbstractLayer) -> list[AbstractLayer]:
-    """The layers of a network in their order. Layers inside a `Serial` are listed separately."""
+    """The layers of a network, in order. The layers inside a `Serial` are listed one by one."""
     if type(network) is not Serial:
         return [network]
     return [part for layer in network.layers for part in parts(layer)]
 
 
 def through_parts(network: AbstractLayer, state: State) -> State:
-    """The push of a network, where each of its `parts` is compiled separately, and equal parts only once."""
+    """The push of a network. Each of its `parts` is compiled separately, and equal parts are compiled only once."""
     for part in parts(network):
         state = _through(part, state)
     return state

@@ -14,11 +14,11 @@ Found = TypeVar("Found")
 
 
 def of_shapes(fact: Callable[..., Found]) -> Callable[..., Found]:
-    """Cache a function whose result depends only on the shapes and types of the arrays in its arguments.
+    """Cache a function. Its result must depend only on the shapes and types of the arrays in its arguments.
 
-    Tracing a network takes longer than computing its kernel on a few points. Parts of the arguments that are not
-    arrays, for example functions, are identified by their hash. If a part has no hash, the result is computed again
-    each time. As under `jax.jit`, arrays that a function closes over must keep their shapes.
+    Tracing a network takes longer than computing its kernel on a few points. Other parts of the arguments, for example
+    functions, are identified by their hash. If a part has no hash, the result is computed again each time. As under
+    `jax.jit`, arrays that a function closes over must keep their shapes.
     """
 
     @functools.lru_cache(maxsize=_KEPT)

@@ -26,7 +26,8 @@ class MonteCarloMean(NamedTuple):
 
     Attributes:
         mean: the mean over the replicates.
-        standard_error: the standard deviation of the replicates, entry by entry, divided by the root of their number.
+        standard_error: the standard deviation of the replicates, entry by entry, divided by the square root of the
+            number of replicates.
     """
 
     mean: Float[Array, "n m"]
@@ -43,11 +44,12 @@ def with_standard_error(
 ) -> MonteCarloMean:
     """Estimate a kernel of a network with softmax attention at 1/sqrt(d), with its standard error.
 
-    Each replicate draws the logits of all inputs jointly (see `Attention`), `draws` times with both signs. So, if y is
-    not given, the matrix of a replicate and the mean are positive semidefinite by construction. If attention is
-    followed only by layers linear in the moments (Dense, convolutions, pooling, Flatten) the mean is unbiased. After an
-    activation or another softmax, it has a bias of order 1/`draws`. More replicates do not lower this bias, and the
-    standard error does not show it. To see the bias, compare the results for `draws` and for twice as many draws.
+    Each replicate draws the logits of all inputs jointly (see `Attention`). It draws `draws` times, and uses each draw
+    with both signs. So, if y is not given, the matrix of a replicate and the mean are positive semidefinite by
+    construction. The mean is unbiased if all layers after attention are linear in the moments (Dense, convolutions,
+    pooling, Flatten). After an activation or another softmax, it has a bias of order 1/`draws`. More replicates do not
+    reduce this bias, and the standard error does not include it. To see the bias, compare the results with an attention
+    layer of twice as many `draws`.
 
     Let N = n + m points have s positions. A replicate stores up to 48 matrices of N s rows at once, and costs `draws`
     products of such matrices.

@@ -65,13 +65,13 @@ class Law:
         return dataclasses.replace(self.dropped(), centred=self.centred if odd else -1)
 
     def dropped(self) -> "Law":
-        """The law after multiplying coordinates by independent random factors: not Gaussian, otherwise the same."""
+        """The law after multiplying coordinates by independent random factors: not Gaussian, but otherwise equal."""
         return dataclasses.replace(self, gaussian=False)
 
     def perturbed(self) -> "Law":
-        """The law for coordinates of several distributions.
+        """The law of coordinates that come from several distributions.
 
-        The coordinates are not Gaussian and do not share one distribution. What is known of their mean does not
+        Such coordinates are not Gaussian and do not share one distribution. The knowledge about their mean does not
         change.
         """
         return dataclasses.replace(self, gaussian=False, fresh=-1)
@@ -101,19 +101,18 @@ class Centred(NamedTuple):
 
 
 class Grid(eqx.Module):
-    """The positions of fields, and what is known of pairs of positions. By default, the inputs are vectors.
+    """The positions of fields, and the known moments at pairs of positions. By default, the inputs are vectors.
 
     Attributes:
         sites: the shape of the grid of positions; () for vectors.
         pairs: whether all pairs of positions are stored.
-        left: with `pairs`, the moments of every x with itself at all pairs of positions, of shape sites + sites + (n,).
+        left: if `pairs`, the moments of every x with itself at all pairs of positions, of shape sites + sites + (n,).
         right: the same moments of every y.
         mask_x: the filled positions of x, if not all are filled (`Masked`); an array like `State.xx`.
         mask_y: the filled positions of y; an array like `State.yy`.
         adjacency_x: the graphs of x if points are graphs (`OnGraphs`), of shape (n, nodes, nodes).
         adjacency_y: the graphs of y, (m, nodes, nodes).
-        joint: whether x and y are the same points, namely all inputs, so that an estimate may draw for all inputs
-            together.
+        joint: whether x and y are both the whole set of inputs, so that an estimate may draw for all inputs together.
     """
 
     sites: tuple[int, ...] = eqx.field(static=True, default=())
@@ -139,9 +138,9 @@ class State(eqx.Module):
     a whole matrix. For a matrix, `nngp` and `ntk` have the shape (n, m), `xx` has (n, 1), and `yy` has (1, m).
 
     If inputs are fields (vectors at the positions of a grid of shape `sites`), the axes of positions come first. The
-    shape is sites + (n, m) if only equal positions of x and y are stored. With `pairs`, the shape is sites + sites +
-    (n, m), and the positions of x come before those of y. A layer that acts on each position separately can ignore
-    these axes.
+    shape is sites + (n, m) if only equal positions of x and y are stored. If all pairs of positions are stored
+    (`pairs`), the shape is sites + sites + (n, m), with the positions of x before the positions of y. A layer that acts
+    on each position separately can ignore these axes.
 
     Attributes:
         nngp: E[h(x) h(y)], the covariance of one coordinate of the outputs.
@@ -154,9 +153,10 @@ class State(eqx.Module):
         means: the means of the coordinates, if these are known and may differ from 0.
         grid: the positions of fields; by default the inputs are vectors.
         versine: 1 - |nngp| / sqrt(xx yy), an array like nngp, if it is known more accurately than nngp determines it.
-            In a correlation near 1 or -1, rounding loses the angle. `replace` discards it if the moments change.
-        centred: the moments of the inputs after subtracting their means. Computing them from the moments of the inputs
-            would lose digits by cancellation. They are discarded in the same cases as the versine.
+            If a correlation is near 1 or -1, its rounding loses the angle. `replace` discards the versine if the
+            moments change.
+        centred: the moments of the inputs minus their means. Computing these moments from the other moments would lose
+            digits by cancellation. They are discarded in the same cases as the versine.
     """
 
     nngp: Float[Array, "..."]
@@ -173,7 +173,8 @@ class State(eqx.Module):
     def replace(self, **changes: Any) -> "State":
         """The state with some attributes changed.
 
-        If `nngp`, `xx` or `yy` changes, the versine and the centred moments are discarded, unless they are given, too.
+        If `nngp`, `xx` or `yy` changes, the versine and the centred moments are discarded, unless `changes` gives them,
+        too.
         """
         if not changes.keys().isdisjoint(("nngp", "xx", "yy")):
             changes = {"versine": None, "centred": None} | changes
@@ -184,7 +185,7 @@ class State(eqx.Module):
         return self.replace(grid=dataclasses.replace(self.grid, **changes))
 
     def with_sides(self, change: Callable[["State"], "State"]) -> "State":
-        """Change the states of inputs with themselves, if this state has them."""
+        """Change the states that pair each input with itself, if this state has them."""
         if self.grid.left is None or self.grid.right is None:
             return self
         left = change(self.grid.left)
@@ -192,11 +193,11 @@ class State(eqx.Module):
         return self.with_grid(left=left, right=right)
 
     def with_law(self, law: Law) -> "State":
-        """Give the state, and the states of inputs with themselves, another `Law`."""
+        """Give this state, and the states that pair each input with itself, another `Law`."""
         return self.replace(law=law).with_sides(lambda side: side.replace(law=law))
 
     def through(self, layer: Any) -> "State":
-        """Push this state, and the states of inputs with themselves, through a layer of a network."""
+        """Push this state, and the states that pair each input with itself, through a layer of a network."""
         if layer.whole or self.grid.left is None or self.grid.right is None:
             return layer.push(self)
         sides = self.with_sides(lambda side: _with_variances(layer.push(side))).grid
@@ -204,7 +205,7 @@ class State(eqx.Module):
 
 
 def _with_variances(side: State) -> State:
-    """Put an input's variances (with Dropout, those of one random pass) on the diagonal of its own moments."""
+    """Put an input's variances (with Dropout, the variances of one random pass) on the diagonal of its own moments."""
     size = math.prod(side.grid.sites)
     flat = side.nngp.reshape(size, size, -1)
     index = jnp.arange(size)
@@ -235,7 +236,7 @@ def pair_state(x: Float[Array, " d"], y: Float[Array, " d"]) -> State:
 
 
 def less_mean(x: Float[Array, "*n d"]) -> Float[Array, "*n d"]:
-    """The coordinates minus their mean. The result is exactly 0 if they are equal."""
+    """The coordinates minus their mean. The result is exactly 0 if all coordinates are equal."""
     apart = x - x[..., :1]
     return apart - jnp.mean(apart, axis=-1, keepdims=True)
 
@@ -248,7 +249,7 @@ def _pair_moments(x: Float[Array, " d"], y: Float[Array, " d"]) -> tuple[Array, 
 
 
 def diagonal_state(x: Float[Array, "n d"]) -> State:
-    """The state of every input with itself."""
+    """The state that pairs every input with itself."""
     square, mean = _squares(x), jnp.mean(x, axis=1)
     none, own = jnp.zeros_like(square), _squares(less_mean(x))
     means, centred = Means(mean, mean), Centred(own, own, own, none)

@@ -1,4 +1,4 @@
-"""Linear state-space layers. These are convolutions along a sequence whose kernels are sums of exponentials."""
+"""Linear state-space layers: convolutions along a sequence, with sums of exponentials as filters."""
 
 import math
 from collections.abc import Sequence
@@ -22,15 +22,15 @@ from ._state import State
 class StateSpace(AbstractLayer):
     r"""A diagonal linear state-space model (S4D: Gu, Goel, Gupta and Ré, 2022) in every channel of a sequence.
 
-    Channel j has N states with poles l_n and a time step D. Consider the model dh_n/dt = l_n h_n + b_n u, where u is
-    constant during each step. It becomes h_n(t) = a_n h_n(t-1) + g_n b_n u(t) with a_n = exp(D l_n) and g_n = (a_n - 1)
-    / l_n. With w = `weight_std` the output is
+    Channel j has N states with poles l_n and a time step D. Discretise the model dh_n/dt = l_n h_n + b_n u, with u
+    constant during each step. The result is h_n(t) = a_n h_n(t-1) + g_n b_n u(t) with a_n = exp(D l_n) and g_n = (a_n -
+    1) / l_n. With w = `weight_std` the output is
 
         y(t) = w sqrt(2/N) Re sum_n c_n h_n(t) + `skip_std` d u(t) = sum_{s <= t} k(s) u(t - s), where k(s) = w
         sqrt(2/N) Re sum_n c_n b_n g_n a_n^s (+ `skip_std` d at s = 0).
 
-    Every channel has its own b_n and c_n, which are complex with real and imaginary parts of variance 1/2. Its d is
-    standard normal. So k is independent of u and of the other channels, and
+    Every channel has its own b_n, c_n and d. The b_n and c_n are complex, with real and imaginary parts of variance
+    1/2, and d is standard normal. So k is independent of u and of the other channels, and
 
         R(s, s') = E[k(s) k(s')] = w² Re mean_n |g_n|² a_n^s conj(a_n)^s' (+ `skip_std`² at s = s' = 0).
 
@@ -38,23 +38,23 @@ class StateSpace(AbstractLayer):
 
         nngp'(t, t') = sum_{s, s'} R(s, s') nngp(t - s, t' - s'),    ntk' = the same sum of ntk + 2 nngp,
 
-    where the term of d counts once in 2 nngp, not twice, because k is linear in d but bilinear in b and c. The trained
+    except that the term of d counts only once in 2 nngp, because k is linear in d but bilinear in b and c. The trained
     parameters are b, c and d. With `train_poles`, the real and imaginary parts of each channel's poles are also
-    trained. This adds the sum of 2 nngp with w² Re mean_n q_n(s) conj(q_n(s')) in place of R, where q_n(s) is the
-    derivative of g_n a_n^s by l_n.
+    trained. This adds to ntk' the sum of 2 nngp with w² Re mean_n q_n(s) conj(q_n(s')) in place of R. Here q_n(s) is
+    the derivative of g_n a_n^s with respect to l_n.
 
     Both sums are recurrences in t and in t', so they cost N operations for each pair of positions.
 
     Outputs have mean 0 but are not a Gaussian process, because a product of k and u is not Gaussian. Put a Dense
     layer, which mixes the channels, before the next activation. At the inputs of a network, the number of channels is
-    fixed, so averages over them do not converge. So put a Dense layer before this layer, too.
+    fixed, so averages over them do not converge. So also put a Dense layer before this layer.
 
     Args:
         poles: the number N of poles, for l_n = -1/2 + i pi n with n = 0 ... N - 1; or the poles themselves.
         steps: the time steps D. The channels use them in turn, so R is then also a mean over the time steps.
         weight_std: w.
-        skip_std: standard deviation of the factor `skip_std` d of the direct path from u(t) to y(t); if it is 0, there
-            is no such path.
+        skip_std: standard deviation of the factor `skip_std` d of the direct path from u(t) to y(t). If it is 0, there
+            is no direct path.
         train_poles: whether the poles are trained.
 
     Raises:
@@ -108,7 +108,7 @@ class StateSpace(AbstractLayer):
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Array], Shape]:
         """Draw {"input", "output"} of shape (2, channels, N), with real parts before imaginary parts.
 
-        With `skip_std` > 0, also draw "skip" of shape (channels,), and with `train_poles` "poles" of shape (2,
+        If `skip_std` > 0, also draw "skip" of shape (channels,). If `train_poles`, also draw "poles" of shape (2,
         channels, N).
         """
         _, c = self._sequence(fan_in)
@@ -122,7 +122,7 @@ class StateSpace(AbstractLayer):
         return params, fan_in
 
     def apply(self, params: dict[str, Array], x: Float[Array, "t c"]) -> Float[Array, "t c"]:
-        """The outputs of the channels at every time, where the state before the first time is 0."""
+        """The outputs of the channels at every time. The state before the first time is 0."""
         _, c = self._sequence(x.shape)
         step = jnp.asarray(np.resize(self.steps, c), x.dtype)[:, None]
         poles = _complex(params["poles"]) if self.train_poles else jnp.asarray(self.poles, _complex_dtype(x))
@@ -166,7 +166,7 @@ class StateSpace(AbstractLayer):
         return pushed.with_grid(left=left, right=right).with_law(state.law.drawn().perturbed())
 
     def needs_pairs(self, pairs: bool) -> bool:
-        """The variance of a sum over positions needs all pairs."""
+        """Return whether all pairs of positions are needed. The variance of a sum over positions needs all pairs."""
         return True
 
     def _sequence(self, shape: Shape) -> tuple[int, int]:
@@ -192,7 +192,7 @@ class StateSpace(AbstractLayer):
         return part.replace(nngp=nngp, ntk=ntk, means=None)
 
     def _modes(self, values: Array) -> list[Complex[Array, " modes"]]:
-        """For all poles and steps: a, g, and the derivative of g a^s by the pole, as coefficients of a^s and s a^s."""
+        """For all poles and steps: a, g, and the derivative of g a^s in the pole, as coefficients of a^s and s a^s."""
         poles, step = (part.reshape(-1) for part in np.meshgrid(np.array(self.poles), np.array(self.steps)))
         decay, grown = np.exp(step * poles), np.expm1(step * poles)
         gain = grown / poles

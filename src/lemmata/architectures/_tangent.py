@@ -46,11 +46,11 @@ def tangent_gram(
 ) -> Inexact[Array, "n m k k"] | Inexact[Array, "n m k"] | Inexact[Array, "n m"]:
     """The finite tangent kernel Theta(x_i, y_j)_ab = <df_a(x_i)/dparams, df_b(y_j)/dparams>.
 
-    The gradients of `Dense` layers are products (output gradient times input) and are never formed. So each
-    layer of a network costs one gradient by its outputs for each point and output, and one matrix product.
-    The gradients of other layers with parameters are formed. For a plain function, either all gradients are formed, or
-    one gradient is formed at a time and the outputs are differentiated along it. The method with fewer operations is
-    chosen. The plan of a result above 1 GiB is printed to standard error.
+    The gradients of `Dense` layers are products (output gradient times input) and are never formed. So for each point
+    and output, a layer of a network costs one gradient with respect to its outputs. In addition, each layer costs one
+    matrix product. The gradients of other layers with parameters are formed. For a plain function, either all gradients
+    are formed, or one gradient is formed at a time and the outputs are differentiated along it. The method with fewer
+    operations is chosen. If the result has more than 1 GiB, its memory plan is printed to standard error.
 
     Args:
         network: a function f(params, x) of one point, or an object with such an `apply`. Layers of this subpackage use
@@ -58,13 +58,13 @@ def tangent_gram(
         params: the parameters at which the kernel is computed, as a tree of arrays. Leaves that are not floating-point
             numbers are fixed.
         x: points of any shape, one in each row.
-        y: other points. `None` means `x` itself; then only half of the blocks are computed.
-        output: the number of an output; return only the kernel (n, m) of this output.
+        y: other points. `None` means `x` itself; in this case, only half of the blocks are computed.
+        output: the index of an output. If given, only the kernel (n, m) of this output is returned.
         each: whether to return only the kernel of each output with itself, (n, m, k).
         trace: whether to return only the mean of the kernels of each output with itself, (n, m). At infinite width,
             this mean is the kernel of each output.
-        working_set: bytes of gradients and products that may be in memory at once, without the result; at least the
-            gradients of two points.
+        working_set: the bytes of gradients and products that may be in memory at once, without the result. The
+            gradients of two points are always kept in memory.
 
     Returns:
         (n, m, k, k) for k outputs, (n, m, k) with `each`, or (n, m) with `output` or `trace`.
@@ -115,9 +115,9 @@ def tangent_product(
 ) -> Inexact[Array, "n *out"]:
     """The product (Theta v)_ia = sum_jb Theta(x_i, y_j)_ab v_jb without the kernel, by one gradient and one derivative.
 
-    The gradient u of sum_jb v_jb f_b(y_j) by the parameters is the direction along which the outputs at all x_i are
-    differentiated. The gradient and the derivative process the points in batches. So the cost is only a few passes
-    over the data. The memory is a few copies of the parameters, plus `working_set`.
+    Let u be the gradient of sum_jb v_jb f_b(y_j) with respect to the parameters. The outputs at all x_i are
+    differentiated along u. The gradient and the derivative process the points in batches. So the cost is only a few
+    passes over the data. The memory is a few copies of the parameters, plus `working_set`.
 
     Args:
         network: as in `tangent_gram`.
@@ -125,7 +125,8 @@ def tangent_product(
         v: the vector: for each point of y, one row with the shape of an output.
         x: points of the result.
         y: points of the vector; `None` means `x` itself.
-        working_set: bytes of activations that may be in memory at once; at least those of one point.
+        working_set: the bytes of activations that may be in memory at once. The activations of one point are always
+            kept in memory.
 
     Raises:
         ShapeError: if v does not fit the points y and the outputs, and for the same reasons as `tangent_gram`.
@@ -148,9 +149,9 @@ def combined_gradient(
     *,
     working_set: int = _WORKING_SET,
 ) -> Any:
-    """The gradient of sum_ia v_ia f_a(x_i) by the floating-point parameters, in batches of points.
+    """The gradient of sum_ia v_ia f_a(x_i) with respect to the floating-point parameters, in batches of points.
 
-    The result is None at parameters that are not floating-point numbers.
+    For parameters that are not floating-point numbers, the result is None.
 
     If v holds the residuals f(x) - y, this is the gradient of half the sum of squared residuals. Arguments and errors
     are those of `tangent_product`.
@@ -305,7 +306,7 @@ def _cut(whole: Any, i: int, rows: int) -> Any:
 
 
 def _known(tree: Any) -> bool:
-    """Whether all arrays have values. Under a transformation of JAX they do not, and no memory plan is made."""
+    """Whether all arrays have values. Otherwise, under a transformation of JAX, no memory plan is made."""
     try:
         return all(leaf.devices() for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array))
     except jax.errors.ConcretizationTypeError:
@@ -321,7 +322,7 @@ def _by_vectors(network: Any, params: Any, basis: Array, which: str, x: Array, y
 
 
 def _rows(entries: int, side_of_a_point: int, outputs: int, which: str) -> int:
-    """The largest r so that the sides of 2 r points and 3 products of r x r points fit into `entries`."""
+    """The largest r such that the sides of 2 r points and 3 products of r x r points fit into `entries`."""
     product = 3 * (outputs**2 if which == "all" else outputs if which == "each" else 1)
     return int((math.sqrt(side_of_a_point**2 + product * entries) - side_of_a_point) / product)
 

@@ -28,7 +28,7 @@ _TILE, _SYMMETRIC_TILE, _FIELD_TILE = 512, 256, 2**16
 def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
     """The matrix of all pairs.
 
-    If y is x, the recursion gives the diagonal. Raise an error if the diagonal is not finite.
+    If y is x, the recursion computes the diagonal. Raise an error if the diagonal is not finite.
     """
     check_rows(x, y)
     check_points(entries.network, x)
@@ -48,7 +48,7 @@ def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
 
 
 def _by_table(table: NormTable, x: Array, y: Array | None) -> Array:
-    """The matrix by a table, first without the repair of near pairs, unless the first few points need it."""
+    """The matrix from a table. The repair of near pairs is left out at first, unless the first few points need it."""
     of = lambda entries: _symmetric(entries, x, table.diagonal(x)) if y is None else _rectangle(entries, x, y)
     if not has_near(x, y):
         found = of(FarPairs(table))
@@ -78,7 +78,7 @@ def _diagonal_of_fields(entries: NetworkEntries, x: Array) -> Array:
 
 
 def field_tile(network: AbstractLayer, sites: tuple[int, ...]) -> int:
-    """The number of rows of a square tile of pairs of fields; 8 or more if a tile of 4 rows fits into the cache."""
+    """The number of rows of a square tile of pairs of fields: 8 or more if a tile of 4 rows fits into the cache."""
     positions = math.prod(sites) ** (2 if network.needs_pairs(False) else 1)
     side = math.isqrt(_FIELD_TILE // positions)
     return max(1, min(8, 2 * side) if side < 8 else side // 8 * 8)
@@ -102,10 +102,10 @@ def _rectangle(entries: Entries, x: Array, y: Array | None) -> Array:
 
 
 def _symmetric(entries: Entries, x: Array, diagonal: Array) -> Array:
-    """The matrix of a set of points, exactly symmetric, with this diagonal.
+    """The matrix of a set of points with this diagonal. It is exactly symmetric.
 
-    Two programs are used. A single program would compute the entries of the transpose again, and could round them
-    differently.
+    Two programs are used. A single program would compute the entries of the transpose again, and might round these
+    entries differently.
     """
     # If a series replaces the recursion, a matrix that may be a tile of `gram` is computed whole.
     series = isinstance(entries, NetworkEntries) and is_homogeneous(entries.network)
@@ -163,7 +163,7 @@ def _tiled(
     starts: list[tuple[int, int]],
     mirrored: bool = False,
 ) -> Array:
-    """The matrix from tiles that fit into the cache. With `mirrored`, each tile is written twice."""
+    """The matrix, from tiles that fit into the cache. If `mirrored`, each tile is written twice."""
     # A tile is written one step after it was computed. If it were written in the same step, the compiler would compute
     # it inside the matrix, entry by entry, on one core. The first step writes zeros where the second writes the first
     # tile.

@@ -1,4 +1,4 @@
-"""Transposed convolutions: a dense layer at each position of a finer grid, on the old positions around it."""
+"""Transposed convolutions: at each position of a finer grid, a dense layer on the nearby positions of the old grid."""
 
 import math
 
@@ -16,7 +16,7 @@ from ._window import Padding, Size, Window
 
 
 class TransposedWindow(Window):
-    """The window of a transposed convolution. It slides by 1 over a grid whose positions have been spread apart.
+    """The window of a transposed convolution. It slides in steps of 1 over a grid of spread-out positions.
 
     Position i of a line of n is moved to s i, where s is the stride, with zeros in between. With the dilation e, place
     o of the window at position p shows the value at p + e o - a. Let E = (size - 1) e + 1 be the window's extent. The
@@ -50,7 +50,7 @@ class TransposedWindow(Window):
     def visible(self, mask: Bool[Array, "..."], groups: list[tuple[int, ...]]) -> Bool[Array, "..."]:
         """The mask of the new positions that a filled position reaches.
 
-        Their number is the same as for a field without a mask that has only the filled positions.
+        There are as many new positions as for a field without a mask that consists of the filled positions.
 
         Raises:
             SettingError: for padding that depends on where the filled positions end.
@@ -95,18 +95,18 @@ class ConvTranspose(Serial):
 
         h_i(p) = w / sqrt(count c) sum_{o, j} W_{i o j} x_j((p + e o - a) / s) + b B_i
 
-    over the places o of the window where the quotient is a position. Its moments are those of `Dense` on patches,
+    over the places o of the window at which the quotient is a position. Its moments are those of `Dense` on patches,
 
         nngp'(p, q) = w² / count sum_o nngp((p + e o - a) / s, (q + e o - a) / s) + b²,
 
-    over the places where both are positions. On average, only one place in prod(s) of a window is a position. So
-    variances are smaller by this factor than those of a convolution with the same weights.
+    over the places o at which both quotients are positions. On average, only one place in prod(s) of a window is a
+    position. So variances are smaller by this factor than those of a convolution with the same weights.
 
     Args:
         width: the number of output channels.
         window: the window's size along each axis of positions: 3 or (3,) for sequences, (3, 3) for images.
         weight_std, bias_std, parameterization: as in `Dense`.
-        strides: how many times finer the grid becomes along each axis; 1 by default.
+        strides: the factor by which the grid becomes finer along each axis; 1 by default.
         dilation, padding: as in `TransposedWindow`, but `"SAME"` by default.
 
     Raises:

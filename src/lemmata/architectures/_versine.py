@@ -1,8 +1,8 @@
-"""The versine 1 - |c| of a correlation c. It determines small angles, which c loses by rounding near 1 and -1.
+"""The versine 1 - |c| of a correlation c. It determines small angles, which are lost if c is rounded near 1 or -1.
 
-A correlation within eps of 1 determines its angle up to sqrt(eps). The versine is half of the squared angle there, and
-determines the angle up to eps. So states store the versine beside the covariances, if a layer has a formula for it
-that does not cancel. The sign of c is the sign of the covariance.
+A correlation within eps of 1 determines its angle up to sqrt(eps). Near 1, the versine is half of the squared angle,
+and determines the angle up to eps. So if a layer has a formula for the versine that does not cancel, states store the
+versine together with the covariances. The sign of c is the sign of the covariance.
 """
 
 import functools
@@ -58,7 +58,7 @@ def _input_versines(own: bool, x: Array, y: Array, nngp: Array, xx: Array, yy: A
 
 
 def far_versines(nngp: Float[Array, "n m"], xx: Float[Array, "n 1"], yy: Float[Array, "1 m"]) -> Float[Array, "n m"]:
-    """`input_versines` without the repair, which takes long to compile, for points other than 0.
+    """`input_versines` for points other than 0, without the repair, which takes long to compile.
 
     The value is NaN where a versine needs the repair.
 
@@ -81,7 +81,7 @@ def _input_versines_jvp(own, primals, tangents):
 
 
 def sign_of(nngp: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The sign of a covariance, or 1 at 0. So sign * (1 - versine) is the correlation everywhere, with derivatives."""
+    """The sign of a covariance, or 1 at 0. So sign * (1 - versine) is always the correlation, and has derivatives."""
     return jnp.where(nngp < 0, -1.0, 1.0).astype(nngp.dtype)
 
 
@@ -116,7 +116,7 @@ def _repaired(units: Callable[[], tuple[Array, Array]], c: Float[Array, "n m"], 
 
 
 def _settled(versine: Array) -> Array:
-    """The versine, or 0 if the angle is only rounding error.
+    """The versine, or 0 if the angle is only a rounding error.
 
     Two equal points may be summed in different orders, and a derivative of the angle divides by its sine.
     """
@@ -132,7 +132,7 @@ def angle_of(nngp: Float[Array, "..."], versine: Float[Array, "..."]) -> Float[A
 def after_bend(
     nngp: Float[Array, "..."], versine: Float[Array, "..."], a: float | Array, b: float | Array = 1.0
 ) -> tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]:
-    """E[phi' phi'] and the outputs' correlation and versine, for a phi with slope a below 0 and slope b above 0.
+    """E[phi' phi'], and the correlation and the versine of the outputs, if phi has slope a below 0 and slope b above 0.
 
     Let u = min(theta, pi - theta), vers = 1 - cos u and bow = (sin u - u cos u) / pi. The correlation c is 1 - vers +
     (b - a)² bow / (a² + b²) for theta below pi/2, and [(b - a)² bow - 2 a b cos u] / (a² + b²) above it. This is the
@@ -174,7 +174,7 @@ def _arcs_jvp(primals, tangents):
 
 
 class Term(NamedTuple):
-    """The covariance, versine and variances of one of two terms of a sum."""
+    """The covariance, the versine and the variances of one term in a sum of two terms."""
 
     nngp: Float[Array, "..."] | float
     versine: Float[Array, "..."] | float
@@ -183,7 +183,7 @@ class Term(NamedTuple):
 
 
 def versine_of_sum(one: Term, other: Term) -> Float[Array, "..."]:
-    """The versine of a sum of two terms whose products have mean 0.
+    """The versine of a sum of two terms. Their product must have mean 0.
 
     Let r_i and q_i be the terms' shares of the two standard deviations, let P_i = r_i q_i, and let c_i be their
     correlations. Then
@@ -222,7 +222,7 @@ def versine_of_patches(
     shown: tuple[Sequence[Float[Array, "..."]], Sequence[Float[Array, "..."]]],
     total: Callable[[Float[Array, "..."]], Float[Array, "..."]],
 ) -> Float[Array, "..."]:
-    """The versine of a mean over the places of a window, by the method of `versine_of_sum`.
+    """The versine of a mean over the places of a window, computed as in `versine_of_sum`.
 
     Let r_o and q_o be the places' shares of the two standard deviations. Then 1 -+ c is sum_o (r_o - q_o)² / 2 + sum_o
     r_o q_o (1 -+ c_o).

@@ -25,7 +25,7 @@ class Window(eqx.Module):
         size: the number of places along each axis of the grid.
         strides: the number of positions by which the window moves in one step; 1 if not given.
         dilation: the distance between neighbouring places of the window; 1 if not given.
-        padding: `"VALID"` keeps the window inside the grid. `"SAME"` surrounds the grid by zeros. So with strides 1,
+        padding: `"VALID"` keeps the window inside the grid. `"SAME"` surrounds the grid by zeros, so that for strides 1
             there are as many windows as positions. `"CIRCULAR"` surrounds the grid by copies of itself, as on a torus.
 
     Raises:
@@ -78,10 +78,10 @@ class Window(eqx.Module):
         return grid
 
     def total(self, values: Float[Array, "..."], groups: list[tuple[int, ...]]) -> Float[Array, "..."]:
-        """Sums over the window at each of its positions.
+        """Sums over the window, at each position of the window.
 
-        `groups` gives, for each axis of the grid, the axes of `values` along which the window slides at once; with two
-        axes, it slides along the diagonals of their plane.
+        For each axis of the grid, `groups` gives the axes of `values` along which the window slides at once. If there
+        are two such axes, the window slides along the diagonals of their plane.
         """
         return self._total(values, tuple(groups))
 
@@ -95,7 +95,7 @@ class Window(eqx.Module):
         return values
 
     def visible(self, mask: Bool[Array, "..."], groups: list[tuple[int, ...]]) -> Bool[Array, "..."]:
-        """The mask of the windows: the mask itself for `"SAME"`; for `"VALID"`, where a whole window is filled.
+        """The mask of the windows: the given mask for `"SAME"`; for `"VALID"`, true if a whole window is filled.
 
         Raises:
             SettingError: for padding that depends on where the filled positions end.
@@ -112,11 +112,11 @@ class Window(eqx.Module):
         )
 
     def patches(self, x: Float[Array, "*sites c"]) -> Float[Array, "*grid p"]:
-        """The p = count * c numbers in the window at each of its positions, place after place."""
+        """The p = count * c numbers in the window, place after place, at each position of the window."""
         return jnp.concatenate(self.shown(x, [(axis,) for axis in range(len(self.size))]), axis=-1)
 
     def shown(self, values: Float[Array, "..."], groups: list[tuple[int, ...]]) -> list[Float[Array, "..."]]:
-        """For each place in the window, the values that all positions of the window have there.
+        """For each place in the window, the values at this place for all positions of the window.
 
         `groups` has the same meaning as in `total`.
         """
@@ -133,7 +133,7 @@ class Window(eqx.Module):
         return [at(places) for places in itertools.product(*map(range, self.size))]
 
     def _frame(self, length: int, axis: int) -> tuple[int, int, int]:
-        """The padding before and after a line of positions, and the number of windows that then fit."""
+        """The padding before and after a line of positions, and the number of windows that fit into the padded line."""
         span, stride = (self.size[axis] - 1) * self.dilation[axis] + 1, self.strides[axis]
         if self.padding == "VALID":
             return 0, 0, max(0, (length - span) // stride + 1)

@@ -15,7 +15,7 @@ _BLOCK = 512
 
 
 def known(array: ArrayLike) -> np.ndarray | None:
-    """The numbers of an array, or None if it is traced.
+    """The numbers of an array, or None if the array is traced.
 
     Args:
         array: the numbers.
@@ -27,7 +27,7 @@ def known(array: ArrayLike) -> np.ndarray | None:
 
 
 def check_numbers(name: str, array: ArrayLike) -> None:
-    """Refuse an array that is empty, of less than single precision, or not finite.
+    """Refuse an array that is empty, has less than single precision, or is not finite.
 
     For a traced array, only the shape is checked.
 
@@ -75,7 +75,7 @@ def check_gram(name: str, matrix: Any) -> None:
         matrix: a Gram matrix.
 
     Raises:
-        ShapeError: if the matrix is empty or not square and symmetric.
+        ShapeError: if the matrix is empty, not square, or not symmetric.
         PrecisionError: for float16 and other types of half precision, and for whole numbers.
         DataError: for entries that are not finite, and if the value is not an array of numbers.
     """

@@ -7,17 +7,18 @@ from lemmata.errors import LemmataError, SettingError
 
 
 def answer_of(name: str, function: Callable, *given: Any, rule: str, remedy: str | None = None) -> Any:
-    """Return function(*given), where the function is the user's.
+    """Return function(*given), and turn errors of this function, which a user wrote, into errors of lemmata.
 
     Args:
-        name: what the function is, for the message.
+        name: the role of the function, for the message.
         function: the function.
         given: its arguments.
-        rule: what it must do, for the message.
+        rule: what the function must do, for the message.
         remedy: what the user can do.
 
     Raises:
-        SettingError: if the function raises any error, with its words in one line. Errors of lemmata pass unchanged.
+        SettingError: if the function raises an error. The message has the words of this error in one line. Errors of
+            lemmata are passed on unchanged.
     """
     try:
         return function(*given)

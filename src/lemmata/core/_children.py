@@ -12,8 +12,8 @@ _starting = threading.Lock()
 def started(process: Any) -> Any:
     """Start a process of `multiprocessing` in which no file of the current folder is imported, and return it.
 
-    Its Python is started with `-c`. By default, the current folder would then come before the standard library, and a
-    `signal.py` there would run.
+    The Python of this process is started with `-c`. By default, Python would then search the current folder before the
+    standard library, and would run a file such as `signal.py` in this folder.
 
     Args:
         process: a process that was not started yet.

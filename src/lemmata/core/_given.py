@@ -81,14 +81,14 @@ def _standard(array: np.ndarray) -> np.ndarray:
 
 
 def single_of(what: str, values: Any) -> np.ndarray:
-    """Convert to an array of NumPy; half precision, also that of PyTorch and JAX, becomes single precision.
+    """Convert to an array of NumPy. Half precision, also in tensors of PyTorch and JAX, becomes single precision.
 
     Args:
         what: the name in the message.
         values: what was given.
 
     Raises:
-        PrecisionError, DataError: as `array_of`.
+        PrecisionError, DataError: in the same cases as `array_of`.
     """
     if str(getattr(values, "dtype", "")).removeprefix("torch.") in _HALF and callable(getattr(values, "float", None)):
         values = values.float()
@@ -100,7 +100,7 @@ def missing_in(array: np.ndarray) -> int:
     """Count the missing entries: None, NaN, pandas' NA or NaT.
 
     Args:
-        array: of any type.
+        array: an array of any type.
 
     >>> missing_in(np.array(["a", None, float("nan")], dtype=object))
     2
@@ -124,8 +124,8 @@ def numbers_of(name: str, values: Any) -> np.ndarray:
         name: the name in the message.
         values: what was given.
 
-    Raises:
-        ShapeError, PrecisionError, DataError: for anything else; the message names an entry that is not a number.
+    Raises: ShapeError, PrecisionError, DataError: for any other values; the message names an entry that is not a
+    number.
     """
     array = real_numbers(name, array_of(name, values))
     check_numbers(name, array)
@@ -170,7 +170,7 @@ def array_argument(name: str, values: Any, *, axes: int | tuple[int, ...] = ()) 
 
     Raises:
         ShapeError: for another number of axes, or an axis of length 0.
-        PrecisionError, DataError: as `numbers_of`.
+        PrecisionError, DataError: in the same cases as `numbers_of`.
 
     >>> array_argument("y", [1, 2], axes=1).dtype.kind
     'f'
@@ -220,7 +220,8 @@ def refuse_text(X: Any) -> None:
 def plain_labels(y: Any) -> Any:
     """Targets as labels.
 
-    An array of objects that are all numbers becomes numbers, because scikit-learn would not accept it as labels.
+    An array of objects becomes an array of numbers if all objects are numbers, because scikit-learn would not accept
+    objects as labels.
 
     Args:
         y: targets.

@@ -13,7 +13,7 @@ from lemmata.limits import limits
 def available_bytes() -> int:
     """The bytes of memory that this process can still use under the limits of machine, control groups and process.
 
-    The free memory of the machine includes caches that it can give back, but not swap.
+    The free memory of the machine includes caches that the system can release, but not swap.
     """
     return int(min(_machine_bytes(), *(limit.left for limit in limits()), float("inf")))
 
@@ -30,7 +30,7 @@ def _machine_bytes() -> int:
 
 @dataclasses.dataclass(frozen=True)
 class MemoryPlan:
-    """The bytes a computation on n points needs at its peak, if each n x n matrix is held in float64.
+    """The bytes that a computation on n points needs at its peak. Each n x n matrix is stored in float64.
 
     Args:
         points: number of points n.

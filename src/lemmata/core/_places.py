@@ -1,4 +1,4 @@
-"""The values that an argument annotated as an array accepts, and their conversion."""
+"""The accepted values of arguments that are annotated as arrays, and the conversion of these values."""
 
 import functools
 import re
@@ -25,7 +25,7 @@ _NUMBERS = (bool, int, float, np.bool_, np.number)
 
 
 class Place(NamedTuple):
-    """The values that an argument annotated as an array accepts.
+    """The accepted values of an argument that is annotated as an array.
 
     Args:
         name: the name of the argument.
@@ -55,7 +55,7 @@ class Place(NamedTuple):
             value: what was given.
 
         Raises:
-            ShapeError, DataError, PrecisionError: if the argument is not such an array.
+            ShapeError, DataError, PrecisionError: if the argument is not an accepted array.
         """
         if isinstance(value, jax.Array) and self.of_jax:
             if self.kinds and "c" not in self.kinds and value.dtype.kind == "c":
@@ -70,10 +70,10 @@ class Place(NamedTuple):
         return self._converted(value)
 
     def explained(self, value: Any) -> LemmataError | None:
-        """The reason why this argument made another library fail, as an error of lemmata; None if it did not.
+        """If this argument made another library fail, the reason, as an error of lemmata; otherwise None.
 
         Args:
-            value: what `read` gave.
+            value: the result of `read`.
         """
         shape, kind = getattr(value, "shape", None), getattr(value, "dtype", None)
         if isinstance(shape, tuple) and 0 in shape:
@@ -186,7 +186,7 @@ class Place(NamedTuple):
 
 
 class LikePlace(NamedTuple):
-    """The values that an argument annotated with NumPy's `ArrayLike` accepts: numbers or labels.
+    """The accepted values of an argument that is annotated with NumPy's `ArrayLike`: numbers or labels.
 
     Complex numbers are refused. The function itself converts everything else.
     """
@@ -228,13 +228,13 @@ def _booleans(name: str) -> DataError:
 
 
 class KeyPlace(NamedTuple):
-    """The values that an argument for a random key of JAX accepts."""
+    """The accepted values of an argument for a random key of JAX."""
 
     name: str
     optional: bool
 
     def read(self, value: Any) -> Any:
-        """The key, or None if None is accepted."""
+        """The key. If None is accepted, it may be None."""
         if isinstance(value, jax.Array | np.ndarray) or (value is None and self.optional):
             return value
         remedy = f"pass jax.random.key({value})" if isinstance(value, int) else "pass one made by jax.random.key(seed)"
@@ -253,7 +253,7 @@ _SHAPES = re.compile(
 
 
 def unfit(error: Exception, given: Sequence[tuple[str, Any]]) -> ShapeError | None:
-    """An error of lemmata if `error` is about shapes that do not fit each other; None if it is not.
+    """An error of lemmata that replaces `error` if this is about shapes that do not fit each other; otherwise None.
 
     Args:
         error: an error of another library, raised while a function of lemmata or of the user worked on the arguments.

@@ -1,4 +1,4 @@
-"""Randomness comes only from explicit keys, derived from a seed and names."""
+"""Randomness comes only from explicit keys, which are derived from a seed and names."""
 
 import zlib
 

@@ -2,10 +2,10 @@
 
 The `__init__` of a subpackage ends with `read_arguments(__name__)`. Public functions, and methods of public classes,
 then read all arguments that are annotated as arrays before their own code sees them. Lists, frames, tensors and arrays
-of another library or type become arrays of the annotated kind. Texts, complex numbers if real ones are meant, ragged
-lists, None, and a wrong number of axes are refused by an error of one line that names the argument. A JAX array is
-passed on unchanged, so reading it changes no result. If a function then fails with another library's error, lemmata's
-error names the argument whose shape or type does not fit.
+of another library or type become arrays of the annotated kind. Texts, ragged lists, None, and complex numbers in place
+of real numbers are refused, and so is a wrong number of axes. The error has one line and names the argument. A JAX
+array is passed on unchanged, so its reading does not change any result. If a function then fails with another library's
+error, lemmata's error names the argument whose shape or type does not fit.
 """
 
 import dataclasses
@@ -40,7 +40,7 @@ _LIBRARIES = tuple({
 def places(
     function: Callable[..., Any], told: Mapping[str, Any] = types.MappingProxyType({})
 ) -> list[tuple[int | None, "Place | LikePlace | KeyPlace"]]:
-    """The arguments of a function that are annotated as arrays, each with its position or None if keyword-only.
+    """The arguments of a function that are annotated as arrays, each with its position, or None if it is keyword-only.
 
     Args:
         function: any function.
@@ -127,7 +127,7 @@ def _axes_of(annotation: Any) -> tuple[int, bool]:
 
 
 def reading(function: Callable[..., Any], told: Mapping[str, Any] = types.MappingProxyType({})) -> Callable[..., Any]:
-    """Wrap the function so that its array arguments are read first. If it has none, return the function itself.
+    """Wrap the function so that its array arguments are read first. Return a function without array arguments as it is.
 
     Args:
         function: a function with annotations.
@@ -172,7 +172,7 @@ def reading(function: Callable[..., Any], told: Mapping[str, Any] = types.Mappin
 
 
 def _is_of_users_code(frames: types.TracebackType | None, function: Callable[..., Any]) -> bool:
-    """Whether an error passed through a function that a user gave to `function`, by its traceback."""
+    """Whether an error passed through a function that a user gave to `function`. Its traceback shows this."""
     own = getattr(inspect.unwrap(function), "__code__", None)
     libraries = (*_LIBRARIES, own.co_filename) if own else _LIBRARIES
     while frames is not None:

@@ -17,10 +17,10 @@ _SMALL, _ANNOUNCED = 2**26, 2**30
 
 @dataclasses.dataclass(frozen=True)
 class ResultPlan:
-    """The bytes of an array and of the working memory besides it.
+    """The bytes of an array, and of the working memory in addition to this array.
 
     Args:
-        what: the array, in the caller's words.
+        what: the name of the array, in the caller's words.
         shape: its shape.
         itemsize: bytes of an entry.
         copies: how many arrays of this shape are alive at once.
@@ -71,7 +71,7 @@ class ResultPlan:
 
 
 def free_bytes(x: Any = None) -> int:
-    """The free memory of an array's device if the device reports it, and otherwise of this machine.
+    """The free memory of an array's device if the device reports it. Otherwise, the free memory of this machine.
 
     Args:
         x: the array. For a traced array or None, the free memory of the machine is returned.

@@ -13,7 +13,7 @@ from ._arrays import known
 
 
 def check_whole(name: str, found: Any, least: int, unit: str = "bytes") -> None:
-    """Refuse a setting that is not a whole number, or that is too small.
+    """Refuse a setting that is not a whole number, or is too small.
 
     Args:
         name: the name of the setting.
@@ -22,7 +22,7 @@ def check_whole(name: str, found: Any, least: int, unit: str = "bytes") -> None:
         unit: what the setting counts.
 
     Raises:
-        SettingError: if a value is invalid.
+        SettingError: if the setting is refused.
     """
     if isinstance(found, bool) or not isinstance(found, int | np.integer) or found < least:
         raise SettingError(name, found=repr(found), rule=f"a whole number of {unit} that is at least {least}")
@@ -41,7 +41,7 @@ def check_real(
         rule: the rule in words.
         holds: a function that says whether a number satisfies the rule.
         several: whether an array of numbers is also allowed.
-        remedy: the advice, if it is not obvious.
+        remedy: the advice to the user, if the rule alone is not enough.
 
     Raises:
         SettingError: if the value is not a finite number, or breaks the rule.

@@ -1,4 +1,4 @@
-"""Arrays that processes share through files of NumPy. A file is written whole or not at all, and read in part."""
+"""Arrays that processes share through files of NumPy. A file is written completely or not at all."""
 
 import contextlib
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def refusing_disk_errors(what: str) -> Iterator[None]:
 
 
 def write_array(path: Path, array: np.ndarray) -> None:
-    """Write an array to a file of NumPy. At every moment, the file holds the whole array or does not exist.
+    """Write an array to a file of NumPy. At every moment, the file contains the whole array or does not exist.
 
     Args:
         path: the path of the file; its folder is created.

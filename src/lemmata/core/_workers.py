@@ -1,4 +1,4 @@
-"""Run tasks on the workers of any `concurrent.futures.Executor`.
+"""Run tasks on the workers of a `concurrent.futures.Executor`.
 
 Results are returned as they arrive, and errors name their task.
 """
@@ -49,7 +49,7 @@ def completed(
 
     Raises:
         LemmataError: the error that a task raised, with the name of the task in front. Errors from outside this library
-            become a SolverError: a worker died, the executor was shut down, or an argument cannot be sent.
+            become a SolverError. For example, a worker died, the executor was shut down, or an argument cannot be sent.
 
     Example:
         >>> from concurrent.futures import ThreadPoolExecutor

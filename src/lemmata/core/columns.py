@@ -15,7 +15,7 @@ MOST_INPUTS = 10_000
 
 
 def thresholds_of(x: Float[np.ndarray, "n d"], columns: Any, names: Sequence[str]) -> Float[np.ndarray, " d"]:
-    """The threshold of each column above which it counts as true.
+    """The threshold of each column. Entries above the threshold count as true.
 
     The threshold is the middle of the column's two values, or the median if there are more values.
 
@@ -54,7 +54,7 @@ def signs_of(x: Float[np.ndarray, "n d"], thresholds: Float[np.ndarray, " d"]) -
 
 
 def named(names: Any, d: int | None = None, what: str = "names") -> tuple[str, ...]:
-    """The names of inputs, from a list of names or from the number of inputs.
+    """The names of inputs, from a list of names, or made from the number of inputs.
 
     Args:
         names: the names, or the number of inputs.
@@ -62,7 +62,7 @@ def named(names: Any, d: int | None = None, what: str = "names") -> tuple[str, .
         what: the name of the argument, for messages.
 
     Raises:
-        SettingError, ShapeError: for anything else.
+        SettingError, ShapeError: for invalid names, or a wrong number of names.
     """
     if isinstance(names, int | np.integer) and not isinstance(names, bool):
         if names > MOST_INPUTS:
@@ -94,7 +94,7 @@ def bits_of(values: Any, name: str, signs: bool = False) -> Bool[np.ndarray, "..
     Args:
         values: numbers.
         name: the name in messages.
-        signs: whether an array that contains only the number 1, which both codes have, is read as signs.
+        signs: whether to read an array that contains only the number 1 as signs. Both codes contain the number 1.
 
     Raises:
         ShapeError, DataError: for anything else; the message names a value.
@@ -119,7 +119,7 @@ def bits_of(values: Any, name: str, signs: bool = False) -> Bool[np.ndarray, "..
 def _name(label: Any) -> str:
     """The name of a column.
 
-    If a frame has no column names, its columns are numbers, which would look like constants in a formula.
+    The columns of a frame without names are called by numbers, which would look like constants in a formula.
     """
     if isinstance(label, tuple):
         return ".".join(str(part) for part in label if str(part))

@@ -1,1 +1,1 @@
-"""The engine: claims, verdicts, the search for counterexamples, the ledger, records, sources and test problems."""
+"""The engine of claims: verdicts, the search for counterexamples, the ledger, records, sources and test problems."""

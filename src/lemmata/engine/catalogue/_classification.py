@@ -1,4 +1,4 @@
-"""Topics of claims: mathematical tool, architecture, object, and the open problem that they concern.
+"""Topics of claims: mathematical tool, architecture, object, and the open problem that a claim concerns.
 
 Every section states its topics at the top, in a constant `ABOUT` that no trial reads.
 """
@@ -29,7 +29,8 @@ PROBLEMS = range(1, 8)
 def about(module: str) -> dict[str, Any]:
     """The `ABOUT` of a section whose module is loaded.
 
-    `ABOUT` has a word for each facet (tool, architecture, object), and other words for claims that differ.
+    `ABOUT` has a word for each facet (tool, architecture, object). A claim that differs from its section has its own
+    words.
 
     >>> import lemmata.subjects.high_dimension.ridgeless
     >>> about("lemmata.subjects.high_dimension.ridgeless")["tool"]
@@ -39,7 +40,7 @@ def about(module: str) -> dict[str, Any]:
 
 
 def classification(told: Mapping[str, Any], claim: str) -> dict[str, Any]:
-    """A claim's tool, architecture and object (empty if its section does not define them) and open problem or None.
+    """A claim's tool, architecture, object and open problem. Empty or None for topics that its section does not define.
 
     >>> told = {"tool": "statistics", "architecture": "any", "object": "score", "Width": {"architecture": "attention"}}
     >>> classification(told, "Width")
@@ -55,7 +56,7 @@ def classification(told: Mapping[str, Any], claim: str) -> dict[str, Any]:
 
 
 def misclassified(told: Mapping[str, Any]) -> str:
-    """The first fault of an `ABOUT`: a word that is not allowed, with those that are, or a missing facet; else empty.
+    """The first fault of an `ABOUT`: a wrong word, with the allowed words, or a missing facet. Empty without a fault.
 
     >>> misclassified({"tool": "statistics", "architecture": "any", "object": "luck"})[:33]
     "object 'luck'; known are kernel, "

@@ -1,4 +1,4 @@
-"""The numbers of claims of each kind, and the number of items that the survey counts without listing them."""
+"""The numbers of claims of each kind, and the number of results that the survey announces without listing them."""
 
 from collections import Counter
 from typing import Any
@@ -12,7 +12,7 @@ PRINTED = 114
 
 
 def counts() -> dict[str, Any]:
-    """Count claims by verdict, kind, label and facet, and statements by source, and give the survey's number.
+    """Count claims by verdict, kind, label and facet, count statements by source, and give the survey's number.
 
     >>> counts()["printed"]
     114

@@ -2,8 +2,8 @@
 
 A verdict depends on the code that its claim names, directly or through other code. For a class, the code includes the
 fields of the class, and the methods whose names appear in this code. For a `singledispatch` function, the code
-includes the functions that are registered for types that occur in the code. It also includes derivatives that are
-given to a function by `@f.defjvp`. Moving a definition does not change a fingerprint.
+includes the functions that are registered for types that occur in the code. It also includes derivatives that
+`@f.defjvp` gives to a function. Moving a definition does not change a fingerprint.
 """
 
 import ast
@@ -50,7 +50,7 @@ def fingerprint(
     Args:
         roots: the definitions, each given by a module's full name and a name in this module.
         own: full names of the modules that count as the definitions' own code.
-        asked: names of methods that are called on these definitions.
+        asked: names of methods that are called on the definitions.
         name: other things that the code's result depends on.
     """
     nodes = reached(frozenset(Node(*root) for root in roots), frozenset(asked))
@@ -102,7 +102,7 @@ def _dumped(statement: ast.stmt) -> str:
 
 
 def _told(token: Token, brief: dict[Node, str], data: frozenset[str]) -> str:
-    """The meaning of a token: the digest of another piece, or nothing if it is prose."""
+    """The meaning of a token: the digest of another piece, or nothing if the token is prose."""
     if isinstance(token, Node):
         return brief.get(token, "?")
     if isinstance(token, Words):
@@ -161,7 +161,7 @@ def _reached(roots: frozenset[Node], names: frozenset[str]) -> frozenset[Node]:
 
 @functools.cache
 def _is_called_elsewhere(node: Node) -> bool:
-    """Whether other packages may call methods of a class, because it derives from one of their classes."""
+    """Whether other packages may call methods of a class, because the class derives from a class of such a package."""
     module = module_of(node.module)
     for statement in statements_of(node):
         for base in statement.bases if isinstance(statement, ast.ClassDef) else ():
@@ -181,7 +181,7 @@ def _is_called_elsewhere(node: Node) -> bool:
 
 @functools.cache
 def _registrations() -> dict[Node, list[tuple[Node, tuple[Node, ...]]]]:
-    """For each function, its registered functions (with lemmata's types that they handle) and its derivative."""
+    """For each function, its derivative and its registered functions (with the types of lemmata that they handle)."""
     found: dict[Node, list[tuple[Node, tuple[Node, ...]]]] = {}
     for module in modules(holding=_REGISTERS):
         for name, statements in module.definitions.items():

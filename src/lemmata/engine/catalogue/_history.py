@@ -21,7 +21,7 @@ class Change(NamedTuple):
 
 @functools.cache
 def history() -> dict[str, tuple[Change, ...]]:
-    """The changes of every claim's status, the first verdict first, by the name of the claim's class.
+    """The changes of every claim's status, from the first verdict on, by the name of the claim's class.
 
     >>> history()["LabelMismatch"][0].status
     'outside'
@@ -34,7 +34,7 @@ def history() -> dict[str, tuple[Change, ...]]:
 def extended_history(
     known: dict[str, tuple[Change, ...]], statuses: dict[str, str], day: str
 ) -> dict[str, tuple[Change, ...]]:
-    """The history with the statuses of a day added. A status that stays the same is not added.
+    """The history, with the statuses of a day added. A status that stays the same is not added.
 
     >>> extended_history({"A": (Change("2026-01-01", "failed"),)}, {"A": "supported"}, "2026-02-01")["A"][1]
     Change(day='2026-02-01', status='supported')
@@ -61,7 +61,7 @@ def recorded_statuses() -> dict[str, str]:
 
 
 def write_history(statuses: dict[str, str]) -> None:
-    """Enter statuses that differ from the last ones in the history, with today's date.
+    """Enter statuses that differ from the last statuses in the history, with today's date.
 
     Args:
         statuses: the statuses, by the names of the claims' classes.

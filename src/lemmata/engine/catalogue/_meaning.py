@@ -1,9 +1,9 @@
-"""The meaning of a piece of code: its syntax tree without the parts on which no result can depend.
+"""The meaning of a piece of code: its syntax tree, without the parts that cannot affect a result.
 
 Left out are docstrings, annotations, messages (prose, and the arguments of exceptions, warnings and assertions) and
 the words of claims. For an error of lemmata, the builtin errors among its bases are left out, too. Names of local
 variables, of positional parameters, and of lemmata's functions, classes and constants are replaced by their
-definitions. Names of attributes and of keywords stay, because the text does not show to which object they belong.
+definitions. Names of attributes and of keywords are kept, because the text does not show to which object they belong.
 """
 
 import ast
@@ -30,7 +30,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ListComp, ast.
 
 @dataclasses.dataclass(frozen=True)
 class Words:
-    """A string that is treated as prose unless some code of the same fingerprint compares it or looks it up."""
+    """A string that counts as prose, unless code in the same fingerprint compares it or looks it up."""
 
     text: str
 
@@ -77,7 +77,7 @@ def meaning(node: Node) -> Meaning:
 
 
 def _joined(tokens: Iterable[Token]) -> Iterator[Token]:
-    """The tokens, where all tokens between two nodes are joined into one."""
+    """The tokens. All tokens between two nodes are joined into one."""
     for is_text, run in itertools.groupby(tokens, key=lambda token: isinstance(token, str)):
         if is_text:
             yield "\n".join(run)  # pyright: ignore[reportArgumentType, reportCallIssue]
@@ -97,7 +97,7 @@ def _types_only(statement: ast.stmt) -> bool:
 
 
 def _running(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a class, without those that only type checkers read."""
+    """The statements of a class, without statements that only type checkers read."""
     for each in body:
         yield from each.orelse if isinstance(each, ast.If) and _types_only(each) else [each]
 
@@ -117,8 +117,8 @@ def _speaks(node: Node) -> bool:
 def _counted_bases(module: Module, part: ast.ClassDef) -> Sequence[ast.expr]:
     """The bases of a class.
 
-    For an error that has one of lemmata's bases, the other bases are left out, because they only determine how users
-    may catch the error.
+    For an error that derives from an error of lemmata, the other bases are left out, because they only determine how
+    users may catch the error.
     """
     known = {base: resolved(module, base.id) for base in part.bases if isinstance(base, ast.Name)}
     own = [base for base, origin in known.items() if isinstance(origin, Node) and _is_error(origin)]
@@ -184,7 +184,7 @@ class _Writer:
     # Definitions
 
     def class_header(self, part: ast.ClassDef, claim: bool = False) -> None:
-        """Write a class without methods, docstring and name; claims and populations also without their words."""
+        """Write a class without methods, docstring and name. Also leave out the words of claims and populations."""
         self.tokens.append("class")
         for each in (*part.decorator_list, *_counted_bases(self.module, part), *part.keywords):
             self.write(each)
@@ -338,7 +338,7 @@ class _Writer:
         self.tokens.append(f"{type(value).__name__} {value!r}")
 
     def _joinedstr(self, part: ast.JoinedStr) -> None:
-        """Write the values only, because they are evaluated; the words between them do not change the meaning."""
+        """Write only the values, which are evaluated. The words between the values do not change the meaning."""
         prose = any(isinstance(each, ast.Constant) and " " in str(each.value) for each in part.values)
         self.tokens.append("text")
         for each in part.values:

@@ -1,6 +1,6 @@
 """lemmata's modules as source code: what each module defines, and where each of its names is defined.
 
-The code is read, never run.
+The code is read, but never run.
 """
 
 import ast
@@ -94,7 +94,7 @@ def _enter(module: Module, statement: ast.stmt) -> None:
 
 
 def _imported(module: Module, statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Names that an import binds, each with the module and the name there; the name is empty for a module itself."""
+    """Names that an import binds, each with its module and its name in that module (empty for the module itself)."""
     if isinstance(statement, ast.Import):
         for alias in statement.names:
             whole = alias.name if alias.asname else alias.name.split(".")[0]
@@ -125,8 +125,9 @@ def resolved(module: Module | None, name: str) -> Node | str | None:
     """The definition that a name of a module refers to.
 
     Returns:
-        The definition in lemmata, found through imports and the lists of names of packages. If something else is
-        imported, such as a module of lemmata, its dotted name. If the module does not define the name, None.
+        The definition in lemmata, which is found through imports and the packages' lists of names. If the name stands
+            for something else, such as a module of lemmata, the dotted name of this thing. None if the module does not
+            define the name.
     """
     seen: set[tuple[str, str]] = set()
     while module is not None:
@@ -145,7 +146,7 @@ def resolved(module: Module | None, name: str) -> Node | str | None:
 
 
 def statements_of(node: Node) -> list[ast.stmt]:
-    """The statements that define a piece of code. For a class, these are its own statements without methods."""
+    """The statements that define a piece of code. For a class, these are its statements without the methods."""
     module = module_of(node.module)
     if module is None:
         return []

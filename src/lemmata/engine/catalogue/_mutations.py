@@ -1,4 +1,4 @@
-"""Records of mutations: which false neighbours of a claim its trials noticed, and how near they were."""
+"""Records of mutations: which false neighbours of a claim were refuted by its trials, and how near these were."""
 
 import collections
 import math
@@ -30,9 +30,10 @@ def mutated(entry: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def is_weak(record: dict[str, Any] | None) -> bool:
-    """Whether a claim counts in the score and its trials did not refute a distant neighbour.
+    """Whether a claim counts in the score, and for some change the nearest neighbour that its trials refute is distant.
 
-    A neighbour is distant beyond a factor 1.25, a quarter of the way to the control, or 0.2 in an exponent.
+    A neighbour is distant if it differs by more than a factor 1.25, a quarter of the way to the control, or 0.2 in an
+    exponent. If no neighbour is refuted, the nearest one counts as distant.
 
     >>> is_weak({"left": "", "nearest": [{"part": None, "way": "x", "unit": "factor", "amount": 0.26}]})
     True
@@ -43,7 +44,7 @@ def is_weak(record: dict[str, Any] | None) -> bool:
 def told_mutations(record: dict[str, Any] | None) -> str:
     """The result of mutations, in a sentence; empty if there were none.
 
-    Among the components that were mutated alone, it names the one whose neighbour is farthest.
+    Among the components that were mutated alone, the sentence names the component whose neighbour is farthest.
 
     >>> nearest = [{"part": None, "way": "x", "unit": "factor", "amount": 0.031},
     ...            {"part": 0, "way": "x", "unit": "factor", "amount": 0.031},
@@ -74,7 +75,7 @@ def told_mutations(record: dict[str, Any] | None) -> str:
 
 
 def _farthest(nearest: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The neighbours of the whole prediction, then the farthest neighbour of a component for each kind of change."""
+    """The neighbours of the whole prediction. Then, for each kind of change, the farthest neighbour of a component."""
     alone = [own for own in nearest if own["part"] is not None]
     ways = {own["way"]: None for own in alone}
     far = lambda own: math.inf if own["amount"] is None else own["amount"]
@@ -149,8 +150,9 @@ def _share(made: int, noticed: int) -> str:
 def distance_table(found: dict[str, dict[str, Any]]) -> Iterable[str]:
     """For each relation, how many claims refute neighbours within each distance, as lines of a Markdown table.
 
-    For each claim, the farthest of its nearest refuted neighbours counts. This is the kind of change, and the
-    component, at which the claim's trials notice least. Only claims that count in the score are included.
+    Each claim has a nearest refuted neighbour for each kind of change and component. The farthest of these neighbours
+    counts, because it belongs to the change to which the claim's trials are least sensitive. Only claims that count in
+    the score are included.
 
     Args:
         found: records of mutations by the claims' names.
@@ -167,7 +169,7 @@ def distance_table(found: dict[str, dict[str, Any]]) -> Iterable[str]:
 
 
 def _place(own: dict[str, Any]) -> int:
-    """The position in `WITHIN` of the first distance that a neighbour does not exceed."""
+    """The position in `WITHIN` of the first distance that is at least the neighbour's distance."""
     if own["amount"] is None:
         return len(WITHIN)
     ends = [end[own["unit"] == "exponent"] for end in WITHIN]

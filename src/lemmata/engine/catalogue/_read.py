@@ -1,7 +1,7 @@
 """The catalogue: the words of every claim, read from the code once and cached, and the claim's record.
 
-The words of claims are in Python classes, so reading them imports JAX and takes some seconds. The list is made when it
-is first needed, and again if a file of lemmata has changed. It is stored in the user's cache.
+The words of claims are in Python classes, so reading them imports JAX and takes some seconds. The list of claims is
+made when it is first needed, and again if a file of lemmata has changed. It is stored in the user's cache.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ ENTRY_POINT = "lemmata.words"
 
 @functools.cache
 def catalogue() -> dict[str, Any]:
-    """The words of claims, by name, and the statements of sources, by key.
+    """The words of claims by the claims' names, and the statements of sources by the sources' keys.
 
     >>> sorted(catalogue())
     ['claims', 'sources']
@@ -36,7 +36,7 @@ def catalogue() -> dict[str, Any]:
 
 
 def kept(name: str, read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The list for the current code from the user's cache. If it is not there, it is made and stored in the cache.
+    """The list for the current code from the user's cache. If the cache does not have it, make it and store it there.
 
     Args:
         name: the name of the cached file.
@@ -65,7 +65,7 @@ def entries() -> dict[str, dict[str, Any]]:
 
 
 def judged(words: dict[str, Any]) -> dict[str, Any]:
-    """A claim's verdict, with missing figures set to their defaults, and its fingerprint; empty without a verdict.
+    """A claim's verdict and fingerprint, with missing figures set to their defaults. Empty if there is no verdict.
 
     Args:
         words: the words of the claim.
@@ -87,7 +87,7 @@ DEFAULTS: dict[str, Any] = {
 
 
 def cost(entry: dict[str, Any]) -> float:
-    """The approximate time in seconds of a verification of a claim, from its entry; 0 if unknown."""
+    """The approximate time in seconds that a verification of a claim takes, from its entry; 0 if it is unknown."""
     return costs().get(entry["class"], 0.0)
 
 

@@ -28,7 +28,7 @@ _FAR = 4  # a cost is written again if it is wrong by more than this factor
 
 
 def spelled(class_name: str) -> str:
-    """The class name of a claim, spelled as the last part of the claim's name.
+    """The class name of a claim, spelled like the last part of the claim's name.
 
     >>> spelled("AdamOnABatch"), spelled("RMSNormWidth"), spelled("Width2Depth")
     ('adam_on_a_batch', 'rms_norm_width', 'width2_depth')
@@ -38,7 +38,7 @@ def spelled(class_name: str) -> str:
 
 @functools.cache
 def records() -> dict[str, dict[str, Any]]:
-    """The record of every claim that was judged, by the claim's name.
+    """The record of every claim that has a verdict, by the claim's name.
 
     >>> all("status" in record for record in records().values())
     True
@@ -56,7 +56,7 @@ BESIDE = ("search", "walk", "mutations")
 
 
 def found_of(entry: dict[str, Any], what: str) -> dict[str, Any] | None:
-    """A result of another command stored with the verdict on a claim; None if it is missing or belongs to other code.
+    """Another command's result, stored with the verdict on a claim. None if it is missing or belongs to other code.
 
     Args:
         entry: the claim's entry of the catalogue.
@@ -68,7 +68,7 @@ def found_of(entry: dict[str, Any], what: str) -> dict[str, Any] | None:
 
 
 def write_records(place: str, classes: Iterable[str], given: dict[str, dict[str, Any]]) -> None:
-    """Replace records of one section in one step. The records of its other claims are kept.
+    """Replace some records of a section in one step. The records of the section's other claims are kept.
 
     Args:
         place: subject.section.
@@ -77,7 +77,7 @@ def write_records(place: str, classes: Iterable[str], given: dict[str, dict[str,
         given: new records, by the names of classes.
 
     Raises:
-        DataError: if the file is not valid JSON, or cannot be written; it is not changed.
+        DataError: if the file is not valid JSON, or cannot be written. The file is not changed.
     """
     subject, _, section = place.partition(".")
     path = SECTIONS / subject / FOLDER / f"{section}.json"
@@ -111,7 +111,7 @@ def _laid_out(record: dict[str, Any]) -> str:
 
 @functools.cache
 def costs() -> dict[str, float]:
-    """The approximate seconds (a power of two) that a verification of each claim takes, by the name of its class."""
+    """The approximate seconds (a power of two) for a verification of each claim, by the name of the claim's class."""
     return json.loads(COSTS.read_text(encoding="utf-8")) if COSTS.exists() else {}
 
 

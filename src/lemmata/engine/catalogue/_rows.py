@@ -25,15 +25,16 @@ def rows() -> list[dict[str, Any]]:
 
 
 def described(entry: dict[str, Any]) -> dict[str, Any]:
-    """An entry with its tag, subject, subject.section, status, tightness and search.
+    """An entry, with tag, subject, subject.section, status, tightness and search added.
 
     `tightness` is a word for how close prediction and measurement are on the typical problem of the last verdict.
-    `search` is the record of a search for the worst problem. `loose` says whether the search found that less than a
-    tenth of the constant is needed. `walk` is the record of a walk through the declared ranges, and `mutations` is the
-    record of the claim's wrong neighbours. `weak` says whether the trials failed to refute a distant neighbour.
+    `search` is the record of a search for the worst problem. `loose` says whether less than a tenth of the constant was
+    needed in the search. `walk` is the record of a walk through the declared ranges, and `mutations` is the record of
+    the claim's wrong neighbours. `weak` says whether, for some change, the nearest neighbour that the trials refute is
+    distant.
 
     Args:
-        entry: the entry of a claim, which the catalogue may or may not contain.
+        entry: the entry of a claim. The claim need not be in the catalogue.
     """
     place = entry["name"].rpartition(".")[0]
     return {
@@ -57,13 +58,13 @@ def status(entry: dict[str, Any]) -> str:
 
 
 def older(entry: dict[str, Any]) -> str:
-    """In words, which code has changed since a verdict; empty if the verdict is on the current code."""
+    """A description of the code that has changed since a verdict; empty if the verdict is on the current code."""
     record = records().get(entry["name"])
     return "" if record is None else told_state(record, prints(entry["module"], entry["class"]))
 
 
 def older_by_kept(entry: dict[str, Any]) -> str:
-    """The text of `older`, for callers that ask about all claims. The digests are cached, like the catalogue."""
+    """The same text as `older`, for callers that need it for all claims. The digests are cached, like the catalogue."""
     record = records().get(entry["name"])
     return "" if record is None else told_state(record, Fingerprint(**_all_prints()[entry["name"]]))
 
@@ -77,7 +78,7 @@ def _all_prints() -> dict[str, dict[str, Any]]:
 
 
 def tightness(entry: dict[str, Any]) -> str:
-    """How far the median of predicted / measured is from 1, as a word of `TIGHTNESS`."""
+    """A word of `TIGHTNESS` that says how far the median of predicted / measured is from 1."""
     slack = (entry.get("verdict") or {}).get("slack")
     middle = slack[1] if slack else None
     if entry["label"] == "rate" or not middle or middle < 0:

@@ -1,6 +1,6 @@
-"""Which public functions and classes the trials of a claim run, and which no claim runs.
+"""The public functions and classes that the trials of a claim run, and those that no claim runs.
 
-The code is read, never run.
+The code is read, but never run.
 """
 
 import functools
@@ -36,7 +36,7 @@ def runs_of(module: str, class_name: str) -> list[str]:
 
     Functions of the engine are left out.
 
-    Code is followed by names. So a function is included even if it is named only on a path that no trial takes.
+    The search follows names in the code. So a function is included even if only code that no trial runs names it.
 
     Args:
         module: the full name of the claim's module.
@@ -48,7 +48,7 @@ def runs_of(module: str, class_name: str) -> list[str]:
 
 @functools.cache
 def all_runs() -> dict[str, list[str]]:
-    """The result of `runs_of` for each claim, by its name. It is computed once and cached, like the catalogue."""
+    """The result of `runs_of` for each claim, by the claim's name. It is computed once and cached."""
     return kept("runs", lambda: {name: runs_of(row["module"], row["class"]) for name, row in entries().items()})
 
 

@@ -32,7 +32,7 @@ class State(enum.StrEnum):
 def prints(module: str, class_name: str, besides: str = "") -> Fingerprint:
     """The digests of the code on which a claim's verdicts depend: its own code, and the shared code.
 
-    Its own code is the file of its section, and files of problems that no other section imports.
+    The claim's own code is the file of its section, and files of problems that no other section imports.
 
     Args:
         module: the full name of the claim's module.
@@ -55,7 +55,7 @@ def trials_print(module: str, class_name: str, besides: str = "") -> str:
 
 @functools.cache
 def _own(section: str) -> frozenset[str]:
-    """The file of a section and the private files next to it that only this file imports."""
+    """The file of a section, and the private files in the same folder that only this file imports."""
     folder = ROOT.joinpath(*section.split(".")[1:-1])
     package = section.rpartition(".")[0]
     users = dict[str, set[str]]()
@@ -90,7 +90,7 @@ def changed_beneath(record: dict[str, Any], now: Fingerprint) -> list[str]:
 
 
 def told_state(record: dict[str, Any] | None, now: Fingerprint) -> str:
-    """The state in words; empty if the verdict is on the current code, or if there is none."""
+    """The state in words; empty if the verdict is on the current code, or if there is no verdict."""
     state = compared(record, now)
     if record is None or state is State.CURRENT:
         return ""

@@ -12,7 +12,7 @@ FILE = pathlib.Path(__file__).with_name("tags.json")
 
 @functools.cache
 def tags() -> dict[str, str]:
-    """The name of a claim's class by its tag, in the order in which tags were given.
+    """The names of claims' classes by tag, in the order in which the tags were given.
 
     Class names are unique in the whole catalogue, so a claim keeps its tag when its file moves. The tag of a deleted
     claim stays with its name.
@@ -24,7 +24,7 @@ def tags() -> dict[str, str]:
 
 
 def tag_of(claim: str) -> str | None:
-    """The tag of a claim by the name of its class; None if none was given yet."""
+    """The tag of a claim, by the name of the claim's class; None if the claim has no tag yet."""
     return _by_name().get(claim)
 
 
@@ -34,7 +34,7 @@ def _by_name() -> dict[str, str]:
 
 
 def extended(known: dict[str, str], claims: Iterable[str]) -> dict[str, str]:
-    """The known tags, unchanged, with the next free tags for claims that have none.
+    """The known tags, unchanged, and the next free tags for claims without a tag.
 
     >>> extended({"0001": "Old", "0007": "Gone"}, ["New", "Old"])
     {'0001': 'Old', '0007': 'Gone', '0008': 'New'}
@@ -49,10 +49,10 @@ def extended(known: dict[str, str], claims: Iterable[str]) -> dict[str, str]:
 
 
 def give_tags(claims: Iterable[str]) -> None:
-    """Write tags for the claims that have none yet.
+    """Write tags for the claims that have no tag yet.
 
     Args:
-        claims: names of claims' classes, in the order in which they get tags.
+        claims: names of claims' classes, in the order in which the claims get tags.
 
     Raises:
         DataError: if the file cannot be written; it is not changed.

@@ -9,7 +9,7 @@ LOOSE = 0.1
 
 
 def searches() -> dict[str, dict[str, Any]]:
-    """The record of each claim's search by the claim's name.
+    """The record of each claim's search, by the claim's name.
 
     >>> all(record["trials"] > 0 for record in searches().values())
     True
@@ -27,7 +27,7 @@ def searched(entry: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def is_loose(record: dict[str, Any] | None) -> bool:
-    """Whether a search found that less than a tenth of the constant is needed."""
+    """Whether less than a tenth of the constant was needed in a search."""
     return record is not None and not record["refuted"] and record["ratio"] is not None and record["ratio"] < LOOSE
 
 

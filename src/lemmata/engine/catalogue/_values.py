@@ -1,4 +1,4 @@
-"""Answers of a class that are one value. An attribute with this value means the same as a method that returns it."""
+"""Answers that are constant values. An attribute with such a value means the same as a method that returns it."""
 
 import ast
 import copy
@@ -10,7 +10,7 @@ _FILLED = {"zeros": 0.0, "ones": 1.0}
 
 
 def with_values(part: ast.ClassDef) -> ast.ClassDef:
-    """The class with its constant answers as attributes, placed last in the order of their names."""
+    """The class with its constant answers as attributes. They are placed last, in the order of their names."""
     values = {name: value for each in part.body if (name := _asked(each)) and (value := _value(each)) is not None}
     if not values:
         return part
@@ -22,7 +22,7 @@ def with_values(part: ast.ClassDef) -> ast.ClassDef:
 
 
 def _asked(statement: ast.stmt) -> str:
-    """The name in `VALUES` that a statement defines; empty if it defines none of them."""
+    """The name in `VALUES` that a statement defines; empty if the statement does not define such a name."""
     name = ""
     if isinstance(statement, ast.FunctionDef):
         name = statement.name
@@ -32,7 +32,7 @@ def _asked(statement: ast.stmt) -> str:
 
 
 def _value(statement: ast.stmt) -> ast.expr | None:
-    """The value that a statement gives as an answer; None if the answer depends on the method's arguments."""
+    """The value that a statement defines as an answer; None if the answer depends on the method's arguments."""
     if isinstance(statement, ast.Assign):
         return None if _is_words(statement.value) else _number(statement.value)
     if not isinstance(statement, ast.FunctionDef) or statement.decorator_list:
@@ -47,7 +47,7 @@ def _value(statement: ast.stmt) -> ast.expr | None:
 
 
 def _number(value: ast.expr) -> ast.expr:
-    """The numbers without the call that makes an array of them, because the engine makes the array itself."""
+    """The numbers, without the call that makes an array of them, because the engine itself makes the array."""
     folded = _folded(value)
     if folded is None:
         return value.args[0] if _made_by(value, "asarray", "array") else value  # pyright: ignore[reportAttributeAccessIssue]
@@ -78,7 +78,7 @@ def _folded(value: ast.expr) -> float | tuple[float, ...] | None:
 
 
 def _made_by(value: ast.expr, *names: str) -> bool:
-    """Whether an expression calls one of these array functions with a single argument."""
+    """Whether an expression calls one of the given array functions with a single argument."""
     if not isinstance(value, ast.Call) or len(value.args) != 1 or value.keywords:
         return False
     return isinstance(value.func, ast.Attribute) and value.func.attr in names

@@ -15,7 +15,7 @@ def walked(entry: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def told_walk(record: dict[str, Any] | None) -> str:
-    """A walk in words; empty if there was none.
+    """A walk in words; empty if there was no walk.
 
     >>> told_walk({"settings": 34, "inconclusive": 3, "supported": 31, "where": [], "fingerprint": ""})
     '34 settings, 3 inconclusive, 31 supported'

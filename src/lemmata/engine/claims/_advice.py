@@ -1,4 +1,4 @@
-"""The advice for a verdict: a larger budget is advised only if it can help."""
+"""The advice for a verdict. It recommends a larger budget only if this can help."""
 
 import re
 from typing import Any

@@ -19,7 +19,7 @@ from ._trials import trial_key
 
 
 def check_answers(claim: Claim, file: str | None = None) -> None:
-    """Check the results of a claim's methods.
+    """Check the answers of a claim's methods.
 
     For a claim in JAX, only shapes and types are checked. For other claims, the values are checked.
 
@@ -67,7 +67,7 @@ def _check_answers(claim: Claim, told: Callable[..., Any]) -> None:
 
 
 def _numbers(value: Any) -> str | None:
-    """What is wrong with an answer that should be numbers; None if it is right."""
+    """The fault of an answer that should consist of numbers; None if there is no fault."""
     if value is None or isinstance(value, str | bytes | dict | set):
         return _told(value)
     try:
@@ -123,7 +123,7 @@ def check_foreign(claim: Claim, calling: bool = True) -> None:
     Args:
         claim: the claim.
         calling: whether methods that are not in JAX are called, too. Such a method may hang or end the process. So if
-            others wait for this process, leave these checks to the process that runs the trials.
+            other processes wait for this process, leave these checks to the process that runs the trials.
 
     Raises:
         ClaimError: for the first fault.

@@ -1,4 +1,4 @@
-"""Answers that are one value. A class may state such an answer as an attribute in place of a method."""
+"""Answers that are constant values. A class may state such an answer as an attribute in place of a method."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from ._settings import Space
 
 
 def answer_by_values(cls: type, questions: tuple[str, ...]) -> None:
-    """Replace attributes that state the answers of a class by methods that return these values.
+    """In a class, replace attributes that state answers by methods that return the values of these attributes.
 
     Numbers, and tuples of numbers, become arrays when they are used; a `Space` is returned unchanged.
 

@@ -20,7 +20,7 @@ Run = Callable[..., Trials]
 
 
 def sent(claim: Claim) -> Claim | str:
-    """What is sent for a claim: the claim, or its file and class name if it is not in an importable module."""
+    """The object to send for a claim: the claim, or its file and class name if it is not in an importable module."""
     file = file_of(claim)
     return claim if file is None else f"{file}:{type(claim).__name__}"
 
@@ -54,12 +54,12 @@ def trials_apart(
     If a task is lost, its trials are replaced by one error.
 
     Args:
-        executor: where they run.
+        executor: where the trials run.
         run: the function that runs trials, with the interface of `run_trials`.
         claim: the claim.
         wanted: settings, each with the number of trials.
         seed: the seed of all randomness.
-        report: called with the number of trials that have returned.
+        report: a function that is called with the number of trials that have returned.
     """
     own = sent_run(run, claim, seed)
     tasks = [(place, (sent(claim), setting, trials, seed, own)) for place, (setting, trials) in enumerate(wanted)]
@@ -86,7 +86,7 @@ def _trials_at(claim: Claim | str, setting: dict, trials: int, seed: int, run: R
 
 
 def in_order(found: Trials) -> Trials:
-    """Sort the trials by their numbers, because rounding of sums depends on the order of the terms."""
+    """Sort the trials by their numbers, because the rounding of sums depends on the order of the terms."""
     order = np.argsort(found.numbers, kind="stable")
     rows = None if found.stacked is None else jax.tree.map(lambda leaf: leaf[order], found.stacked)
     errors = sorted(found.errors, key=lambda said: (len(said.partition(":")[0]), said))

@@ -62,7 +62,7 @@ def checked_claims(claims: object) -> list[Claim]:
         claims: the argument.
 
     Raises:
-        SettingError: if it is a single claim, or if one of its entries is not a claim.
+        SettingError: for a single claim, or for a list with an entry that is not a claim.
     """
     if isinstance(claims, Claim | str) or inspect.isclass(claims) or not isinstance(claims, Iterable):
         found = "a single claim" if isinstance(claims, Claim) else f"a {type(claims).__name__}"

@@ -25,8 +25,8 @@ from ._statistics import failure_limits, trials_to_support
 class AbstractBound(Relation):
     """A bound that may fail with probability delta.
 
-    With delta = 0, a single violation refutes the bound. Support means that the rate of violating problems under the
-    population is below `resolution`. An infinite bound is never violated and never counts for support.
+    With delta = 0, a single violation refutes the bound. Support means that the share of problems in the population
+    that violate the bound is below `resolution`. An infinite bound is never violated and never counts for support.
     """
 
     delta: float = 0.0
@@ -35,7 +35,7 @@ class AbstractBound(Relation):
 
     @abc.abstractmethod
     def excess(self, predicted: np.ndarray, measured: np.ndarray) -> np.ndarray:
-        """The excess over the bound; negative if the bound holds."""
+        """The excess over the bound. It is negative if the bound holds."""
 
     @abc.abstractmethod
     def empty(self, predicted: np.ndarray) -> np.ndarray:
@@ -47,19 +47,19 @@ class AbstractBound(Relation):
         return self.delta if self.delta > 0 else self.resolution
 
     def against(self, sample: Sample) -> np.ndarray:
-        """Which components violate the bound beyond rounding."""
+        """Which components violate the bound by more than rounding."""
         excess = self.excess(columns(sample.predicted), columns(sample.measured))
         beyond = excess > columns(sample.tolerance(self.block))
         return blocks(beyond.reshape(sample.measured.shape), self.unit)
 
     def violations(self, sample: Sample) -> np.ndarray:
-        """Which trials violate the bound beyond rounding."""
+        """Which trials violate the bound by more than rounding."""
         return np.asarray(np.any(self.against(sample), axis=1))
 
     def judge(self, sample: Sample, level: float) -> Judgement:
         """Apply the exact binomial test to the violations. With delta = 0, a single violation refutes the bound.
 
-        The number of trials is counted for the component that gives information in the fewest trials.
+        The count of trials includes only trials that give information about the least informative component.
         """
         wrong, infinite = self.against(sample), self._infinite(sample)
         mute = infinite if sample.silent is None else infinite | sample.silent
@@ -92,11 +92,11 @@ class AbstractBound(Relation):
         return not self.violations(sample).any()
 
     def budget(self, level: float) -> int | None:
-        """The number of trials that, without a violation, show a rate below the aim."""
+        """The number of trials which, if they have no violation, show that the rate is below the aim."""
         return trials_to_support(self.aim, level)
 
     def broken(self, sample: Sample) -> np.ndarray:
-        """Whether NaN or infinity occurs, except for a bound that is infinite on its vacuous side."""
+        """Whether a number is NaN or infinite. A bound may be infinite on its vacuous side."""
         predicted = columns(sample.predicted)
         lost = ~(np.isfinite(predicted) | self.empty(predicted)).all(axis=1)  # pyright: ignore
         return not_finite(sample.measured) | lost
@@ -118,7 +118,7 @@ class AbstractBound(Relation):
 
     @property
     def band(self) -> str:
-        """In words, the rates of violations that support or refute the statement."""
+        """A description of the rates of violations that support or refute the statement."""
         if self.delta:
             return (
                 f"supported if the rate of violations is shown to be at most {self.delta:g}; refuted if "
@@ -155,7 +155,7 @@ class AtMost(AbstractBound):
         return columns(predicted) >= columns(trivial)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
-        """The component that is nearest to the bound."""
+        """The numbers of the component that is nearest to the bound."""
         return most_different(sample)
 
     def __str__(self) -> str:
@@ -181,7 +181,7 @@ class AtLeast(AbstractBound):
         return columns(predicted) <= columns(trivial)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
-        """The component that is nearest to the bound."""
+        """The numbers of the component that is nearest to the bound."""
         return most_different(sample, lower=True)
 
     def __str__(self) -> str:
@@ -193,13 +193,13 @@ class Witness(Relation):
     """The object that the statement constructs attains at least the predicted value, with the given probability.
 
     The construction is refuted if it succeeds less often than stated. If the probability is 1, one failure beyond
-    rounding is enough. It is supported if the success rate is shown to be at least the stated rate minus `resolution`,
-    and at least half of the stated rate.
+    rounding is enough. The construction is supported if the success rate is shown to be at least the stated rate minus
+    `resolution`, and at least half of the stated rate.
 
     The probability is stated for each problem, not on average over problems. If it is below 1, each problem is tried
     twice. If no problem fails with a probability above q = 1 - probability, both tries fail with probability at most
-    q². If two failures are shown to be more frequent, the construction is refuted. For support, the rate of two
-    failures must be shown to be at most q² + resolution. So it is not enough that only some of the problems succeed.
+    q². If two failures are shown to be more frequent than this, the construction is refuted. For support, the rate of
+    two failures must be shown to be at most q² + resolution. So success on only some of the problems is not enough.
     """
 
     probability: float = 1.0
@@ -223,13 +223,13 @@ class Witness(Relation):
         return [dataclasses.replace(sample, measured=own) for own in tries]
 
     def against(self, sample: Sample) -> np.ndarray:
-        """Which components miss the value beyond rounding, at the first try."""
+        """Which components miss the value by more than rounding, at the first try."""
         return _short(self._tries(sample)[0])
 
     def judge(self, sample: Sample, level: float) -> Judgement:
         """Apply exact binomial tests to the successes of first tries, and to the problems in which both tries fail.
 
-        The number of trials is counted for the component that gives information in the fewest trials.
+        The count of trials includes only trials that give information about the least informative component.
         """
         tries, share = self._tries(sample), level / self.replicates
         wrong = _short(tries[0])
@@ -266,7 +266,7 @@ class Witness(Relation):
         return not self.against(sample).any()
 
     def budget(self, level: float) -> int | None:
-        """The number of trials that show enough successes, if probability is 1; otherwise None."""
+        """If the probability is 1, the number of trials that show enough successes if none fails; otherwise None."""
         return trials_to_support(self.resolution, level) if self.probability == 1.0 else None
 
     def broken(self, sample: Sample) -> np.ndarray:
@@ -286,16 +286,16 @@ class Witness(Relation):
         return factors(predicted, false)
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-        """The fault if shapes differ; the axis of tries is left out."""
+        """The fault if shapes differ. The axis of tries is ignored."""
         return same_shape(predicted, measured if self.replicates == 1 else measured[1:])
 
     def shown(self, sample: Sample) -> tuple[float, float]:
-        """The component that is nearest to the value."""
+        """The numbers of the component that is nearest to the value."""
         return most_different(self._tries(sample)[0], lower=True)
 
     @property
     def band(self) -> str:
-        """In words, the rates of success that support or refute the statement."""
+        """A description of the rates of success that support or refute the statement."""
         stated = f"refuted if it is shown to be below {self.probability:g}"
         return f"supported if the rate of success is shown to be at least {self.least:g}, {stated}"
 
@@ -304,6 +304,6 @@ class Witness(Relation):
 
 
 def _short(sample: Sample) -> np.ndarray:
-    """Which components of constructions miss the value beyond rounding."""
+    """Which components of constructions miss the value by more than rounding."""
     short = columns(sample.predicted) - columns(sample.measured)
     return short > columns(sample.tolerance())

@@ -1,4 +1,4 @@
-"""Calibration: how often the engine refutes true statements, supports wrong ones, and misses false ones."""
+"""Calibration: how often the engine refutes true statements, supports false ones, or fails to refute them."""
 
 import dataclasses
 import math
@@ -30,8 +30,8 @@ class Calibration:
         repeats: the number of verifications.
         rate: the share of the verifications with the required result.
         limits: exact (Clopper-Pearson) limits of that share at confidence 1 - 2e-3.
-        least: the required share. It is 1 - level, or 1 - 2 level for the coverage of two one-sided binomial limits, or
-            0.95 for power.
+        least: the required share. It is 1 - level in general, 1 - 2 level for the coverage of two one-sided binomial
+            limits, and 0.95 for power.
         error: the reason why nothing was measured, if the family was lost with its worker.
     """
 
@@ -66,9 +66,9 @@ def calibrate(
         repeats: the number of verifications of each family.
         seed: seed of all randomness.
         families: the families that are judged.
-        progress: called with the number of finished families and the number of all.
-        executor: where families are judged, one task for each family. None means in this process. The rates are the
-            same.
+        progress: a function that is called with the number of finished families and the number of all families.
+        executor: where families are judged, one task for each family. None means in this process. The rates do not
+            depend on it.
     """
     place = lambda family: next((k for k, own in enumerate(FAMILIES) if own is family), family)
     tasks = [(number, (place(family), number, repeats, seed)) for number, family in enumerate(families)]
@@ -85,7 +85,7 @@ def calibrate(
 
 
 def _calibrated(family: Family | int, number: int, repeats: int, seed: int) -> dict[str, Any]:
-    """The result for one family. A worker gets the position in `FAMILIES`, because families hold closures."""
+    """The result for one family. Workers get the family's position in `FAMILIES`, because families contain closures."""
     family = FAMILIES[family] if isinstance(family, int) else family
     rng, level = np.random.default_rng([seed, number]), _level(family)
     right = sum(as_asked(family, family.sample(rng), level) for _ in range(repeats))

@@ -1,4 +1,4 @@
-"""The conformance suite that every claim passes, lemmata's own and third parties'."""
+"""The conformance suite that every claim must pass, both lemmata's own claims and claims of third parties."""
 
 import dataclasses
 import difflib
@@ -48,8 +48,8 @@ def check_claim(claim: Claim | type[Claim], *, seed: int = 0, samples: int = 4) 
     The claim names its source, title, statement and what it predicts or bounds. A bound has a trivial value or says
     why it has none. Concrete methods are not overridden. A verification visits the declared range of every variable.
     Sampled problems have the population's type. Prediction, control and measurement have the same shapes for every key
-    and are finite. At the default budget, the verdict is the expected one, failed hypotheses drop at most the share of
-    trials that the population declares, and the control is near and refuted.
+    and are finite. At the default budget, the verdict is as expected, and the control is near and refuted. The share of
+    trials that failed hypotheses drop is at most the share that the population declares.
 
     Args:
         claim: the claim, not its class.
@@ -131,14 +131,14 @@ def _check_words(claim: Claim) -> None:
 
 
 def _pinned(variable: Variable) -> Any:
-    """The single value of a variable's extra settings, if its range has others; otherwise None."""
+    """The value of a variable if all extra settings share it although the range has other values; otherwise None."""
     values = sorted(set(variable.corners or ()))
     wide = len(variable.options) > 1 if isinstance(variable, Choice) else variable.low < variable.high
     return values[0] if wide and len(values) == 1 else None
 
 
 def _check_accusation(claim: Claim) -> None:
-    """Check that a refuted source is quoted, and that its words are false under every possible reading."""
+    """Check that a claim that refutes a source quotes it, and that the words are false under every possible reading."""
     if claim.expected is not Status.REFUTED:
         return
     if claim.passage is None and claim.kind not in (Kind.OWN, Kind.FOLKLORE):
@@ -159,7 +159,7 @@ def _check_accusation(claim: Claim) -> None:
 
 
 def _check_names(claim: Claim) -> None:
-    """Check that a claim's class only defines public names of its bases; any other public name is misspelt."""
+    """Check that a claim's class only defines public names that its bases have. Any other public name is misspelt."""
     asked = {name for base in type(claim).__mro__[1:] for name in (*vars(base), *inspect.get_annotations(base))}
     for name in (*vars(type(claim)), *inspect.get_annotations(type(claim))):
         if not name.startswith("_") and name not in asked:
@@ -200,7 +200,7 @@ def _check_methods(claim: Claim) -> None:
 
 
 def check_verdict(claim: Claim, verdict: Verdict) -> None:
-    """Check that a verdict is the expected one and has enough trials; otherwise ClaimError."""
+    """Check that a verdict is as expected and has enough trials; otherwise ClaimError."""
     if verdict.judged == 0:
         raise _broken(
             claim, f"no trial was judged: {verdict.status}, {verdict.reason}", "at least one trial that can be judged"
@@ -263,7 +263,7 @@ def _check_control(claim: Claim, verdict: Verdict) -> None:
 
 
 def _check_loose(claim: Claim, verdict: Verdict) -> None:
-    """Check that if few trials refute a loose control, the bound is close to the measurement in 5 % of the trials."""
+    """If few trials refute a loose control, check that the bound is close to the measurement in 5 % of the trials."""
     _check_resolution(claim, verdict, "use a smaller margin and resolution")
     share, slack = verdict.control.violating, verdict.slack
     if share is None or share >= TENTH or slack is None or verdict.status is Status.VACUOUS:
@@ -284,7 +284,7 @@ def _check_loose(claim: Claim, verdict: Verdict) -> None:
 def _check_resolution(claim: Claim, verdict: Verdict, remedy: str) -> None:
     """Check that margin and resolution are at most half the distance to the control, if support depends on them.
 
-    A control beyond the largest allowed distance counts as one at this distance.
+    A control beyond the largest allowed distance is treated as if it had this distance.
     """
     relation, near = claim.relation, verdict.control.nearest
     if near is None or not isinstance(relation, (Rate, Limit, EqualInMean)):
@@ -299,7 +299,7 @@ def _check_resolution(claim: Claim, verdict: Verdict, remedy: str) -> None:
 
 
 def _outcomes(claim: Claim, setting: dict, samples: int, seed: int) -> list[Outcome]:
-    """The first trials under a seed. A traced claim runs them in the batch that the verification has compiled."""
+    """The first trials under a seed. For a traced claim, they run in the batch that the verification has compiled."""
     if not claim.traced:
         return [trial(claim, setting, trial_key(claim, seed, number)) for number in range(samples)]
     run, size = compiled(claim, tuple(setting.items()), budget_of(claim))

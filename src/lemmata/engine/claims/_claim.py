@@ -1,4 +1,4 @@
-"""The grammar of a claim: the parts that a result of the theory needs in order to be executed."""
+"""The grammar of a claim: the parts that a result of theory needs so that it can be executed."""
 
 import dataclasses
 import enum
@@ -65,7 +65,7 @@ class Control:
 
     Args:
         statement: the false statement in words.
-        predict: its prediction, from the claim's own prediction and the problem.
+        predict: a function that computes the false prediction from the claim's own prediction and the problem.
         loose: the reason why no nearer false statement is refuted. The reason is required if the control is farther
             than a factor 4 (an exponent 1/2), leaves a component unchanged, or is refuted in fewer than a tenth of the
             trials.
@@ -88,8 +88,8 @@ class Claim(eqx.Module, Generic[P]):
     * predict(problem): the value that the theorem gives.
     * measure(problem, key): the true value, by an algorithm that shares no code with `predict`. For a sequence of
       sizes, define measure_at(problem, key, rung) instead: the value at one size, with its own key.
-    * trivial(problem): the value that every reader already knows. A bound beyond it is vacuous. A bound without such a
-      value says why: `trivial = "the quantity has no bound of its own"`.
+    * trivial(problem): the value that every reader already knows. A bound beyond this value is vacuous. If there is no
+      such value, state the reason: `trivial = "the quantity has no bound of its own"`.
     * hypotheses(problem): conditions in addition to those of the population. Optional.
     * condition(problem): the condition number of the computation, as one number or as one number for each component.
       Rounding errors of a few eps times this number do not count as misses. Optional; 1 if not given.
@@ -105,18 +105,19 @@ class Claim(eqx.Module, Generic[P]):
         control: a neighbouring false statement.
         controls: the quantity that the result predicts or bounds.
         unexplained: what the result does not explain.
-        reading: how words of the source were interpreted, for example O(.) as a factor 1; empty if no word needed this.
+        reading: how words of the source were interpreted, for example O(.) as a factor 1; empty if no word needed an
+            interpretation.
         passage: the source's own words, where the claim refutes them.
-        readings: the ways in which the source's words may be read, each with its result.
+        readings: the ways in which the source's words may be read, each with the result of testing it.
         stated: the kind of the statement, if the source's locator does not show it.
         trials: the number of trials if support depends on the spread of a measurement; bounds and identities compute
             this number themselves.
         traced: True if the methods are JAX functions, so that trials run as jit(vmap) over keys.
         of_data: False if the population accepts a user's data, but the claim says nothing about them. Examples are
             steps of a proof and numerical facts.
-        expected: the status that verification must end with. Set it to refuted for false words of a source, which need
-            their `passage`, for false folklore, and for a false statement of our own.
-        corrects: the claim, entered as printed, that this one corrects.
+        expected: the status that verification must end with. Set it to refuted for false words of a source (which also
+            need `passage`), for false folklore, and for a false statement of our own.
+        corrects: the claim that this claim corrects. The corrected claim is entered as printed in the source.
     """
 
     title: ClassVar[str] = ""
@@ -169,7 +170,7 @@ class Claim(eqx.Module, Generic[P]):
     def kind(self) -> Kind:
         """The kind of the statement: theorem, lemma, step, ...
 
-        A claim that corrects another is a repair. Otherwise the kind is as stated, or as in the locator.
+        A claim that corrects another claim is a repair. Otherwise, `stated` or the source's locator gives the kind.
         """
         if self.corrects is not None:
             return Kind.REPAIR

@@ -1,4 +1,4 @@
-"""Components of trials: which of them give information, and how many trials the least informative one has."""
+"""Components of trials: which components give information, and in how many trials the least informative one does."""
 
 import dataclasses
 
@@ -10,11 +10,11 @@ _REACH = 0.01  # a component with more rounding error than this share of the dis
 
 
 def silent_components(relation: Relation, sample: Sample, false: np.ndarray) -> np.ndarray | None:
-    """Which components give no information (T trials, C components), because rounding could also explain the control.
+    """Which of C components in T trials give no information, because rounding could also explain the control.
 
-    These are the components whose tolerance reaches a hundredth of the distance between prediction and control, or of
-    the value itself. If the control does not change a component, its tolerance is compared with the value alone. The
-    result is None if the relation does not compare the numbers of a single trial.
+    These are the components whose tolerance is at least a hundredth of the distance between prediction and control, or
+    of the value itself. If the control does not change a component, the component's tolerance is compared with the
+    value alone. The result is None if the relation does not compare the numbers of a single trial.
     """
     if relation.against(sample) is None:
         return None
@@ -29,9 +29,9 @@ def silent_components(relation: Relation, sample: Sample, false: np.ndarray) -> 
 
 
 def counted(wrong: np.ndarray, mute: np.ndarray) -> int:
-    """The number of trials of the least informative component.
+    """The number of trials that count for the least informative component.
 
-    These are the trials in which the component gives information, and the trials that contradict the statement.
+    A trial counts for a component if the component gives information in it, or if the trial contradicts the statement.
 
     Args:
         wrong: which components of each trial contradict the statement, shape (T, C).
@@ -42,7 +42,7 @@ def counted(wrong: np.ndarray, mute: np.ndarray) -> int:
 
 
 def told_silence(mute: np.ndarray, infinite: np.ndarray | None = None) -> str:
-    """In how many trials the least informative component gives no information, and why; empty if all do."""
+    """Words about trials in which the least informative component gives no information; empty without such trials."""
     least = int(np.argmax(mute.sum(axis=0))) if mute.size else 0
     if not mute.size or not mute[:, least].any():
         return ""
@@ -55,5 +55,5 @@ def told_silence(mute: np.ndarray, infinite: np.ndarray | None = None) -> str:
 
 
 def asked(needed: int, said: int, trials: int) -> int | None:
-    """How many trials to run so that `needed` give information, if `said` of `trials` did; None if none did."""
+    """How many trials to run so that `needed` trials give information, if `said` of `trials` did; None if none did."""
     return -(-needed * trials // said) if said else None

@@ -20,18 +20,18 @@ def status_of(judgement: Judgement) -> Status:
 
 
 def control_of(claim: Claim, sample: Sample, false: np.ndarray, level: float, each: bool) -> tuple[ControlVerdict, str]:
-    """The trials' verdict on the control, and in words where they fail to refute it; no words if they refute it.
+    """The verdict of the trials on the control, and the reason in words if they fail to refute it (otherwise empty).
 
     A control is judged less strictly than a statement. For a control, the ordinary interval of a mean is enough. A
-    statement is refuted only by limits that also hold for tails which no trial has shown.
+    statement is refuted only by limits that also hold for rare events that no trial has shown.
 
     Args:
         claim: the claim.
         sample: the trials of the claim.
         false: the prediction of the control.
         level: the level at which the control is tested.
-        each: whether every component needs power of its own. Then a component in which the statement is sharp cannot
-            make up for a component in which it is vacuous.
+        each: whether the control must be refuted in every component alone. If so, a component in which the statement is
+            sharp cannot make up for a component in which it is vacuous.
     """
     relation, against = claim.relation, dataclasses.replace(sample, predicted=false)
     judged = relation.judge(against, level)
@@ -60,7 +60,7 @@ _AS_IT_IS = ", a component that the control does not change"
 
 
 def _moved(relation: Relation, sample: Sample, false: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Which components have a control, and which of these the control changes in some trial.
+    """Which components have a control, and which components the control changes in some trial.
 
     If the prediction is 0 or infinite in all trials, and the control equals it, the component has no control.
     """
@@ -71,7 +71,7 @@ def _moved(relation: Relation, sample: Sample, false: np.ndarray) -> tuple[np.nd
 
 
 def _weak(relation: Relation, wrong: np.ndarray, level: float) -> str:
-    """A reason in words; empty if enough trials contradict the control in one component to refute it."""
+    """The reason why one component does not refute the control; empty if enough trials in it contradict the control."""
     allowed, count = allowed_misses(relation), int(wrong.sum())
     assert allowed is not None  # a single trial can contradict the statement
     refuted = failure_limits(count, len(wrong), level)[0] > allowed if allowed else count > 0
@@ -79,7 +79,7 @@ def _weak(relation: Relation, wrong: np.ndarray, level: float) -> str:
 
 
 def _weak_mean(relation: Relation, against: Sample, level: float) -> str:
-    """A reason in words; empty if each component of a mean refutes the control by itself."""
+    """The reason why a component of a mean does not refute the control by itself; empty if each component does."""
     predicted = columns(against.predicted)
     count = predicted.shape[1]
     if count == 1:

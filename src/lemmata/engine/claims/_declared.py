@@ -191,7 +191,7 @@ def _check_methods(own: _Declared) -> None:
 
 
 def _check_arguments(own: _Declared, name: str, function: Any, arguments: tuple[str, ...]) -> None:
-    """Check that a function takes these arguments, and returns its answer when it is called."""
+    """Check that a function takes the given arguments, and that calling it returns the answer itself."""
     if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
         own.refuse(name, "a coroutine or a generator", "a function that returns its answer")
     try:
@@ -254,7 +254,7 @@ def _check_population(own: _Declared, population: Population) -> None:
 
 
 def misdeclared(variable: object) -> tuple[object, str] | None:
-    """What is wrong with the range of a setting, and the rule that it breaks; None if nothing is wrong.
+    """The fault in the range of a setting, and the rule that the range breaks; None if there is no fault.
 
     >>> misdeclared(Integer(5, 10, 1))
     ('from 10 to 1', 'a lower end that is not above the upper end')

@@ -9,9 +9,9 @@ from ._claim import Claim
 
 
 def draws_nothing(claim: Claim) -> bool:
-    """Whether the code of the measurement does not use its key. Then it has no sampling error.
+    """Whether the code of the measurement does not use its key. If so, the measurement has no sampling error.
 
-    A key that is read counts as used, even if it is only passed on.
+    A key that is read counts as used, even if it is only passed on to another function.
     """
     method = claim.measure if claim.measure is not None else claim.measure_at
     return method is not None and not _reads(inspect.unwrap(getattr(method, "__func__", method)), 2)

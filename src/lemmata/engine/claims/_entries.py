@@ -68,7 +68,7 @@ def trials_print_of(claim: Claim) -> str:
 
 
 def state_of(claim: Claim) -> State:
-    """Whether the recorded verdict is on the current code, and if not, what has changed."""
+    """Whether the recorded verdict is on the current code, and if not, which code has changed."""
     return compared(records().get(claim.name), prints_of(type(claim)))
 
 
@@ -185,5 +185,5 @@ def verdict_from(claim: Claim, record: Mapping[str, Any]) -> Verdict:
 
 
 def _number(value: float | None, missing: float) -> float:
-    """The number; if JSON has null, `missing`, a number that JSON cannot represent."""
+    """The number. If JSON has null, return `missing`, which stands for a number that JSON cannot represent."""
     return missing if value is None else float(value)

@@ -28,8 +28,8 @@ class Equal(Relation):
     """measured = predicted up to rounding, in every trial and every component.
 
     The tolerance of a component is 32 eps times the claim's condition number times the larger of its two values. The
-    last `block` axes share the largest value of their components. Use this if, for example, the entries of a matrix
-    come from sums that cancel. Support means that the rate of problems in which equality fails is below `resolution`.
+    last `block` axes share the largest value of their components. Set `block` if, for example, the entries of a matrix
+    come from sums that cancel. Support means that the share of problems in which equality fails is below `resolution`.
     """
 
     resolution: float = 0.1
@@ -49,9 +49,9 @@ class Equal(Relation):
         return blocks((self._ratios(sample) > 1).reshape(sample.measured.shape), self.unit)
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Judge the trials. One difference beyond rounding refutes.
+        """Judge the trials. A single difference beyond rounding refutes the statement.
 
-        The number of trials is counted in the component that gives information in the fewest trials.
+        The count of trials includes only trials that give information about the least informative component.
         """
         wrong, worst = self.against(sample), float(self._ratios(sample).max(initial=0.0))
         mute = np.zeros_like(wrong) if sample.silent is None else sample.silent
@@ -70,15 +70,15 @@ class Equal(Relation):
         return Judgement(holds, worst, limits, reason, (0.0, 1.0), needed, failures / max(sample.trials, 1))
 
     def compare(self, sample: Sample) -> bool | None:
-        """Whether this trial is equal up to rounding."""
+        """Whether prediction and measurement of this trial are equal up to rounding."""
         return not self.against(sample).any()
 
     def budget(self, level: float) -> int | None:
-        """The number of trials that, without an inequality, show a rate below the resolution."""
+        """The number of trials which, without an inequality, show that the rate of these is below the resolution."""
         return trials_to_support(self.resolution, level)
 
     def broken(self, sample: Sample) -> np.ndarray:
-        """Whether NaN or infinity occurs anywhere."""
+        """Whether any number is NaN or infinite."""
         return not_finite(sample.measured) | not_finite(sample.predicted)
 
     def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
@@ -90,7 +90,7 @@ class Equal(Relation):
         return self._ratios(sample).max(axis=1, initial=0.0)
 
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
-        """|f - p| / max(|p|, |f|) for control f and prediction p; in a block with a common scale, the largest."""
+        """max |f - p| / max(|p|, |f|) for control f and prediction p, with maxima over blocks with a common scale."""
         size = np.maximum(np.abs(predicted), np.abs(false))
         axes = size.ndim - 1 if self.block == WHOLE else min(self.block, size.ndim - 1)
         apart, shared = np.abs(false - predicted), tuple(range(-axes, 0))
@@ -102,12 +102,12 @@ class Equal(Relation):
         return same_shape(predicted, measured)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
-        """The component whose ratio is largest."""
+        """The numbers of the component whose ratio is largest."""
         return most_different(sample)
 
     @property
     def band(self) -> str:
-        """In words, the difference that refutes the statement."""
+        """A description of the difference that refutes the statement."""
         shared = (
             "" if not self.block else " of the largest component in its block" if self.block > 0 else " of the largest"
         )
@@ -122,21 +122,21 @@ class EqualInMean(Relation):
     """E[measured / predicted] = 1 (or E[measured - predicted] = 0 if relative is False), within `margin`.
 
     The expectation is over the measurement, for every problem. Each problem is measured twice with independent keys.
-    The mean over problems is judged against the margin, and so is the root mean square of the problems' own means. The
-    product of a problem's two differences estimates the square of its own mean without bias. So errors that differ in
-    sign from problem to problem do not average out. With `over="problems"`, the statement is only about the mean over
-    the population.
+    Two numbers are judged against the margin: the mean over problems, and the root mean square of the means of single
+    problems. The product of a problem's two differences estimates the square of the problem's mean without bias. So
+    errors with different signs in different problems do not average out. With `over="problems"`, the statement is only
+    about the mean over the population.
 
     An exact statement has margin 0. The margin of an asymptotic statement is the declared distance that its setting
-    may have from the limit. Support needs the interval of the mean within margin + resolution. If a spread is
-    declared, the root mean square of the problems' own means may be up to margin + spread. Without a declared spread,
-    this root mean square must not be shown to exceed the margin. For support, it must be shown to be at most margin +
-    5 resolutions.
+    may have from the limit. For support, the interval of the mean must be within margin + resolution. If a spread is
+    declared, the root mean square of the means of single problems may be up to margin + spread. Without a declared
+    spread, this root mean square must not be shown to exceed the margin. For support, it must be shown to be at most
+    margin + 5 resolutions.
 
-    A mean is refuted by limits that also hold for rare events and heavy tails (`mean_limits`). `ends` may give two
-    values between which every measurement lies, such as (0, 1) for a share or (0, inf) for a square. The limits then
-    hold for any distribution. A sample that does not vary decides nothing, unless the measurement is deterministic and
-    the statement is about each problem.
+    The statement is refuted if the limits of the mean from `mean_limits` are outside the margin. These limits also hold
+    for rare events and heavy tails. `ends` may give two values between which every measurement lies, such as (0, 1) for
+    a share or (0, inf) for a square. With `ends`, the limits hold for any distribution. A sample that does not vary
+    leaves the statement undecided, unless the measurement is deterministic and the statement is about each problem.
     """
 
     margin: float = 0.0
@@ -159,7 +159,7 @@ class EqualInMean(Relation):
         return 1 if self.over == "problems" else 2
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Compare intervals of the mean (corrected for skewness) and of squared means with the margin."""
+        """Compare the intervals of the mean (corrected for skewness) and of the squared means with the margin."""
         differences = difference_of(sample, self.relative, self.replicates)
         shared, exact = level / self.replicates, sample.exact and self.over == "measurements"
         mean = judge_means(
@@ -170,7 +170,7 @@ class EqualInMean(Relation):
         return self._with_heterogeneity(mean, differences, shared, exact)
 
     def _ends(self, sample: Sample) -> tuple[np.ndarray, np.ndarray] | None:
-        """The two values between which each difference always lies; None if they are not known."""
+        """The two values between which each difference always lies; None if these values are not known."""
         if self.ends == (-np.inf, np.inf):
             return None
         predicted = columns(sample.predicted)
@@ -208,7 +208,7 @@ class EqualInMean(Relation):
         return None
 
     def broken(self, sample: Sample) -> np.ndarray:
-        """Whether NaN or infinity occurs, or a prediction of 0 if the statement is relative."""
+        """Whether a number is NaN or infinite, or a prediction is 0 although the statement is relative."""
         zero = (columns(sample.predicted) == 0).any(axis=1) if self.relative else False
         return not_finite(sample.measured) | not_finite(sample.predicted) | zero
 
@@ -227,18 +227,18 @@ class EqualInMean(Relation):
         return 1 + np.abs(columns(false) - columns(predicted)) / (self.margin + self.resolution)
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-        """The fault if shapes differ; the axis of replicates is left out."""
+        """The fault if shapes differ. The axis of replicates is ignored."""
         return same_shape(predicted, measured if self.replicates == 1 else measured[1:])
 
     def shown(self, sample: Sample) -> tuple[float, float]:
-        """The component that differs most, with its mean over replicates."""
+        """The numbers of the component that differs most, averaged over replicates."""
         if self.replicates > 1:
             sample = dataclasses.replace(sample, measured=sample.measured.mean(axis=1))
         return most_different(sample)
 
     @property
     def band(self) -> str:
-        """In words, the mean differences that support or refute the statement."""
+        """A description of the mean differences that support or refute the statement."""
         wide = self.margin + self.resolution
         return (
             f"supported if the mean difference is shown to be within ±{wide:g}; refuted if it is "

@@ -1,4 +1,4 @@
-"""Estimates: predictions with an interval, which should contain the measurement as often as stated."""
+"""Estimates: predictions with an interval that should contain the measurement as often as stated."""
 
 import dataclasses
 from typing import ClassVar
@@ -13,11 +13,11 @@ LOW, VALUE, HIGH = range(3)
 
 @dataclasses.dataclass(frozen=True)
 class Estimate(AbstractBound):
-    """The predicted interval holds the measured value with probability at least 1 - delta.
+    """The predicted interval contains the measured value with probability at least 1 - delta.
 
     Prediction and measurement are three numbers, (low, value, high). The predicted interval is declared before the
     measurement. The measurement's own interval is shown, but not used in the judgement. An infinite interval gives no
-    information; an interval at least as wide as the trivial value is vacuous.
+    information. An interval that is at least as wide as the trivial value is vacuous.
     """
 
     delta: float = 0.1

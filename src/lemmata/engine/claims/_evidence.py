@@ -1,9 +1,9 @@
 """Evidence that can be extended: e-values, which stay valid for any continuation of a run.
 
-An e-value of a statement is a number that is on average at most 1 if the statement is true. A product of e-values of
-independent sessions is an e-value, whenever and for whatever reason the next session begins. By Ville's inequality, the
-probability that the product for a true statement ever reaches 1 / level is at most `level`. So min(1, 1 / e) is a
-p-value at every moment, and Holm's procedure can use it like any other p-value.
+An e-value of a statement is a random number whose mean is at most 1 if the statement is true. A product of e-values of
+independent sessions is again an e-value, whenever and for whatever reason the next session begins. By Ville's
+inequality, the probability that the product for a true statement ever reaches 1 / level is at most `level`. So min(1, 1
+/ e) is a p-value at every moment, and Holm's procedure can use it like any other p-value.
 """
 
 import math
@@ -21,7 +21,7 @@ _PRIOR = 0.5
 
 
 def allowed_misses(relation: Relation) -> float | None:
-    """The rate of misses that a relation allows; None if a single trial cannot be a miss.
+    """The rate of misses that a relation allows; None if single trials cannot be misses.
 
     >>> from lemmata.engine.claims import AtMost, Rate
     >>> allowed_misses(AtMost(delta=0.05)), allowed_misses(AtMost()), allowed_misses(Rate())
@@ -35,18 +35,18 @@ def allowed_misses(relation: Relation) -> float | None:
 
 
 def misses(relation: Relation, sample: Sample) -> int:
-    """The number of trials each of which alone contradicts a relation."""
+    """The number of trials that contradict a relation, each trial by itself."""
     rows = zip(sample.predicted, sample.measured, sample.condition, strict=True)
     alone = (Sample(*(np.asarray(part)[None] for part in row)) for row in rows)  # pyright: ignore[reportArgumentType]
     return sum(relation.compare(own) is False for own in alone)
 
 
 def count_e_value(count: int, trials: int, allowed: float) -> float:
-    """The e-value of a rate of misses of at most `allowed`, after `count` misses in `trials` trials.
+    """The e-value of the statement "the rate of misses is at most `allowed`", after `count` misses in `trials` trials.
 
-    It is a ratio of likelihoods of the counts. The numerator is averaged over rates q above the allowed rate, by
-    Jeffreys' prior J restricted to these rates. The denominator is the likelihood at the allowed rate a. With k misses
-    in n trials,
+    It is a ratio of likelihoods of the counts. The numerator is the average of the likelihood over rates q above the
+    allowed rate, under Jeffreys' prior J restricted to these rates. The denominator is the likelihood at the allowed
+    rate a. With k misses in n trials,
 
         e = int_a^1 q^k (1 - q)^(n - k) dJ(q) / (a^k (1 - a)^(n - k)).
 
@@ -92,7 +92,7 @@ def p_e_value(p_value: float) -> float:
 
 
 def joined(e_values: Iterable[float]) -> float:
-    """The joint e-value of independent sessions. It is their product, or 0 if one of them is 0."""
+    """The joint e-value of independent sessions. It is the product of their e-values, or 0 if one of these is 0."""
     found = list(e_values)
     if 0.0 in found:
         return 0.0
@@ -102,7 +102,7 @@ def joined(e_values: Iterable[float]) -> float:
 def shared(case: float, corners: list[float]) -> float:
     """The e-value of a case and its extra settings.
 
-    The case has half of the weight, and all extra settings together have the other half.
+    The case has half of the weight, and all extra settings together have the other half of the weight.
     """
     return case if not corners else case / 2 + math.fsum(corners) / (2 * len(corners))
 

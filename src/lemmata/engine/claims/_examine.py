@@ -41,7 +41,7 @@ class Examination:
         trivial: the trivial value of the same component, which holds without any theory.
         vacuous: the share of components in which the bound is beyond the trivial value; None if there is no trivial
             value.
-        agrees: whether prediction and measurement compare as stated; None if a single problem cannot decide.
+        agrees: whether prediction and measurement compare as stated; None if a single problem cannot decide this.
         culprit: if a hypothesis fails, the likely cause.
     """
 
@@ -63,7 +63,7 @@ def examine(claim: Claim, problem: object, key: jax.Array) -> Examination:
     Args:
         claim: the claim.
         problem: a problem to which the claim applies (`claim.population.posed` decides).
-        key: randomness of the measurement.
+        key: the random key of the measurement.
 
     Raises:
         ValueError: if the claim is not about problems of this kind.

@@ -1,7 +1,7 @@
 """Families of statements that are known to be true or false, on which the engine's error rates are measured.
 
-Each family draws finished trials: predictions, measurements, a control's predictions and trivial values. A parameter
-turns the true statement into a false one nearby.
+Each family draws finished trials: predictions, measurements, a control's predictions and trivial values. By a
+parameter, the true statement of a family becomes a false statement nearby.
 """
 
 import dataclasses
@@ -49,7 +49,7 @@ class Family:
         asked: the required result: "not refuted" (true), "refuted" (a near neighbour), "not supported", or "covered"
             (the interval of the relation contains `truth`).
         trials: the number of trials in one verification.
-        draw: a function that draws predictions and measurements of a number of trials.
+        draw: a function that draws predictions and measurements for a given number of trials.
         truth: the value that the interval estimates, for coverage.
         trivial: the trivial value, if vacuity is tested.
     """

@@ -1,4 +1,4 @@
-"""The family of all claims: how many claims share one error level, and how many trials support then needs."""
+"""The family of all claims: how many claims share one error level, and how many trials support needs at this level."""
 
 import functools
 import math
@@ -16,12 +16,12 @@ MEAN_TRIALS = 256
 
 @functools.cache
 def family_size() -> int:
-    """The power of two at or above the number of claims in the catalogue, so that budgets rarely change."""
+    """The smallest power of two, from 256, that is at least the number of recorded claims. So budgets rarely change."""
     return 2 ** math.ceil(math.log2(max(len(records()), 256)))
 
 
 def budget_of(claim: Claim, level: float = LEVEL) -> int:
-    """The number of trials of a claim: what support needs at its share of the family's level, or more if declared.
+    """The number of trials that support needs at the claim's share of the family's level, or more if declared.
 
     Without a violation in n trials, the rate of violations is below r at confidence 1 - a if (1 - r)^n <= a. Here a is
     half of the level over the number of claims.

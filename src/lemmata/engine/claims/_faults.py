@@ -26,7 +26,7 @@ class Fault:
     where: np.ndarray
 
     def told(self, numbers: np.ndarray) -> str:
-        """In words: the part, what is wrong, in how many trials, and the first of these trials."""
+        """A description of the fault: the part, the kind of fault, the number of trials, and the first trial."""
         found, count = self.values[self.where], int(self.where.sum())
         word = "NaN" if np.isnan(found).any() else "infinite" if np.isinf(found).any() else "out of its range"
         first = numbers[np.argmax(self.where)]
@@ -34,9 +34,9 @@ class Fault:
 
 
 def undefined_hypotheses(results: Outcome) -> Iterator[Fault]:
-    """Hypotheses whose value or threshold is NaN, or whose value is infinite while the threshold is finite.
+    """Hypotheses whose value or threshold is NaN, or whose value is infinite although the threshold is finite.
 
-    A trial whose list of hypotheses is shorter has NaN at the missing ones, which is not a fault.
+    A trial with fewer hypotheses has NaN in place of the missing hypotheses, which is not a fault.
     """
     for hypothesis in results.hypotheses:
         if hypothesis.checkable:
@@ -50,8 +50,8 @@ def undefined_hypotheses(results: Outcome) -> Iterator[Fault]:
 def faults(claim: Claim, results: Outcome) -> Iterator[Fault]:
     """The NaN and infinite values of trials whose hypotheses hold.
 
-    A bound or its control may be infinite if the bound then always holds. A trivial value may be infinite in the same
-    direction if it is infinite in every trial, because the component then has no trivial value.
+    A bound or its control may be infinite in the direction in which the bound always holds. A trivial value may be
+    infinite in the same direction if it is infinite in every trial, because the component then has no trivial value.
     """
     sample = Sample(
         *(np.asarray(part) for part in (results.predicted, results.measured, results.condition))  # pyright: ignore

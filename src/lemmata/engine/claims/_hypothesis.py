@@ -10,7 +10,7 @@ RELATIONS = ("<=", "<", ">=", ">", "==")
 
 
 class Standing(enum.StrEnum):
-    """What is known of a hypothesis on this problem: its value, nothing, or that it is false."""
+    """The knowledge about a hypothesis on this problem: its value, nothing, or that it is false."""
 
     CHECKED = "checked"
     UNCHECKED = "unchecked"
@@ -18,7 +18,7 @@ class Standing(enum.StrEnum):
 
 
 class Hypothesis(eqx.Module):
-    """One condition of a theorem and the value it takes on a problem.
+    """One condition of a theorem, with its value on a problem.
 
     Args:
         name: the condition in words ("inputs lie in the unit ball").
@@ -71,8 +71,8 @@ class Hypothesis(eqx.Module):
     def margin(self) -> Array:
         """The signed relative distance to the threshold, which is negative if the condition fails.
 
-        The margin is (threshold - value) / max(|value|, |threshold|) for <=, the opposite for >=, and minus the
-        modulus of this ratio for ==. It is 1 or -1 if value or threshold is infinite.
+        The margin is (threshold - value) / max(|value|, |threshold|) for <=, minus this ratio for >=, and minus its
+        modulus for ==. It is 1 or -1 if value or threshold is infinite.
         """
         scale = jnp.maximum(jnp.abs(self.value), jnp.abs(self.threshold))
         equal = self.value == self.threshold

@@ -70,7 +70,7 @@ def judge_trials(claim: Claim, setting: dict, finished: Trials, seed: int, level
 
 
 def judged_sample(claim: Claim, results: Outcome, kept: np.ndarray) -> Sample:
-    """The trials that count, with the components in which they give no information."""
+    """The trials that count, and the components in which these trials give no information."""
     parts = (results.predicted, results.measured, results.condition)
     sample = Sample(*(np.asarray(part)[kept] for part in parts), exact=draws_nothing(claim))
     return dataclasses.replace(sample, silent=silent_components(claim.relation, sample, results.false[kept]))
@@ -90,7 +90,8 @@ def with_corners(claim: Claim, verdict: Verdict, corners: tuple[Corner, ...]) ->
     """Add extra settings ("corners") to a verdict. If a corner is refuted or fails, it decides the verdict.
 
     The reason of the verdict names the worst extra setting. The claim's own setting gets half of the level. Each of
-    its k extra settings gets 1/(2k) of the level. So their p-values are multiplied by 2 and 2k.
+    its k extra settings gets 1/(2k) of the level. So the p-value of the claim's own setting is multiplied by 2, and the
+    p-values of extra settings are multiplied by 2k.
     """
     shared = [2 * verdict.p_value, *(2 * len(corners) * corner.p_value for corner in corners)]
     verdict = dataclasses.replace(verdict, corners=corners, p_value=min(1.0, *shared))
@@ -111,7 +112,7 @@ def decide(judgement: Judgement, weak: str, beyond: np.ndarray | None, violated:
     Args:
         judgement: the judgement of the relation.
         weak: why the control is not refuted, in words; empty if it is refuted.
-        beyond: the components beyond the trivial value, shape (T, C); None if there is no such value.
+        beyond: the components beyond the trivial value, shape (T, C); None if there is no trivial value.
         violated: hypotheses that are known to be false.
     """
     status, reason = _decided(judgement, weak, beyond)
@@ -137,7 +138,7 @@ def _decided(judgement: Judgement, weak: str, beyond: np.ndarray | None) -> tupl
 
 
 def _empty(beyond: np.ndarray, sure: bool) -> str:
-    """In words, where a bound is beyond its trivial value too often: in all components together, or in one.
+    """Words that say where a bound is beyond its trivial value too often: in all components together, or in one.
 
     Args:
         beyond: which components are beyond the trivial value, shape (T, C).
@@ -166,10 +167,10 @@ def _violated(results: Outcome) -> tuple[str, ...]:
 
 
 def _unjudged(claim: Claim, setting: dict, finished: Trials) -> tuple[Status, str] | None:
-    """The status and the reason if these trials give no information about the statement; otherwise None.
+    """The status and the reason, if the trials give no information about the statement; otherwise None.
 
     A sampler is responsible for the trials that it drops at its default setting. At another setting, the hypotheses may
-    fail more often. Then there is no verdict.
+    fail more often. In this case there is no verdict.
     """
     executed, results = len(finished.numbers), finished.stacked
     assert results is not None  # the caller has looked
@@ -204,7 +205,7 @@ def _unjudged(claim: Claim, setting: dict, finished: Trials) -> tuple[Status, st
 def _dropped_violations(claim: Claim, results: Outcome) -> int:
     """The number of dropped trials in which the conclusion fails.
 
-    If there are more than a few, the dropped trials were selected by their result.
+    If there are more than a few such trials, the hypotheses may have selected trials by their results.
     """
     dropped = ~np.asarray(results.holds)
     if not dropped.any():
@@ -248,7 +249,7 @@ def _beyond(claim: Claim, sample: Sample, trivial: np.ndarray) -> np.ndarray | N
 
 
 def p_value(claim: Claim, sample: Sample) -> float:
-    """The smallest level from 1e-12 up at which the sample refutes the statement, by bisection."""
+    """The smallest level, at least 1e-12, at which the sample refutes the statement. It is found by bisection."""
     low, high = math.log(1e-12), math.log(0.5)
     if claim.relation.judge(sample, math.exp(high)).holds is not False:
         return 1.0

@@ -1,4 +1,4 @@
-"""Judge claims in separate processes, which are ended if a trial takes too long."""
+"""Judge claims in separate processes. A process is ended if a trial takes too long."""
 
 import contextlib
 import dataclasses
@@ -74,8 +74,8 @@ class Judged:
     Args:
         task: the claim.
         verdict: the verdict on the claim. It is "failed", with the key of the trial, if the trial was stopped.
-        unrecorded: why its trials could not be stored; empty if they were stored.
-        late: whether the task was stopped because its time was over.
+        unrecorded: the reason why the trials could not be stored; empty if they were stored.
+        late: whether the task was stopped because its time limit was exceeded.
     """
 
     task: JudgingTask
@@ -94,18 +94,18 @@ def run_keyed(
     around: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext,
     executor: Executor | None = None,
 ) -> Generator[Judged]:
-    """Judge claims, each in a process that is ended if a trial takes longer than the limit. The other claims continue.
+    """Judge claims in processes. If a trial takes longer than the limit, its process is ended; other claims continue.
 
     In JAX, a trial is part of a compiled call, so the limit applies to the whole call, including its compilation. If a
-    process ends by itself, because it is killed or out of memory, this is reported in the same way. The verdict is
-    `failed`, and gives setting, seed and trial.
+    process ends by itself, because it is killed or out of memory, this is reported in the same way. In these cases the
+    verdict is `failed`, and gives setting, seed and trial.
 
     Args:
-        tasks: the tasks; each is requested when a process is free, so a generator of tasks may end early if time is
-            over. A process first takes claims of the section that it judged last, because it has compiled their
+        tasks: the tasks. Each task is requested when a process is free, so a generator of tasks may end early if time
+            is over. A process first takes claims of the section that it judged last, because it has compiled their
             functions. Then it takes claims of a section that no other process works on.
-        limit: seconds for each trial. None means no limit. Then, with one job and without `most`, this process judges
-            the claims itself.
+        limit: seconds for each trial. None means no limit. Without a limit, without `most` and with one job, this
+            process itself judges the claims.
         most: seconds for each task, counted from its first trial; None means no limit.
         jobs: the number of processes.
         run: the function that runs trials; it must be picklable. If it raises a `DataError`, for example because a
@@ -114,7 +114,7 @@ def run_keyed(
         executor: where claims are judged in place of these processes, without a limit.
 
     Raises:
-        MemoryError: the memory of this process is limited, and processes end again and again before they have begun.
+        MemoryError: if the memory of this process is limited, and processes repeatedly end before their first claim.
     """
     if executor is not None:
         yield from _apart(tasks, executor, run)
@@ -148,7 +148,7 @@ def run_keyed(
 
 
 def _taken(known: list[JudgingTask], section: str, others: set[str]) -> JudgingTask | None:
-    """The first known task of the same section. Otherwise, a task of a section without a process. Otherwise, any task.
+    """The first known task of the same section. Otherwise, a task of a section without a process, or else any task.
 
     The result is None if there is no task.
     """
@@ -242,7 +242,7 @@ class _Worker:
         return Judged(task, *more)
 
     def late(self) -> Judged | None:
-        """The verdict "failed" if the time of a trial or task is over; otherwise None."""
+        """The verdict "failed", if a trial or the task has exceeded its time limit; otherwise None."""
         now = _clock()
         if self._end is not None and now >= self._end:
             return self._failed(f"stopped after {self._most:g} s", late=True)
@@ -311,7 +311,7 @@ def _judged(task: JudgingTask, run: Run, told: Callable[[dict, int], None] = lam
 
 
 class _Announced(ThreadPoolExecutor):
-    """A thread that announces the number of each trial before running the trial."""
+    """A thread that announces the number of each trial before it runs the trial."""
 
     def __init__(self, setting: dict, told: Callable[[dict, int], None]):
         super().__init__(1)
@@ -328,7 +328,7 @@ class _Announced(ThreadPoolExecutor):
 
 
 def _serve(end: Connection, run: Run, around: Callable, place: tuple[int, int]) -> None:
-    """Judge claims until the other end is closed. Text that the claims print goes to stderr."""
+    """Judge claims until the other end of the connection is closed. Text that the claims print goes to stderr."""
     ignore_interruption()
     sys.stdout = sys.stderr
     threading.Thread(target=end_with_parent, daemon=True).start()

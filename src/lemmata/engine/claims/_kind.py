@@ -1,11 +1,11 @@
-"""The kind of statement that a claim judges, and how a locator shows it."""
+"""The kind of statement that a claim judges, and how a locator shows this kind."""
 
 import enum
 import re
 
 
 class Kind(enum.StrEnum):
-    """The source's word for a statement, or its role in the source.
+    """The source's word for a statement, or the role of the statement in the source.
 
     `THEOREM` and `LEMMA` are results of the source. `STEP` is a place in a proof or in running text. `RULE` is an
     algorithm or a rule of thumb. `OWN` is a result that no source states. `FOLKLORE` is a statement that people read
@@ -45,7 +45,7 @@ _KINDS = {
 
 
 def kind_of(locator: str) -> Kind | None:
-    """The kind that the words of a locator show; None if they show none.
+    """The kind of statement that the words of a locator show; None if they do not show a kind.
 
     >>> kind_of("Corollary 4.3"), kind_of("Lemma B.1, part 3"), kind_of("(41)"), kind_of("p. 12")
     (<Kind.THEOREM: 'theorem'>, <Kind.LEMMA: 'lemma'>, <Kind.EQUATION: 'equation'>, None)

@@ -21,8 +21,7 @@ class AbstractLadder(Relation):
     Args:
         along: the meaning of the sizes, in a word or a symbol.
         rungs: the sizes, as Python numbers, so that they may determine shapes.
-        replicates: how often each problem is measured. If the claim's problems differ by more than its `spread`, two
-            measurements separate these differences from noise.
+        replicates: how often each problem is measured. If it is 2, noise is separated from differences of problems.
     """
 
     along: str = "n"
@@ -38,7 +37,7 @@ class AbstractLadder(Relation):
         return None
 
     def broken(self, sample: Sample) -> np.ndarray:
-        """Whether NaN or infinity occurs anywhere."""
+        """Whether any number is NaN or infinite."""
         return not_finite(sample.measured) | not_finite(sample.predicted)
 
     def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
@@ -50,7 +49,7 @@ class AbstractLadder(Relation):
         return ", ".join(f"{rung:g}" for rung in self.rungs)
 
     def _each(self, sample: Sample) -> list[Sample]:
-        """The sample with one measurement of each problem, once for each replicate."""
+        """For each replicate, the sample with this measurement of each problem."""
         if self.replicates == 1:
             return [sample]
         measured = np.asarray(sample.measured).reshape(sample.trials, -1, len(self.rungs))
@@ -65,15 +64,15 @@ class AbstractLadder(Relation):
 def spread_over_problems(
     judgement: Judgement, own: np.ndarray, allowed: float, level: float, exact: bool, what: str
 ) -> Judgement:
-    """The judgement of a mean, combined with the distances of the problems' own values from the statement.
+    """The judgement of a mean, combined with the distances between single problems' values and the statement.
 
     If each problem is measured twice, the mean product of the two measurements estimates the mean square of the
-    problems' own values. With a single measurement, the mean square also includes noise. It can support a statement,
-    but it can refute one only if there is no noise.
+    problems' own values. With a single measurement, the mean square also includes noise. This mean square can support a
+    statement, but can refute it only if there is no noise.
 
     Args:
         judgement: the judgement of the mean.
-        own: the distance of each problem from the statement, shape (T, R).
+        own: the distance between each problem's value and the statement, shape (T, R).
         allowed: the largest root mean square.
         level: the probability of refuting an allowed value.
         exact: whether the numbers have no sampling error.
@@ -93,7 +92,7 @@ def spread_over_problems(
 
 
 def slower_problems(judgement: Judgement, slower: np.ndarray, allowed: float, level: float) -> Judgement:
-    """The judgement of an upper rate, combined with how many problems are slower than the rate by too much."""
+    """The judgement of an upper rate, combined with the number of problems that are much slower than the rate."""
     count, trials = int(slower.sum()), len(slower)
     if not judgement.holds or not count or failure_limits(count, trials, level)[1] <= _SLOWER:
         return judgement
@@ -107,17 +106,17 @@ class Rate(AbstractLadder):
 
     `predict` gives the exponent, and `measure` gives one value for each size.
 
-    Each trial is one sequence of sizes and gives one log-log slope. The slopes give the interval. With `upper`, the
+    Each trial is one sequence of sizes and gives one log-log slope. The slopes give the interval. If `upper`, the
     statement is an upper bound O(rung^exponent), which only a slope above exponent + margin refutes. `margin` is the
-    declared allowance for finite sizes; support needs the interval within margin + resolution. Sizes at which the
-    median measurement is only rounding error are dropped, and the reason says so.
+    declared allowance for finite sizes. For support, the interval must be within margin + resolution. Sizes at which
+    the median measurement is only rounding error are dropped, and the reason says so.
 
     The statement is about each problem and about all sizes. For support, the slopes of the problems must also be
-    within `spread` of the exponent in root mean square. Without a declared spread, twice margin + resolution is used.
-    For an upper bound, less than a third of the problems may be slower by more than that. Two slopes must not be shown
-    to differ from the prediction by more than margin + resolution. These are the slope over the large half (two thirds
-    of the sizes, at least three), and this slope without the last size. The constant C that fits the small half must
-    not be shown to fail on the large half.
+    within `spread` of the exponent in root mean square. Without a declared spread, `spread` is twice margin +
+    resolution. For an upper bound, less than a third of the problems may be slower than the exponent by more than that.
+    Two slopes must not be shown to differ from the prediction by more than margin + resolution. These are the slope
+    over the large half (two thirds of the sizes, at least three), and this slope without the last size. The constant C
+    that fits the smaller sizes must not be shown to fail at the larger sizes.
     """
 
     upper: bool = False
@@ -128,7 +127,7 @@ class Rate(AbstractLadder):
     farthest: ClassVar[float | None] = EXPONENT
 
     def _kept(self, sample: Sample) -> np.ndarray:
-        """Which sizes have measurements above the rounding error."""
+        """The sizes whose measurements are above the rounding error."""
         measured = columns(sample.measured)
         floor = columns(sample.tolerance(WHOLE))
         return (np.median(measured - floor, axis=0) > 0) & (measured > 0).all(axis=0)
@@ -149,7 +148,7 @@ class Rate(AbstractLadder):
         return logs - columns(sample.predicted)[:, :1] * self._logs(kept)
 
     def _bend(self, sample: Sample, kept: np.ndarray, level: float) -> tuple[str, str]:
-        """In words, the constants of the small and large sizes, and which part of the sizes contradicts the rest."""
+        """Words about the constants of the small and large sizes, and about sizes that contradict the others."""
         scaled, at, most = self._scaled(sample, kept), self._logs(kept), self.margin + self.resolution
         half, large = (len(at) + 1) // 2, max(1, min(len(at) // 2, len(at) - 3))
         constants = np.exp([np.median(part.max(axis=1)) for part in (scaled[:, :half], scaled[:, half:])])
@@ -167,7 +166,7 @@ class Rate(AbstractLadder):
         return text, "the constant of the smaller sizes fails on the larger sizes" if low > most else ""
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Judge the slope by its interval, by its spread over problems, and by its values on parts of the sizes."""
+        """Judge the slope by its interval, its spread over problems, and its values on parts of the sizes."""
         slopes, kept = self._slopes(sample)
         dropped = f"; {int((~kept).sum())} sizes dropped because of rounding errors" if not kept.all() else ""
         if not np.isfinite(slopes).all():
@@ -197,7 +196,7 @@ class Rate(AbstractLadder):
         return spread_over_problems(found, own, allowed, share, sample.exact, "slopes")
 
     def gaps(self, sample: Sample) -> np.ndarray:
-        """The difference of slope and exponent in each trial."""
+        """The difference between slope and exponent in each trial."""
         excess = self._slopes(sample)[0].mean(axis=1) - columns(sample.predicted)[:, 0]
         return excess if self.upper else np.abs(excess)
 
@@ -206,7 +205,7 @@ class Rate(AbstractLadder):
         return np.abs(columns(false) - columns(predicted))
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-        """The fault if there is not one exponent and one value for each size."""
+        """The fault, unless there is one exponent, and one value for each size."""
         return "predict() must give one number, the exponent" if predicted != () else self._one_a_rung(measured)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
@@ -215,7 +214,7 @@ class Rate(AbstractLadder):
 
     @property
     def band(self) -> str:
-        """In words, the exponents that support or refute the statement."""
+        """A description of the exponents that support or refute the statement."""
         wide, narrow = self.margin + self.resolution, self.margin
         if self.upper:
             return (
@@ -237,12 +236,12 @@ class Limit(AbstractLadder):
     """The statement measured -> predicted along sizes. The mean difference at the last size must be within `margin`.
 
     The excess, the part of a difference beyond the margin, is stated to fall at least like size^(-slowest). If the
-    last size is still outside the margin, its excess is compared with the excess two sizes before. An excess that has
-    fallen less than required, for example a plateau, refutes the statement. If the excess falls fast enough, the
+    last size is still outside the margin, its excess is compared with the excess two sizes before. The statement is
+    refuted if the excess has fallen less than required, for example at a plateau. If the excess falls fast enough, the
     statement stays undecided.
 
-    The statement is about each problem. So support also needs that the problems' own differences at the last size are
-    within `spread` in root mean square. Without a declared spread, twice margin + resolution is used.
+    The statement is about each problem. So for support, the root mean square of single problems' differences at the
+    last size must be within `spread`. Without a declared spread, `spread` is twice margin + resolution.
     """
 
     margin: float = 0.05
@@ -257,7 +256,7 @@ class Limit(AbstractLadder):
         return np.stack([difference_of(own, self.relative)[:, 0] for own in self._each(sample)], axis=1)
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Judge the difference at the last size, and how much of an earlier excess remains, by their intervals."""
+        """Judge the difference at the last size and the remaining part of an earlier excess, by their intervals."""
         own, what = self._differences(sample), f"difference at {self.along} = {self.rungs[-1]:g}"
         difference, exact = own.mean(axis=1), sample.exact
         share = level / (3 if exact or self.replicates > 1 else 2)
@@ -289,7 +288,7 @@ class Limit(AbstractLadder):
         return 1 + np.abs(columns(false) - columns(predicted)) / (self.margin + self.resolution)
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-        """The fault if there is not one limit (or one for each size) and one value for each size."""
+        """The fault, unless there is one limit (or one for each size), and one value for each size."""
         return self._one_a_rung(measured)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
@@ -298,7 +297,7 @@ class Limit(AbstractLadder):
 
     @property
     def band(self) -> str:
-        """In words, the differences at the last size that support or refute the statement."""
+        """A description of the differences at the last size that support or refute the statement."""
         return (
             f"supported if the last size is shown to be within ±{self.margin + self.resolution:g}; "
             f"refuted if it is shown to be outside ±{self.margin:g} and to fall more slowly than "
@@ -313,10 +312,11 @@ class Limit(AbstractLadder):
 class Order(AbstractLadder):
     """The statement that the mean measurement rises (predicted > 0) or falls (predicted < 0) from size to size.
 
-    A step within rounding counts as no step. The statement is about each problem. If a step is reversed in some of the
-    sequences, support needs evidence that these are fewer than half. A step is refuted if its mean is shown to have
-    the other sign. It is also refuted if its interval has the other sign and more than half of the sequences are shown
-    to reverse it. With `over="problems"`, the statement is only about the mean over the population.
+    A step within rounding counts as no step. The statement is about each problem. If a step is reversed in some
+    sequences, support needs evidence that fewer than half of the sequences reverse it. The statement is refuted if the
+    mean of a step is shown to have the other sign. It is also refuted if the interval of this mean has the other sign,
+    and more than half of the sequences are shown to reverse the step. With `over="problems"`, the statement is only
+    about the mean over the population.
     """
 
     over: str = "measurements"
@@ -375,7 +375,7 @@ class Order(AbstractLadder):
         return np.abs(columns(false) - columns(predicted))
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-        """The fault if there is not one sign and one value for each size."""
+        """The fault, unless there is one sign, and one value for each size."""
         return "predict() must give one number, the sign" if predicted != () else self._one_a_rung(measured)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
@@ -384,7 +384,7 @@ class Order(AbstractLadder):
 
     @property
     def band(self) -> str:
-        """In words, the steps that support or refute the statement."""
+        """A description of the steps that support or refute the statement."""
         return (
             "supported if every step is shown to have the stated sign; refuted if one step is shown "
             "to have the opposite sign"

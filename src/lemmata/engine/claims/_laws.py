@@ -50,7 +50,7 @@ def infinite(rng: np.random.Generator, trials: int) -> tuple[np.ndarray, np.ndar
 
 
 def identity(relative: float, size: float = 1.0) -> Draw:
-    """Three numbers, predicted up to rounding except for a relative error of the first; the last has another size."""
+    """Three numbers, predicted up to rounding. Only the first has a relative error; the last has another size."""
 
     def draw(rng, trials):
         values = np.stack([_problem(rng, trials) for _ in range(3)], axis=1) * np.array([1.0, 1.0, size])
@@ -74,7 +74,7 @@ def mean(factor: float, spread: float, between: float = 0.0, replicates: int = 2
 
 
 def rare(factor: float, probability: float, draws: int) -> Draw:
-    """The share of draws in which an event of given probability occurs, and the prediction factor * probability."""
+    """The share of draws in which an event of the given probability occurs, and the prediction factor * probability."""
 
     def draw(rng, trials):
         measured = rng.binomial(draws, probability, (trials, 2)) / draws
@@ -123,7 +123,7 @@ def power(exponent: float, stated: float) -> Draw:
 
 
 def powers(exponents: tuple[float, ...], stated: float, noise: float, replicates: int = 1) -> Draw:
-    """A sequence C n^exponent, whose exponent each problem draws, and a stated exponent."""
+    """A sequence C n^exponent, in which each problem draws its exponent, and a stated exponent."""
 
     def draw(rng, trials):
         own = rng.choice(np.asarray(exponents), size=(trials, 1, 1))
@@ -135,7 +135,7 @@ def powers(exponents: tuple[float, ...], stated: float, noise: float, replicates
 
 
 def bent(exponents: tuple[float, ...], stated: float) -> Draw:
-    """A power law with a given exponent from each size to the next, and a little noise."""
+    """A power law with a little noise. Its exponent from each size to the next is given."""
 
     def draw(rng, trials):
         logs = np.concatenate([[0.0], np.cumsum(np.asarray(exponents) * np.diff(np.log(_LADDER)))])
@@ -195,7 +195,7 @@ def rounding(rng: np.random.Generator, trials: int) -> tuple[np.ndarray, np.ndar
 
 
 def construction(*rates: float) -> Draw:
-    """A construction, tried twice, that attains the value with a probability that each problem draws."""
+    """A construction that attains the value with a probability that each problem draws. It is tried twice."""
 
     def draw(rng, trials):
         p, own = _problem(rng, trials), rng.choice(np.asarray(rates), size=(trials, 1))
@@ -205,7 +205,7 @@ def construction(*rates: float) -> Draw:
 
 
 def always(rate: float) -> Draw:
-    """A construction that is stated to attain the value always, tried once."""
+    """A construction that is stated to always attain the value. It is tried once."""
 
     def draw(rng, trials):
         p, measured = construction(rate)(rng, trials)

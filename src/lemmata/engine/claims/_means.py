@@ -1,4 +1,4 @@
-"""Compare means with a band: when the mean is refuted or supported, and when a sample cannot decide."""
+"""Compare means with a band: whether the mean is refuted or supported, or the sample cannot decide this."""
 
 import dataclasses
 
@@ -13,14 +13,14 @@ _FEW = 16  # trials of which one may hold so much by chance
 
 @dataclasses.dataclass(frozen=True)
 class Mean:
-    """A mean against a band: holds (True), fails (False) or undecided (None).
+    """The comparison of a mean with a band: holds (True), fails (False) or undecided (None).
 
     Args:
         holds: whether the mean is in the band.
-        needed: the number of trials that could decide it, if it is undecided.
+        needed: the number of trials that could decide the comparison, if it is undecided.
         interval: the confidence interval that decides.
-        note: why the sample cannot decide; empty if it can.
-        apart: whether the interval is outside the band, although the limits for heavier tails than observed are not.
+        note: the reason why the sample cannot decide the comparison; empty if it can.
+        apart: whether the interval is outside the band, although the limits that allow for heavier tails are not.
     """
 
     holds: bool | None
@@ -34,14 +34,14 @@ def mean_against(
     sample: np.ndarray, level: float, lowest: float, highest: float, width: float, exact: bool = False,
     ends: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Mean:  # fmt: skip
-    """Judge a mean against the band [lowest, highest], which is `width` wider on both sides for support.
+    """Compare a mean with the band [lowest, highest]. For support, the band is extended by `width` on both sides.
 
     Args:
         sample: independent numbers.
         level: probability with which a mean in the band may be refuted.
         lowest: lower end of the band.
         highest: upper end of the band.
-        width: by how much the interval may leave the band and still support the statement.
+        width: the distance by which the interval may leave the band and still support the statement.
         exact: whether the numbers have no sampling error.
         ends: the values between which each number always lies; infinite if unknown.
     """
@@ -85,17 +85,17 @@ def _with(known: tuple[float, float], shown: tuple[float, float]) -> tuple[float
 
 
 def of_squares(own: np.ndarray, level: float, allowed: float, exact: bool) -> tuple[bool | None, tuple[float, float]]:
-    """Whether the root of a mean square is within the allowed value (True), beyond it (False) or undecided (None).
+    """Whether the root of a mean square is at most the allowed value (True), above it (False) or undecided (None).
 
     Args:
-        own: numbers whose mean is the mean square of a quantity, shape (T, C): its squares, or products of two
-            independent measurements of it.
+        own: numbers whose mean is the mean square of a quantity, shape (T, C): squares of the quantity, or products of
+            two independent measurements of it.
         level: the probability of refuting an allowed root. The columns share this probability.
         allowed: the largest root that is allowed.
         exact: whether the numbers have no sampling error.
 
     Returns:
-        The result, and an interval of the root: the largest of the lower and of the upper ends over columns.
+        The result, and an interval of the root. Each of its ends is the largest such end over the columns.
     """
     share = level / own.shape[1]
     shown = [mean_interval(column, share, exact) for column in own.T]

@@ -1,4 +1,4 @@
-"""False neighbours of a statement: changed factors, exponents, widths, signs or problems, and sizes without effect."""
+"""False neighbours of a statement: factors, exponents, widths, signs or problems change, or sizes have no effect."""
 
 import dataclasses
 import math
@@ -33,7 +33,8 @@ class Way:
 
     Args:
         name: the change.
-        unit: the unit of the amount: "factor" (its logarithm), "exponent", or "share" of the way to the control.
+        unit: the unit of the amount: "factor" (the amount is its logarithm), "exponent", or "share" of the way to the
+            control.
         go: a function that moves columns of predictions by an amount; it also gets the columns of the control.
         sizes: the amounts that are tried, by their names.
     """
@@ -52,7 +53,7 @@ class Mutant:
         what: the change in words.
         size: the group of mutations to which the change belongs: "1.05", "1.25", "0.1", "0.2", "sign", "effect" or
             "roles".
-        part: the only component that is mutated; None if all are.
+        part: the only component that is mutated; None if all components are mutated.
         sample: the trials, with the prediction of this neighbour.
     """
 
@@ -108,7 +109,7 @@ def ways(relation: Relation, sample: Sample, part: int | None = None, both: bool
 
 
 def parts(relation: Relation, sample: Sample) -> list[int]:
-    """The components that are mutated alone. Empty if there is only one component, or if only one is judged."""
+    """The components that are mutated alone. Empty if there is only one component, or only one component is judged."""
     count = columns(sample.predicted).shape[1]
     if count == 1 or isinstance(relation, (Estimate, AbstractLadder)):
         return []
@@ -116,13 +117,13 @@ def parts(relation: Relation, sample: Sample) -> list[int]:
 
 
 def moved(sample: Sample, false: np.ndarray, way: Way, amount: float, part: int | None = None) -> Sample:
-    """The trials with a prediction that was moved by an amount in some way.
+    """The trials, with a prediction that was moved by an amount in some way.
 
     Args:
         sample: the trials.
         false: the predictions of the control.
         way: the way in which the prediction is wrong.
-        amount: by how much, in the unit of the way.
+        amount: the amount of the move, in the unit of the way.
         part: the only component that is moved; None for all.
     """
     own = columns(sample.predicted)
@@ -136,7 +137,7 @@ def moved(sample: Sample, false: np.ndarray, way: Way, amount: float, part: int 
 
 
 def moves(sample: Sample, false: np.ndarray, way: Way, part: int | None = None) -> bool:
-    """Whether a prediction can be moved towards the control; it cannot if the control does not change a component.
+    """Whether a prediction can be moved towards the control. This fails if the control does not change a component.
 
     Args:
         sample: the trials.
@@ -149,7 +150,7 @@ def moves(sample: Sample, false: np.ndarray, way: Way, part: int | None = None) 
 
 
 def mutants(relation: Relation, sample: Sample, false: np.ndarray, seed: int, both: bool = False) -> Iterator[Mutant]:
-    """Wrong neighbours of a statement, on trials that need not be run again.
+    """Wrong neighbours of a statement, on trials that do not need to run again.
 
     Args:
         relation: the relation by which the statement is judged.
@@ -178,7 +179,7 @@ def _spelled(way: Way, amount: float) -> str:
 
 
 def _without_effect(relation: Relation, sample: Sample, seed: int) -> Iterator[Mutant]:
-    """Neighbours with the measurements of other problems, and with sequences whose sizes have no effect."""
+    """Neighbours with the measurements of other problems, or with sequences in which the size has no effect."""
     if sample.trials > 1 and not (isinstance(relation, EqualInMean) and relation.over == "problems"):
         order = np.random.default_rng(seed).permutation(sample.trials)
         others = np.empty_like(order)
@@ -194,7 +195,7 @@ def _without_effect(relation: Relation, sample: Sample, seed: int) -> Iterator[M
 
 
 def is_wrong(relation: Relation, sample: Sample, other: np.ndarray) -> bool:
-    """Whether other predictions are wrong, by a factor 1.25 or an exponent 0.2 or more, in a quarter of the trials.
+    """Whether other predictions are wrong by at least a factor 1.25 or an exponent 0.2 in a quarter of the trials.
 
     For a bound, a mutant is wrong if it is tighter by the same amount.
 
@@ -239,7 +240,7 @@ def judged(relation: Relation, sample: Sample, level: float) -> Status:
 def nearest_refuted(
     relation: Relation, sample: Sample, false: np.ndarray, level: float, way: Way, part: int | None = None
 ) -> float | None:
-    """The smallest change of a prediction in some way that its trials refute, found by bisection.
+    """The smallest change of a prediction, in the given way, that the trials refute. It is found by bisection.
 
     Args:
         relation: the relation by which predictions are judged.

@@ -1,4 +1,4 @@
-"""Find the nearest statement that a claim's trials refute, and the false neighbours that they do not notice."""
+"""Find the nearest false statement that a claim's trials refute, and the false neighbours that they fail to refute."""
 
 import collections
 import dataclasses
@@ -28,7 +28,7 @@ class Neighbour:
     """The nearest statement that the trials refute, for one kind of change.
 
     Args:
-        part: the only component that is wrong; None if all are.
+        part: the only component that is wrong; None if all components are wrong.
         way: the change.
         unit: the unit of the amount.
         amount: a factor minus 1, a difference of exponents, or a share of the way to the control. None if even the
@@ -49,8 +49,8 @@ class Mutations:
         relation: the name of the relation's class.
         trials: the number of trials that were judged.
         status: the status of the claim itself at its default setting.
-        left: why the claim does not count in the score; empty if it counts.
-        outcomes: for each mutant its words, its size, whether only one component is mutated, and its status.
+        left: the reason why the claim does not count in the score; empty if it counts.
+        outcomes: for each mutant, the change in words, its size, whether only one component is mutated, and the status.
         neighbours: the nearest refuted neighbours.
     """
 
@@ -62,7 +62,7 @@ class Mutations:
     neighbours: tuple[Neighbour, ...] = ()
 
     def noticed(self, status: Status) -> bool:
-        """Whether a mutant with this status is noticed, because its status differs from that of the claim."""
+        """Whether a mutant with this status is noticed: its status differs from the status of the claim."""
         return status is not (Status.REFUTED if self.status is Status.REFUTED else Status.SUPPORTED)
 
 
@@ -70,19 +70,19 @@ def mutate(
     claim: Claim, *, seed: int = 0, budget: int | None = None, level: float = LEVEL,
     run: Callable[..., Trials] = run_trials,
 ) -> Mutations:  # fmt: skip
-    """Run a claim's trials once, at its default setting, and judge wrong neighbours of its prediction on them.
+    """Run a claim's trials once, at its default setting, and use them to judge wrong neighbours of the prediction.
 
     Predictions are multiplied by 1.05, 0.95, 1.25 and 0.8, in all components and in one component alone. Exponents are
-    moved by 0.1 and 0.2, intervals are narrowed, and signs are changed. Measurements are replaced by those of another
-    problem, or by sequences on which the size has no effect, and fields of problems are exchanged. Bounds are made
-    tighter, since a looser bound stays true. A mutant is noticed if it is not supported (of a refuted claim: not
-    refuted).
+    moved by 0.1 and 0.2, intervals are narrowed, and signs are changed. Measurements are replaced by measurements of
+    another problem, or by sequences in which the size has no effect. Fields of problems are exchanged. Bounds are made
+    tighter, since a looser bound stays true. A mutant is noticed if the trials do not support it. A mutant of a refuted
+    claim is noticed if the trials do not refute it.
 
     Args:
         claim: the claim.
         seed: seed of all randomness, as in `verify`.
         budget: number of trials; None for the number that `verify` runs.
-        level: the level of a verdict, as in `verify`, which spends half of it on the default setting.
+        level: the level of a verdict, as in `verify`, which spends half of the level on the default setting.
         run: the function that runs trials.
 
     Raises:
@@ -113,7 +113,7 @@ def mutate(
 
 
 def _left(claim: Claim, status: Status) -> str:
-    """Why a claim does not count in the score (it is not supported, loose or false); empty if it counts."""
+    """The reason why a claim does not count in the score (not supported, loose, or false); empty if it counts."""
     if status is not Status.SUPPORTED:
         return str(status)
     if claim.expected is not Status.SUPPORTED:
@@ -140,7 +140,7 @@ def _nearest(claim: Claim, sample: Sample, false: np.ndarray, level: float) -> t
 
 
 def mutation_record(claim: Claim, found: Mutations) -> dict[str, Any]:
-    """The record of a claim's mutations: numbers made and noticed for each size, survivors, nearest neighbours.
+    """The record of a claim's mutations: the numbers made and noticed for each size, survivors, nearest neighbours.
 
     Args:
         claim: the claim.
@@ -161,10 +161,10 @@ def mutation_record(claim: Claim, found: Mutations) -> dict[str, Any]:
 
 
 def drawn(claims: Iterable[Claim], count: int, seed: int = 0) -> list[Claim]:
-    """Draw a sample of claims over all relations and subjects, with the cheapest claims of each first.
+    """Draw a sample of claims over all relations and subjects. In each group, the cheapest claims come first.
 
-    Claims of one relation and one subject are a group. The groups take turns, in an order that the seed draws. Each
-    gives its cheapest remaining claim; the seed chooses between equally cheap ones.
+    Claims of one relation and one subject are a group. The groups take turns, in an order that the seed draws. In its
+    turn, a group gives its cheapest remaining claim. The seed chooses between equally cheap claims.
 
     Args:
         claims: the claims to draw from.

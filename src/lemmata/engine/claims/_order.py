@@ -1,4 +1,4 @@
-"""The order in which claims are judged: by expected information for each second, or the longest first."""
+"""The order in which claims are judged: by the expected information per second, or the longest claims first."""
 
 import dataclasses
 import math
@@ -22,7 +22,7 @@ class Prospect:
         claim: the claim.
         known: the number of known trials of the claim's current code.
         fresh: the number of trials that a run would add.
-        nearness: how likely new trials are to change the verdict, as given by the function `nearness`.
+        nearness: a number that grows with the chance that new trials change the verdict, from the function `nearness`.
         seconds: the time of the last run.
     """
 
@@ -37,18 +37,20 @@ class Prospect:
         """The expected information in bits: nearness times log2(1 + fresh / (known + 1)) / 2.
 
         Suppose that m trials have reduced the variance of a mean to v / m. Then n more trials reduce it to v / (m + n).
-        They reduce the entropy of a Gaussian posterior by log2(1 + n / m) / 2 bits. The 1 is the prior belief before
-        any trial. So the first 255 trials are worth 4 bits, and another 256 after 255 known ones are worth half a bit.
+        They reduce the entropy of a Gaussian posterior by log2(1 + n / m) / 2 bits. The 1 in the formula stands for the
+        prior belief before any trial. So the first 255 trials are worth 4 bits, and another 256 trials after 255 known
+        trials are worth half a bit.
         """
         return self.nearness * math.log2(1 + self.fresh / (self.known + 1)) / 2
 
 
 def nearness(verdict: Verdict | None) -> float:
-    """Twice the probability that a rerun with as many new trials moves a verdict's interval over the end of its band.
+    """Twice the probability that a rerun with equally many new trials moves a verdict's interval over its band's end.
 
-    Let the distance of the interval from that end be z half-widths, each of q standard errors. The mean of new trials
-    differs by sqrt(2) standard errors, so the result is 2 P(N > z q / sqrt(2)) for a standard normal N. It is 1 at the
-    end of the band, at least 0.001, and 1 if nothing is known or decided.
+    Let z be the distance between the interval and that end in half-widths of the interval, and let q be the half-width
+    in standard errors. The difference between the means of old and new trials has a standard deviation of sqrt(2)
+    standard errors, so the result is 2 P(N > z q / sqrt(2)) for a standard normal N. The result is at least 0.001. It
+    is 1 if the interval reaches the end of the band, or if nothing is known or decided.
     """
     if verdict is None or verdict.status not in _DECIDED or verdict.interval is None or verdict.band is None:
         return 1.0
@@ -66,15 +68,15 @@ def nearness(verdict: Verdict | None) -> float:
 
 
 def by_information(prospects: Iterable[Prospect]) -> list[Prospect]:
-    """Order claims so that those with the most expected bits per second come first.
+    """Order claims so that the claims with the most expected bits per second come first.
 
-    If nothing new is expected, the cheaper claim comes first.
+    If two claims are equal in this, the cheaper claim comes first.
     """
     return sorted(prospects, key=lambda own: (-own.bits / max(own.seconds, 1e-3), own.seconds))
 
 
 def longest_first(prospects: Iterable[Prospect]) -> list[Prospect]:
-    """The claims in the order in which those that took longest come first.
+    """Order claims so that the claims that took longest come first.
 
     If all claims are tested, this order lets several processes end at nearly the same time.
     """

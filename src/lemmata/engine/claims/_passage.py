@@ -1,4 +1,4 @@
-"""A source's words that a claim refutes, given by their place in the source's text, and the possible readings."""
+"""Words of a source that a claim refutes, given by their place in the source's text, and their possible readings."""
 
 import dataclasses
 import hashlib
@@ -53,7 +53,7 @@ class Reading:
 
 
 def digest_of(words: str) -> str:
-    r"""Sixteen hexadecimal digits of the SHA-256 of words, which are first joined by single blanks.
+    r"""Sixteen hexadecimal digits of the SHA-256 of words. Before this, the words are joined by single blanks.
 
     >>> digest_of("n rows") == digest_of(" n\n  rows")
     True

@@ -1,6 +1,6 @@
-"""Where the claims of a package are defined.
+"""The places at which the claims of a package are defined.
 
-The texts of its files are searched, so one claim can be found without loading all others.
+They are found in the texts of the package's files, so one claim can be found without loading all other claims.
 """
 
 import functools
@@ -14,10 +14,10 @@ _CLASS = re.compile(r"^class ([A-Z]\w*)\b", re.MULTILINE)
 
 
 def place_of(name: str, package: str) -> str | None:
-    """The only section, as subject.section, that can define a name; None if the texts do not determine one.
+    """The only section, as subject.section, that can define a name; None if the texts do not determine the section.
 
     Args:
-        name: a claim's full name, the end of it, its class, or a section.
+        name: a claim's full name, the end of this name, the claim's class, or a section.
         package: the package that contains the subjects.
     """
     known = _classes(package)

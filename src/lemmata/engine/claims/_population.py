@@ -17,19 +17,20 @@ P = TypeVar("P")
 class Population(eqx.Module, Generic[P]):
     """A generator of the test problems of claims, with its settings, a sampler, and the problems' hypotheses.
 
-    A population is a final, frozen class. Its fields hold what differs between claims, such as a default size or a
-    distribution. A claim names its population by `population = LinearDesigns(rows=40)` and can add hypotheses of its
-    own.
+    A population is a final, frozen class. Its fields hold settings that differ between claims, such as a default size
+    or a distribution. A claim names its population by `population = LinearDesigns(rows=40)` and can add hypotheses of
+    its own.
 
     `settings` is the space of the named settings of a sampled problem. The space holds the default setting, the
     allowed ranges, and the extra settings that a verification visits. `settings` is a value, `settings =
-    Space(n=...)`, or a method if it depends on fields. `hypotheses(problem)` evaluates every condition on a problem,
-    which may come from a user. Two methods are optional. `pose(problem)` turns a user's problem into this population's
-    own, or returns None if it cannot. `culprit(problem)` names the likely cause when a hypothesis fails.
+    Space(n=...)`, or a method if it depends on fields. `hypotheses(problem)` evaluates every condition on a problem.
+    The problem may come from a user. Two methods are optional. `pose(problem)` turns a user's problem into a problem of
+    this population, or returns None if this is impossible. `culprit(problem)` names the likely cause when a hypothesis
+    fails.
 
     Attributes:
         drops: the share of sampled problems that may fail a hypothesis. A larger share is an error of the sampler,
-            since a selection by hypotheses changes what a verdict is about.
+            because a verdict on selected problems does not hold for the whole population.
     """
 
     if TYPE_CHECKING:  # as in `Claim`, questions are not class variables here
@@ -65,7 +66,7 @@ class Population(eqx.Module, Generic[P]):
         return object
 
     def posed(self, problem: Any) -> P | None:
-        """The problem itself if it belongs to the population, else its conversion by `pose`, or None."""
+        """The problem itself if it belongs to the population. Otherwise its conversion by `pose`, or None."""
         if isinstance(problem, self.problem):
             return typing.cast(P, problem)
         return None if self.pose is None else self.pose(problem)

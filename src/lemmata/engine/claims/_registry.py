@@ -43,12 +43,12 @@ def claims_in(module: types.ModuleType) -> list[Claim]:
 
 @functools.cache
 def _registered(module: types.ModuleType) -> list[Claim]:
-    """The claims of a module, which are the same objects in every search."""
+    """The claims of a module. Every search returns the same objects."""
     return claims_in(module)
 
 
 def _complete(cls: type[Claim], file: str | None = None) -> type[Claim]:
-    """The class if it has all parts that a claim needs; otherwise ClaimError. Tests check the claims of lemmata."""
+    """Return the class if it has all parts of a claim, or raise ClaimError. Tests check the claims of lemmata."""
     if not cls.__module__.startswith("lemmata."):
         check_declared(cls, file)
         return cls
@@ -61,7 +61,7 @@ def registry(chapter: str | None = None) -> dict[str, Claim]:
     """All registered claims by name, those of lemmata first. Other packages register theirs in the same way.
 
     If an entry point of another package cannot be loaded, or one of its claims breaks the grammar, the whole entry
-    point is left out with an `EntryPointWarning`. A claim of two entry points is registered once.
+    point is left out with an `EntryPointWarning`. A claim that two entry points name is registered once.
 
     Args:
         chapter: the only chapter of lemmata to load, which takes a tenth of the time; None loads all chapters.
@@ -105,7 +105,7 @@ def _incomplete(found: str) -> ClaimError:
 
 
 def _with_claims_of(found: dict[str, Claim], target: object) -> dict[str, Claim]:
-    """The claims, and the claims of one more entry point.
+    """The given claims, and the claims of one more entry point.
 
     If one of the new claims is invalid, none of them is added.
     """
@@ -199,7 +199,7 @@ def file_of(claim: Claim) -> str | None:
 
 
 def _alone(name: str) -> list[Claim]:
-    """The claims of lemmata that a name means, if one section has them and other packages have no claims."""
+    """The claims of lemmata to which a name refers, if one section has them all and other packages have no claims."""
     points = _points()
     if len(points) != 1 or not _own(points[0]):
         return []
@@ -217,7 +217,7 @@ def _alone(name: str) -> list[Claim]:
 
 
 def find(name: str | os.PathLike[str]) -> list[Claim]:
-    """The claims that a name means.
+    """The claims to which a name refers.
 
     A name may be one of these: a registered claim; the end of its path; its class; all claims of a subject or section
     (`softmax`, `softmax.network`); the claims of a statement by its number in any source ("Lemma E.4", "(41)"); or the

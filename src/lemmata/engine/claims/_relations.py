@@ -1,4 +1,4 @@
-"""The methods that all relations have; a relation is a rule that compares predictions with measurements.
+"""The methods of all relations. A relation is a rule that compares predictions with measurements.
 
 Every relation judges arrays of predictions and measurements, one row for each trial. A comparison of two numbers allows
 for rounding. The allowance is 32 eps times the condition number that the claim computes, times the larger of the two
@@ -22,7 +22,7 @@ class Sample:
     """T finished trials: predictions (T, *s), measurements (T, *s), condition numbers (T,) or (T, *s).
 
     Relations with replicates have measurements (T, R, *s). Sequences of sizes have predictions (T,) and measurements
-    (T, rungs). If `exact`, measuring a problem draws nothing at random, so the measurements have no sampling error.
+    (T, rungs). If `exact`, the measurement of a problem is not random, so measurements have no sampling error.
     `silent`, shape (T, C), marks components whose tolerance is so wide that they give no information. `silent` is None
     if there are no such components.
     """
@@ -40,14 +40,14 @@ class Sample:
 
     @property
     def constant(self) -> bool:
-        """Whether all trials have the same prediction and the same measurement. Then they count as one case."""
+        """Whether all trials have the same prediction and the same measurement. If so, they count as one case."""
         return self.trials > 1 and all((a == a[:1]).all() for a in (self.predicted, self.measured))
 
     def tolerance(self, block: int = 0) -> np.ndarray:
         """The rounding error in each component: 32 eps condition max(|predicted|, |measured|), shape (T, *s).
 
         Args:
-            block: how many trailing axes share their largest value. WHOLE means all axes.
+            block: the number of trailing axes over which the largest value is shared. WHOLE means all axes.
         """
         sizes = [np.abs(np.where(np.isfinite(a), a, 0.0)) for a in (self.predicted, self.measured)]
         while sizes[0].ndim < sizes[1].ndim:
@@ -72,10 +72,10 @@ class Judgement:
         estimate, interval: the statistic and its confidence interval.
         band: the interval, in the unit of the estimate, within which the statement is supported.
         reason: the figures in a sentence.
-        needed: the number of trials that could decide it, if it is undecided.
+        needed: the number of trials that could decide the statement, if it is undecided.
         violating: the share of trials that alone contradict the statement; None if a single trial cannot do this.
-        apart: whether the interval is outside the band, but a tail that no trial has shown could bring the mean back.
-            This is not enough to refute a statement, but enough to refute its control.
+        apart: whether the interval is outside the band, although rare large values that no trial has shown could bring
+            the mean back. This refutes a control, but is not enough to refute a statement.
     """
 
     holds: bool | None
@@ -109,10 +109,10 @@ class Relation(abc.ABC):
 
     @abc.abstractmethod
     def compare(self, sample: Sample) -> bool | None:
-        """Whether one trial agrees; None if a single trial cannot decide."""
+        """Whether one trial agrees with the statement; None if a single trial cannot decide this."""
 
     def against(self, sample: Sample) -> np.ndarray | None:
-        """Which components contradict the statement by themselves, shape (T, C); None if a single trial cannot.
+        """Which components contradict the statement by themselves, shape (T, C); None if single trials cannot do this.
 
         A block of components that share their tolerance counts as one component.
         """
@@ -125,11 +125,11 @@ class Relation(abc.ABC):
 
     @abc.abstractmethod
     def budget(self, level: float) -> int | None:
-        """How many trials support needs at this level; None if this depends on the spread of the measurement."""
+        """The number of trials for support at this level; None if it depends on the spread of the measurement."""
 
     @abc.abstractmethod
     def broken(self, sample: Sample) -> np.ndarray:
-        """Which trials gave values that this relation cannot judge (NaN, infinity), shape (T,)."""
+        """Which trials have values that this relation cannot judge (NaN, infinity), shape (T,)."""
 
     @abc.abstractmethod
     def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
@@ -145,7 +145,7 @@ class Relation(abc.ABC):
 
     @abc.abstractmethod
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-        """The rule that these shapes of prediction and measurement break; None if they fit."""
+        """The rule that the shapes of prediction and measurement break; None if the shapes fit."""
 
     @abc.abstractmethod
     def shown(self, sample: Sample) -> tuple[float, float]:
@@ -154,7 +154,7 @@ class Relation(abc.ABC):
     @property
     @abc.abstractmethod
     def band(self) -> str:
-        """The limits for support and for refutation, in words; between them, the verdict is undecided."""
+        """The limits for support and for refutation, in words. Between these limits, the verdict is undecided."""
 
     @abc.abstractmethod
     def __str__(self) -> str: ...
@@ -178,7 +178,7 @@ def not_finite(array: np.ndarray) -> np.ndarray:
 
 
 def factors(predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
-    """max(|p/f|, |f/p|) in each component, infinite if the signs differ, NaN if both are 0 or one is infinite."""
+    """max(|p/f|, |f/p|) in each component: infinite if the signs differ, NaN if both are 0 or one is infinite."""
     predicted, false = columns(predicted), columns(false)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = false / predicted
@@ -188,12 +188,12 @@ def factors(predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
 
 
 def same_shape(predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-    """The rule for relations without sizes if the shapes break it; None if they are equal."""
+    """If the two shapes differ, the rule that they break, for relations without sizes. None if the shapes are equal."""
     return None if predicted == measured else "prediction and measurement have the same shape"
 
 
 def most_different(sample: Sample, lower: bool = False) -> tuple[float, float]:
-    """The component of a single trial with the largest |measured / predicted| (the smallest, for a lower bound)."""
+    """The numbers of a trial in the component with the largest |measured / predicted| (smallest for a lower bound)."""
     predicted, measured = np.broadcast_arrays(columns(sample.predicted)[0], columns(sample.measured)[0])
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.nan_to_num(np.abs(measured / predicted), nan=-1.0, posinf=np.inf)

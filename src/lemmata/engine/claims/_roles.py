@@ -1,4 +1,4 @@
-"""Predictions with two fields of one type exchanged, for example n and d, or a weight and a width."""
+"""Predictions in which two fields of the same type are exchanged, for example n and d, or a weight and a width."""
 
 import dataclasses
 import itertools
@@ -21,8 +21,8 @@ _BATCH = 32
 def swapped_predictions(claim: Claim, setting: dict, numbers: np.ndarray, seed: int) -> dict[str, np.ndarray]:
     """The predictions of a claim if two fields of its problems with the same type and shape are exchanged.
 
-    Only claims in JAX are included, because their problems are cheap to draw again, and only if `predict` accepts the
-    changed problem.
+    Only claims in JAX have such predictions, because their problems are cheap to draw again. Pairs of fields are left
+    out if `predict` does not accept the changed problem.
 
     Args:
         claim: the claim.
@@ -55,7 +55,7 @@ def swapped_predictions(claim: Claim, setting: dict, numbers: np.ndarray, seed: 
 
 
 def _pairs(problem: Any) -> Iterator[tuple[str, str]]:
-    """Pairs of fields of a problem with one type: two numbers, or two arrays of one shape."""
+    """Pairs of fields of a problem that have the same type: two numbers, or two arrays of equal shape."""
     if not dataclasses.is_dataclass(problem):
         return
     kinds = {field.name: _kind(getattr(problem, field.name)) for field in dataclasses.fields(problem)}
@@ -71,7 +71,7 @@ def _kind(value: Any) -> Any:
 
 
 def _predicted(claim: Claim, problem: Any, one: str, other: str) -> jax.Array | None:
-    """The prediction for the problem with two fields exchanged; None if problem or formula does not accept this."""
+    """The prediction if two fields of the problem are exchanged; None if the problem or the formula refuses this."""
     try:
         changed = dataclasses.replace(problem, **{one: getattr(problem, other), other: getattr(problem, one)})
         return jnp.asarray(claim.predict(changed), float)

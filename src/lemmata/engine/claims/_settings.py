@@ -18,9 +18,9 @@ class Integer:
 
     Args:
         default: the default value.
-        low, high: the ends of the range to which the claims apply.
-        meaning: its meaning, in words.
-        step: the number must be a multiple of this.
+        low, high: the ends of the range in which the claims hold.
+        meaning: the meaning of the number, in words.
+        step: the number must be a multiple of `step`.
         corners: the ends of the cheap part of the range, from which verifications draw extra settings; None means half
             to twice the default.
     """
@@ -44,7 +44,7 @@ class Integer:
         return _bounded(self, name, value, number, kind)
 
     def corner(self, rng: np.random.Generator) -> int:
-        """Draw a number from the range of extra settings, uniform on a log scale if the range is positive."""
+        """Draw a number from the range of extra settings, uniformly on a log scale if the range is positive."""
         low, high = _region(self)
         drawn = round(_between(rng, low, high) / self.step) * self.step
         return int(min(max(drawn, math.ceil(low / self.step) * self.step), math.floor(high / self.step) * self.step))
@@ -69,14 +69,14 @@ class Real:
         return _bounded(self, name, value, number, "a number")
 
     def corner(self, rng: np.random.Generator) -> float:
-        """Draw a number of three digits from the range of extra settings, uniform on a log scale if positive."""
+        """Draw a number of three digits from the range of extra settings, on a log scale if the range is positive."""
         low, high = _region(self)
         return min(max(float(f"{_between(rng, low, high):.3g}"), low), high)
 
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """One of a few named options; verifications draw from `corners`, by default from all options."""
+    """One of a few named options. Verifications draw from `corners`, by default from all options."""
 
     default: str
     options: tuple[str, ...]
@@ -99,7 +99,7 @@ Variable = Integer | Real | Choice
 
 
 def _region(variable: Integer | Real) -> tuple[float, float]:
-    """The range of extra settings: as declared, or else half to twice the default within the bounds."""
+    """The range of extra settings: the declared range, or else from half to twice the default, within the bounds."""
     if variable.corners is not None:
         return float(variable.corners[0]), float(variable.corners[1])
     ends = sorted((variable.default / 2, variable.default * 2))
@@ -134,7 +134,7 @@ class Space:
         self.rules: dict[str, Callable[[dict], bool]] = {}
 
     def where(self, rule: str, holds: Callable[[dict], bool]) -> "Space":
-        """The space with one more rule on several settings, given by its words and a function that checks it.
+        """The space with one more rule on several settings. Give the words of the rule and a function that checks it.
 
         >>> space = Space(n=Integer(8, 1, 64), d=Integer(4, 1, 64)).where("n is above d", lambda s: s["n"] > s["d"])
         >>> space.resolve({"n": 3})
@@ -152,7 +152,7 @@ class Space:
         return {name: variable.default for name, variable in self.variables.items()}
 
     def resolve(self, given: Mapping[str, object] | None) -> dict:
-        """The default setting with the given values in place of its own.
+        """The default setting, with the given values in place of the defaults.
 
         Each value is checked. Raise SettingError or UnknownNameError if a value or a name is wrong.
         """
@@ -177,7 +177,7 @@ class Space:
     def corners(self, count: int, seed: int) -> list[dict]:
         """Draw distinct settings other than the default from the ranges of extra settings.
 
-        There may be fewer than `count` if not enough are found.
+        The result may have fewer than `count` settings if not enough settings are found.
         """
         rng, found = np.random.default_rng(seed), []
         for _ in range(_DRAWS if self.variables and count else 0):

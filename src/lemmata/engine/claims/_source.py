@@ -50,13 +50,13 @@ class Source:
 
     @property
     def kind(self) -> Kind | None:
-        """The kind that the first locator shows, or a step if the note mentions a proof; None if unclear."""
+        """The kind that the first locator shows, or a step if the note mentions a proof; None if it is unclear."""
         if self.note.startswith("proof of"):
             return Kind.STEP
         return kind_of(self.locators[0]) if self.locators else None
 
     def states(self, locator: str) -> bool:
-        """Whether a locator names one of these statements, or a whole that contains one. Case does not matter.
+        """Whether a locator names one of these statements, or a larger part that contains one. Case does not matter.
 
         >>> source = Source("gu2024softmax", "Lemma B.1, part 3", "(58a)")
         >>> [source.states(place) for place in ("lemma b.1", "Lemma B.1, part 3", "(58)", "Lemma B.1, part 1")]

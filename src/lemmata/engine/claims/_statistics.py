@@ -23,9 +23,9 @@ def trials_to_support(probability: float, level: float) -> int:
 def mean_interval(sample: np.ndarray, level: float, exact: bool = False) -> tuple[float, float]:
     """A two-sided confidence interval of a mean at confidence 1 - level, corrected for skewness.
 
-    It uses Hall's monotone transformation of the t statistic (Hall 1992) with Student quantiles. For a skewed sample,
-    a plain t interval misses the mean far more often than stated, at levels like 1e-3. The tests show that this
-    interval does not, for skewed samples with light tails. For other samples, use `mean_limits`.
+    It uses Hall's monotone transformation of the t statistic (Hall 1992) with Student quantiles. For a skewed sample, a
+    plain t interval misses the mean far more often than stated, at levels like 1e-3. For skewed samples with light
+    tails, the tests show that Hall's interval does not. For other samples, use `mean_limits`.
 
     Args:
         sample: independent numbers.
@@ -57,17 +57,18 @@ def same_throughout(sample: np.ndarray) -> bool:
 
 
 def mean_limits(sample: np.ndarray, level: float, exact: bool = False) -> tuple[float, float]:
-    """Limits of a mean that also hold for rare events and heavy tails; refutations use these limits.
+    """Limits of a mean that also hold for rare events and heavy tails. Refutations use these limits.
 
     If a heavy tail is mostly missing from the sample, the sample's interval is too narrow and in the wrong place. So
-    each end is taken from Hall's or from Student's interval, whichever is farther from the mean, and then moved
-    `stretch` times as far away. docs/trust.md lists the rates at which these limits miss the means of light, heavy and
-    rare distributions. Without any assumption on the distribution, no limits hold (Bahadur and Savage 1956).
+    each end is taken from Hall's or from Student's interval, whichever is farther from the mean. It is then moved to
+    `stretch` times its distance from the mean. docs/trust.md lists the rates at which these limits miss the means of
+    light, heavy and rare distributions. Without any assumption on the distribution, no limits hold (Bahadur and Savage
+    1956).
 
     Args:
         sample: independent numbers.
         level: probability with which the limits may miss the mean.
-        exact: whether the numbers have no sampling error; then Hall's interval is used.
+        exact: whether the numbers have no sampling error. If so, Hall's interval is returned.
     """
     sample = np.asarray(sample, float)
     low, high = mean_interval(sample, level, exact)
@@ -78,15 +79,18 @@ def mean_limits(sample: np.ndarray, level: float, exact: bool = False) -> tuple[
 
 
 def stretch(sample: np.ndarray) -> float:
-    """The factor by which the upper end of a mean's interval must move away, given the upper tail of the sample.
+    """The factor by which the distance from the mean to the upper end of its interval must grow, given the upper tail.
 
-    Three figures show a heavy tail. The first is Hill's estimate 1/a of its index, over the quarter of the sample that
-    is farthest above the median. The second is the largest squared deviation, divided by its size for normal numbers,
-    2 log(n) / n of the sum of squares. The third, in samples below 200, is the distance of the largest value above the
-    median, divided by that of the smallest value below it; it is 1 for a symmetric distribution. The factor takes its
-    largest value in three cases: 1/a is above 1; fewer than 25 trials, or fewer than a quarter, are above the median
-    (a rare event); or few trials make up the deviations d above the mean, so that (sum d)² / sum d² is below n/8 and
-    32.
+    Three figures show a heavy tail. The first is Hill's estimate 1/a, where a is the index of the tail, from the
+    quarter of the sample that is farthest above the median. The second is the largest squared deviation, divided by its
+    size for normal numbers, which is 2 log(n) / n of the sum of squares. The third, for samples below 200, is the
+    distance between the largest value and the median, divided by the distance between the smallest value and the
+    median. It is 1 for a symmetric distribution.
+
+    The factor takes its largest value in five cases: there are fewer than 4 trials; 1/a is above 1; the number of
+    trials above the median is below 25 and below a quarter of all trials (a rare event); the third figure is above 8
+    and there are fewer than 100 trials; or few trials make up the deviations d above the mean, so that (sum d)² / sum
+    d² is below n/8 and 32.
     """
     count = len(sample)
     deviations = np.sort(sample - np.median(sample))
@@ -112,7 +116,7 @@ def stretch(sample: np.ndarray) -> float:
 def share_of_largest(sample: np.ndarray, above: bool = False) -> float:
     """The share of one trial in the squared deviations from the mean.
 
-    The trial is the one farthest from the mean, or the one farthest above it.
+    This is the trial that is farthest from the mean, or the trial that is farthest above the mean.
     """
     deviations = np.asarray(sample, float) - np.mean(sample)
     farthest = deviations.max() if above else np.abs(deviations).max()
@@ -120,16 +124,17 @@ def share_of_largest(sample: np.ndarray, above: bool = False) -> float:
 
 
 def least_mean(sample: np.ndarray, least: np.ndarray, level: float) -> float:
-    """Lower confidence limit of a mean of numbers that are never below `least`, for any distribution, by betting.
+    """Lower confidence limit of a mean by betting. It holds for any numbers that are never below `least`.
 
     Suppose that each number has a mean of at most m. For each stake b in [0, 1], the capital prod (1 + b (x_i - m) /
-    (m - least_i)) is at most 1 on average. So is the average of the capital over stakes. This average reaches 1/level
-    with probability at most `level`. The limit is the smallest m at which it does not.
+    (m - least_i)) is at most 1 on average. The average of the capital over stakes is also at most 1 on average. So this
+    average reaches 1/level with probability at most `level`. The limit is the smallest m at which the average stays
+    below 1/level.
 
     Args:
         sample: independent numbers.
-        least: for each number, a value below which it never is.
-        level: probability of a limit above the mean.
+        least: for each number, a value that the number never falls below.
+        level: the probability that the limit is above the mean.
 
     >>> least_mean(np.ones(100), np.zeros(100), 1e-3) > 0.88, least_mean(np.zeros(9), np.zeros(9), 1e-3)
     (True, 0.0)
@@ -153,7 +158,8 @@ def least_mean(sample: np.ndarray, least: np.ndarray, level: float) -> float:
 def holm(p_values: dict[str, float], level: float) -> dict[str, tuple[float, bool]]:
     """Holm's step-down procedure.
 
-    For each name, it gives the level with which its p-value is compared, and whether it is rejected.
+    For each name, the result gives the level with which the p-value of this name is compared, and whether it is
+    rejected.
 
     The probability that any true hypothesis is rejected is at most `level`, for any dependence.
 

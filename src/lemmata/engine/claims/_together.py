@@ -1,4 +1,4 @@
-"""Verdicts of one family of claims: which refutations remain valid although many claims were tested."""
+"""Verdicts on one family of claims: the refutations that remain valid although many claims were tested."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -14,16 +14,16 @@ _SPEAKS = (Status.SUPPORTED, Status.VACUOUS, Status.REFUTED, Status.INCONCLUSIVE
 def at_family_level(
     verdicts: list[Verdict], level: float, size: int | None = None, evidence: Mapping[str, float] | None = None
 ) -> list[Verdict]:
-    """The verdicts, where refutations that Holm's procedure does not allow become inconclusive.
+    """The verdicts. Refutations that Holm's procedure does not allow become inconclusive.
 
     The probability that any true claim is refuted is at most `level`. Claims of the family that were not judged count
     with the p-value 1, and so do verdicts that do not judge their statement (failed, inapplicable, outside).
 
     Args:
-        verdicts: of claims of different names.
+        verdicts: verdicts on claims with different names.
         level: the level of the family.
-        size: the number of claims in the family; None if all were tested.
-        evidence: e-values by name. If e-values are given, they decide in place of the p-values of one session. At
+        size: the number of claims in the family; None if all claims were tested.
+        evidence: e-values by claims' names. If they are given, they decide in place of the p-values of one session. At
             every moment of a continued run, the probability that a true claim was ever refuted is at most `level`.
     """
     p_values = {verdict.name: p_of(evidence[verdict.name]) if evidence else verdict.p_value for verdict in verdicts}

@@ -1,6 +1,6 @@
 """Run trials: sample a problem, check its hypotheses, predict and measure.
 
-Trials of claims written in JAX run as jit(vmap) over keys; those of other claims run through an executor.
+Trials of claims written in JAX run as jit(vmap) over keys. Trials of other claims run through an executor.
 """
 
 import concurrent.futures
@@ -67,7 +67,7 @@ def measured(claim: Claim, problem: Any, key: jax.Array) -> jax.Array:
 
 
 def _replicated(claim: Claim, problem: Any, key: jax.Array) -> jax.Array:
-    """The required number of independent measurements of one problem; the first uses the trial's own key."""
+    """The required number of independent measurements of one problem. The first one uses the trial's own key."""
     count = claim.relation.replicates
     if count == 1:
         return measured(claim, problem, key)
@@ -97,7 +97,7 @@ def outcome(claim: Claim, problem: Any, key: jax.Array) -> Outcome:
 def root_key(claim: Claim, seed: int) -> jax.Array:
     """The root of the random keys of a claim's trials.
 
-    It is made from the seed and the name of the claim's class, so trials stay the same if the file moves.
+    It is made from the seed and the name of the claim's class, so trials stay the same if the claim's file moves.
     """
     return key_from(seed, type(claim).__name__)
 
@@ -129,7 +129,7 @@ def _line(error: Exception) -> str:
 
 @dataclasses.dataclass
 class Trials:
-    """Finished trials, stacked: every leaf of the stacked outcome has one row for each trial."""
+    """Finished trials. They are stacked: every leaf of the stacked outcome has one row for each trial."""
 
     requested: int
     stacked: Outcome | None = None
@@ -182,7 +182,7 @@ def run_trials(
 def stacked(outcomes: Sequence[Outcome]) -> Outcome:
     """Join finished outcomes along their leading axis.
 
-    A claim in ordinary Python may end its list of hypotheses at one that fails. In trials that did not reach a
+    A claim in ordinary Python may end its list of hypotheses at a hypothesis that fails. In trials that did not reach a
     hypothesis, its value and threshold are NaN; `Outcome.undefined` keeps the findings of the trials themselves.
     """
     told = [_numbered(own.hypotheses) for own in outcomes]
@@ -194,7 +194,7 @@ def stacked(outcomes: Sequence[Outcome]) -> Outcome:
 
 
 def _numbered(hypotheses: list[Hypothesis]) -> dict[tuple[str, int], Hypothesis]:
-    """Hypotheses by name, with the number of earlier hypotheses of that name."""
+    """Hypotheses by their name, together with the number of earlier hypotheses of the same name."""
     names = [one.name for one in hypotheses]
     return {
         (name, names[:place].count(name)): one for place, (name, one) in enumerate(zip(names, hypotheses, strict=True))
@@ -202,7 +202,7 @@ def _numbered(hypotheses: list[Hypothesis]) -> dict[tuple[str, int], Hypothesis]
 
 
 def _along(one: Hypothesis, parts: list[Hypothesis | None], sizes: list[int]) -> Hypothesis:
-    """One hypothesis over all trials, with NaN for trials that do not have it."""
+    """One hypothesis over all trials. Trials without this hypothesis have NaN."""
 
     def over(value: Callable[[Hypothesis], Values]) -> np.ndarray:
         own = [

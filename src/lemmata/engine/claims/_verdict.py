@@ -37,11 +37,12 @@ class ControlVerdict:
 
     Args:
         status: "refuted" if the trials have enough power.
-        violating: the share of trials that alone contradict it. It is taken in the component with the smallest share;
-            for a loose control or a vacuous bound, in any component. It is None if a single trial cannot contradict it.
-        nearest, farthest: medians over trials of its distance from the claim, in the component that changes least and
-            in the component that changes most. The distance is a factor, a difference of exponents, or a relative
-            difference; None if it has no meaning.
+        violating: the share of trials that alone contradict the false statement, in the component with the smallest
+            share. For a loose control or a vacuous bound, a contradiction in any component counts. It is None if a
+            single trial cannot contradict the statement.
+        nearest, farthest: medians over trials of the distance between the false statement and the claim, in the
+            component that changes least and in the component that changes most. The distance is a factor, a difference
+            of exponents, or a relative difference; None if it has no meaning.
     """
 
     status: Status = Status.INCONCLUSIVE
@@ -55,10 +56,10 @@ class Verdict:
     """The result of a verification. Read its status; `bool(verdict)` is deliberately undefined.
 
     Args:
-        name, source: the claim.
+        name, source: the name and the source of the claim.
         status: supported, vacuous, refuted, inconclusive, inapplicable, outside, fails outside or failed.
         reason: the figures that decide the status, in a sentence.
-        setting, seed, level: together with the name, these repeat the run.
+        setting, seed, level: together with the name, these determine the run.
         requested, executed, judged: the budget of trials, the trials that ran, and the trials left after hypotheses
             were checked.
         dropped: for each hypothesis that failed, the number of trials in which it failed.
@@ -117,19 +118,20 @@ class Verdict:
     def worst_corner(self) -> Corner | None:
         """The extra setting with the strongest evidence against the statement.
 
-        Refuted and failed extra settings come first, then the one with the largest gap.
+        A setting that is refuted or failed comes before all others. Otherwise, the setting with the largest gap is
+        returned.
         """
         order = {Status.REFUTED: 2, Status.FAILS_OUTSIDE: 2, Status.FAILED: 1}
         return max(self.corners, key=lambda corner: (order.get(corner.status, 0), corner.gap), default=None)
 
     def to_json(self) -> dict:
-        """The verdict as plain JSON values; numbers that are not finite become null."""
+        """The verdict as plain JSON values. Infinite numbers and NaN become null."""
         record = {**dataclasses.asdict(self), "source": str(self.source), "remedy": advice_on(self)}
         return plain_json(record)
 
 
 def plain_json(value: Any) -> Any:
-    """The value with NumPy's numbers as Python numbers, tuples as lists, and numbers that are not finite as None."""
+    """The value, with NumPy's numbers as Python numbers, tuples as lists, and infinite numbers and NaN as None."""
     if isinstance(value, dict):
         return {name: plain_json(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):

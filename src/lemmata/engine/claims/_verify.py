@@ -1,4 +1,4 @@
-"""Verification: run a number of trials that is fixed beforehand, and judge them."""
+"""Verification: run a number of trials, which is fixed beforehand, and judge these trials."""
 
 import concurrent.futures
 import contextlib
@@ -53,24 +53,26 @@ def verify(
     package.
 
     The number of trials is fixed beforehand. A true statement is refuted with probability at most `level`. Half of the
-    level is spent on the given setting. The other half is spent on the extra settings, which the seed draws. If one of
-    them is refuted, the claim is refuted. The guarantee is exact for bounds, constructions, estimates and means of
-    measurements with declared `ends`. For other means, and for rates, limits and orders, the verdict uses limits that
-    hold for the rare events and heavy tails that docs/trust.md lists. Without any assumption on the distribution, no
-    limits hold. The claim's control, a neighbouring false statement, is judged on the same trials. If the control is
-    not refuted, the number of trials is too small, and a statement that would be supported stays inconclusive.
+    level is spent on the given setting. The other half is spent on the extra settings, which the seed draws. If the
+    claim is refuted at one of them, its verdict is "refuted". The guarantee is exact for bounds, constructions,
+    estimates and means of measurements with declared `ends`. For other means, and for rates, limits and orders, the
+    verdict uses limits that hold for the rare events and heavy tails that docs/trust.md lists. Without any assumption
+    on the distribution, no limits hold. The claim's control, a neighbouring false statement, is judged on the same
+    trials. If the control is not refuted, the number of trials is too small, and a statement that would be supported
+    stays inconclusive.
 
     Args:
         claim: the claim.
         setting: values for the claim's named settings; other settings keep their defaults.
-        budget: the number of trials; None takes the number that support needs, or the claim's own.
+        budget: the number of trials; None means the number that support needs, or the number that the claim declares.
         corners: the number of extra settings to judge; None means 3, or 0 if a setting is given.
         level: probability of refuting a true statement.
         seed: seed of all randomness.
         executor: where trials run. For a claim in JAX, each setting is one task; for other claims, each trial is one
-            task. None runs them here. The verdict is the same.
+            task. None means in this process. The verdict does not depend on it.
         progress: whether to show a progress bar on stderr; None shows it only on a terminal.
-        run: the function that runs trials, in place of `run_trials`; for example, it may write them into a ledger.
+        run: the function that runs trials, in place of `run_trials`; for example, it may write the trials into a
+            ledger.
 
     Raises:
         SettingError, UnknownNameError: if an argument has another type or is out of bounds.
@@ -124,7 +126,7 @@ def judged_in_turn(
 
 
 def _seen(verdict: Verdict, trials: Trials) -> Verdict:
-    """The verdict, changed to "inapplicable" if all trials failed because data are not installed."""
+    """The verdict. It is changed to "inapplicable" if all trials failed because data are not installed."""
     name = f"{MissingDataError.__name__}: "
     if not trials.errors or not all(name in error for error in trials.errors):
         return verdict
@@ -152,7 +154,7 @@ def _in_turn(
 
 
 def _stayed(run: Callable[..., Trials], claim: Claim, setting: dict, trials: int, *rest: Any) -> Trials:
-    """Run trials. If the claim's own code calls sys.exit, they have failed."""
+    """Run trials. If the claim's own code calls sys.exit, the trials count as failed."""
     try:
         return run(claim, setting, trials, *rest)
     except SystemExit as error:
@@ -168,19 +170,19 @@ def verdicts_of(
     progress: bool | None = None, run: Callable[..., Trials] = run_trials, *, budget: int | None = None,
     level: float = LEVEL,
 ) -> Iterator[Verdict]:  # fmt: skip
-    """Verify claims one after the other, or each in an executor; verdicts are returned as they finish.
+    """Verify claims one after the other, or each in an executor. Verdicts are returned as soon as they are finished.
 
     A claim is lost if its worker ended again and again, or if the executor died. Its verdict is then "failed", and the
     other claims continue.
 
     Args:
-        claims: claims with different names. They are requested when a worker is free.
+        claims: claims with different names. The next claim is requested when a worker is free.
         seed: the seed of all randomness.
         executor: where claims are verified; None means in this process.
         progress: whether to show a progress bar for each claim that runs in this process.
         run: the function that runs trials, as in `verify`. Workers receive it unchanged. If it has a method `sent`,
-            they receive the result of this method for a claim and a seed. They return it with the verdict, and it is
-            passed to the method `add`.
+            workers receive the result of this method for a claim and a seed. They return this object with the verdict,
+            and it is passed to the method `add`.
         budget: number of trials, as in `verify`.
         level: probability of refuting a true statement.
     """
@@ -210,7 +212,7 @@ def verified(claim: Claim | str, run: Callable[..., Trials], asked: dict) -> tup
 
 
 def _verified_or_failed(claim: Claim, run: Callable[..., Trials], asked: dict) -> Verdict:
-    """The verdict on one of many claims. It is `failed` if the claim is malformed; the other claims continue."""
+    """The verdict on one of many claims. It is `failed` if the claim is malformed, and the other claims continue."""
     try:
         return verify(claim, run=run, **asked)
     except ClaimError as error:
@@ -230,14 +232,14 @@ def verify_all(
     progress: bool | None = None, run: Callable[..., Trials] = run_trials,
     executor: concurrent.futures.Executor | None = None,
 ) -> list[Verdict]:  # fmt: skip
-    """Verify several claims so that the probability of refuting any true one is at most `level` (Holm's procedure).
+    """Verify several claims. The probability of refuting any true claim is at most `level` (Holm's procedure).
 
-    Each claim is verified at `level`. A refutation is valid if Holm's procedure rejects it, too; otherwise the claim is
-    inconclusive. Ctrl-C ends the run. Claims that had not begun are missing from the result, but count in the family.
-    The arguments are the same as for `verify`. In an executor, each claim is one task.
+    Each claim is verified at `level`. A refutation is valid if Holm's procedure rejects the claim, too; otherwise the
+    verdict is inconclusive. Ctrl-C ends the run. Claims that had not begun are missing from the result, but count in
+    the family. The arguments are the same as for `verify`. In an executor, each claim is one task.
 
     Returns:
-        A verdict for each claim. Its level is the level with which Holm's procedure compared its p-value.
+        A verdict for each claim. The verdict's level is the level with which Holm's procedure compared its p-value.
     """
     claims, found = checked_claims(claims), dict[str, Verdict]()
     for claim in claims:

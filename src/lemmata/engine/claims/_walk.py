@@ -21,7 +21,7 @@ _DRAWS = 100
 
 
 def places(space: Space, seed: int = 0, interior: int = INTERIOR) -> list[dict]:
-    """The settings of a walk: each end of each variable (others at their defaults), then settings between the ends.
+    """The settings of a walk: each end of each variable (others at their defaults), and then settings between.
 
     For named options, every option is an end. Between the ends, all variables are drawn together, uniformly on a
     logarithmic scale if they are positive. Settings that the rules of the space exclude are left out.
@@ -58,7 +58,7 @@ def _between(variable: Variable, rng: np.random.Generator) -> Any:
 
 
 def walk_of(claim: Claim, *, seed: int = 0, budget: int | None = None, level: float) -> list[JudgingTask]:
-    """The tests of a claim at each place of its walk. Each test has a share of the level.
+    """The tests of a claim, one at each place of its walk. Each test has a share of the level.
 
     Args:
         claim: the claim.
@@ -71,7 +71,7 @@ def walk_of(claim: Claim, *, seed: int = 0, budget: int | None = None, level: fl
 
 
 def walk_record(claim: Claim, walked: Iterable[Judged]) -> dict[str, Any]:
-    """The record of a walk: the number of settings with each result, and where the claim did not hold.
+    """The record of a walk: the number of settings with each result, and the settings at which the claim did not hold.
 
     A setting that exceeded the time limit counts as unfinished, because the claim was not judged at this setting.
 

@@ -1,4 +1,4 @@
-"""Trials on workers that cannot read the ledger's file: known trials are sent to them, and they return new ones."""
+"""Trials on workers that cannot read the ledger's file. A worker gets the known trials, and returns new trials."""
 
 import dataclasses
 import tempfile
@@ -30,7 +30,7 @@ class CarriedTrials:
         self, claim: Claim, setting: dict, trials: int, seed: int, executor: Executor | None = None,
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> Trials:  # fmt: skip
-        """Read or run the trials of a claim at a setting. A worker keeps them in a temporary ledger, then in `rows`."""
+        """Read or run a claim's trials at a setting. A worker keeps trials in a temporary ledger, then in `rows`."""
         if self.path is not None:
             return recorded_trials(self.path, self.run, claim, setting, trials, seed, executor, progress)
         with tempfile.TemporaryDirectory(prefix="lemmata-") as folder:

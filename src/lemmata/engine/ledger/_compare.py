@@ -1,4 +1,4 @@
-"""Which verdicts changed between two runs, and why."""
+"""The verdicts that changed between two runs, and the reasons."""
 
 import dataclasses
 import json
@@ -59,7 +59,7 @@ def compare_runs(ledger: Ledger, first: int, second: int) -> list[Change]:
 
 
 def changes_in(ledger: Ledger, run: int) -> list[Change]:
-    """The claims of a run whose verdict differs from the last earlier verdict in the ledger, from any run."""
+    """The claims of a run whose verdict differs from the last earlier verdict in the ledger, in whichever run."""
     runs = {row["id"]: row for row in ledger.query("SELECT * FROM runs WHERE id <= ?", run)}
     last: dict[str, Any] = {}
     before: dict[str, Any] = {}

@@ -20,8 +20,7 @@ def check_export(ledger: Path, path: str | Path) -> None:
         path: the path of the new file.
 
     Raises:
-        SettingError: if the path does not end in .parquet, or if it is a file of the ledger or a file that is no
-            export.
+        SettingError: if the path does not end in .parquet, or if it is a file of the ledger or a file of another kind.
     """
     path, remedy = Path(path), f"name a new file that ends in {ENDING}"
     for own in (ledger, *(ledger.with_name(f"{ledger.name}-{end}") for end in ("wal", "shm"))):
@@ -42,7 +41,7 @@ def check_export(ledger: Path, path: str | Path) -> None:
 
 
 def _replaceable(path: Path) -> bool:
-    """Whether there is no file at the path, an empty one, or an earlier export. Its writer refuses a directory."""
+    """Whether the path has no file, an empty file, or an earlier export. The writer itself refuses a directory."""
     import polars as pl
 
     if not os.path.exists(path) or path.is_dir():

@@ -56,13 +56,13 @@ def default_path() -> Path:
 
 
 class FullDiskError(FileError):
-    """The disk of a ledger is full or fails, so trials can be run but not recorded."""
+    """Raised if the disk of a ledger is full or fails, so that trials can be run but not recorded."""
 
 
 class Ledger:
-    """An open ledger; `open_ledger` opens one.
+    """An open ledger. `open_ledger` opens a ledger.
 
-    Every write is a separate transaction. So a process that is killed only loses what it has not written.
+    Every write is a separate transaction. So a process that is killed only loses rows that it has not written.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection):
@@ -99,7 +99,7 @@ class Ledger:
             )
 
     def begin(self, command: str, seed: int) -> int:
-        """Record the start of a run, with versions and device, and return the number of the run."""
+        """Record the start of a run, with its versions and device, and return the number of this run."""
         versions = {name: importlib.metadata.version(name) for name in ("lemmata", "jax", "numpy")}
         device = str(jax.devices()[0])
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -122,8 +122,8 @@ class Ledger:
             path: a file name that ends in .parquet. An existing file is replaced only if it is an earlier export.
 
         Raises:
-            SettingError: the path has another ending, or is a file of the ledger, or a file of another kind.
-            FileError: the file cannot be written.
+            SettingError: if the path has another ending, or is a file of the ledger or a file of another kind.
+            FileError: if the file cannot be written.
         """
         import polars as pl
 
@@ -195,7 +195,7 @@ def _reading(path: Path, shortly: bool = False) -> Iterator[sqlite3.Connection]:
 
 
 def _has_room(folder: Path) -> bool:
-    """Whether SQLite can make its two extra files in the folder. SQLite itself would leave parts of them there."""
+    """Whether SQLite can make its two extra files in the folder. If SQLite failed, it would leave parts of them."""
     try:
         with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
             return file.write(bytes(_EXTRA)) == _EXTRA
@@ -204,9 +204,9 @@ def _has_room(folder: Path) -> bool:
 
 
 def _shared(path: Path, pending: bool) -> sqlite3.Connection | None:
-    """A connection that other processes may write beside; None if SQLite cannot make its files next to the ledger.
+    """A connection during which other processes may write; None if SQLite cannot make its files next to the ledger.
 
-    The connection may remove these files when it is closed, unless they hold data that are not merged yet.
+    When the connection is closed, it may remove these files, unless they hold data that are not merged yet.
     """
     own = sqlite3.connect(f"{path.resolve().as_uri()}?mode={'ro' if pending else 'rw'}", uri=True, timeout=_WAIT)
     try:
@@ -231,8 +231,8 @@ def open_ledger(path: str | Path | None = None) -> Iterator[Ledger]:
         path: the path of the file; None means the file in the platform's data directory.
 
     Raises:
-        DataError: if the file is not a ledger, is damaged, has a newer version, or cannot be written; the file is not
-            changed. If its disk is full, the error is a `FullDiskError`.
+        DataError: if the file is not a ledger, is damaged, has a newer version, or cannot be written. The file is not
+            changed. If the disk of the file is full, the error is a `FullDiskError`.
     """
     path = default_path() if path is None else Path(path)
     existed = _recognised(path)

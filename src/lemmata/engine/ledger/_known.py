@@ -1,4 +1,4 @@
-"""What a ledger contains about claims before a run: valid verdicts, trials, times, and evidence of all sessions."""
+"""The contents of a ledger about claims before a run: valid verdicts, trials, times, and evidence of all sessions."""
 
 import dataclasses
 import json
@@ -40,13 +40,13 @@ _SECONDS = 10.0  # for a claim without a measured time, if no claim has one
 
 @dataclasses.dataclass(frozen=True)
 class Known:
-    """What a ledger and the catalogue contain about the current code of a claim.
+    """The contents of a ledger and of the catalogue about the current code of a claim.
 
     Args:
         claim: the claim.
         seed: the seed of the session that a run would judge.
-        verdict: the verdict of that session; None if it is not decided yet.
-        last: the last verdict, from any session; None if there is none.
+        verdict: the verdict of that session; None if the session has no verdict yet.
+        last: the last verdict, from any session; None if there is no verdict.
         sessions: the number of seeds for which the ledger has a verdict.
         trials: the number of trials at the default setting, over all sessions.
         waiting: the number of known trials of that session.
@@ -67,7 +67,7 @@ def known_of(
     ledger: Ledger, run: int, claims: Iterable[Claim], seed: int, budget: int | None = None, level: float | None = None,
     corners: int | None = None, fresh: bool = False,
 ) -> list[Known]:  # fmt: skip
-    """What is known about claims before a run.
+    """The knowledge about claims before a run.
 
     A verdict is valid if it was made with the current code, and with the same seed, budget, level, versions and device.
     The setting must be the default setting with its extra settings. The verification must have run to the end, without
@@ -81,8 +81,7 @@ def known_of(
         budget: as in `verify`.
         level: as in `verify`; None for any.
         corners: as in `verify`.
-        fresh: whether to take, for each claim, the first seed at or after `seed` that has no verdict in the ledger
-            yet.
+        fresh: whether to use, for each claim, the first seed from `seed` on that has no verdict in the ledger yet.
     """
     verdicts = _verdicts(ledger, run)
     counts = _counts(ledger)
@@ -129,11 +128,11 @@ def prospects(known: list[Known], budget: int | None = None) -> list[Prospect]:
 def evidence_of(ledger: Ledger, claim: Claim) -> float:
     """The e-value against a claim, from all sessions in the ledger with its current code.
 
-    If a single trial can be a miss, the misses at the default setting are counted over all sessions together, and the
-    misses at extra settings in each session separately. The weight is divided between the default setting and the
-    extra settings in the same way as the level. For other relations, each session contributes an e-value. It is
-    computed from the p-value of the first verdict with the seed of the session. Sessions have different seeds, so that
-    their trials are independent.
+    If a single trial can be a miss, the misses at the default setting are counted over all sessions together. The
+    misses at extra settings are counted in each session separately. The weight is divided between the default setting
+    and the extra settings in the same way as the level. For other relations, each session contributes an e-value. This
+    e-value is computed from the p-value of the first verdict with the seed of the session. Sessions have different
+    seeds, so their trials are independent.
     """
     key, ran = (claim.name, fingerprint_of(claim)), (claim.name, trials_print_of(claim))
     space = claim.population.settings()
@@ -176,8 +175,8 @@ def _misses(ledger: Ledger, claim: Claim, key: tuple[str, str], setting: str, se
 def _verdicts(ledger: Ledger, run: int) -> dict[tuple[str, str], list[dict[str, Any]]]:
     """Verdicts of earlier runs by claim and code.
 
-    Only the first verdict of each run is used. A second verdict of a run is the first one, corrected for the family of
-    claims.
+    Only the first verdict of each run is used. A second verdict of a run is the first verdict after a correction for
+    the family of claims.
     """
     rows = ledger.query(
         "SELECT min(verdicts.id) AS id, claim, fingerprint, setting, verdicts.seed AS seed, seconds, "

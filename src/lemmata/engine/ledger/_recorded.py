@@ -1,4 +1,4 @@
-"""Run trials and write them as they finish. Known trials are read and not run again."""
+"""Run trials and write them as they finish. Known trials are read, and not run again."""
 
 import json
 import time
@@ -37,18 +37,18 @@ def recorded_trials(
     Known trials are read from the ledger. The other trials are run, and written as they finish.
 
     A trial is identified by its claim, the fingerprint of the code that it runs, its setting, seed and number. For
-    claims in JAX, the number of trials in the compiled call also identifies a trial, because the last digits depend on
-    it.
+    claims in JAX, the number of trials in the compiled call also identifies a trial, because the last digits of its
+    numbers depend on this number.
 
     Args:
         path: the path of the ledger.
-        run: the run that the trials belong to.
+        run: the run to which the trials belong.
         claim: the claim.
         setting: the setting of the claim's population.
         trials: the number of trials.
         seed: the seed of all randomness.
         executor: where trials of claims that are not written in JAX run.
-        progress: called with the number of finished trials.
+        progress: a function that is called with the number of finished trials.
     """
     with open_ledger(path) as ledger:
         finished, rows = Trials(trials), []
@@ -171,7 +171,7 @@ def replay(ledger: Ledger, claim: Claim, setting: str, seed: int, number: int) -
     """Run one trial of the ledger again, in the compiled call that it came from.
 
     Returns:
-        The row that the trial gives now, and whether its hypotheses and numbers equal the recorded ones bit for bit.
+        The new row of the trial, and whether its hypotheses and numbers equal the recorded values bit for bit.
 
     Raises:
         DataError: if the ledger has no such trial of the current code.

@@ -10,11 +10,11 @@ from lemmata.errors import DataError
 
 @dataclasses.dataclass
 class TolerantTrials:
-    """A runner of trials that wraps another runner, and continues without recording if the ledger cannot be written.
+    """A runner of trials that wraps another runner. If the ledger cannot be written, trials run unrecorded.
 
     Args:
         run: the runner that runs trials and records them.
-        unrecorded: why trials were not recorded; empty as long as all trials were recorded.
+        unrecorded: the reason why trials were not recorded; empty as long as all trials were recorded.
     """
 
     run: Callable[..., Trials]
@@ -35,7 +35,7 @@ class TolerantTrials:
         return TolerantTrials(self.run if own is None else own(claim, seed), self.unrecorded)
 
     def add(self, other: "TolerantTrials") -> None:
-        """Keep the trials that a worker returned, and the reason if it could not record them."""
+        """Keep the trials that a worker returned. If the worker could not record trials, also keep the reason."""
         self.unrecorded = self.unrecorded or other.unrecorded
         add = getattr(self.run, "add", None)
         try:

@@ -1,1 +1,1 @@
-"""Problems that claims are about, their generators and conditions. A user's data also become a problem."""
+"""The problems of claims, their generators and conditions. A user's data are also converted to problems."""

@@ -18,7 +18,7 @@ def in_unit_ball(points: Float[Array, "n d"], what: str = "inputs", why: str = "
 
 
 def rounding_floor(values: Float[Array, " n"]) -> Float[Array, ""]:
-    """16 n eps times the largest eigenvalue; rounding can raise a zero eigenvalue of an n x n matrix to this size.
+    """16 n eps times the largest eigenvalue. Rounding can raise a zero eigenvalue of an n x n matrix to this size.
 
     Args:
         values: all eigenvalues of the matrix.

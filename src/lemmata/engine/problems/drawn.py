@@ -1,11 +1,11 @@
-"""Problems whose fields are drawn independently of each other, each from a named distribution ("law").
+"""Problems with independently drawn fields. Each field is drawn from a named distribution ("law").
 
     population = Drawn(ShiftedNormal, positive("sigma"), shift=normal(), sigma=log_uniform(0.5, 2.0), n=rows(64))
 
-A field of the problem is drawn from its law, or is the setting with the field's name. Sizes and ends of distributions
-are numbers or names of settings: `x=normal("n", "d")` is a table of n rows and d columns. An end or a factor may also
-be a variable, which then becomes a setting with the field's name: `beta=uniform(0.5, 1.0, times=Real(1.5, 0.1, 8.0,
-"largest beta"))`.
+A field of the problem is drawn from its law, or has the value of the setting with the field's name. Sizes and ends of
+distributions are numbers or names of settings: `x=normal("n", "d")` is a table of n rows and d columns. An end or a
+factor may also be a variable. This variable becomes a setting with the field's name: `beta=uniform(0.5, 1.0,
+times=Real(1.5, 0.1, 8.0, "largest beta"))`.
 """
 
 import dataclasses
@@ -34,7 +34,7 @@ class Law:
         words: the distribution in words; {0} and {1} are the ends.
         ends: the ends or parameters of the distribution: numbers, names of settings, or variables.
         shape: the shape of the array; the name of a setting stands for its value.
-        times: a factor of all numbers, or the name of a setting.
+        times: a factor by which all numbers are multiplied, or the name of a setting with this factor.
     """
 
     drawn: Callable[..., Array]
@@ -49,7 +49,7 @@ class Law:
         return told(self.times) * self.drawn(key, tuple(map(told, self.shape)), *map(told, self.ends))
 
     def named(self, field: str) -> "Law":
-        """The distribution, with a variable replaced by the name of the field, which is then a setting."""
+        """The distribution, with a variable replaced by the name of the field. The field's name is then a setting."""
         told = lambda value: field if isinstance(value, Real) else value
         return dataclasses.replace(self, ends=tuple(map(told, self.ends)), times=told(self.times))
 
@@ -100,7 +100,7 @@ def _log_uniform(key: Key[Array, ""], shape: tuple[int, ...], low: float, high: 
 
 
 def _variables(name: str, given: Law | Integer | Real | Choice) -> list[tuple[str, Integer | Real | Choice]]:
-    """The variables that a field brings, with their names."""
+    """The variables that a field adds to the settings, with their names."""
     if isinstance(given, Law):
         return [(name, each) for each in (*given.ends, given.times) if isinstance(each, Real)]
     return [(name, given)]
@@ -119,15 +119,15 @@ def positive(field: str, why: str = "") -> Condition:
 class Drawn(Population[Any]):
     """Problems of one class, whose fields are drawn independently of each other.
 
-    If only one field is drawn, it uses the problem's key. If several fields are drawn, each has its own key, split off
-    in the order of the fields.
+    If only one field is drawn, it uses the problem's key. If several fields are drawn, each field has its own key. The
+    keys are split off in the order of the fields.
 
     Args:
         of: the class of the problems.
         conditions: functions of a problem that give a hypothesis.
         free: fields that a search for counterexamples may move.
-        pose: converts a user's problem into one of these, or returns None.
-        rules: rules on several settings, by their words.
+        pose: a function that converts a user's problem into a problem of this class, or returns None.
+        rules: rules on several settings, by the words of each rule.
         fields: the distributions of fields, and variables, which become both settings and fields with their names.
     """
 

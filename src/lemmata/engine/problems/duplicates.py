@@ -5,9 +5,9 @@ from jaxtyping import Array, Float
 
 
 def duplicate_rows(x: Float[Array, "n d"] | Float[np.ndarray, "n d"]) -> list[tuple[int, int]]:
-    """The rows that repeat an earlier row exactly, each with the first row that it repeats.
+    """The rows that exactly repeat an earlier row, each with the first row that is equal to it.
 
-    Every pair lowers the rank of any Gram matrix on these rows by one. A row with a nan is not equal to any other row.
+    Every pair lowers the rank of any Gram matrix on the rows by one. A row that contains NaN is not equal to any row.
 
     Args:
         x: inputs, one row for each point.

@@ -1,4 +1,4 @@
-"""Gauss-Legendre quadrature on intervals whose ends are known only inside a trace."""
+"""Gauss-Legendre quadrature on intervals. Their ends may be traced values."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -8,7 +8,7 @@ _WEIGHTS = (0.2369268850561891, 0.4786286704993665, 0.5688888888888889, 0.478628
 
 
 def pieces(ends: Float[Array, " k"], panels: int = 1) -> tuple[Float[Array, " q"], Float[Array, " q"]]:
-    """Nodes and weights of Gauss-Legendre quadrature with five points on each part of each interval between the ends.
+    """Nodes and weights of Gauss-Legendre quadrature, with five points on each part of each interval between the ends.
 
     Args:
         ends: ends of intervals, in any order.

@@ -1,4 +1,4 @@
-"""Impulse responses to be approximated, states of diagonal recurrences, and recurrences with a linear readout."""
+"""Impulse responses to approximate, states of diagonal recurrences, and recurrences with a linear readout."""
 
 import equinox as eqx
 import jax
@@ -46,7 +46,7 @@ class ImpulseResponse(eqx.Module):
 
 
 class ImpulseResponses(Population[ImpulseResponse]):
-    """Responses with coefficients of size k^(-s-1/2) and random signs, for k below steps/2; s is uniform in a range.
+    """Responses with coefficients of size k^(-s-1/2) and random signs, for k below steps/2. s is uniform in a range.
 
     Attributes:
         least, most: the range of s.
@@ -73,14 +73,14 @@ class ImpulseResponses(Population[ImpulseResponse]):
 
 
 class LinearReadouts(eqx.Module):
-    """The task of reading cos(2 pi q x_j) from x_1, ..., x_T, uniform on [0, 1], by linear recurrences.
+    """A task for linear recurrences: read cos(2 pi q x_j) from x_1, ..., x_T. These are uniform on [0, 1].
 
     Args:
         steps: the number T of inputs.
         states: the number N of states.
         position: j, from 0.
         frequency: q, a whole number.
-        transition, entry: h <- transition h + entry x_t, for N states.
+        transition, entry: the recurrence h <- transition h + entry x_t, for N states.
     """
 
     steps: int = eqx.field(static=True)
@@ -91,7 +91,7 @@ class LinearReadouts(eqx.Module):
     entry: Float[Array, " n"]
 
     def final_state(self, states: int) -> Float[Array, "n t"]:
-        """The matrix of the map x -> h_T for the first states, by the recurrence without the other states."""
+        """The matrix of the map x -> h_T for the first states. The recurrence runs without the other states."""
         transition, entry = self.transition[:states, :states], self.entry[:states]
         one = lambda state, x: (transition @ state + entry[:, None] * x, None)
         return jax.lax.scan(one, jnp.zeros((states, self.steps)), jnp.eye(self.steps))[0]

@@ -15,7 +15,7 @@ class KernelRegressions(Population[Regression]):
 
     Args:
         rows: the number of training rows.
-        held_out: the number of held-out rows for each training row; 0 means a single held-out row.
+        held_out: the number of held-out rows per training row; 0 means a single held-out row in all.
         ridge: the ridge on the diagonal of the Gram matrix.
         noise: standard deviation of the noise.
         kernel: the names of the kernels.

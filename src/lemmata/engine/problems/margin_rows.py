@@ -1,4 +1,4 @@
-"""Rows on a sphere with a linear rule and a margin, points whose labellings all have a margin, and separable rows."""
+"""Rows on a sphere with a linear rule and a margin, points with a margin for every labelling, and separable rows."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -14,7 +14,8 @@ _DRAWS = 8000
 def sphere_shadows(generator: np.random.Generator, d: int, count: int) -> Float[np.ndarray, "2 count"]:
     """Two coordinates of uniform points on the unit sphere of d dimensions.
 
-    The square of their length is Beta(1, d/2 - 1): 1 - U^(2/(d - 2)) for a uniform U, and 1 for d = 2.
+    The squared length of the two coordinates has the distribution Beta(1, d/2 - 1). It is 1 - U^(2/(d - 2)) for a
+    uniform U, and 1 for d = 2.
     """
     angle = generator.uniform(0, 2 * np.pi, size=count)
     length = np.sqrt(1 - generator.uniform(size=count) ** (2 / (d - 2))) if d > 2 else np.ones(count)
@@ -52,7 +53,7 @@ class MarginRows(eqx.Module):
         return float(np.clip(1 - margins / float(self.margin), 0.0, 1.0).mean())
 
     def true_loss(self, key: Key[Array, ""]) -> float:
-        """The expectation of `loss` on new rows, from many projections of such rows, each with both classes."""
+        """The expectation of `loss` on new rows, computed from many projections of them, each with both classes."""
         towards, beside = sphere_shadows(generator_of(key), len(self.teacher), _DRAWS)
         cosine, flips = float(self.weights @ np.asarray(self.teacher)), float(self.flips)
         own = (cosine * towards + max(1 - cosine**2, 0.0) ** 0.5 * beside) * np.sign(towards)
@@ -60,7 +61,7 @@ class MarginRows(eqx.Module):
 
 
 class SphericalMarginRows(Population[MarginRows]):
-    """More dimensions than rows, and a margin from 2.4/sqrt(n) to 3.2/sqrt(n); half of the labellings are random."""
+    """More dimensions than rows, and a margin from 2.4/sqrt(n) to 3.2/sqrt(n). Half of the labellings are random."""
 
     def settings(self) -> Space:
         n = Integer(200, 50, 1000, "rows", corners=(150, 300))
@@ -100,7 +101,7 @@ class OrthogonalPoints(Population[LabelledPoints]):
 
     Args:
         generic: the probability of normal points.
-        unit: whether the common length is 1.
+        unit: whether the common length of orthogonal points is 1.
     """
 
     generic: float = eqx.field(static=True, default=0.0)
@@ -124,7 +125,7 @@ class OrthogonalPoints(Population[LabelledPoints]):
 
 
 class SeparableSets(eqx.Module):
-    """Several sets of standard normal rows that one linear rule without an intercept labels.
+    """Several sets of standard normal rows. One linear rule without an intercept labels them.
 
     Args:
         x: the rows, of shape (sets, n, d).

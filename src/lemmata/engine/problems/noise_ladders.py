@@ -1,4 +1,4 @@
-"""Noise that multiplies features or a misfit. Claims use increasing numbers of its first rows."""
+"""Noise that multiplies features or a misfit. Claims use increasing numbers of the first examples."""
 
 import equinox as eqx
 import jax
@@ -45,7 +45,7 @@ class SpherePoints(Population[NoiseOnFeatures]):
 
 
 class HeavyNoise(Population[NoiseOnFeatures]):
-    """32 repetitions of noise with P(|z| > u) = u^(-3/2) that multiplies 8 features of points in the plane.
+    """32 repetitions of noise with P(|z| > u) = u^(-3/2). The noise multiplies 8 features of points in the plane.
 
     Attributes:
         examples: the number N of examples.

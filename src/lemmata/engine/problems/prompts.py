@@ -91,15 +91,15 @@ def sampled_prompt(
     accelerated: bool = False,
     as_printed: bool = False,
 ) -> Prompt:
-    """Draw, all at once, a random function of a random class, inputs uniform in the ball, and normal noise.
+    """In a single draw, get a random function of a random class, uniform inputs in the ball, and normal noise.
 
     Args:
-        key: randomness.
+        key: the random key.
         family: one of the options of `FAMILY`.
         d: the dimension of the inputs.
         n: the number of features.
         examples: the number N of examples.
-        queries: other inputs.
+        queries: the number of other inputs.
         sigma: standard deviation of the noise.
         layers: the odd number L of layers.
         penalty: the penalty lambda.
@@ -142,7 +142,7 @@ def in_unit_ball(x: Float[Array, "N d"]) -> Hypothesis:
 
 
 def prompt_sizes(prompt: Prompt) -> dict[str, int]:
-    """N, L and n of a prompt's transformer, as `penalty_of_theory` takes them.
+    """N, L and n of a prompt's transformer, as arguments of `penalty_of_theory`.
 
     Args:
         prompt: the prompt, with examples and a transformer.
@@ -155,11 +155,13 @@ class Prompts(Population[Prompt]):
     """Prompts for the transformer with 2 T + 1 layers, which takes T steps.
 
     Attributes:
-        free: which of n, N, T, family and sigma are settings. The others have the values of the fields.
+        free: the names among n, N, T, family and sigma that are settings. The other quantities have the values of the
+            fields.
         n, N, T, family, sigma: features, examples, steps, class of functions, standard deviation of the noise.
-        queries: other inputs of each prompt.
+        queries: the number of other inputs of each prompt.
         penalty: the penalty lambda.
-        of_theory: if positive, lambda is this number times `penalty_of_theory`, and `penalty` is not used.
+        of_theory: a factor. If it is positive, lambda is this factor times `penalty_of_theory`, and `penalty` is not
+            used.
         accelerated: whether the steps use momentum.
     """
 
@@ -185,7 +187,7 @@ class Prompts(Population[Prompt]):
         return Space(**{name: known[name] for name in self.free})
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Prompt:
-        """Draw a random function of a random class, inputs uniform in the ball, and normal noise."""
+        """Draw a random function of a random class, uniform inputs in the ball, and normal noise."""
         all_of = {name: setting.get(name, getattr(self, name)) for name in ("n", "N", "T", "family", "sigma")}
         drawn = sampled_prompt(
             key,
@@ -212,13 +214,13 @@ class Prompts(Population[Prompt]):
 class ChosenSizes(Population[Prompt]):
     """One slow cosine in one dimension, with the sizes that the theorem chooses for a target error.
 
-    The C_F of such a class is small enough for a target below the size of its functions.
+    The C_F of such a class is small enough that the target error is below the size of the class's functions.
     """
 
     def settings(self) -> Space:
         """The settings: the target error, the frequency and the noise.
 
-        Sizes grow like error^-3. So extra settings have errors of at least 0.15.
+        The sizes grow like error^-3. So extra settings have target errors of at least 0.15.
         """
         error = Real(0.2, 0.1, 10.0, "target error", corners=(0.15, 0.4))
         frequency = Real(0.25, 0.01, 2.0, "|omega|")

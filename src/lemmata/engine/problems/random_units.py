@@ -1,4 +1,4 @@
-"""Random hidden units of a softmax layer, and how they may be moved."""
+"""Random hidden units of a softmax layer, and allowed changes of their weights."""
 
 import math
 from functools import partial
@@ -18,11 +18,11 @@ ROWS = 32
 
 
 class RandomUnits(eqx.Module):
-    """Inputs of a softmax layer of m units with weights w_r ~ N(0, sigma² I), and how far the weights may be moved.
+    """Inputs of a softmax layer of m units with weights w_r ~ N(0, sigma² I), and the distance that weights may move.
 
     Args:
         x: the inputs x_i.
-        outputs: the number k of outputs; the source's nd, the size of the kernel matrix, is n k here.
+        outputs: the number k of outputs. The size of the kernel matrix, nd in the source, is n k here.
         width: the number m of units.
         sigma: standard deviation of the weights.
         radius: R, the largest |v_r - w_r|.
@@ -47,7 +47,7 @@ def unit_rows(key: Key[Array, ""], n: int, d: int) -> Float[Array, "n d"]:
     """N points uniform on the unit sphere.
 
     Args:
-        key: randomness.
+        key: the random key.
         n: the number of points.
         d: dimension.
     """
@@ -60,7 +60,7 @@ class RandomLayers(Population[RandomUnits]):
 
     Args:
         radius: the default R.
-        outputs: the fewest outputs.
+        outputs: the smallest number of outputs.
         sigma: the default standard deviation of the weights.
     """
 
@@ -109,10 +109,10 @@ def moves(
 ) -> Float[Array, "6 d m"]:
     """Changes of the weights with |change of w_r| <= R: first random directions, then worst cases.
 
-    The worst moves are these. All units move along the input where the exponentials have the largest sum, or against
-    the input where they have the smallest. Each unit moves along the input where its logit is largest in size. The
-    unit with the largest softmax share moves along that input, and the others move against it. Half of the units move
-    along the first input, and half against it.
+    There are five worst cases. All units move along the input at which the exponentials have the largest sum. All units
+    move against the input at which this sum is smallest. Each unit moves along the line of the input at which its logit
+    is largest in modulus, so that this modulus grows. The unit with the largest softmax share at any input moves along
+    this input, and the other units move against it. Half of the units move along the first input, and half against it.
 
     Args:
         x: inputs.

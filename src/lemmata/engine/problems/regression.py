@@ -1,4 +1,4 @@
-"""Regression with a kernel, the problem that a table of data is converted to."""
+"""Regression with a kernel. A table of data is converted to this problem."""
 
 import equinox as eqx
 from jaxtyping import Array, Float
@@ -18,7 +18,7 @@ class Regression(eqx.Module):
         y_test: held-out targets.
         kernel: the kernel K.
         ridge: the ridge added to the diagonal of the Gram matrix (not divided by n).
-        noise: the standard deviation of the noise in each target if known (in synthetic problems), else nan.
+        noise: the standard deviation of the noise in each target if it is known (in synthetic problems), else nan.
     """
 
     x: Float[Array, "n d"]
@@ -36,5 +36,5 @@ class Regression(eqx.Module):
 
     @property
     def cross(self) -> Float[Array, "t n"]:
-        """The cross matrix of held-out and training points."""
+        """The kernel matrix between held-out and training points."""
         return gram(self.kernel, self.x_test, self.x)

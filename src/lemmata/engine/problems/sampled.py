@@ -23,10 +23,10 @@ def sampled_kernel(name: str, dimension: int) -> AbstractKernel:
 
 
 def draws(key: Key[Array, ""], *shapes: tuple[int, ...]) -> list[Array]:
-    """Independent standard normal arrays, all from one draw, because compiling each further draw takes half a second.
+    """Independent standard normal arrays, all from one draw, because each draw takes half a second to compile.
 
     Args:
-        key: randomness.
+        key: the random key.
         shapes: the shapes.
     """
     sizes = [math.prod(shape) for shape in shapes]
@@ -35,7 +35,7 @@ def draws(key: Key[Array, ""], *shapes: tuple[int, ...]) -> list[Array]:
 
 
 def points_in_ball(drawn: Float[Array, "n e"]) -> Float[Array, "n d"]:
-    """N points uniform in the unit ball of d = e - 1 dimensions: a normal direction at the distance u^(1/d).
+    """N uniform points in the unit ball of d = e - 1 dimensions: a normal direction, and the distance u^(1/d) from 0.
 
     `jax.random.ball` draws gamma variables, whose rejection loops take seconds to compile.
 
@@ -47,7 +47,7 @@ def points_in_ball(drawn: Float[Array, "n e"]) -> Float[Array, "n d"]:
 
 
 def paired_signs(drawn: Float[Array, "k pairs"]) -> Float[Array, "k m"]:
-    """The signs a of a symmetric initialisation, with a_{2r} = -a_{2r-1}, computed from normal numbers.
+    """The signs a of a symmetric initialisation, with a_{2r} = -a_{2r-1}. They are computed from normal numbers.
 
     Args:
         drawn: independent standard normal numbers.
@@ -68,7 +68,7 @@ def sampled_regression(
     """Draw standard normal inputs, a random target of unit mean square in the kernel's own space, and normal noise.
 
     Args:
-        key: randomness.
+        key: the random key.
         n: the number of training rows.
         t: the number of held-out rows.
         d: dimension of the inputs.

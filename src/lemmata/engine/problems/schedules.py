@@ -14,7 +14,7 @@ class Schedule(eqx.Module):
     Args:
         start: g(0), positive.
         slope: any number for which g(end) is positive.
-        end: the time at which g stops changing; this chapter uses no larger times.
+        end: the time at which g stops changing. This chapter does not use larger times.
     """
 
     start: Float[Array, ""] = eqx.field(converter=jnp.asarray, default=1.0)
@@ -48,7 +48,7 @@ class Schedule(eqx.Module):
         return -jnp.expm1(-self.integral(t))
 
     def noised(self, key: Key[Array, ""], t: Float[Array, " n"], clean: Float[Array, "n d"]) -> Float[Array, "n d"]:
-        """Draws of x(t_i) given x(0)_i, one in each row."""
+        """Draws of x(t_i) given x(0)_i, one draw in each row."""
         noise = jax.random.normal(key, clean.shape, clean.dtype)
         return self.scale(t)[:, None] * clean + jnp.sqrt(self.variance(t))[:, None] * noise
 

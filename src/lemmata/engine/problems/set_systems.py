@@ -13,7 +13,7 @@ from lemmata.engine.problems.generators import generator_of
 
 
 class SetSystem(eqx.Module):
-    """A family of labellings of n points: entry m says whether the labelling with the bits of m belongs to it."""
+    """A family of labellings of n points. Entry m says whether the labelling by the bits of m belongs to the family."""
 
     member: Bool[Array, " labellings"]
 
@@ -24,7 +24,7 @@ class SetSystem(eqx.Module):
 
 
 class SetSystems(Population[SetSystem]):
-    """Set systems: half are Hamming balls around a random labelling, the others random families of a random size."""
+    """Set systems. Half are Hamming balls around a random labelling; the others are random families of random size."""
 
     settings = Space(
         points=Integer(8, 4, 10, "points", corners=(7, 9)), radius=Integer(3, 1, 9, "radius", corners=(3, 4))
@@ -77,7 +77,7 @@ class ClassPair(eqx.Module):
 
 
 class ClassPairs(Population[ClassPair]):
-    """Classes of random functions on six points, one class with two values and one with three."""
+    """Classes of random functions on six points: one class with two values, and one class with three values."""
 
     settings = Space(
         functions=Integer(12, 2, 30, "functions of each class", corners=(8, 16)),
@@ -94,7 +94,7 @@ class ClassPairs(Population[ClassPair]):
 
 
 class SignArchitecture(eqx.Module):
-    """The widths of a network of sign units without thresholds, and the rows; `weights` counts the parameters."""
+    """The widths of a network of sign units without thresholds, and the number of rows."""
 
     widths: tuple[int, ...] = eqx.field(static=True)
     rows: int = eqx.field(static=True)

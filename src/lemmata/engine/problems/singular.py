@@ -1,4 +1,4 @@
-"""Why a Gram matrix is singular, in words."""
+"""The reason why a Gram matrix is singular, in words."""
 
 import numpy as np
 from jaxtyping import Array, Float
@@ -9,14 +9,14 @@ _SHOWN = 3
 
 
 def singular_cause(matrix: Float[Array, "n n"], inputs: Float[Array, "n d"] | None) -> str | None:
-    """In words: equal training rows, and the rank of the kernel if they do not explain it. None at full rank.
+    """Words about equal training rows, and about the rank if these do not explain it. None if the rank is full.
 
     An eigenvalue counts as zero up to 16 n eps times the largest eigenvalue, which is also the rounding error in the
     hypotheses of claims.
 
     Args:
         matrix: the Gram matrix.
-        inputs: the training rows that the matrix belongs to, if they are known.
+        inputs: the training rows to which the matrix belongs, if they are known.
     """
     if not np.isfinite(matrix).all():
         return None

@@ -37,11 +37,11 @@ class KernelPoints(eqx.Module):
 
 
 def posed(problem: object, rows: int) -> KernelPoints | None:
-    """The first inputs of a regression: as its softmax kernel sees them, or scaled so that the longest has norm 1.
+    """The first inputs of a regression, as its softmax kernel sees them, or else scaled so that the longest has norm 1.
 
     Args:
         problem: the user's problem; None for anything except a regression.
-        rows: the number of inputs that are kept.
+        rows: the largest number of inputs to keep.
     """
     if not isinstance(problem, Regression):
         return problem if isinstance(problem, KernelPoints) else None
@@ -103,7 +103,7 @@ class PlanarTriples(Population[KernelPoints]):
     """Three points on the unit sphere, at 0, 60 and 120 degrees in a random plane. No two of them are orthogonal.
 
     Args:
-        width: m, at which the terms of order 1/m² are small.
+        width: m, large enough that terms of order 1/m² are small.
     """
 
     width: int = 32
@@ -151,7 +151,7 @@ class DistinctPoints(Population[KernelPoints]):
         return posed(problem, _ROWS)
 
     def hypotheses(self, problem: KernelPoints) -> list[Hypothesis]:
-        """The hypotheses that both causes of singularity are absent: a zero input and equal inputs."""
+        """The hypotheses that no input is zero and no inputs are equal, because these make the kernel singular."""
         shortest, apart = jnp.linalg.norm(problem.x, axis=1).min(), smallest_separation(problem.x)
         return [
             Hypothesis("no input is 0", shortest, ">", 0.0, "K(0, y) = 0 for every y: a row of zeros"),
@@ -164,7 +164,7 @@ class DistinctPoints(Population[KernelPoints]):
 
 
 class SingularPoints(Population[KernelPoints]):
-    """Points of the unit ball, the last of which is 0 or repeats the first. Each case makes up half of the problems."""
+    """Points of the unit ball. The last is 0 in half of the problems, and repeats the first point in the others."""
 
     # Points, dimension and the standard deviation of the weights.
     settings = _ball_settings(3)
@@ -176,7 +176,7 @@ class SingularPoints(Population[KernelPoints]):
         return KernelPoints(problem.x.at[-1].set(last), problem.sigma)
 
     def hypotheses(self, problem: KernelPoints) -> list[Hypothesis]:
-        """The hypotheses that there is a cause of singularity, and that the kernel is not 0."""
+        """The hypotheses that the points have a cause of singularity, and that the kernel is not 0."""
         norms = jnp.linalg.norm(problem.x, axis=1)
         cause = jnp.minimum(norms.min(), smallest_separation(problem.x))
         return [
@@ -186,7 +186,7 @@ class SingularPoints(Population[KernelPoints]):
 
 
 def smallest_separation(x: Float[Array, "n d"]) -> Float[Array, ""]:
-    """The smallest distance between two rows; infinite for one row."""
+    """The smallest distance between two rows. It is infinite for a single row."""
     apart = jnp.linalg.norm(x[:, None] - x[None, :], axis=2)
     return jnp.min(jnp.where(jnp.eye(len(x), dtype=bool), jnp.inf, apart))
 

@@ -1,10 +1,10 @@
 """The parameters of the theory of softmax networks: bounds on logits, step size, radius, width and number of steps.
 
-They are formulas in these quantities: the number of rows n, the number of outputs k, the smallest eigenvalue lambda of
-H (Definition 3.6 of gu2024softmax) at initialisation, the standard deviation sigma of the weights, and the failure
-probability delta. In the source, inputs and outputs have the same dimension d, so its nd is the size n k of H. If the
-source needs a large enough constant C above 10, the infimum 10 is used. Hidden constants of Omega are 1. These are the
-strongest readings. Widths and numbers of steps beyond double precision are infinite.
+The parameters are formulas in these quantities: the number of rows n, the number of outputs k, the smallest eigenvalue
+lambda of H (Definition 3.6 of gu2024softmax) at initialisation, the standard deviation sigma of the weights, and the
+failure probability delta. In the source, inputs and outputs have the same dimension d, so its nd is the size n k of H.
+If the source needs a large enough constant C above 10, the infimum 10 is used. Hidden constants of Omega are 1. These
+readings make the statements strongest. Widths and numbers of steps beyond double precision are infinite.
 """
 
 import math
@@ -59,7 +59,7 @@ def step_size(smallest: Number, m: int, n: int, k: int, bound: float) -> Number:
 
 
 def radius(smallest: Number, n: int, k: int, bound: float) -> Number:
-    """The radius R = lambda / (2 n k exp(10 B)) within which weights may move (Lemma E.2, condition 4)."""
+    """The radius R = lambda / (2 n k exp(10 B)), within which weights may move (Lemma E.2, condition 4)."""
     return smallest / (2 * n * k * growth(10 * bound))
 
 

@@ -23,7 +23,7 @@ class SparseExamples(eqx.Module):
         reference: rho*, 0 off the support.
         noise: z.
         sigma: the standard deviation of z.
-        size: how many entries of rho* are not 0; they are the first ones.
+        size: the number of entries of rho* that are not 0. These are the first entries.
     """
 
     features: Float[Array, "N p"]
@@ -47,7 +47,7 @@ class SparseExamples(eqx.Module):
 
 
 class SparseTargets(Population[SparseExamples]):
-    """Ramps with uniform directions and thresholds in [-0.7, 0.7], inputs uniform in the ball, and normal noise.
+    """Ramps with uniform directions and thresholds in [-0.7, 0.7], uniform inputs in the ball, and normal noise.
 
     Attributes:
         d, n, N, s, tau, sigma: the dimension, the numbers of ramps, of examples and of ramps in the target, the

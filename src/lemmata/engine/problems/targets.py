@@ -1,4 +1,4 @@
-"""Distributions of data whose noised density and denoiser are known in closed form."""
+"""Distributions of data for which the noised density and the denoiser are known in closed form."""
 
 import abc
 
@@ -18,11 +18,11 @@ TARGET = Choice("cube", ("cube", "mixture", "sphere"), "distribution of the data
 
 
 class AbstractTarget(eqx.Module):
-    """A distribution p_0 of data whose noised density and denoiser are known."""
+    """A distribution p_0 of data for which the noised density and the denoiser are known."""
 
     @abc.abstractmethod
     def sample(self, key: Key[Array, ""], n: int) -> Float[Array, "n d"]:
-        """Draws of x(0), one in each row."""
+        """Draws of x(0), one draw in each row."""
 
     @abc.abstractmethod
     def log_density(self, schedule: Schedule, t: Float[Array, ""], x: Float[Array, " d"]) -> Float[Array, ""]:
@@ -38,7 +38,7 @@ class AbstractTarget(eqx.Module):
         """A Lipschitz constant of F* in x at all times and for every g (Assumption 6.4); infinite if none exists."""
 
     def score(self, schedule: Schedule, t: Float[Array, ""], x: Float[Array, " d"]) -> Float[Array, " d"]:
-        """The gradient of log p_t at x, by differentiating `log_density`."""
+        """The gradient of log p_t at x, computed by differentiating `log_density`."""
         return jax.grad(self.log_density, argnums=2)(schedule, t, x)
 
 
@@ -77,7 +77,7 @@ class GaussianMixture(AbstractTarget):
         """max(1, std) + max_c |means_c - mean of the means|² / min(1, std²).
 
         The Jacobian is alpha std² / s + alpha v / s² Cov(means | x), where v = 1 - alpha² and s = alpha² std² + v. The
-        first term is at most max(1, std). In the second, v <= s and s >= min(1, std²).
+        first term is at most max(1, std). In the second term, v <= s and s >= min(1, std²).
         """
         away = jnp.sum((self.means - self.means.mean(axis=0)) ** 2, axis=1).max()
         return jnp.maximum(1.0, self.std) + away / jnp.minimum(1.0, self.std**2)
@@ -95,7 +95,7 @@ class GaussianMixture(AbstractTarget):
         return alpha, alpha**2 * self.std**2 + schedule.variance(t)
 
     def _posterior(self, schedule: Schedule, t: Float[Array, ""], x: Float[Array, " d"]) -> tuple[Array, Array]:
-        """P(c | x), and E[x(0) | x, c] with one row for each component c."""
+        """P(c | x), and E[x(0) | x, c]. The latter has one row for each component c."""
         alpha, spread = self._noised(schedule, t)
         gaps = x - alpha * self.means
         posterior = jax.nn.softmax(jnp.log(self.weights) - jnp.sum(gaps**2, axis=1) / (2 * spread))
@@ -164,9 +164,9 @@ class Sphere(AbstractTarget):
 class Cube(AbstractTarget):
     """The uniform distribution on the cube [-1/sqrt(d), 1/sqrt(d)]^d, which lies in the unit ball.
 
-    Of the targets here, only this distribution has both bounded data (Assumption 6.1 of gu2024softmax) and a denoiser
-    that is Lipschitz uniformly in t (Assumption 6.4). Normal components are unbounded, and the denoiser of the sphere
-    at t = 0 jumps at 0.
+    Among the distributions of this module, only the cube has both bounded data (Assumption 6.1 of gu2024softmax) and a
+    denoiser that is Lipschitz uniformly in t (Assumption 6.4). Normal components are unbounded. The sphere's denoiser
+    at t = 0 jumps at x = 0.
 
     Args:
         dimension: d.
@@ -201,7 +201,7 @@ class Cube(AbstractTarget):
         return sign * (jnp.abs(x) / schedule.scale(t) + spread * (edge(lower) - edge(upper)))
 
     def _truncation(self, schedule: Schedule, t: Float[Array, ""], x: Float[Array, " d"]) -> tuple[Array, ...]:
-        """The standard deviation before truncation, the cube's ends minus |x|/alpha in this unit, and the sign of x."""
+        """The standard deviation before truncation; the cube's ends minus |x|/alpha in this unit; and the sign of x."""
         alpha = schedule.scale(t)
         spread = jnp.sqrt(schedule.variance(t)) / alpha
         centre = jnp.abs(x) / alpha
@@ -220,7 +220,7 @@ def _length(x: Float[Array, " d"]) -> Float[Array, ""]:
 
 
 def sampled_mixture(key: Key[Array, ""], d: int, std: float, components: int = 4) -> GaussianMixture:
-    """A mixture with means uniform in the cube inside the unit ball, and weights uniform from 1 to 4, normalised."""
+    """A mixture. The means are uniform in the cube inside the unit ball; the weights are normalised U(1, 4) numbers."""
     mean_key, weight_key = jax.random.split(key)
     weights = jax.random.uniform(weight_key, (components,), minval=1.0, maxval=4.0)
     means = jax.random.uniform(mean_key, (components, d), minval=-1.0, maxval=1.0) / d**0.5
@@ -231,7 +231,7 @@ def sampled_target(key: Key[Array, ""], law: str, d: int) -> AbstractTarget:
     """The named distribution: cube, sphere or a random mixture of four normals with standard deviation 0.3.
 
     Args:
-        key: randomness.
+        key: the random key.
         law: one of the options of `TARGET`.
         d: dimension.
     """

@@ -51,8 +51,9 @@ class Choices(NamedTuple):
 def parameter_choices(error: float, barron: float, noise: float, log_cover: float, constant: float = 1.0) -> Choices:
     """Sizes at which the theorem bounds the risk by a constant times `error`, up to logarithms (li2025incontext, 25).
 
-    D - d = C_F² log|cover|/error, which is 2 n + 7; N = C_F² (C_F + sigma)²/error²; and L is the smallest odd number of
-    at least (D - d) C_F (C_F + sigma)/error. Each of the three relations has the factor `constant`.
+    D - d = C_F² log|cover|/error, which is 2 n + 7; N = C_F² (C_F + sigma)²/error²; and L is the smallest odd number
+    that is at least (D - d) C_F (C_F + sigma)/error. In each of the three formulas, the right side is multiplied by
+    `constant`.
 
     Args:
         error: the target mean squared error.

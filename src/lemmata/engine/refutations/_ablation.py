@@ -1,4 +1,4 @@
-"""Find which hypotheses a statement needs, as far as a search can show it."""
+"""Find the hypotheses that a statement needs, as far as a search can show this."""
 
 import dataclasses
 import itertools
@@ -26,13 +26,13 @@ _STEPS = 60
 
 @dataclasses.dataclass(frozen=True)
 class Needed:
-    """One hypothesis, and what happens to the statement without it.
+    """One hypothesis, and the result of a search for counterexamples without it.
 
     Args:
         hypothesis: the name of the hypothesis.
         counterexample: a problem on which the hypothesis and the statement fail. None if the search found no such
             problem, which does not prove that the statement holds without the hypothesis.
-        untested: why no problem could be tested; empty if at least one was.
+        untested: the reason why no problem could be tested; empty if at least one problem was tested.
     """
 
     hypothesis: str
@@ -52,15 +52,16 @@ def ablate(
 ) -> tuple[Needed, ...]:
     """Search for counterexamples, with one hypothesis at a time left out.
 
-    A few problems are first moved to where this hypothesis fails and the others hold, and the search climbs from there.
-    Then the whole search runs. If no free field can break a hypothesis, for example a condition on a size, a search of
-    this kind cannot test it.
+    First, a few problems are moved until this hypothesis fails and the others hold, and the search climbs from these
+    problems. Then the whole search runs. A hypothesis that no free field can break, for example a condition on a size,
+    cannot be tested by this search.
 
     Args:
         claim: the claim.
         budget: the seconds for all hypotheses together.
         seed: the seed of all randomness.
-        found: a function that is called with each result at once, so that an interruption does not lose it.
+        found: a function that is called with each result immediately, so that an interruption does not lose this
+            result.
 
     Raises:
         PrecisionError: if float64 is off.
@@ -119,7 +120,7 @@ def _beyond(claim: Claim, name: str, seed: int) -> Counterexample | None:
 def _pushed(claim: Claim, name: str, problem: Any, ascent: Ascent, seed: int) -> list[Any]:
     """The problem, moved against the margin of a hypothesis until the hypothesis fails.
 
-    The other hypotheses may then fail, too; the climb moves the problem back inside them.
+    Other hypotheses may then fail, too. The climb moves the problem back to where the other hypotheses hold.
     """
     z = ascent.point_of(problem)
     beside = lambda z: with_fields(problem, ascent.unravel(jnp.asarray(z)))

@@ -1,4 +1,4 @@
-"""The inner search: gradient ascent of the pressure over the free fields of one problem, inside the hypotheses."""
+"""The inner search: gradient ascent of the pressure over the free fields of one problem, while its hypotheses hold."""
 
 import dataclasses
 from typing import Any
@@ -27,7 +27,7 @@ _FAR = 1e6  # the value that the quadratic model gets if there is not a number
 
 @dataclasses.dataclass(frozen=True)
 class Point:
-    """The pressure and its gradient at a point, the margins of the hypotheses and their gradients, and the trial.
+    """The trial at a point: the pressure and its gradient, and the margins of the hypotheses and their gradients.
 
     The pressure is -inf if it is not a number.
     """
@@ -49,7 +49,7 @@ class Point:
 
 
 class Ascent:
-    """The pressure of one claim as a function of the free fields of problems of one shape, compiled once.
+    """The pressure of one claim as a function of the free fields, for problems of one shape. It is compiled once.
 
     Args:
         claim: the claim; its methods are JAX functions.
@@ -112,7 +112,7 @@ class Ascent:
         """Raise the pressure from a problem, first by projected gradient steps and then by a quadratic model.
 
         Returns:
-            The best point inside the hypotheses that the climb reached.
+            The best point that the climb reached and at which all hypotheses hold.
         """
         arrays = eqx.filter(problem, eqx.is_array)
         best = self._projected(self.at(self.point_of(problem), arrays, key), arrays, key, steps)
@@ -125,8 +125,8 @@ class Ascent:
     def _projected(self, best: Point, arrays: Any, key: Key[Array, ""], steps: int) -> Point:
         """Climb by gradient steps that become longer after success and shorter after failure.
 
-        If a condition holds with equality, directions that would break it are projected onto it. A point that breaks a
-        condition is moved back along the gradient of the condition's margin.
+        If a condition holds with equality, a direction that would break the condition is projected onto its boundary. A
+        point that breaks a condition is moved back along the gradient of the condition's margin.
         """
         step = 0.1
         for _ in range(steps):
@@ -143,7 +143,7 @@ class Ascent:
         return best
 
     def _back(self, z: Vector, arrays: Any, key: Key[Array, ""]) -> Point | None:
-        """Move the point to where every condition holds; None if a few corrections do not achieve this."""
+        """Move the point until every condition holds. None if a few corrections do not achieve this."""
         for _ in range(_CORRECTIONS):
             here = self.at(z, arrays, key)
             broken = here.left < 0
@@ -185,7 +185,7 @@ class Ascent:
 
 
 def _inside(here: Point) -> Vector:
-    """The gradient without the part that would break a condition whose margin is almost zero."""
+    """The gradient, without the part that would break a condition with a margin near zero."""
     slope = here.slope
     for normal in here.normals[(here.left < _ACTIVE) & np.isfinite(here.normals).all(axis=1)]:
         across = float(normal @ slope)

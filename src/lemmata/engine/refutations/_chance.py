@@ -33,11 +33,11 @@ _FRESH = 50_000  # seeds of a search are below that
 
 @dataclasses.dataclass
 class Chances:
-    """A search for a setting at which violations are too frequent, or a mean or a rate differs from the statement.
+    """A search for a setting at which violations are too frequent, or a mean or rate differs from the statement.
 
     Args:
         claim: the claim.
-        seed: the seed of the first setting; each further setting has the next seed.
+        seed: the seed of the first setting. Each further setting has the next seed.
         patience: the seconds for one setting.
         clock: the clock that counts these seconds.
     """
@@ -61,12 +61,12 @@ class Chances:
 
     @property
     def delta(self) -> float:
-        """The probability with which the statement may fail; 0 for other kinds of statements."""
+        """The probability with which the statement may fail. It is 0 for statements other than bounds."""
         relation = self.claim.relation
         return relation.delta if isinstance(relation, AtMost | AtLeast) else 0.0
 
     def at(self, setting: dict[str, Any], number: int) -> Seen:
-        """How far the statement is from holding at a setting, and a place where it seems to fail, if there is one."""
+        """How strongly trials at a setting contradict the statement, and a place where it seems to fail, if any."""
         seen = self._seen(setting, number)
         self.settings += 1  # a setting that Ctrl-C cut short was not searched
         return seen
@@ -119,7 +119,7 @@ class Chances:
     def _counted(
         self, draws: Draws, seed: int, settings: list[dict[str, Any]], wanted: int, start: int
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """The numbers of violations and of trials of each setting, and the largest margin of the hypotheses."""
+        """The numbers of violations and of trials at each setting, and the largest margin of the hypotheses."""
         failures, counted, margin = np.zeros(len(settings), int), np.zeros(len(settings), int), -1.0
         relation = self.claim.relation
         assert isinstance(relation, AtMost | AtLeast)
@@ -142,7 +142,7 @@ class Chances:
         return failures, counted, margin
 
     def _verified(self, setting: dict[str, Any], seed: int) -> Seen:
-        """How far a verification is from support, and whether it refutes."""
+        """How far a verification is from support, and whether it refutes the statement."""
         verdict = verify(self.claim, setting, seed=seed, corners=0, progress=False)
         if verdict.interrupted:
             raise KeyboardInterrupt
@@ -177,7 +177,7 @@ class Chances:
 
 
 def confirming(delta: float, share: float, level: float) -> int | None:
-    """The number of trials after which an exact limit probably shows a violation rate above delta; None if too many.
+    """The number of trials after which an exact limit probably shows a violation rate above delta; None if too large.
 
     >>> confirming(0.1, 0.2, 1e-4)
     1024

@@ -1,4 +1,4 @@
-"""Check whether a candidate is a counterexample, by fresh randomness and an estimate of rounding errors."""
+"""Check whether a candidate is a counterexample, by new random keys and an estimate of rounding errors."""
 
 from collections.abc import Callable
 
@@ -21,11 +21,11 @@ _EPS = float(np.finfo(float).eps)
 
 
 def confirm(claim: Claim, place: Place, without: str | None = None) -> str | None:
-    """How a candidate was confirmed, in words; None if it was not confirmed.
+    """A description of how a candidate was confirmed; None if the candidate was not confirmed.
 
     The counterexample is evaluated again, operation by operation. It is measured again with other keys, and with
-    inputs that are moved by one rounding error each. Four times the change by this rounding must not explain the
-    contradiction. Nor may the rounding slack of the hypotheses explain it.
+    inputs that are moved by one rounding error each. The contradiction must be larger than four times the change by
+    these rounding errors, and must not be explained by the rounding slack of the hypotheses.
     """
     problem, key = place.problem(claim), place.keys(claim)[1]
     own = facts(claim, problem, key)
@@ -57,7 +57,7 @@ def confirm(claim: Claim, place: Place, without: str | None = None) -> str | Non
 
 
 def _leans(own: Facts, without: str | None) -> bool:
-    """Whether a contradiction is at most the square root of the slack of hypotheses that hold only within their slack.
+    """Whether a contradiction is at most the square root of the slack of hypotheses that hold only because of slack.
 
     A bound that changes like a square root at the limit of a hypothesis can move by this amount.
     """
@@ -72,7 +72,7 @@ def _leans(own: Facts, without: str | None) -> bool:
 
 
 def _in_many_digits(claim: Claim, problem: object, key: jax.Array) -> list[np.ndarray] | None:
-    """Prediction and measurement with 50 digits. None if an operation has no version for many digits."""
+    """Prediction and measurement with 50 digits. None if there is no version of an operation for many digits."""
     if not claim.traced:
         return None
     arrays, rest = eqx.partition(problem, eqx.is_array)
@@ -91,7 +91,7 @@ def _in_many_digits(claim: Claim, problem: object, key: jax.Array) -> list[np.nd
 
 
 def _both(claim: Claim, problem: object) -> Callable[[object, jax.Array], tuple[np.ndarray, np.ndarray]]:
-    """A function that gives prediction and measurement on problems of one shape, compiled if the claim is in JAX."""
+    """A function from problems of one shape to prediction and measurement. It is compiled if the claim is in JAX."""
     rest = eqx.partition(problem, eqx.is_array)[1]
 
     def evaluated(arrays: object, key: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -110,7 +110,7 @@ def _both(claim: Claim, problem: object) -> Callable[[object, jax.Array], tuple[
 def _rounding(
     both: Callable[[object, jax.Array], tuple[np.ndarray, np.ndarray]], problem: object, key: jax.Array
 ) -> float | None:
-    """The change of the largest difference by rounding of the inputs, relative to this difference.
+    """The change of the largest difference if the inputs are rounded differently, relative to this difference.
 
     None if rounding explains the difference.
     """

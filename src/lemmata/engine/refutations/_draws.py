@@ -1,4 +1,4 @@
-"""Draw many problems of one shape at once, give them special values, and judge them by one compiled function."""
+"""Draw many problems of one shape at once, give their fields special values, and judge them in a compiled function."""
 
 import dataclasses
 from typing import Any
@@ -26,7 +26,7 @@ class Drawn:
         inside: whether every hypothesis holds.
         pressure: log of measured over predicted; -inf if it is not a number or a hypothesis fails.
         margin: the smallest margin of the hypotheses.
-        predicted, measured, condition: of the trials.
+        predicted, measured, condition: the predictions, measurements and condition numbers of the trials.
         failed: the number of problems that raised an error.
         error: the first of these errors, in one line.
     """
@@ -45,7 +45,7 @@ class Drawn:
 class Draws:
     """Problems of one claim at settings that differ only in real numbers.
 
-    These numbers are traced, so the code is compiled once.
+    The real numbers are traced, so the code is compiled once.
 
     Args:
         claim: the claim; its methods are JAX functions.
@@ -97,7 +97,7 @@ class Draws:
 
 
 def drawn_one_by_one(claim: Claim, setting: dict[str, Any], seed: int, count: int, without: str | None = None) -> Drawn:
-    """Problems of one setting from the engine's own trials, for claims or settings that JAX cannot trace.
+    """Problems at one setting from the engine's own trials, for claims or settings that JAX cannot trace.
 
     Raises:
         KeyboardInterrupt: if Ctrl-C cut the trials short.

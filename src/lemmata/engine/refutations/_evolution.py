@@ -13,10 +13,10 @@ Vector = Float[np.ndarray, " p"]
 
 
 def evolve(height: Callable[[Vector], float], start: Vector, seed: int, generations: int = 40) -> tuple[Vector, float]:
-    """The highest point that the strategy found, and its height.
+    """The highest point that the strategy found, and the height of this point.
 
     Args:
-        height: a function of a point; -inf if the point does not count.
+        height: a function of a point. It is -inf if the point does not count.
         start: the centre of the first generation.
         seed: the seed of the strategy.
         generations: the largest number of generations.

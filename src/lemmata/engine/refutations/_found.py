@@ -43,18 +43,18 @@ class Counterexample:
     Args:
         claim: the name by which the claim is found.
         place: the place of the problem.
-        predicted, measured: the claim's value and the true value, at the component that misses most.
-        ratio: measured over predicted there, or predicted over measured for a lower bound. For an identity, it is the
-            gap in units of the rounding error.
+        predicted, measured: the claim's value and the true value, in the component with the largest contradiction.
+        ratio: measured / predicted in this component, or predicted / measured for a lower bound. For an identity, it is
+            the gap in units of the rounding error.
         hypotheses: name and margin of each condition that can be checked.
         confirmed: how the counterexample was confirmed, in words.
         trials: the number of problems that the search tested.
         steps: the number of steps by which the problem was simplified.
         alone: whether one problem contradicts the statement. It is False for statements with a probability, or about
-            means or rates. A verification at that setting and seed refutes such a statement. Then `predicted` is the
-            end of that verification's band, and `measured` is its statistic.
+            means or rates. These are refuted by a verification at the place's setting and seed. In this case,
+            `predicted` is an end of the verification's band, and `measured` is the verification's statistic.
         budget, level: the budget and the level of that verification.
-        unstored: the reason why the search could no longer be stored; empty if it was stored, or if this was not
+        unstored: the reason why the search could no longer be stored; empty if it was stored, or if storing was not
             requested.
     """
 
@@ -108,7 +108,7 @@ class Counterexample:
 
 @dataclasses.dataclass(frozen=True)
 class Survived:
-    """The result of a search that found no counterexample. It is evidence, never a proof.
+    """The result of a search that found no counterexample. It is evidence, but never a proof.
 
     Args:
         claim: the name of the claim.
@@ -121,8 +121,8 @@ class Survived:
         failed: the number of problems that raised an error or gave no number.
         seconds: the time of the search in seconds.
         unconfirmed: the number of problems that contradicted the claim at first, but not after a new measurement or
-            other rounding.
-        interrupted: whether Ctrl-C ended the search; the interrupted setting does not count.
+            with other rounding errors.
+        interrupted: whether Ctrl-C ended the search. The interrupted setting does not count.
         unstored: as in `Counterexample`.
     """
 
@@ -140,7 +140,7 @@ class Survived:
 
     @property
     def tightness(self) -> float | None:
-        """The share of the constant that the search showed to be needed; at 1, the bound is attained."""
+        """The share of the constant that the search showed to be needed. If it is 1, the bound is attained."""
         return self.ratio
 
     def __str__(self) -> str:
@@ -202,7 +202,7 @@ Searched = Counterexample | Survived | Untested
 
 
 def address(claim: Claim) -> str:
-    """The name by which `find` returns a claim: the claim's name if it is registered, else its file and class."""
+    """The name by which `find` returns a claim: the claim's name if it is registered, otherwise its file and class."""
     if claim.name in registry():
         return claim.name
     measures = filter(None, (getattr(type(claim), name) for name in ("measure", "measure_at")))
@@ -213,11 +213,11 @@ def address(claim: Claim) -> str:
 def load_counterexample(stem: str | Path, claim: Claim | None = None) -> Counterexample:
     """Read a stored counterexample, and evaluate it again.
 
-    A record is only data. If it names a Python file with the claim, this file does not run.
+    A record is only data. If the record names a Python file with the claim, this file is not run.
 
     Args:
         stem: the path without its extension, as in the stored program.
-        claim: the claim; None for a claim of the catalogue, which is then found by its name.
+        claim: the claim; None for a claim of the catalogue, which the function finds by its name.
 
     Raises:
         MissingFileError: if there is no such file.
@@ -284,7 +284,7 @@ def judged(claim: Claim, place: Place, budget: int | None = None, level: float =
 
 
 def told(claim: Claim, own: Any) -> dict[str, Any]:
-    """The record of a trial: the component nearest to a contradiction, and the margins of the hypotheses."""
+    """The record of a trial: the component that is nearest to a contradiction, and the margins of the hypotheses."""
     import jax.numpy as jnp
 
     from lemmata.engine.claims import Sample
