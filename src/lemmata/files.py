@@ -197,9 +197,9 @@ def try_lock(file: BinaryIO) -> bool | None:
 
 
 def sweep_drafts(folder: Path) -> None:
-    """Remove the drafts of files in a folder whose writers have ended.
+    """Remove drafts of files from a folder if the processes that wrote them have ended.
 
-    If the system cannot tell whether they have ended, remove drafts older than a day.
+    If the system cannot tell whether these processes have ended, remove drafts older than a day.
 
     Args:
         folder: the folder; only files with the names of drafts are considered.
@@ -235,8 +235,8 @@ def replace_bytes(path: str | Path, content: bytes) -> Path:
 def replace_text(path: str | Path, text: str) -> Path:
     """Write a text file in one step, so that at every moment either the old or the complete new file exists.
 
-    The text is first written to the disk as a file next to it, and this file is then renamed. A failure leaves no part
-    of the text.
+    The text is first written to the disk as another file in the same directory, which is then renamed. A failure leaves
+    no part of the text.
 
     Args:
         path: the path of the file; its directory is created.

@@ -46,8 +46,9 @@ class PlainTable(TransformerMixin, BaseEstimator):
             comes first.
         missing: texts that mean a missing value in columns of numbers, such as "999".
         units: for each column whose numbers have a unit before or after them, the unit, for example "€".
-        kept: for each column of texts with such words, the words that are values in it, although readers of tables take
-            them for missing cells, such as "NA". If cells are missing and no cell has such a word, there is a warning.
+        kept: for each column of texts, the words such as "NA" that are values in this column, although readers of
+            tables take these words for missing cells. If cells are missing and no cell has one of these words, there is
+            a warning.
 
     Raises:
         DataError: if a column is missing from a table.
@@ -130,7 +131,7 @@ def _part_names(name: str, parts: Any) -> list[str]:
 
 
 def _names(own: list[Any], wanted: Any) -> list[str]:
-    """The names of a table's columns, as the study has them: every reader names a column without a name otherwise."""
+    """The names of a table's columns as the study has them. (Readers name an unnamed column in different ways.)"""
     names = [str(name).strip() for name in own]
     lost = [name for name in wanted if _UNNAMED.fullmatch(name) and name not in names]
     if not lost:

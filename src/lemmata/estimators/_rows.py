@@ -69,7 +69,7 @@ class Rows(NamedTuple):
         return Rows(self.points[chosen], self.targets[chosen], weights)
 
     def averaged(self) -> "Rows":
-        """The rows in order, where rows of equal inputs become one row with their mean target and summed weight.
+        """The rows in order, with rows of equal inputs merged into one row with their mean target and summed weight.
 
         A fit that interpolates tends to these targets, since no function passes through two targets at one input.
         """

@@ -24,7 +24,7 @@ class LinearFunctions(AbstractFunctionClass):
 
     Features need a spectrum away from 0, which linear functions do not have. On the unit ball, <a, x> is, to within
     length² |a| / 6, the mean of |a| sign(<u, a>) sin(length <u, x>) / (length E|u_1|) over u uniform on the unit
-    sphere. These directions work for every a. No bound on the spectra of all of them has a smaller moment.
+    sphere. The same directions work for every a. No bound on the spectra of all linear functions has a smaller moment.
 
     Args:
         dimension: d.

@@ -1,4 +1,4 @@
-"""Evaluate a JAX function in many digits, by carrying out its operations one by one on numbers of mpmath.
+"""Evaluate a JAX function in many digits: carry out its operations one by one on numbers of mpmath.
 
 Operations that move numbers without changing them (slices, gathers, transposes) are run by JAX on the positions of the
 numbers. Operations without real numbers (random bits, indices) are also run by JAX.
@@ -23,7 +23,7 @@ Values = Any  # np.ndarray of objects if numbers are real, of JAX's own types el
 
 
 class Unsupported(Exception):
-    """Raised for an operation that is not implemented in many digits, or for more operations than can be computed."""
+    """Raised for an operation that is not implemented in many digits, or for too many operations."""
 
 
 def _sign(x: Any) -> Any:

@@ -68,6 +68,6 @@ def margins(hypotheses: list[Hypothesis], without: str | None = None) -> Float[A
 
 
 def allowed(hypotheses: list[Hypothesis], without: str | None = None) -> bool:
-    """Whether every condition holds, where the condition `without` is ignored."""
+    """Whether every condition holds, except the condition `without`, which is ignored."""
     own = [hypothesis for hypothesis in hypotheses if hypothesis.checkable and hypothesis.name != without]
     return all(bool(np.all(hypothesis.holds)) and not np.any(hypothesis.undefined) for hypothesis in own)

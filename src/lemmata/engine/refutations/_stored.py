@@ -49,14 +49,14 @@ class StoredCounterexample(TypedDict):
 
 
 def read_record(path: Path) -> tuple[StoredCounterexample, Told]:
-    """The record in a file, with every field checked, and the first words of errors about the file.
+    """Read the record in a file and check every field. Also return the first words of errors about the file.
 
     Args:
         path: the path of the JSON file.
 
     Raises:
         MissingFileError: if there is no such file.
-        DataError: if the file is not such a record, or has another version.
+        DataError: if the file is not a record of a counterexample, or was written by another version of lemmata.
     """
     told = Told(f"counterexample {path}", "a record of a counterexample", _REMEDY)
     values = parsed(read_bytes(path, f"counterexample {path}", _WROTE), told, literals=True)

@@ -1,4 +1,4 @@
-"""Search for the share of a bound's constant that is needed, the tightness that the catalogue records."""
+"""Search for the tightness that the catalogue records: the share of a bound's constant that is needed."""
 
 import dataclasses
 import math
@@ -162,7 +162,7 @@ def _ratio(claim: Claim, place: Place) -> float | None:
 
 
 def from_neighbour(claim: Claim, neighbours: list[Claim]) -> Claim:
-    """A claim as printed, moved to the population of the first claim that corrects it and has the same problems.
+    """Move a claim as printed to the population of the first claim that corrects it and has the same problems.
 
     Args:
         claim: the claim as printed.

@@ -45,8 +45,8 @@ def mutate(
     effects are switched off, and variables are exchanged. The score is the fraction of these wrong versions that the
     trials refute. Only supported claims that are neither vacuous nor loose count. Trials in the ledger are reused.
 
-    Exit code: 0 if all claims were tested; 2 after a usage error; 3 if time ran out before some claims, or no trial
-    satisfied the hypotheses; 4 if a claim failed, or trials could not be recorded; 130 after Ctrl-C.
+    Exit code: 0 if all claims were tested; 2 after a usage error; 3 if time ran out before some claims were tested, or
+    no trial satisfied the hypotheses; 4 if a claim failed, or trials could not be recorded; 130 after Ctrl-C.
     """
     from lemmata.engine.catalogue import told_mutations
     from lemmata.engine.claims import registry, write_beside

@@ -32,7 +32,7 @@ def is_recorded(claim: Claim) -> bool:
 
 
 def searched_one_by_one(claims: list[Claim], minutes: float, seed: int) -> Iterator[tuple[Claim, dict[str, Any] | str]]:
-    """Search claims in turn and keep each record in the catalogue as soon as it is there.
+    """Search claims in turn, and keep each record in the catalogue as soon as its search has ended.
 
     Args:
         claims: the claims.

@@ -118,7 +118,7 @@ class _Parser:
         return closer in (token.kind, token.text)
 
     def _starts(self) -> bool:
-        """Whether an operand begins here. A bar opens a bracket unless it can close the innermost one."""
+        """Whether an operand begins here. A bar opens a bracket unless it can close the innermost open bracket."""
         token = self.peek()
         if token.kind in ("bar", "norm"):
             return not token.after and (self.closers[-1] != token.kind or bool(token.before))
