@@ -15,7 +15,8 @@ raise in this case:
 | `MemoryPlanError` | `MemoryError` |
 | `SolverError` | `RuntimeError`, as SciPy raises if a method does not converge |
 
-An `except` clause for one of these builtin errors also catches the errors of lemmata. Handle `LemmataError` before it.
+An `except` clause for one of these builtin errors also catches the errors of lemmata. So handle `LemmataError` before
+such a clause.
 """
 
 from __future__ import annotations

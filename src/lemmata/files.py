@@ -257,7 +257,7 @@ def replace_text(path: str | Path, text: str) -> Path:
 
 
 def keep_inputs(inputs: Iterable[object], outputs: Iterable[str | Path]) -> None:
-    """Refuse results that would replace a file from which they are computed, before anything is computed.
+    """Before anything is computed, refuse results that would replace a file from which they are computed.
 
     Args:
         inputs: the files that are read. Other values, and names without a file, are ignored.
@@ -283,7 +283,7 @@ def keep_inputs(inputs: Iterable[object], outputs: Iterable[str | Path]) -> None
 
 
 def check_model_file(path: str | Path, option: str) -> None:
-    """Refuse a path to which no model can be written, before anything is computed.
+    """Before anything is computed, refuse a path to which no model can be written.
 
     Args:
         path: the file of the model. The model's card is written next to it.

@@ -38,8 +38,8 @@ class PlainTable(TransformerMixin, BaseEstimator):
     Args:
         columns: the names of the columns to keep, as texts. A column whose name is a number or a tuple is named by
             `str`. "column 1 (unnamed)" is a first column without a name, which pandas calls "Unnamed: 0".
-        numbers: the names of the columns whose cells are numbers. A cell that cannot be read as a number is missing; if
-            it has a digit, there is a warning.
+        numbers: the names of the columns whose cells are numbers. A cell that cannot be read as a number counts as
+            missing; if the cell has a digit, there is a warning.
         decimal: the mark before decimals in texts, "." or ",".
         dates: for each column of dates, its parts, which are some of "weekday", "year" and "day".
         formats: for each column of dates written as texts, their format, as in "%d/%m/%Y". Without a format, the year
@@ -248,7 +248,7 @@ def _spans(texts: pl.Series) -> pl.Series:
 
 
 def _days(column: pl.Series, format: str | None) -> pl.Series:
-    """The days since 1970-01-01; for a time of day, the part of a day; for a difference of times, its days."""
+    """A date as the days since 1970-01-01, a time of day as a part of the day, a difference of times as days."""
     name = column.name
     if column.dtype == pl.String:
         texts = column.str.strip_chars()

@@ -36,9 +36,9 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Regression with a two-layer softmax network trained for a time, or with its kernel at infinite width.
 
     With `width=None`, predictions are exactly those of gradient flow df/dt = -K (f - y) with K(x, x') = <x, x'>
-    exp(sigma² <x, x'>). With a width, they are the predictions of a network with that many hidden units. It is drawn
-    at the symmetric initialisation and trained by gradient descent on all rows. For width m, its tangent kernel is m
-    H, where H tends to K as m grows, so the learning rate is divided by m. Thus the same `time` means the same
+    exp(sigma² <x, x'>). With a width, they are the predictions of a network with that many hidden units. The network is
+    drawn at the symmetric initialisation and trained by gradient descent on all rows. For width m, its tangent kernel
+    is m H, where H tends to K as m grows, so the learning rate is divided by m. Thus the same `time` means the same
     training at every width. Training stops before it interpolates unless `time` is long.
 
     The theory of these networks is about inputs in the unit ball and targets of length at most 1. So inputs are divided

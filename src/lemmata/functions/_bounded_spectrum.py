@@ -122,7 +122,7 @@ def bounded_spectrum(
         steps: the number of steps of a walk that draws a frequency.
 
     Raises:
-        SettingError: for an infinite moment, or an inverse transform that differs from that of the bound at 0.
+        SettingError: for an infinite moment, or if `original` at 0 differs from the integral of the bound.
     """
     found = spectral_moment(bound, dimension, key)
     total = spectral_moment(lambda omega: bound(omega) / jnp.linalg.norm(omega, axis=1), dimension, key)

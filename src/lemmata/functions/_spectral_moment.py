@@ -64,11 +64,11 @@ def spectral_moment(
 ) -> SpectralMoment:
     """Estimate the integral of |omega| |F(omega)| over all frequencies omega, for a function F that can be evaluated.
 
-    The standard error is computed from differences of neighbouring strata. `truncation` extrapolates the last two half
-    decades beyond |omega| = 1e6 by a geometric series; frequencies below 1e-6 are left out. A moment is called
-    infinite if these half decades hold more than 1e-6 of the value and do not fall by a tenth. The reason is that
-    spectra with slower tails cannot be distinguished from infinite ones. Atoms and lines of F are not detected,
-    because they have no density.
+    The standard error is computed from differences between neighbouring parts (strata) of the range of |omega|.
+    `truncation` extrapolates the last two half decades beyond |omega| = 1e6 by a geometric series; frequencies below
+    1e-6 are left out. A moment is called infinite if these half decades hold more than 1e-6 of the value and do not
+    fall by a tenth. The reason is that spectra with slower tails cannot be distinguished from infinite ones. Atoms and
+    lines of F are not detected, because they have no density.
 
     Args:
         transform: F, or a bound of F, with one value for each row; f(x) = integral of exp(i <omega, x>) F(omega).

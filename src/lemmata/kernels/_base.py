@@ -2,7 +2,7 @@
 
 This file also has the algebra of kernels.
 
-A sum of kernels is clearly a kernel. A product is one because the entrywise product of two positive semidefinite
+A sum of kernels is clearly a kernel. A product is a kernel because the entrywise product of two positive semidefinite
 matrices is positive semidefinite (Schur); a power is a repeated product. Each operation combines the matrices of its
 parts, so a fast `cross` or `diagonal` of a part is used.
 """
@@ -72,9 +72,9 @@ class AbstractKernel(eqx.Module):
     ) -> Float[np.ndarray, "n m"] | None:
         """The matrix K(x_i, y_j) in float64 and new memory, if the kernel has a form that needs no compilation.
 
-        Solvers on the processor use it first, because with few points a compilation takes longer than the matrix
-        (`takes_numpy`). The result is None if there is no such form, if a parameter is traced, or if the points are
-        not float64.
+        Solvers on the processor try this method first, because with few points a compilation takes longer than the
+        matrix (`takes_numpy`). The result is None if there is no such form, if a parameter is traced, or if the points
+        are not float64.
         """
         return None
 

@@ -127,7 +127,7 @@ def checked_symmetric(
 def checked_finite(matrix: Float[Array, "n m"], first: tuple[int, int] = (0, 0)) -> Float[Array, "n m"]:
     """Return the matrix.
 
-    It is refused if an entry is known not to be finite, because inner products can overflow for finite points.
+    The matrix is refused if an entry is known not to be finite, because inner products can overflow for finite points.
 
     Args:
         matrix: entries of a kernel at pairs of points.

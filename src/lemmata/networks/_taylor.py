@@ -18,7 +18,7 @@ from ._torch_taylor import TorchExpansion, are_tensors
 class TaylorExpansion(eqx.Module):
     r"""The Taylor polynomial of a function f(params, x) in its parameters, around its centre.
 
-    Let p be the centre, q the parameters of a call, and f^(j) the j-th derivative by the parameters. Then
+    Let p be the centre, q the parameters of a call, and f^(j) the j-th derivative in the parameters. Then
 
         value = sum_{j <= order} f^(j)(p, x)[q - p, ..., q - p] / j!,
 
@@ -104,7 +104,7 @@ def taylor_expand(f: Any, params: Any, order: int | float) -> Any:
     Raises:
         SettingError: for an order that is not a whole number of at least 1; for an argument that is not a function; for
             parameters without a floating-point number; for the variables of a Flax module in place of its parameters. A
-            call raises it for outputs that are not floating-point numbers.
+            call also raises this error, for outputs that are not floating-point numbers.
         ShapeError: at a call with parameters that are not like `params`.
 
     Example:

@@ -62,7 +62,7 @@ class Look:
     shapes: dict[tuple[Any, ...], tuple[Draws, list[Ascent]]] = dataclasses.field(default_factory=dict)
 
     def at(self, setting: dict[str, Any], number: int) -> Seen:
-        """The largest pressure at a setting, and a place that contradicts the claim, if there is one."""
+        """Search a setting. Return its largest pressure, and a place that contradicts the claim if one was found."""
         seen = self._seen(setting, number)
         self.settings += 1  # a setting that Ctrl-C cut short was not searched
         return seen
@@ -128,7 +128,7 @@ class Look:
         return self.shapes[name]
 
     def ascent(self, setting: dict[str, Any], problem: Any) -> Ascent:
-        """The compiled ascent that fits the shape of a problem of this setting."""
+        """The compiled ascent for problems of this setting that have the shape of the given problem."""
         known = self._shape(setting)[1]
         for one in known:
             if one.fits(problem):

@@ -27,9 +27,10 @@ def searchable(claim: Claim) -> bool:
 def pressure(claim: Claim, predicted: Array, measured: Array, condition: Array) -> Float[Array, ""]:
     """The logarithm of measured over predicted, in the component that is nearest to a contradiction.
 
-    For lower bounds, it is the logarithm of predicted over measured. For an identity, it is the gap in units of the
-    rounding error. If the bound is not positive, or the bounded value is negative, it is the difference of the two
-    values divided by the sum of their moduli. If the pressure is above 0, the statement fails, up to rounding.
+    For lower bounds, the pressure is the logarithm of predicted over measured. For an identity, it is the gap in units
+    of the rounding error. If the bound is not positive, or the bounded value is negative, the pressure is the
+    difference of the two values divided by the sum of their moduli. If the pressure is above 0, the statement fails, up
+    to rounding.
     """
     above, below = (measured, predicted) if not isinstance(claim.relation, AtLeast | Witness) else (predicted, measured)
     size = jnp.maximum(jnp.abs(above), jnp.abs(below))

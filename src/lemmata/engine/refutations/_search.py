@@ -57,8 +57,8 @@ def refute(
     the problems nearest to failing, projected gradient ascent on log(measured/predicted) moves the fields that the
     population calls `free`. If the claim is not written in JAX, an evolution strategy moves them. A counterexample is
     confirmed on new randomness and against rounding, and then simplified. For a statement with a probability, about a
-    mean or about a rate, only settings are searched. A second verification with another seed then refutes the
-    statement.
+    mean or about a rate, only settings are searched. Such a statement is refuted by a second verification with another
+    seed.
 
     At least one setting is searched, however small the budget. Ctrl-C ends the search with the results so far. If
     there are none, KeyboardInterrupt is raised. If the storage can no longer be written, the search prints a warning
@@ -72,8 +72,8 @@ def refute(
         seed: the seed of all randomness.
         executor: where the searches run, one seed for each worker. None runs one search in this process.
         without: a hypothesis that need not hold.
-        storage: a SQLite file, or the URL of another database of Optuna. It continues an earlier search for the same
-            claim, code and hypotheses.
+        storage: a SQLite file, or the URL of another database of Optuna. If it holds an earlier search for the same
+            claim, code and hypotheses, this search is continued.
         progress: called with the number of settings and the largest ratio so far.
         clock: the function that measures the budget. Use `time.process_time` on a machine that other programs use, too.
         simplify: the seconds for simplifying a counterexample; None takes 0.4 of the budget.
@@ -179,7 +179,7 @@ class _Run:
                 return
 
     def look_at(self, setting: dict[str, Any], number: int) -> Seen:
-        """Search at a setting. It counts as failed if the claim's own code raises an error or exits there."""
+        """Search at a setting. The search counts as failed if the claim's own code raises an error or exits."""
         search = self.search
         try:
             seen = search.at(setting, number)

@@ -30,7 +30,7 @@ class _StoredPlace(TypedDict):
 
 
 class StoredCounterexample(TypedDict):
-    """The fields of counterexample.json: those of `Counterexample`, and the digest of the file of its arrays."""
+    """The fields of counterexample.json: the fields of `Counterexample`, and the digest of the file with its arrays."""
 
     schema: int
     claim: str
@@ -74,7 +74,7 @@ def read_record(path: Path) -> tuple[StoredCounterexample, Told]:
 
 
 def read_arrays(path: Path, told: str | None) -> dict[str, np.ndarray]:
-    """The arrays of a record; None if it has none. Headers are read first, to refuse arrays that are too large.
+    """The arrays of a record; None if the record has no arrays. Headers are read first, to refuse too large arrays.
 
     Args:
         path: the path of the NPZ file.

@@ -67,12 +67,12 @@ def measure_tightness(claim: Claim, seconds: float = 5.0, *, seed: int = 0) -> T
     """Search for the largest ratio of a bound, or for a counterexample to any claim, in a given processor time.
 
     The search is `refute`. For a true statement with probability 1 - delta, the ratio is the quantile of that order
-    over 64 problems. It is the largest of these quantiles at the default and at settings around it. This is the best
-    constant that the draws do not contradict.
+    over 64 problems. The largest of these quantiles, at the default setting and at settings around it, is reported. It
+    is the best constant that the draws do not contradict.
 
     Args:
         claim: the claim.
-        seconds: the processor time in seconds, so that a search on a busy machine covers the same amount.
+        seconds: the processor time in seconds, so that a search on a busy machine covers as much as on an idle one.
         seed: the seed of all randomness.
 
     Raises:

@@ -294,7 +294,7 @@ def _check_needs(others: dict[str, Any]) -> None:
 
 
 def _record(claims: "list[Claim]", minutes: float, seed: int, as_json: bool) -> int:
-    """Search claims for the catalogue; return 1 if one fails that is not known to be false, 4 if one is untested."""
+    """Search claims for the catalogue. Return 1 if a claim fails unexpectedly, 4 if a claim could not be tested."""
     from lemmata.engine.catalogue import told_search
     from lemmata.engine.claims import Status
 

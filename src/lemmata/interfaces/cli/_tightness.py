@@ -21,7 +21,7 @@ def wanted() -> list[Claim]:
 
 
 def is_recorded(claim: Claim) -> bool:
-    """Whether the catalogue has a search of the claim's current code, and all fields that it varied are still free."""
+    """Whether the catalogue has a search of the claim's current code, whose varied fields are all still free."""
     from lemmata.engine.catalogue import searches
     from lemmata.engine.claims import fingerprint_of
 

@@ -34,7 +34,7 @@ def asked(kind: type, options: dict[str, Any], command: str) -> dict[str, Any]:
 
 
 def typed(kind: type, options: dict[str, Any]) -> dict[str, Any]:
-    """Check that each value has the type of its option. A whole number may stand for a real one.
+    """Check that each value has the type of its option. An option with a real number also takes whole numbers.
 
     Args:
         kind: the dataclass of the command's options.

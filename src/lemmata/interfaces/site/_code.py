@@ -36,7 +36,7 @@ class Definition:
 
 @functools.cache
 def definitions(room: str) -> dict[str, Definition]:
-    """The classes and functions at the top level of a subpackage's files, by name; the first of equal names.
+    """The classes and functions at the top level of a subpackage's files, by name. Of equal names, the first counts.
 
     Args:
         room: a folder of the package, for example "engine/problems".
