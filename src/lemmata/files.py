@@ -68,7 +68,7 @@ def check_file(path: str | Path) -> None:
         path: the path of the file.
 
     Raises:
-        OSError: as `open_file`.
+        OSError: for the same reasons as `open_file`.
     """
     _check_kind(os.stat(path).st_mode, path)
 
@@ -87,7 +87,7 @@ def read_bytes(path: str | Path) -> bytes:
         path: the path of the file.
 
     Raises:
-        OSError: as `open_file`.
+        OSError: for the same reasons as `open_file`.
     """
     with open_file(path) as file:
         return file.read()
@@ -100,7 +100,7 @@ def read_text(path: str | Path) -> str:
         path: the path of the file.
 
     Raises:
-        OSError: as `open_file`.
+        OSError: for the same reasons as `open_file`.
         UnicodeDecodeError: if the file is not UTF-8.
     """
     return read_bytes(path).decode()
@@ -140,7 +140,7 @@ def unwritable(path: str | Path, error: OSError, rule: str = "") -> FileError:
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A context in which a file is written. The file takes its name at the end, when it is on the disk.
+    """A context in which a file is written. The file gets its name at the end, when its content is on the disk.
 
     Until then, it is a draft next to the file. Its name is unique among all processes of all machines. A draft is
     locked while it is written. So the next writer in its folder can remove the drafts of a process that was killed.

@@ -143,7 +143,7 @@ def _price(errors: list[np.ndarray], doublings: float) -> tuple[float, float]:
 
     Args:
         errors: the errors of the rows set aside, with a quarter, a half and all of the centres.
-        doublings: the number of doublings from these centres to all rows.
+        doublings: the number of doublings from the number of centres to the number of rows.
     """
     mean = float(np.mean(errors[-1]))
     if len(errors) < 3 or mean == 0:

@@ -27,8 +27,8 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
 
     Outputs of a least-squares fit are not probabilities. `predict_proba` is the softmax of `sharpness_` times the
     outputs. The sharpness minimises the log loss of the leave-one-out outputs of the training rows. Each of these
-    outputs comes from a fit without the row; only the offset includes the row. Every class counts one row more than it
-    has (Platt's smoothing). For a ridge, these outputs have a closed form. So calibration is possible if `time` is
+    outputs comes from a fit without the row; only the offset includes the row. Every class counts as if it had one row
+    more (Platt's smoothing). For a ridge, these outputs have a closed form. So calibration is possible if `time` is
     None. Beyond 2,000 rows, only 1,000 to 2,000 of these outputs are used.
 
     Args:

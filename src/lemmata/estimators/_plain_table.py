@@ -32,8 +32,8 @@ class PlainTable(TransformerMixin, BaseEstimator):
     that are `pandas.NA`, and column names that are not texts.
 
     A date becomes the days since 1970-01-01. The parts of a date become further columns. "sold: Monday" and so on are
-    1 on that weekday. "sold: part of the year (sine)" and the cosine give the part of the year. The time of day has
-    two such columns, too. All these columns are 0 if the date is missing.
+    1 on that weekday. "sold: part of the year (sine)" and the cosine give the part of the year. The time of day also
+    has a sine and a cosine. All these columns are 0 if the date is missing.
 
     Args:
         columns: the names of the columns to keep, as texts. A column whose name is a number or a tuple is named by
@@ -131,7 +131,7 @@ def _part_names(name: str, parts: Any) -> list[str]:
 
 
 def _names(own: list[Any], wanted: Any) -> list[str]:
-    """The names of a table's columns as the study has them. (Readers name an unnamed column in different ways.)"""
+    """The names of a table's columns as the study has them, since readers name an unnamed column in different ways."""
     names = [str(name).strip() for name in own]
     lost = [name for name in wanted if _UNNAMED.fullmatch(name) and name not in names]
     if not lost:
@@ -148,7 +148,7 @@ def _names(own: list[Any], wanted: Any) -> list[str]:
 
 
 def _series(name: str, frame: Any, place: int, texts: bool = False) -> pl.Series:
-    """A column of a data frame of any library. In a column of texts, a number is the text that Python prints."""
+    """A column of a data frame of any library. In a column of texts, a number becomes the text that Python prints."""
     if isinstance(frame, pl.DataFrame):
         return frame[:, place].alias(name)
     cells = frame.iloc[:, place]

@@ -1,6 +1,6 @@
 """Closed forms and bounds of the Barron parameter C_f = integral of |omega| |F_f(omega)| (barron1993, section IX).
 
-Each function gives only this moment, without |f(0)|.
+Each function of this file returns only this moment, without |f(0)|.
 """
 
 import math

@@ -61,7 +61,7 @@ class LinearFunctions(AbstractFunctionClass):
         return self.length * normal / jnp.linalg.norm(normal, axis=1, keepdims=True)
 
     def function(self, normal: Float[Array, "k e"]) -> "LinearFunction":
-        """A function with a uniform in its ball and b uniform in its interval."""
+        """Draw a function: the slope a is uniform in its ball, and the value b at 0 is uniform in its interval."""
         radius, level = jax.scipy.stats.norm.cdf(normal[0, :2])
         way = normal[0, 2:] / jnp.linalg.norm(normal[0, 2:])
         a = self.slope * radius ** (1 / self.dimension) * way
@@ -82,9 +82,9 @@ class LinearFunction(AbstractFunction):
     slope: Float[Array, ""]
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The value of f at each row."""
+        """The value of the function at each row of x."""
         return x @ self.a + self.b
 
     def ratio(self, omega: Float[Array, "s d"]) -> Complex[Array, " s"]:
-        """-i sign(<omega, a>) |a| / slope."""
+        """The ratio of the spectrum to its bound, -i sign(<omega, a>) |a| / slope."""
         return -1j * jnp.sign(omega @ self.a) * jnp.linalg.norm(self.a) / self.slope

@@ -36,7 +36,7 @@ def gram(
 ) -> Float[Array, "n m"]:
     """The Gram matrix K(x_i, x_j), or the cross matrix K(x_i, y_j) if `y` is given.
 
-    The Gram matrix is exactly symmetric. If it is computed in tiles, only those on and above the diagonal are
+    The Gram matrix is exactly symmetric. If it is computed in tiles, only the tiles on and above the diagonal are
     computed. On a CPU, a matrix with more than 2^20 entries is computed in tiles that fit into the cache, if the points
     are vectors and the kernel declares that the work for one point is small (`AbstractKernel.cheap_points`). With
     `block` or `working_set`, tiles are square. The peak of memory is then the output, the working set, and about 100

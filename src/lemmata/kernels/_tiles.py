@@ -72,7 +72,7 @@ def cross_tile(kernel: AbstractKernel, x: Array, y: Array) -> Array:
 
 @eqx.filter_jit
 def diagonal_tile(kernel: AbstractKernel, x: Array) -> tuple[Array, Array, Array]:
-    """The exactly symmetric K(x_i, x_j) and the arguments of `checked_symmetric`, by one compiled function."""
+    """The exactly symmetric K(x_i, x_j) and the arguments of `checked_symmetric`, computed by one compiled function."""
     return symmetrised(entries(kernel.cross, x, x))
 
 

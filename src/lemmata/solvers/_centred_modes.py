@@ -1,4 +1,4 @@
-"""Least squares on centres in its eigenbasis, for every ridge and time, also with fewer centres."""
+"""Least squares on centres, solved in an eigenbasis for every ridge and time, also with fewer centres."""
 
 import dataclasses
 

@@ -102,7 +102,7 @@ class ExecutorOperator:
         return jnp.asarray(shared_product(self.executor, _kernel_rows, self._folder, np.asarray(v), self._runs, given))
 
     def columns(self, index: Array) -> Float[Array, "n b"]:
-        """The columns with these numbers, computed in this process."""
+        """The columns of the Gram matrix with these numbers, computed in this process."""
         return KernelOperator(self.kernel, self.x).columns(index)
 
     def diagonal(self) -> Float[Array, " n"]:

@@ -99,7 +99,7 @@ class Look:
         return self._raised([drawn.places[row] for row in dict.fromkeys(starts) if inside[row]], seen)
 
     def _drawn(self, setting: dict[str, Any], number: int) -> Drawn:
-        """Problems of a setting and of similar ones in various forms. If JAX cannot trace the claim, plain ones."""
+        """Problems of a setting and of similar settings in various forms; without JAX, plain problems of a setting."""
         seed = self.seed + number
         if self.claim.traced and self.traced is not False:
             rng, space = np.random.default_rng(seed), self.claim.population.settings()

@@ -303,7 +303,7 @@ def _scan(params: dict[str, Any], values: list[Values]) -> list[Values]:
 
 
 def _solve(params: dict[str, Any], values: list[Values]) -> list[Values]:
-    """Solve a linear system by the solver that the operation contains."""
+    """Solve a linear system with the solver that the JAX operation contains."""
     lengths, jaxprs = params["const_lengths"], params["jaxprs"]
     counts = [lengths.matvec, lengths.vecmat, lengths.solve, lengths.transpose_solve]
     start = sum(counts[:2])
@@ -313,7 +313,7 @@ def _solve(params: dict[str, Any], values: list[Values]) -> list[Values]:
 
 
 def _lu(params: dict[str, Any], values: list[Values]) -> list[Values]:
-    """Partial pivoting of one matrix: factors in one array, exchanges, and the permutation."""
+    """LU factorisation of one matrix with partial pivoting: both factors in one array, exchanges, and permutation."""
     a = np.array(values[0], dtype=object)
     if a.ndim != 2:
         raise Unsupported("LU of stacks")

@@ -46,7 +46,7 @@ def pressure(claim: Claim, predicted: Array, measured: Array, condition: Array) 
 
 
 def pressures(claim: Claim, predicted: np.ndarray, measured: np.ndarray, condition: np.ndarray) -> np.ndarray:
-    """The pressure of each of many trials; -inf if it is not a number."""
+    """The pressure of each of many trials; -inf if the pressure is not a number."""
     found = jax.vmap(lambda *one: pressure(claim, *one))(*map(jnp.asarray, (predicted, measured, condition)))
     return np.nan_to_num(np.asarray(found), nan=-np.inf, posinf=np.inf)
 

@@ -13,8 +13,7 @@ Variable = Integer | Real | Choice
 
 
 def ends(variable: Variable, reach: float = 4.0) -> tuple[Any, Any]:
-    """The least value of a search, and the largest: `reach` times the default, or the largest extra setting if
-    larger."""
+    """The ends of a search region: the least value, and the larger of `reach` times the default and extra settings."""
     if isinstance(variable, Choice):
         return variable.options[0], variable.options[-1]
     corner = variable.corners[1] if variable.corners else 0
@@ -63,7 +62,7 @@ def steps_of(space: Space, setting: dict[str, Any]) -> dict[str, Any]:
 
 
 def suggested(space: Space, asked: optuna.Trial, fixed: dict[str, Any], reach: float) -> dict[str, Any] | None:
-    """A setting that Optuna suggests; None if it breaks the space's rules."""
+    """A setting that Optuna suggests; None if the suggestion breaks the rules of the space."""
     own: dict[str, Any] = {}
     for name, variable in space.variables.items():
         low, high = ends(variable, reach)

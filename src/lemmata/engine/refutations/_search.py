@@ -128,7 +128,7 @@ def refute(
 
 @dataclasses.dataclass
 class _Run:
-    """A running search: what was tested, its deadline, the range of the settings, and the result."""
+    """A running search: what it has tested, its deadline, the range of the settings, and its result."""
 
     claim: Claim
     space: Space

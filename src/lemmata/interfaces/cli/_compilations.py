@@ -35,8 +35,8 @@ _PATIENCE = 10.0  # seconds to wait for the lock, before a run does without the 
 def kept_compilations(bound: int = BOUND) -> Iterator[None]:
     """Within this context, JAX reuses compiled functions from earlier runs and keeps new ones for later runs.
 
-    They are stored in the platform's cache directory, or in the directory that LEMMATA_CACHE_DIR names. Nothing is
-    kept if this variable is empty, if the directory cannot be used, or if JAX already has a cache.
+    Compiled functions are stored in the platform's cache directory, or in the directory that LEMMATA_CACHE_DIR names.
+    Nothing is kept if this variable is empty, if the directory cannot be used, or if JAX already has a cache.
 
     Args:
         bound: bytes that the entries may occupy at the end.

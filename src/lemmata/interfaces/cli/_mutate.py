@@ -39,7 +39,7 @@ def mutate(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print only the tables, as Markdown.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Test slightly wrong versions of claims on the same trials, and report how near the nearest refuted version is.
+    """Test slightly wrong versions of claims on the same trials, and report the distance of the nearest refuted one.
 
     Predictions are multiplied by 1.05, 0.95, 1.25 and 0.8. Exponents are changed by 0.1 and 0.2. Bounds are tightened,
     effects are switched off, and variables are exchanged. The score is the fraction of these wrong versions that the
@@ -133,7 +133,7 @@ def _check(budget: int | None, level: float) -> None:
 
 
 def _mutated(chosen: list[Any], asked: dict, executor: Any, minutes: float | None) -> Any:
-    """Yield each claim's name with its record when it is finished, or with the reason why it has no record.
+    """Yield each claim's name with its finished record, or with the reason why the claim has no record.
 
     Each result also gives the reason why trials were not stored.
     """

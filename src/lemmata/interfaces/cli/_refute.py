@@ -118,7 +118,7 @@ def refute(
 
 
 class _Told:
-    """The results of searches, which are printed as they come and then written, and the exit code."""
+    """The results of searches, and the exit code. Results are printed as they come, and then written."""
 
     def __init__(self, directory: Path | None, as_json: bool):
         self._directory, self._as_json = directory, as_json

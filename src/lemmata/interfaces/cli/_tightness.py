@@ -37,7 +37,7 @@ def searched_one_by_one(claims: list[Claim], minutes: float, seed: int) -> Itera
     Args:
         claims: the claims.
         minutes: minutes of processor time for each claim.
-        seed: of all randomness.
+        seed: the seed of all randomness.
 
     Returns:
         Each claim with its record, or with the reason why it could not be searched. In the second case the catalogue

@@ -1,4 +1,4 @@
-"""Formulas in plain text as MathML, if a small grammar reads them without doubt.
+"""Turn formulas in plain text into MathML, if a small grammar reads them without doubt.
 
 The formula is typeset exactly as written. For example, a product keeps its factors in their order. If a fraction bar
 might include more or less than the slash of the text does, the slash stays.

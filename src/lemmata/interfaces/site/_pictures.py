@@ -158,7 +158,7 @@ def _exponents(reason: str) -> float | None:
 
 
 def _difference(entry: dict[str, Any], verdict: dict[str, Any]) -> Panel | None:
-    """A mean difference, relative or not. The record gives the distance of the control, but not its side."""
+    """A mean difference, relative or not. The record says how far away the control lies, but not on which side."""
     factor, (low, high) = verdict["control"]["nearest"], verdict["band"]
     if low is None or high is None:
         return None
