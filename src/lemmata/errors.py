@@ -11,11 +11,12 @@ raise in this case:
 | `MissingFileError` | `FileError`, `UnknownNameError` and `FileNotFoundError` |
 | `MissingDataError` | `DataError` and `ImportError` |
 | `PrecisionError` | `TypeError`, as `numpy.linalg` raises for a dtype that it refuses |
-| `NotPositiveDefiniteError` | `ValueError`, as NumPy's `LinAlgError` is one, too |
+| `NotPositiveDefiniteError` | `ValueError`, like NumPy's `LinAlgError` |
 | `MemoryPlanError` | `MemoryError` |
 | `SolverError` | `RuntimeError`, as SciPy raises if a method does not converge |
 
-An `except` clause for one of these builtin errors also catches the errors of lemmata. Handle `LemmataError` before it.
+An `except` clause for one of these builtin errors also catches the errors of lemmata. So handle `LemmataError` before
+such a clause.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ class InterpolationWarning(UserWarning):
 
 
 class CalibrationWarning(UserWarning):
-    """There are too few rows to calibrate a classifier's probabilities, so they are those of chance."""
+    """There are too few rows to calibrate a classifier's probabilities, so the probabilities are those of chance."""
 
 
 class ApproximationWarning(UserWarning):
@@ -180,7 +181,7 @@ def _axes(rule: str) -> int | None:
 
 
 def shortened(text: str, most: int = 120) -> str:
-    """The text. If it is too long for a message, its beginning and its length."""
+    """The text, or its beginning and its length if the text is too long for a message."""
     return text if len(text) <= most else f"{text[: most // 2]}… ({len(text)} characters)"
 
 

@@ -191,7 +191,7 @@ FACTS: dict[str, Fact] = {name: fact for name, (_, fact) in _read().items()}
 
 
 def with_defaults(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """All facts, where those that are not given have their defaults.
+    """All facts. Facts that are not given have their defaults.
 
     Raises:
         SettingError: if there is no such fact.
@@ -205,7 +205,7 @@ def with_defaults(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def states_facts(function: F) -> F:
-    """Let the signature and the docstring of a function of **facts name each fact."""
+    """Name each fact in the signature and the docstring of a function that takes **facts."""
     own = inspect.signature(function)
     plain = [each for each in own.parameters.values() if each.kind is not each.VAR_KEYWORD]
     named = [

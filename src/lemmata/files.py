@@ -68,7 +68,7 @@ def check_file(path: str | Path) -> None:
         path: the path of the file.
 
     Raises:
-        OSError: as `open_file`.
+        OSError: for the same reasons as `open_file`.
     """
     _check_kind(os.stat(path).st_mode, path)
 
@@ -87,7 +87,7 @@ def read_bytes(path: str | Path) -> bytes:
         path: the path of the file.
 
     Raises:
-        OSError: as `open_file`.
+        OSError: for the same reasons as `open_file`.
     """
     with open_file(path) as file:
         return file.read()
@@ -100,7 +100,7 @@ def read_text(path: str | Path) -> str:
         path: the path of the file.
 
     Raises:
-        OSError: as `open_file`.
+        OSError: for the same reasons as `open_file`.
         UnicodeDecodeError: if the file is not UTF-8.
     """
     return read_bytes(path).decode()
@@ -140,7 +140,7 @@ def unwritable(path: str | Path, error: OSError, rule: str = "") -> FileError:
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A context in which a file is written. The file takes its name at the end, when it is on the disk.
+    """A context in which a file is written. The file gets its name at the end, when its content is on the disk.
 
     Until then, it is a draft next to the file. Its name is unique among all processes of all machines. A draft is
     locked while it is written. So the next writer in its folder can remove the drafts of a process that was killed.
@@ -197,9 +197,9 @@ def try_lock(file: BinaryIO) -> bool | None:
 
 
 def sweep_drafts(folder: Path) -> None:
-    """Remove the drafts of files in a folder whose writers have ended.
+    """Remove drafts of files from a folder if the processes that wrote them have ended.
 
-    If the system cannot tell whether they have ended, remove drafts older than a day.
+    If the system cannot tell whether these processes have ended, remove drafts older than a day.
 
     Args:
         folder: the folder; only files with the names of drafts are considered.
@@ -235,8 +235,8 @@ def replace_bytes(path: str | Path, content: bytes) -> Path:
 def replace_text(path: str | Path, text: str) -> Path:
     """Write a text file in one step, so that at every moment either the old or the complete new file exists.
 
-    The text is first written to the disk as a file next to it, and this file is then renamed. A failure leaves no part
-    of the text.
+    The text is first written to the disk as another file in the same directory, which is then renamed. A failure leaves
+    no part of the text.
 
     Args:
         path: the path of the file; its directory is created.
@@ -257,7 +257,7 @@ def replace_text(path: str | Path, text: str) -> Path:
 
 
 def keep_inputs(inputs: Iterable[object], outputs: Iterable[str | Path]) -> None:
-    """Refuse results that would replace a file from which they are computed, before anything is computed.
+    """Before anything is computed, refuse results that would replace a file from which they are computed.
 
     Args:
         inputs: the files that are read. Other values, and names without a file, are ignored.
@@ -283,7 +283,7 @@ def keep_inputs(inputs: Iterable[object], outputs: Iterable[str | Path]) -> None
 
 
 def check_model_file(path: str | Path, option: str) -> None:
-    """Refuse a path to which no model can be written, before anything is computed.
+    """Before anything is computed, refuse a path to which no model can be written.
 
     Args:
         path: the file of the model. The model's card is written next to it.

@@ -2,7 +2,8 @@
 
 The first signal raises `KeyboardInterrupt` in the main thread. Python drops an exception that is raised while it
 collects garbage, and code of other packages may swallow an exception. So long computations also call `heed` at safe
-places. `heed` raises the exception again while the request is pending. A dropped exception is raised again at once.
+places. `heed` raises the exception again while the request is pending. An exception that Python dropped is raised again
+a moment later.
 """
 
 import contextlib

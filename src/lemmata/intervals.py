@@ -11,7 +11,7 @@ class Interval:
 
     Args:
         value: the number.
-        lower, upper: the ends.
+        lower, upper: the ends of the interval.
 
     >>> Interval(0.2, 0.1, 0.4).lower
     0.1

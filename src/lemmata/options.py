@@ -30,7 +30,7 @@ def check_limit(seconds: Any, name: str) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class StudyOptions:
-    """The options of a study. Each is an option of `lemmata study` and an argument of `lemmata.study`.
+    """The options of a study. Each field is an option of `lemmata study` and an argument of `lemmata.study`.
 
     Raises:
         SettingError: if a number is out of its bounds.
@@ -116,7 +116,7 @@ MOST_LENGTH = 2**16
 
 @dataclasses.dataclass(frozen=True)
 class ComparisonOptions:
-    """The options of a comparison. Each is an option of `lemmata compare` and an argument of `lemmata.compare`.
+    """The options of a comparison. Each field is an option of `lemmata compare` and an argument of `lemmata.compare`.
 
     Raises:
         SettingError: if a number is out of its bounds, or a name is not known.
@@ -216,7 +216,7 @@ def _what(fact: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class ModelOptions:
-    """The options of an examination of a trained model. Each is an option of `lemmata model`.
+    """The options of an examination of a trained model. Each field is an option of `lemmata model`.
 
     Raises:
         SettingError: if a number is out of its bounds, or held-out rows are named twice.

@@ -1,4 +1,4 @@
-"""A scikit-learn classifier: an infinitely wide network, stopped early against an adversary, row by row."""
+"""A scikit-learn classifier: an infinitely wide network, where training stops early, at its own time for each row."""
 
 import math
 from typing import Any
@@ -130,7 +130,7 @@ class AdversarialKernelClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X):
         """The outputs (m, k) for k > 2 classes.
 
-        For two classes, it is the difference (m,) of the two outputs, which is positive for the second class.
+        For two classes, the result is the difference (m,) of the two outputs. It is positive for the second class.
         """
         outputs = self._outputs(X)
         return outputs[:, 1] - outputs[:, 0] if len(self.classes_) == 2 else outputs

@@ -23,8 +23,9 @@ class KernelBarlowTwins(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     The embedding is the limit of gradient flow on |C - I|² from a small start, where C is the cross-correlation of the
     embeddings. An infinitely wide network with this tangent kernel learns it by Barlow Twins' loss without
-    normalisation (Simon et al., 2023). Components are the leading modes of the information that the views share, the
-    fastest first. Without views, each row is its own view, and the embedding is whitened kernel PCA without centring.
+    normalisation (Simon et al., 2023). Components are the leading modes of the information that the views share. The
+    mode that is learned fastest comes first. Without views, each row is its own view, and the embedding is whitened
+    kernel PCA without centring.
 
     Args:
         kernel: a kernel of lemmata; None is an RBF kernel whose squared lengthscale is half the number of columns.

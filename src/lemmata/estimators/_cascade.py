@@ -79,10 +79,10 @@ class CascadeRegressor(MultiOutputMixin, RegressorMixin, AbstractCascadeEstimato
 
     Inputs are divided by their range and centred, targets by their standard deviation. Packages on hyperoctahedra lead
     from the inputs through `widths` to one number. Each column of the targets has its own cascade. Each step solves a
-    linear system of the size of a batch for the function on the batch. It then moves the values of all packages by
-    damped Gauss-Newton (`lemmata.subjects.splines.Cascade.step`). If the targets depend only on a few directions, a
-    cascade can find these. If the targets depend on all directions, plain kernel regression with the same covariance
-    is better.
+    linear system for the function on a batch; the system has the size of the batch. The step then moves the values of
+    all packages by damped Gauss-Newton (`lemmata.subjects.splines.Cascade.step`). If the targets depend only on a few
+    directions, a cascade can find these. If the targets depend on all directions, plain kernel regression with the same
+    covariance is better.
 
     Args:
         widths: the widths of the packages after the first one. () is a single package. A package between two equal

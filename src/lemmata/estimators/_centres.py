@@ -78,7 +78,7 @@ def on_centres(
     ridges: Float[np.ndarray, " s"],
     time: float | None,
 ) -> OnCentres:
-    """Fit on random rows as centres, with the ridge of least leave-one-out error, or after a training time.
+    """Fit on random rows as centres, with the ridge of least leave-one-out error or for a given training time.
 
     Args:
         kernel: the kernel, with leaves of NumPy or JAX.
@@ -137,13 +137,13 @@ def _first_distinct(points: np.ndarray, order: np.ndarray, count: int) -> Int[np
 def _price(errors: list[np.ndarray], doublings: float) -> tuple[float, float]:
     """The least and largest share of the mean error that further centres are estimated to save.
 
-    Let d be the error that the last doubling of the number of centres saved, and c that of the doubling before. For
-    the upper estimate, each further doubling saves the larger of d and its standard error. For the lower estimate,
-    each doubling saves a share d / c, at most one half, of what the doubling before it saved.
+    Let d be the error that the last doubling of the number of centres saved, and c the error that the doubling before
+    it saved. For the upper estimate, each further doubling saves the larger of d and its standard error. For the lower
+    estimate, each doubling saves a share d / c, at most one half, of what the doubling before it saved.
 
     Args:
         errors: the errors of the rows set aside, with a quarter, a half and all of the centres.
-        doublings: the number of doublings from these centres to all rows.
+        doublings: the number of doublings from the number of centres to the number of rows.
     """
     mean = float(np.mean(errors[-1]))
     if len(errors) < 3 or mean == 0:
@@ -203,7 +203,7 @@ def warn_of_least_squares(found: OnCentres, setting: str) -> None:
 def crosses(
     kernel: AbstractKernel, x: Float[np.ndarray, "m *shape"], points: Float[np.ndarray, "n *shape"]
 ) -> Iterator[tuple[Int[np.ndarray, " r"], Float[Array, "r n"]]]:
-    """The cross matrix K(x, points) in blocks of rows of at most 128 MiB, each with the numbers of its rows.
+    """The cross matrix K(x, points) in blocks of at most 128 MiB, each with the numbers of the rows in the block.
 
     If NumPy takes less time than compiling, nothing is compiled.
 

@@ -27,8 +27,8 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
 
     Outputs of a least-squares fit are not probabilities. `predict_proba` is the softmax of `sharpness_` times the
     outputs. The sharpness minimises the log loss of the leave-one-out outputs of the training rows. Each of these
-    outputs comes from a fit without the row, except that the offset includes it. Every class counts one row more than
-    it has (Platt's smoothing). For a ridge, these outputs have a closed form. So calibration is possible if `time` is
+    outputs comes from a fit without the row; only the offset includes the row. Every class counts as if it had one row
+    more (Platt's smoothing). For a ridge, these outputs have a closed form. So calibration is possible if `time` is
     None. Beyond 2,000 rows, only 1,000 to 2,000 of these outputs are used.
 
     Args:
@@ -99,7 +99,7 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X):
         """The outputs (m, k) for k > 2 classes.
 
-        For two classes, it is the difference (m,) of the two outputs, which is positive for the second class.
+        For two classes, the result is the difference (m,) of the two outputs. It is positive for the second class.
         """
         outputs = self._outputs(X)
         return outputs[:, 1] - outputs[:, 0] if len(self.classes_) == 2 else outputs

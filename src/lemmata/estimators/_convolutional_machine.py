@@ -23,19 +23,19 @@ class ConvolutionalDeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
     """Classification of images by a convolutional network of infinitely many channels that learns representations.
 
     Layers are Gram matrices of inducing points (Milsom et al., 2024). Each block of ReLU and 3 x 3 convolution has a
-    learned Gram matrix. The objective is the bound on the log density of centred indicators of the classes under normal
-    noise. It is reduced by `stiffness` times the divergence of each Gram matrix from the matrix that the previous
-    block implies. Adam maximises the objective over all rows at once, together with the inducing patches, the weights
-    between inducing points, the noise and the scale. At an infinite stiffness the Gram matrices are those of random
-    networks. Images are pooled over all sites, and their class is that of the largest posterior mean. The estimator is
-    made for hundreds of small images. The time of a step is proportional to the number of images, to the number of
-    sites, and to the square of the number of inducing points.
+    learned Gram matrix. The objective has two terms. The first is a bound on the log density of centred indicators of
+    the classes under normal noise. The second, which is subtracted, is `stiffness` times the divergence of each Gram
+    matrix from the matrix that the previous block implies. Adam maximises the objective for all rows at once. It learns
+    the Gram matrices, the inducing patches, the weights between inducing points, the noise and the scale. At an
+    infinite stiffness the Gram matrices are those of random networks. Images are pooled over all sites, and their class
+    is that of the largest posterior mean. The estimator is made for hundreds of small images. The time of a step is
+    proportional to the number of images, to the number of sites, and to the square of the number of inducing points.
 
     Args:
         shape: the shape of an image, (h, w) or (h, w, c), where a row of X has the entries of the image in this order.
             None means a square of one channel if possible, else a strip (1, d).
         inducing: the numbers of inducing patches of images, then of inducing points of each block.
-        strides: for each block, the distance between neighbouring sites that it keeps, along both axes.
+        strides: for each block, the distance along both axes between neighbouring sites that the block keeps.
         stiffness: the factor nu, at least 0; with math.inf, the Gram matrices are not learned.
         steps: the number of steps of Adam.
         learning_rate: the learning rate of Adam.
@@ -140,7 +140,7 @@ class ConvolutionalDeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X):
         """The posterior means (m, k) for k > 2 classes.
 
-        For two classes, it is the difference (m,) of the two means, which is positive for the second class.
+        For two classes, the result is the difference (m,) of the two means. It is positive for the second class.
         """
         check_is_fitted(self)
         images = self._images(points_of(self, X))

@@ -39,8 +39,8 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     On centres z, the posterior is the variational posterior (Titsias, 2009). It is the posterior of a process whose
     values at z contain all information of the rows. Let psi(x) = G^T K(z, x), with G such that sum_i psi(x_i)
     psi(x_i)^T over the rows is diagonal with entries a_j. The variance is K(x, x) - sum_j psi_j(x)² a_j / (a_j +
-    noise). It is neither an upper nor a lower bound of the exact posterior variance. Far from the centres, it equals
-    the prior's variance, as it should.
+    noise). This variance is neither an upper nor a lower bound of the exact posterior variance. Far from the centres,
+    it equals the variance of the prior, as it should.
 
     Args:
         network: a layer of `lemmata.architectures`; None is three hidden ReLU layers with biases of standard deviation

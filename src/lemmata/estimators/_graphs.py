@@ -14,7 +14,7 @@ def as_points(network: Any, X: Any) -> Any:
 
     Args:
         network: the network of the estimator, or None.
-        X: what was given.
+        X: the inputs in the form in which they were given.
 
     Raises:
         LemmataError: for the same reasons as `graph_points`.

@@ -57,7 +57,7 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     @abc.abstractmethod
     def kernel_for(self, columns: int) -> AbstractKernel:
-        """The kernel for inputs with this many columns."""
+        """The kernel for inputs with the given number of columns."""
 
     def fit(self, X, y, sample_weight=None):
         """Solve for the training rows.
@@ -147,7 +147,7 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return found.modes.aside, found.modes.modes.left_out(found.modes.targets, found.weights)
 
     def _solve_in_place(self, interpolating: str | None, judges: int) -> tuple[np.ndarray, np.ndarray]:
-        """Fit many rows exactly for a ridge. The factor overwrites the Gram matrix."""
+        """Fit many rows with a ridge, without approximation. The factor of the Gram matrix overwrites this matrix."""
         system = weighted_system(jax_leaves(self.kernel_), self._points, self._roots)
         system.judge()
         flat, n = self._residual.reshape(len(self._residual), -1), len(self._points)

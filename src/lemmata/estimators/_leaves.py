@@ -10,8 +10,8 @@ import numpy as np
 def numpy_leaves(tree: Any) -> Any:
     """The tree with NumPy arrays in place of JAX arrays of numbers.
 
-    A JAX array of float64 becomes float32 if it is copied to a process, or loaded in a process, in which JAX's x64 mode
-    is off. A NumPy array stays float64, so fitted arrays are stored in this way.
+    If JAX's x64 mode is off in a process, a JAX array of float64 becomes float32 when it is copied to this process or
+    loaded there. A NumPy array stays float64, so fitted arrays are stored as NumPy arrays.
 
     Args:
         tree: a kernel, a spectrum or parameters.

@@ -22,10 +22,10 @@ _NAME = re.compile(r"(relu|erf|gelu)-([1-9]\d?)|softmax")
 
 
 class NetworkKernel(Kernel):
-    """The tangent kernel of an infinitely wide network, by its name, for estimators of scikit-learn.
+    """The tangent kernel of an infinitely wide network, which is chosen by name, for estimators of scikit-learn.
 
-    It has no parameters to learn, and its settings are texts and numbers. So an estimator that contains it can be
-    stored anywhere. `SklearnKernel` takes any kernel of lemmata.
+    It has no parameters to learn, and its settings are texts and numbers. So an estimator that contains this kernel can
+    be stored anywhere. `SklearnKernel` takes any kernel of lemmata.
 
     Args:
         network: "relu-DEPTH", "erf-DEPTH" or "gelu-DEPTH" for fully connected networks with DEPTH hidden layers, or

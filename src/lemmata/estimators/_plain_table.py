@@ -32,22 +32,23 @@ class PlainTable(TransformerMixin, BaseEstimator):
     that are `pandas.NA`, and column names that are not texts.
 
     A date becomes the days since 1970-01-01. The parts of a date become further columns. "sold: Monday" and so on are
-    1 on that weekday. "sold: part of the year (sine)" and the cosine give the part of the year. The time of day has
-    two such columns, too. All these columns are 0 if the date is missing.
+    1 on that weekday. "sold: part of the year (sine)" and the cosine give the part of the year. The time of day also
+    has a sine and a cosine. All these columns are 0 if the date is missing.
 
     Args:
         columns: the names of the columns to keep, as texts. A column whose name is a number or a tuple is named by
             `str`. "column 1 (unnamed)" is a first column without a name, which pandas calls "Unnamed: 0".
-        numbers: the names of the columns whose cells are numbers. A cell that cannot be read as a number is missing; if
-            it has a digit, there is a warning.
+        numbers: the names of the columns whose cells are numbers. A cell that cannot be read as a number counts as
+            missing; if the cell has a digit, there is a warning.
         decimal: the mark before decimals in texts, "." or ",".
         dates: for each column of dates, its parts, which are some of "weekday", "year" and "day".
         formats: for each column of dates written as texts, their format, as in "%d/%m/%Y". Without a format, the year
             comes first.
         missing: texts that mean a missing value in columns of numbers, such as "999".
         units: for each column whose numbers have a unit before or after them, the unit, for example "€".
-        kept: for each column of texts with such words, the words that are values in it, although readers of tables take
-            them for missing cells, such as "NA". If cells are missing and no cell has such a word, there is a warning.
+        kept: for each column of texts, the words such as "NA" that are values in this column, although readers of
+            tables take these words for missing cells. If cells are missing and no cell has one of these words, there is
+            a warning.
 
     Raises:
         DataError: if a column is missing from a table.
@@ -130,7 +131,7 @@ def _part_names(name: str, parts: Any) -> list[str]:
 
 
 def _names(own: list[Any], wanted: Any) -> list[str]:
-    """The names of a table's columns, as the study has them: every reader names a column without a name otherwise."""
+    """The names of a table's columns as the study has them, since readers name an unnamed column in different ways."""
     names = [str(name).strip() for name in own]
     lost = [name for name in wanted if _UNNAMED.fullmatch(name) and name not in names]
     if not lost:
@@ -147,7 +148,7 @@ def _names(own: list[Any], wanted: Any) -> list[str]:
 
 
 def _series(name: str, frame: Any, place: int, texts: bool = False) -> pl.Series:
-    """A column of a data frame of any library. In a column of texts, a number is the text that Python prints."""
+    """A column of a data frame of any library. In a column of texts, a number becomes the text that Python prints."""
     if isinstance(frame, pl.DataFrame):
         return frame[:, place].alias(name)
     cells = frame.iloc[:, place]
@@ -247,7 +248,7 @@ def _spans(texts: pl.Series) -> pl.Series:
 
 
 def _days(column: pl.Series, format: str | None) -> pl.Series:
-    """The days since 1970-01-01; for a time of day, the part of a day; for a difference of times, its days."""
+    """A date as the days since 1970-01-01, a time of day as a part of the day, a difference of times as days."""
     name = column.name
     if column.dtype == pl.String:
         texts = column.str.strip_chars()

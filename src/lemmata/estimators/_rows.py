@@ -69,7 +69,7 @@ class Rows(NamedTuple):
         return Rows(self.points[chosen], self.targets[chosen], weights)
 
     def averaged(self) -> "Rows":
-        """The rows in order, where rows of equal inputs become one row with their mean target and summed weight.
+        """The rows in order, with rows of equal inputs merged into one row with their mean target and summed weight.
 
         A fit that interpolates tends to these targets, since no function passes through two targets at one input.
         """
@@ -83,7 +83,7 @@ class Rows(NamedTuple):
         return Rows(self.points[first[order]], means[order], weights[order])
 
     def some(self, numbers: Int[np.ndarray, " m"]) -> "Rows":
-        """The rows with these numbers."""
+        """The rows at the given positions."""
         return Rows(self.points[numbers], self.targets[numbers], self.weights[numbers])
 
     def scaled(self, values: np.ndarray) -> np.ndarray:
@@ -235,7 +235,7 @@ def root_mean_square(values: np.ndarray, weights: Float[np.ndarray, " n"]) -> An
 
 
 def float64_leaves(tree: Any) -> Any:
-    """`numpy_leaves` in float64. A number that was given while JAX's x64 was off is read as its shortest decimal.
+    """Numbers of `numpy_leaves` in float64. A number that was given without JAX's x64 is read as its shortest decimal.
 
     Such a number, for example 1.3, was rounded to the nearest float32 number, 1.2999999523. Its shortest decimal is
     the number that the user wrote, up to 7 digits. Arrays that were given as float32 keep their values.

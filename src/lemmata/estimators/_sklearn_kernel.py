@@ -65,7 +65,7 @@ class SklearnKernel(Kernel):
         self.values = values
 
     def __call__(self, X, Y=None, eval_gradient=False) -> Any:
-        """The matrix K(X, Y) or K(X, X), (n, m). With `eval_gradient`, also its derivatives by theta, (n, n, k).
+        """The matrix K(X, Y) or K(X, X), (n, m). With `eval_gradient`, also the derivatives in theta, (n, n, k).
 
         Args:
             X: points (n, d).

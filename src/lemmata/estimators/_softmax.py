@@ -36,17 +36,17 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Regression with a two-layer softmax network trained for a time, or with its kernel at infinite width.
 
     With `width=None`, predictions are exactly those of gradient flow df/dt = -K (f - y) with K(x, x') = <x, x'>
-    exp(sigma² <x, x'>). With a width, they are the predictions of a network with that many hidden units. It is drawn
-    at the symmetric initialisation and trained by gradient descent on all rows. For width m, its tangent kernel is m
-    H, where H tends to K as m grows, so the learning rate is divided by m. Thus the same `time` means the same
-    training at every width. Training stops before it interpolates unless `time` is long.
+    exp(sigma² <x, x'>). With a width, they are the predictions of a network with that many hidden units. The network is
+    drawn at the symmetric initialisation and trained by gradient descent on all rows. For width m, its tangent kernel
+    is m H, where H tends to K as m grows, so the learning rate is divided by m. Thus the same `time` means the same
+    training at every width. Training stops before the network interpolates unless `time` is long.
 
     The theory of these networks is about inputs in the unit ball and targets of length at most 1. So inputs are divided
     by the largest norm of a training row. Targets are centred and then divided by their largest norm.
 
     Args:
         width: the even number of hidden units; None means the limit of infinite width.
-        sigma: the standard deviation of the weights at initialisation. With 0 the kernel is linear.
+        sigma: the standard deviation of the weights at initialisation. For sigma = 0, the kernel is linear.
         time: the training time, in units in which the flow is df/dt = -K (f - y). Infinity is allowed if `width` is
             None. If `time` is None, it is 1 / ridge, for the ridge of smallest leave-one-out error in kernel ridge
             regression. Ridge r and time 1/r have similar effects: in the fit, the ridge multiplies a mode of
@@ -193,7 +193,7 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return outputs if times.ndim else outputs[0]
 
     def _outputs(self, times: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Outputs at all times, in the units of training, of shape (s, p, k)."""
+        """Outputs of shape (s, p, k) at all times, in the units of training."""
         with jax.enable_x64(True):
             if self.width is not None:
                 each = [self._network.predict(jax_leaves(self._params(time)), jnp.asarray(x)) for time in times]

@@ -65,7 +65,7 @@ class BoundedSpectrum(AbstractFunctionClass):
         return self.bumps, self.dimension + 2
 
     def frequencies(self, normal: Float[Array, "n e"]) -> Float[Array, "n d"]:
-        """The ends of the walks."""
+        """The frequencies at which the random walks end."""
         blocks = jnp.moveaxis(normal.reshape(len(normal), self.steps, self.dimension + 1), 1, 0)
         density = lambda omega: jnp.linalg.norm(omega, axis=1) * self.bound(omega)
 
@@ -87,7 +87,7 @@ class BoundedSpectrum(AbstractFunctionClass):
 
 
 class TranslateSum(AbstractFunction):
-    """sum_k q_k f_0(x - c_k), where f_0 is the inverse transform of the bound.
+    """The function sum_k q_k f_0(x - c_k), where f_0 is the inverse transform of the bound.
 
     Args:
         original: f_0.
@@ -100,12 +100,12 @@ class TranslateSum(AbstractFunction):
     weights: Float[Array, " k"]
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The value of f at each row."""
+        """The value of the function at each row of x."""
         apart = (x[:, None, :] - self.centres).reshape(-1, x.shape[1])
         return self.original(apart).reshape(len(x), -1) @ self.weights
 
     def ratio(self, omega: Float[Array, "s d"]) -> Complex[Array, " s"]:
-        """sum_k q_k exp(-i <omega, c_k>)."""
+        """The ratio of the spectrum to its bound, sum_k q_k exp(-i <omega, c_k>)."""
         return jnp.exp(-1j * omega @ self.centres.T) @ self.weights.astype(complex)
 
 
@@ -122,7 +122,7 @@ def bounded_spectrum(
         steps: the number of steps of a walk that draws a frequency.
 
     Raises:
-        SettingError: for an infinite moment, or an inverse transform that differs from that of the bound at 0.
+        SettingError: for an infinite moment, or if `original` at 0 differs from the integral of the bound.
     """
     found = spectral_moment(bound, dimension, key)
     total = spectral_moment(lambda omega: bound(omega) / jnp.linalg.norm(omega, axis=1), dimension, key)

@@ -21,11 +21,11 @@ class AbstractFunction(eqx.Module):
 
     @abc.abstractmethod
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The value of f at each row."""
+        """The value of the function at each row of x."""
 
     @abc.abstractmethod
     def ratio(self, omega: Float[Array, "s d"]) -> Complex[Array, " s"]:
-        """F_f(omega) / F_sup(omega), of modulus at most 1."""
+        """The ratio F_f(omega) / F_sup(omega) of the spectrum to its bound, of modulus at most 1."""
 
 
 class AbstractFunctionClass(eqx.Module):

@@ -1,6 +1,6 @@
 """Closed forms and bounds of the Barron parameter C_f = integral of |omega| |F_f(omega)| (barron1993, section IX).
 
-Each function gives only this moment, without |f(0)|.
+Each function of this file returns only this moment, without |f(0)|.
 """
 
 import math
@@ -34,7 +34,9 @@ def ridge_moment(direction: Float[Array, " d"], profile: float) -> float:
 
 
 def logistic_moment(direction: Float[Array, " d"]) -> float:
-    """The moment |a|/4 of the logistic function of <a, x> + b. It is the largest slope: the slope is positive definite.
+    """The moment |a|/4 of the logistic function of <a, x> + b.
+
+    It equals the largest slope of the function, because the slope is positive definite.
 
     Args:
         direction: a.

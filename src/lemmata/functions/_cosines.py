@@ -23,7 +23,7 @@ class Cosines(AbstractFunctionClass):
         return self.atoms.shape[1]
 
     def moment(self) -> Float[Array, ""]:
-        """sum_j sizes_j |omega_j|."""
+        """The moment sum_j sizes_j |omega_j|."""
         return jnp.sum(self.sizes * jnp.linalg.norm(self.atoms, axis=1))
 
     def offset(self) -> Float[Array, ""]:
@@ -49,13 +49,13 @@ class Cosines(AbstractFunctionClass):
         return jnp.where(scaled < weight[-1], 1.0, -1.0)[:, None] * self.atoms[jnp.minimum(index, len(weight) - 1)]
 
     def function(self, normal: Float[Array, "k e"]) -> "CosineSum":
-        """A function with amplitudes uniform in their ranges and uniform phases."""
+        """Draw a function: the amplitudes are uniform in their ranges, and the phases are uniform."""
         uniform = uniform_from_normal(normal)
         return CosineSum(self.atoms, self.sizes, self.sizes * (2 * uniform[0] - 1), 2 * jnp.pi * uniform[1])
 
 
 class CosineSum(AbstractFunction):
-    """sum_j a_j cos(<omega_j, x> + theta_j).
+    """The function sum_j a_j cos(<omega_j, x> + theta_j).
 
     Args:
         atoms: omega_j.
@@ -70,11 +70,11 @@ class CosineSum(AbstractFunction):
     phases: Float[Array, " m"]
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The value of f at each row."""
+        """The value of the function at each row of x."""
         return jnp.cos(x @ self.atoms.T + self.phases) @ self.amplitudes
 
     def ratio(self, omega: Float[Array, "s d"]) -> Complex[Array, " s"]:
-        """a_j exp(i theta_j) / sizes_j at omega_j, and its conjugate at -omega_j."""
+        """The ratio to the bound: a_j exp(i theta_j) / sizes_j at omega_j, and its conjugate at -omega_j."""
         inner = omega @ self.atoms.T
         index = jnp.argmin(jnp.sum(self.atoms**2, axis=1) - 2 * jnp.abs(inner), axis=1)
         sign = jnp.sign(jnp.take_along_axis(inner, index[:, None], axis=1)[:, 0])

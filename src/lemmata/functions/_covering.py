@@ -17,7 +17,7 @@ from ._logistic_networks import LogisticNetworks
 
 
 def log_ball_cover(dimension: int, epsilon: float) -> float:
-    """The logarithm d log(1 + 2/epsilon) of how many balls of radius epsilon cover the unit ball, by volumes.
+    """The logarithm of a number of epsilon-balls that cover the unit ball: d log(1 + 2/epsilon), by comparing volumes.
 
     Args:
         dimension: d.

@@ -18,7 +18,7 @@ def ramp(z: Float[Array, "*s"]) -> Float[Array, "*s"]:
 
 
 class UniversalFeatures(eqx.Module):
-    """x -> (phi(tau (<u_i, x> - t_i)))_i and a constant 1, u_i = omega_i / |omega_i| (li2025incontext, 29 and 33).
+    """Features x -> (phi(tau (<u_i, x> - t_i)))_i and 1, with u_i = omega_i / |omega_i| (li2025incontext, 29 and 33).
 
     Args:
         omega: omega_i, one in each row.
@@ -88,7 +88,7 @@ def step_density(t: Float[Array, "*s"], length: Float[Array, "*#s"], theta: Floa
 def representing_coefficients(
     functions: AbstractFunctionClass, features: UniversalFeatures, function: AbstractFunction
 ) -> Float[Array, " p"]:
-    """rho* = gamma(t_i) |ratio(omega_i)| 3 moment / n, and f(0) for the constant (li2025incontext, 35 and 80).
+    """Coefficients rho* = gamma(t_i) |ratio(omega_i)| 3 moment / n, and f(0) for 1 (li2025incontext, 35 and 80).
 
     Args:
         functions: the class that the features were drawn for.

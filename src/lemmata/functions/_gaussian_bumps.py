@@ -37,7 +37,7 @@ class GaussianBumps(AbstractFunctionClass):
                 raise SettingError(f"{name} of the bumps", found=value, rule="a positive number")
 
     def moment(self) -> Float[Array, ""]:
-        """`size` times the mean length of a normal vector of standard deviation `scale`."""
+        """The moment: `size` times the mean length of a normal vector of standard deviation `scale`."""
         half = self.dimension / 2
         mean = math.sqrt(2) * math.exp(math.lgamma(half + 0.5) - math.lgamma(half))
         return jnp.asarray(self.size * self.scale * mean, float)
@@ -70,7 +70,7 @@ class GaussianBumps(AbstractFunctionClass):
 
 
 class BumpSum(AbstractFunction):
-    """size sum_k q_k exp(-scale² |x - c_k|²/2).
+    """The function size sum_k q_k exp(-scale² |x - c_k|²/2).
 
     Args:
         centres: c_k.
@@ -85,10 +85,10 @@ class BumpSum(AbstractFunction):
     size: Float[Array, ""]
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The value of f at each row."""
+        """The value of the function at each row of x."""
         squares = jnp.sum((x[:, None, :] - self.centres) ** 2, axis=2)
         return self.size * jnp.exp(-(self.scale**2) * squares / 2) @ self.weights
 
     def ratio(self, omega: Float[Array, "s d"]) -> Complex[Array, " s"]:
-        """sum_k q_k exp(-i <omega, c_k>)."""
+        """The ratio of the spectrum to its bound, sum_k q_k exp(-i <omega, c_k>)."""
         return jnp.exp(-1j * omega @ self.centres.T) @ self.weights.astype(complex)

@@ -24,7 +24,7 @@ class LinearFunctions(AbstractFunctionClass):
 
     Features need a spectrum away from 0, which linear functions do not have. On the unit ball, <a, x> is, to within
     length² |a| / 6, the mean of |a| sign(<u, a>) sin(length <u, x>) / (length E|u_1|) over u uniform on the unit
-    sphere. These directions work for every a. No bound on the spectra of all of them has a smaller moment.
+    sphere. The same directions work for every a. No bound on the spectra of all linear functions has a smaller moment.
 
     Args:
         dimension: d.
@@ -61,7 +61,7 @@ class LinearFunctions(AbstractFunctionClass):
         return self.length * normal / jnp.linalg.norm(normal, axis=1, keepdims=True)
 
     def function(self, normal: Float[Array, "k e"]) -> "LinearFunction":
-        """A function with a uniform in its ball and b uniform in its interval."""
+        """Draw a function: the slope a is uniform in its ball, and the value b at 0 is uniform in its interval."""
         radius, level = jax.scipy.stats.norm.cdf(normal[0, :2])
         way = normal[0, 2:] / jnp.linalg.norm(normal[0, 2:])
         a = self.slope * radius ** (1 / self.dimension) * way
@@ -82,9 +82,9 @@ class LinearFunction(AbstractFunction):
     slope: Float[Array, ""]
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The value of f at each row."""
+        """The value of the function at each row of x."""
         return x @ self.a + self.b
 
     def ratio(self, omega: Float[Array, "s d"]) -> Complex[Array, " s"]:
-        """-i sign(<omega, a>) |a| / slope."""
+        """The ratio of the spectrum to its bound, -i sign(<omega, a>) |a| / slope."""
         return -1j * jnp.sign(omega @ self.a) * jnp.linalg.norm(self.a) / self.slope

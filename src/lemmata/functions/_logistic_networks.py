@@ -27,7 +27,7 @@ class LogisticNetworks(AbstractFunctionClass):
         return self.atoms.shape[1]
 
     def moment(self) -> Float[Array, ""]:
-        """sum_j sizes_j |a_j| / 4."""
+        """The moment sum_j sizes_j |a_j| / 4."""
         return jnp.sum(self.sizes * jnp.linalg.norm(self.atoms, axis=1)) / 4
 
     def offset(self) -> Float[Array, ""]:
@@ -77,11 +77,11 @@ class LogisticSum(AbstractFunction):
     coefficients: Float[Array, " m"]
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The value of f at each row."""
+        """The value of the function at each row of x."""
         return jax.nn.sigmoid(x @ self.atoms.T) @ self.coefficients
 
     def ratio(self, omega: Float[Array, "s d"]) -> Complex[Array, " s"]:
-        """-i sign(u) r_j / sizes_j at u a_j."""
+        """The ratio of the spectrum to its bound, -i sign(u) r_j / sizes_j at u a_j."""
         inner = omega @ self.atoms.T / jnp.linalg.norm(self.atoms, axis=1)
         index = jnp.argmax(jnp.abs(inner), axis=1)
         sign = jnp.sign(jnp.take_along_axis(inner, index[:, None], axis=1)[:, 0])

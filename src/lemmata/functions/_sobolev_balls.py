@@ -60,8 +60,8 @@ class SobolevBall(eqx.Module):
     def width(self, n: int) -> Float[Array, ""]:
         """The squared Kolmogorov n-width in L2. It is the (n+1)-th of the eigenvalues (Kolmogorov, 1936).
 
-        The width is the largest squared error over the ball for approximation from a linear space of n dimensions,
-        minimised over these spaces. The span of the n smallest frequencies attains it.
+        The squared width is the largest squared error over the ball for approximation from a linear space of n
+        dimensions, minimised over these spaces. The span of the n smallest frequencies attains it.
         """
         return (1.0 + float(lattice_norms(self.dimension, n + 1)[-1])) ** -self.smoothness
 
@@ -84,11 +84,11 @@ class PeriodicSeries(eqx.Module):
     sines: Float[Array, " m"]
 
     def __call__(self, x: Float[Array, " n"]) -> Float[Array, " n"]:
-        """The value of f at each point."""
+        """The value of the function at each point of x."""
         angles = 2 * jnp.pi * x[:, None] * jnp.arange(1, len(self.cosines) + 1)
         return jnp.cos(angles) @ self.cosines + jnp.sin(angles) @ self.sines
 
     def squared_norm(self, smoothness: Float[Array, ""] | float) -> Float[Array, ""]:
-        """sum_k (1 + k²)^s (a_k² + b_k²)/2, the squared norm in H^s, which is L2 for s = 0."""
+        """The squared norm in H^s, sum_k (1 + k²)^s (a_k² + b_k²)/2. For s = 0, H^s is L2."""
         k = jnp.arange(1, len(self.cosines) + 1)
         return jnp.sum((1.0 + k**2) ** smoothness * (self.cosines**2 + self.sines**2)) / 2

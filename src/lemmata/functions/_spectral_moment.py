@@ -64,11 +64,11 @@ def spectral_moment(
 ) -> SpectralMoment:
     """Estimate the integral of |omega| |F(omega)| over all frequencies omega, for a function F that can be evaluated.
 
-    The standard error is computed from differences of neighbouring strata. `truncation` extrapolates the last two half
-    decades beyond |omega| = 1e6 by a geometric series; frequencies below 1e-6 are left out. A moment is called
-    infinite if these half decades hold more than 1e-6 of the value and do not fall by a tenth. The reason is that
-    spectra with slower tails cannot be distinguished from infinite ones. Atoms and lines of F are not detected,
-    because they have no density.
+    The standard error is computed from differences between neighbouring parts (strata) of the range of |omega|.
+    `truncation` extrapolates the last two half decades beyond |omega| = 1e6 by a geometric series; frequencies below
+    1e-6 are left out. A moment is called infinite if these half decades hold more than 1e-6 of the value and do not
+    fall by a tenth. The reason is that spectra with slower tails cannot be distinguished from infinite ones. Atoms and
+    lines of F are not detected, because they have no density.
 
     Args:
         transform: F, or a bound of F, with one value for each row; f(x) = integral of exp(i <omega, x>) F(omega).
@@ -125,11 +125,11 @@ def moment_from_grid(values: Float[Array | np.ndarray, "..."], side: float) -> S
 
     f minus its mean over 1 < |x| < side is multiplied by a smooth function of |x|, which is 1 on the ball and 0 beyond
     `side`. The coefficients of the periodic result, c_k = mean of f exp(-i <omega_k, x>), give sum |omega_k| |c_k|.
-    That is the parameter of this extension. It is exact for a band-limited product, and never below the smallest
-    parameter of all extensions. The result can be far above this smallest parameter, if a wider margin or another
-    extension is better. The result can also be below the parameter of f itself on the whole space. `truncation` is the
-    difference from the result with every second value, plus an extrapolation of the last octaves of frequencies beyond
-    the grid. Noise in the values counts as roughness of f.
+    That is the parameter of this extension. The result is exact if the product is band-limited, and never below the
+    smallest parameter of all extensions. The result can be far above this smallest parameter, if a wider margin or
+    another extension is better. The result can also be below the parameter of f itself on the whole space. `truncation`
+    is the difference from the result with every second value, plus an extrapolation of the last octaves of frequencies
+    beyond the grid. Noise in the values counts as roughness of f.
 
     Args:
         values: f on the product grid with m values in each dimension, where m is a multiple of 4.

@@ -2,7 +2,7 @@
 
 This file also has the algebra of kernels.
 
-A sum of kernels is clearly a kernel. A product is one because the entrywise product of two positive semidefinite
+A sum of kernels is clearly a kernel. A product is a kernel because the entrywise product of two positive semidefinite
 matrices is positive semidefinite (Schur); a power is a repeated product. Each operation combines the matrices of its
 parts, so a fast `cross` or `diagonal` of a part is used.
 """
@@ -30,8 +30,8 @@ class AbstractKernel(eqx.Module):
     """A symmetric positive semidefinite function K(x, x') of two points.
 
     A subclass defines `__call__` for two single points. Under `vmap`, an inner product becomes a matrix product, so
-    this form is also fast. If it is not fast, override `cross` or `diagonal`; the property tests in `tests/laws`
-    compare the override with `__call__`.
+    this form is also fast. If `__call__` is not fast, override `cross` or `diagonal`; the property tests in
+    `tests/laws` compare the override with `__call__`.
 
     Kernels form an algebra: `k1 + k2`, `k1 * k2`, `2.0 * k` and `k ** 2` are kernels again.
 
@@ -72,9 +72,9 @@ class AbstractKernel(eqx.Module):
     ) -> Float[np.ndarray, "n m"] | None:
         """The matrix K(x_i, y_j) in float64 and new memory, if the kernel has a form that needs no compilation.
 
-        Solvers on the processor use it first, because with few points a compilation takes longer than the matrix
-        (`takes_numpy`). The result is None if there is no such form, if a parameter is traced, or if the points are
-        not float64.
+        Solvers on the processor try this method first, because with few points a compilation takes longer than the
+        matrix (`takes_numpy`). The result is None if there is no such form, if a parameter is traced, or if the points
+        are not float64.
         """
         return None
 
@@ -115,7 +115,7 @@ class Sum(AbstractKernel):
         return self.left.cross(x, y) + self.right.cross(x, y)
 
     def tile_rows(self, shape: tuple[int, ...]) -> int | None:
-        """The smaller of the two tiles, if both kernels have one."""
+        """The number of rows in the smaller tile of both kernels; None if a kernel has no tiles."""
         left, right = self.left.tile_rows(shape), self.right.tile_rows(shape)
         return None if left is None or right is None else min(left, right)
 
@@ -146,7 +146,7 @@ class Product(AbstractKernel):
         return self.left.cross(x, y) * self.right.cross(x, y)
 
     def tile_rows(self, shape: tuple[int, ...]) -> int | None:
-        """The smaller of the two tiles, if both kernels have one."""
+        """The number of rows in the smaller tile of both kernels; None if a kernel has no tiles."""
         left, right = self.left.tile_rows(shape), self.right.tile_rows(shape)
         return None if left is None or right is None else min(left, right)
 
@@ -176,26 +176,26 @@ class Scale(AbstractKernel):
         check_number("Scale.factor", self.factor)
 
     def __call__(self, x: Float[Array, "*point"], y: Float[Array, "*point"]) -> Float[Array, ""]:
-        """The multiple of the kernel at (x, y)."""
+        """The factor times the kernel at (x, y)."""
         return self.factor * self.kernel(x, y)
 
     def cross(self, x: Float[Array, "n *point"], y: Float[Array, "m *point"]) -> Float[Array, "n m"]:
-        """The multiple of the cross matrix."""
+        """The factor times the cross matrix."""
         return self.factor * self.kernel.cross(x, y)
 
     def tile_rows(self, shape: tuple[int, ...]) -> int | None:
-        """The tile rows of the kernel."""
+        """The number of rows in a tile of the kernel."""
         return self.kernel.tile_rows(shape)
 
     def numpy_cross(
         self, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point"]
     ) -> Float[np.ndarray, "n m"] | None:
-        """The multiple of the cross matrix, if the kernel has a form in NumPy."""
+        """The factor times the cross matrix, if the kernel has a form in NumPy."""
         factor, found = known(self.factor), self.kernel.numpy_cross(x, y)
         return None if factor is None or found is None else np.multiply(found, factor, out=found)
 
     def diagonal(self, x: Float[Array, "n *point"]) -> Float[Array, " n"]:
-        """The multiple of the diagonal."""
+        """The factor times the diagonal."""
         return self.factor * self.kernel.diagonal(x)
 
 
@@ -218,7 +218,7 @@ class Power(AbstractKernel):
         return self.kernel.cross(x, y) ** self.exponent
 
     def tile_rows(self, shape: tuple[int, ...]) -> int | None:
-        """The tile rows of the kernel."""
+        """The number of rows in a tile of the kernel."""
         return self.kernel.tile_rows(shape)
 
     def numpy_cross(

@@ -38,12 +38,12 @@ def gram_on_disk(
     transposes. A tile counts as finished only when it is completely written. So the same call continues an interrupted
     or killed run, and computes only the missing tiles. A folder with the matrix of another problem is refused. The
     digests of the points and of the kernel's description are compared, and the values of the first finished tile are
-    computed again. For the other finished tiles, only the size is checked. Needs the extra `disk`.
+    computed again. For the other finished tiles, only the size is checked. This function needs the extra `disk`.
 
-    With an `executor`, its workers compute the tiles and write each into its own chunks. If a worker dies, its tile
-    has no marker, and another worker or the next call computes the tile. All workers read the points from the folder
-    under the same path. So they must run on one machine, or share the storage. If the processors are of one kind and
-    use equally many threads, the matrix equals the matrix of a call without executor, bit for bit.
+    With an `executor`, its workers compute the tiles and write each tile into its own chunks. If a worker dies, its
+    tile has no marker, and another worker or the next call computes the tile. All workers read the points from the
+    folder under the same path. So they must run on one machine, or share the storage. If the processors are of one kind
+    and use equally many threads, the matrix equals the matrix of a call without executor, bit for bit.
 
     Args:
         kernel: the kernel K.

@@ -1,6 +1,6 @@
 """Squared Euclidean distances between two sets of points.
 
-They are computed as fast as a matrix product and as accurately as differences of coordinates.
+The distances are computed as fast as a matrix product and as accurately as from differences of coordinates.
 """
 
 import functools
@@ -99,7 +99,7 @@ def _by_product(own: bool, x: Array, y: Array, unit: Array | None, scales: Array
 
 
 def _repaired(own: bool, x: Array, y: Array, scales: Array | None, squares: Array, near: Array) -> Array:
-    """The squared distances, with those of near pairs recomputed from differences."""
+    """The squared distances. The distances of near pairs are recomputed from differences of coordinates."""
     # Repairs use the points as given, because centring rounds them, and this would change a small difference.
     exact = lambda point, others: jnp.sum(_in_units(point - others, None, scales) ** 2, axis=1)
 

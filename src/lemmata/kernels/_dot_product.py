@@ -13,7 +13,7 @@ from ._parameters import check_number, counting, learnable
 
 
 def inner(x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
-    """<x, y> at the full precision of its type, also on devices that would round the factors by default."""
+    """The inner product <x, y> at the full precision of its type, even if the device rounds factors by default."""
     return jnp.dot(x, y, precision="highest")
 
 
@@ -68,7 +68,7 @@ class Polynomial(AbstractKernel):
         check_number("Polynomial.scale", self.scale)
 
     def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
-        """(<x, y> / scale + offset)^degree."""
+        """The kernel (<x, y> / scale + offset)^degree of two points."""
         return (inner(x, y) / self.scale + self.offset) ** self.degree
 
 

@@ -44,7 +44,7 @@ def filled(
 ) -> Float[np.ndarray, "n columns"]:
     """K(x_i, y_j), or the exactly symmetric K(x_i, x_j) computed only from the tiles on and above the diagonal.
 
-    No second array of this size is made, and JAX can take the array over without a copy.
+    No second array of the matrix's size is made, and JAX can take the matrix over without a copy.
 
     Args:
         kernel: the kernel.

@@ -36,12 +36,12 @@ def gram(
 ) -> Float[Array, "n m"]:
     """The Gram matrix K(x_i, x_j), or the cross matrix K(x_i, y_j) if `y` is given.
 
-    The Gram matrix is exactly symmetric. If it is computed in tiles, only those on and above the diagonal are
-    computed. On a CPU, matrices of vectors with more than 2^20 entries have tiles that fit into the cache, if the
-    kernel declares that the work for one point is small (`AbstractKernel.cheap_points`). With `block` or
-    `working_set`, tiles are square. The peak of memory is then the output, the working set, and about 100 MiB for one
-    compilation, which plans do not count. Matrices above 1 GiB always have a plan (`gram_plan`), which is printed to
-    standard error, and are refused if the plan does not fit into free memory.
+    The Gram matrix is exactly symmetric. If it is computed in tiles, only the tiles on and above the diagonal are
+    computed. On a CPU, a matrix with more than 2^20 entries is computed in tiles that fit into the cache, if the points
+    are vectors and the kernel declares that the work for one point is small (`AbstractKernel.cheap_points`). With
+    `block` or `working_set`, tiles are square. The peak of memory is then the output, the working set, and about 100
+    MiB for one compilation, which plans do not count. Matrices above 1 GiB always have a plan (`gram_plan`), which is
+    printed to standard error, and are refused if the plan does not fit into free memory.
 
     Args:
         kernel: the kernel K.

@@ -33,8 +33,8 @@ _FAR = 1e6  # exp(-1000) is 0 in every precision
 def matern_function(nu: float, t: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     """M_nu(s) as a function of t = s², for a number nu > 0. For nu = 0, it is K_0(s).
 
-    It is exp(-s), (1 + s) exp(-s) and (1 + s + s²/3) exp(-s) for nu = 1/2, 3/2 and 5/2. Its derivative by t is
-    -M_(nu-1) / (4 (nu - 1)) for nu > 1, -K_0 / 2 for nu = 1, and for nu < 1
+    M_nu(s) is exp(-s), (1 + s) exp(-s) and (1 + s + s²/3) exp(-s) for nu = 1/2, 3/2 and 5/2. Its derivative with
+    respect to t is -M_(nu-1) / (4 (nu - 1)) for nu > 1, -K_0 / 2 for nu = 1, and for nu < 1
 
         -4^(-nu) Gamma(1 - nu) / Gamma(nu) t^(nu-1) M_(1-nu).
 
@@ -134,7 +134,7 @@ def _far(mu: float, whole: int, s: Array) -> Array:
 
 
 def _power(base: Array, exponent: float) -> Array:
-    """A positive base to an exponent in [-1, 1], accurate to a few rounding errors if log(base) is of order 1."""
+    """A positive base raised to an exponent in [-1, 1], with a few rounding errors if log(base) is of order 1."""
     return jnp.exp(exponent * jnp.log(base))  # on a processor, this takes a quarter of the time of the general power
 
 
@@ -185,7 +185,7 @@ def _chebyshev(order: float) -> tuple[float, ...]:
 
 @functools.cache
 def _temme_constants(mu: float) -> tuple[float, float]:
-    """(1/Gamma(1 - mu) - 1/Gamma(1 + mu)) / (2 mu), without cancellation, and half the sum of the two."""
+    """(1/Gamma(1 - mu) - 1/Gamma(1 + mu)) / (2 mu), without cancellation, and half the sum of the reciprocals."""
     from scipy.special import zeta
 
     # 1/Gamma(1 + x) = sum of d_k x^k. Its logarithmic derivative is -psi(1 + x), that is Euler's constant less the sum

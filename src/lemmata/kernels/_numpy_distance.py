@@ -51,7 +51,7 @@ def numpy_distances(
 def _repair(
     squares: np.ndarray, own: np.ndarray, norms: np.ndarray, x: np.ndarray, y: np.ndarray, lengths: np.ndarray
 ) -> None:
-    """Compute the squares that lost digits again, in place."""
+    """Replace the squares that lost digits by squares that are computed from differences."""
     rows = np.flatnonzero(~(squares.min(axis=1) >= _NEAR * (own + norms.max())))
     if not len(rows):
         return

@@ -20,7 +20,8 @@ def open_gram(path: str | pathlib.Path) -> Any:
 
     Raises:
         MissingFileError: if the folder does not exist.
-        DataError: if the folder has no complete matrix of `gram_on_disk`. The message gives the number of its tiles.
+        DataError: if the folder has no complete matrix of `gram_on_disk`. The message gives the number of its finished
+            tiles.
         SettingError: if zarr is not installed.
 
     Example:

@@ -26,7 +26,7 @@ def learnable(value: ArrayLike | Sequence[float]) -> Array:
 
 
 def counting(name: str, *, least: int = 1) -> Callable[[Any], int]:
-    """A converter to an integer that is at least `least`.
+    """Return a converter to integers that refuses values below `least`.
 
     Raises:
         SettingError: from the converter, if the value is not an integer or is below `least`.

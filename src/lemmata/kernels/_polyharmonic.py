@@ -79,7 +79,7 @@ class PolyharmonicCovariance(AbstractKernel):
 
 
 def squares_logarithm(squares: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """r² ln r as a function of r². Its value and its derivative at 0 are set to 0.
+    """The function r² ln r of r². The value and the derivative of the function at 0 are set to 0.
 
     Args:
         squares: the values of r².

@@ -13,7 +13,7 @@ from ._base import AbstractKernel
 def problem_digest(kernel: AbstractKernel, x: Array, y: Array | None = None) -> str:
     """Return the SHA-256 of the points, the kernel's numbers and its structure.
 
-    Functions enter by name, because their memory addresses change.
+    Functions enter the digest by name, because their memory addresses change.
 
     Args:
         kernel: the kernel.

@@ -43,7 +43,7 @@ class SoftmaxTangent(AbstractKernel):
         check_number("SoftmaxTangent.sigma", self.sigma, zero_allowed=True)
 
     def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
-        """<x, y> exp(sigma² <x, y>)."""
+        """The kernel <x, y> exp(sigma² <x, y>) of two points."""
         # 1. The softmax weights sum to 1, so <v_{l,r}, S(x)> = a_{l,r} - <a_l, S(x)>. The two units of a pair have
         # equal weights w, so their softmax weights are equal. Their signs are opposite, so <a_l, S(x)> = 0 at every
         # width. What

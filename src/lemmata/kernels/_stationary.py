@@ -25,7 +25,7 @@ _ROUGHEST, _SMOOTHEST = 1e-30, 1e15
 
 
 class _Stationary(AbstractKernel):
-    """A kernel of |x - y|² / lengthscale², with points and lengthscale divided by a power of two near the lengthscale.
+    """A kernel of |x - y|² / lengthscale². Both lengths are first divided by a power of two near the lengthscale.
 
     With a lengthscale for each column, the square is sum_k (x_k - y_k)² / lengthscale_k². Multiplication by a power of
     two does not round, so the result is exactly the kernel of the given points. Squares neither overflow nor underflow
@@ -40,7 +40,7 @@ class _Stationary(AbstractKernel):
 
     @abc.abstractmethod
     def _profile(self, squares: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-        """The kernel from |x - y|² / lengthscale²."""
+        """The kernel, computed from |x - y|² / lengthscale²."""
 
     def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
         """The kernel as a function of |x - y|² / lengthscale²."""
@@ -63,7 +63,7 @@ class _Stationary(AbstractKernel):
         return numpy_distances(x, y, length, profile)
 
     def _numpy_profile(self) -> Callable[[np.ndarray], np.ndarray] | None:
-        """The kernel from |x - y|² / lengthscale² by NumPy, which may overwrite its argument."""
+        """The kernel, computed by NumPy from |x - y|² / lengthscale², which may be overwritten."""
         return None
 
     def _squares(self, distances: Callable[..., Array], x: Array, y: Array) -> Array:
@@ -108,7 +108,7 @@ class RBF(_Stationary):
 class Laplace(_Stationary):
     """K(x, y) = exp(-|x - y| / lengthscale) with the Euclidean distance.
 
-    It has a kink at x = y; derivatives there are the subgradient 0.
+    The kernel has a kink at x = y; the derivatives there are set to the subgradient 0.
 
     Args:
         lengthscale: a positive number in the units of the points, or an array of one for each column.

@@ -138,7 +138,7 @@ def compute_tile(folder: str, plan: GramPlan, kernel: AbstractKernel, float64: b
 
 
 def _rows(folder: pathlib.Path, name: str, plan: GramPlan, i: int) -> tuple[Array, int]:
-    """A block of points that ends with a tile row, and how many of them precede the tile row."""
+    """A block of points that ends with a tile row, and how many points of the block come before the tile row."""
     points = read_array(_points_file(folder, name))
     first = min(i * plan.block, max(len(points) - plan.block, 0))
     return jnp.asarray(points[first : first + plan.block]), i * plan.block - first

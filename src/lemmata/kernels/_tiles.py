@@ -72,7 +72,7 @@ def cross_tile(kernel: AbstractKernel, x: Array, y: Array) -> Array:
 
 @eqx.filter_jit
 def diagonal_tile(kernel: AbstractKernel, x: Array) -> tuple[Array, Array, Array]:
-    """The exactly symmetric K(x_i, x_j) and the arguments of `checked_symmetric`, by one compiled function."""
+    """The exactly symmetric K(x_i, x_j) and the arguments of `checked_symmetric`, computed by one compiled function."""
     return symmetrised(entries(kernel.cross, x, x))
 
 
@@ -127,7 +127,7 @@ def checked_symmetric(
 def checked_finite(matrix: Float[Array, "n m"], first: tuple[int, int] = (0, 0)) -> Float[Array, "n m"]:
     """Return the matrix.
 
-    It is refused if an entry is known not to be finite, because inner products can overflow for finite points.
+    The matrix is refused if an entry is known not to be finite, because inner products can overflow for finite points.
 
     Args:
         matrix: entries of a kernel at pairs of points.

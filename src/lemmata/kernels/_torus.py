@@ -96,7 +96,7 @@ class Periodic(AbstractKernel):
         check_number("Periodic.lengthscale", self.lengthscale, each_column=True)
 
     def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
-        """exp(-(2 / lengthscale²) sum_i sin²(π (x_i - y_i) / period))."""
+        """The kernel exp(-(2 / lengthscale²) sum_i sin²(π (x_i - y_i) / period)) of two points."""
         period = for_columns("Periodic.period", self.period, x)
         length = for_columns("Periodic.lengthscale", self.lengthscale, x)
         sines = jnp.sin(math.pi * _difference(x, y, period) / period)

@@ -16,9 +16,9 @@ from ._points import checked_problem
 def writable_gram(kernel: AbstractKernel, x: Float[Array, "n *shape"]) -> Float[np.ndarray, "n columns"]:
     """The exactly symmetric Gram matrix K(x_i, x_j) in a new NumPy array, for factorisations in place.
 
-    Only tiles on and above the diagonal are computed, by functions compiled for one shape. No second array of this
-    size is made, and a Cholesky factor can replace the matrix. In contrast, `gram` returns a JAX array, which cannot
-    be written to.
+    Only tiles on and above the diagonal are computed, by functions compiled for one shape. No second array of the
+    matrix's size is made, and a Cholesky factor can replace the matrix. In contrast, `gram` returns a JAX array, which
+    cannot be written to.
 
     Args:
         kernel: the kernel K.

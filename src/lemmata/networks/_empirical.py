@@ -30,7 +30,7 @@ class EmpiricalKernel(eqx.Module):
     (n, m).
 
     Args:
-        f: a function f(params, x) of one point, or an object with such a method `apply`, for example a layer.
+        f: a function f(params, x) of one point, or an object with a method `apply(params, x)`, for example a layer.
             `equinox_function` and `flax_function` convert modules to such functions. For layers, the faster method of
             `tangent_gram` is used.
         params: a tree of arrays; leaves that are not floating-point numbers are fixed.
@@ -120,7 +120,7 @@ class EmpiricalKernel(eqx.Module):
         *,
         outputs: Outputs = "all",
     ) -> Inexact[Array, "n m *outputs"]:
-        r"""dTheta(x_i, y_j)/dt along the gradient flow of squared loss, at these parameters.
+        r"""The derivative dTheta(x_i, y_j)/dt along the gradient flow of squared loss, at the kernel's parameters.
 
         The flow is dparams/dt = -grad 1/2 sum_ia (f_a(train_i) - targets_ia)², with the same time t as in `train`. The
         kernel is differentiated along this direction. No third-order tensor is formed, and the cost is about three

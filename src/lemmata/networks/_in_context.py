@@ -26,7 +26,7 @@ from ._in_context_checks import checked_prompt
 
 
 def linearised(x: Float[Array, "*s"], temperature: Float[Array, ""], stable: bool) -> Float[Array, "*s"]:
-    """4 tau (sigma(x/tau) - 1/2), with the logistic function sigma. This is x up to x³/(12 tau²).
+    """Return 4 tau (sigma(x/tau) - 1/2), with the logistic function sigma. This is x up to x³/(12 tau²).
 
     Logistic attention computes products in this way.
 
@@ -95,7 +95,7 @@ class InContextTransformer(eqx.Module):
         return self.rows["prediction"].stop
 
     def momenta(self) -> Float[Array, " t"]:
-        """The momentum beta_t of each step; 0 without acceleration, and in the last step, which predicts."""
+        """The momentum beta_t of each step. It is 0 in the last step, which predicts, and without acceleration."""
         beta = momentum(self.iterations) if self.accelerated else jnp.zeros(self.iterations)
         return beta.at[-1:].set(0.0).astype(self.step.dtype)
 
@@ -175,7 +175,7 @@ def forward_steps(
     stable: bool = True,
     record: bool = True,
 ) -> tuple[Float[Array, "t p m"], Float[Array, "t m"]]:
-    """The layers after FF0 on given features: rho after each step, and the prediction (li2025incontext, 118 and 124).
+    """Run the layers after FF0. Return rho after each step, and the prediction (li2025incontext, 118 and 124).
 
     Args:
         model: the transformer.

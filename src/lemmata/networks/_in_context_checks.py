@@ -38,7 +38,7 @@ def check_number(name: str, value: Any, cast: Callable[[Any], Array], *, positiv
 
 
 def checked_prompt(x: Any, y: Any, queries: Any, columns: int, dtype: Any) -> tuple[Array, Array, Array]:
-    """Check a prompt and queries, and return them as arrays of a type.
+    """Check a prompt and queries, and return them as arrays of the given type.
 
     Args:
         x: inputs of the examples.

@@ -51,8 +51,8 @@ def construct_transformer(
     Raises:
         SettingError: for fewer than 1 feature, an even number of layers, or fewer than 2 examples; for a temperature,
             sharpness or step that is not positive and finite in this type; for a negative or infinite penalty; for a
-            class of infinite Barron parameter; for a temperature at which all targets up to that parameter are rounded
-            to 0.
+            class of infinite Barron parameter; for a temperature at which all targets up to the Barron parameter are
+            rounded to 0.
     """
     sizes = {"number of features": number, "layers": layers, "examples": examples}
     number, layers, examples = (whole(name, value) for name, value in sizes.items())

@@ -53,7 +53,7 @@ def flax_function(module: Any, variables: Mapping[str, Any], **settings: Any) ->
 
 
 def check_variables(f: Any, params: Any) -> None:
-    """Refuse all variables of a Flax module passed as its parameters, because running statistics are not trained.
+    """Refuse parameters that are all variables of a Flax module, because running statistics are not trained.
 
     Args:
         f: the function or module.

@@ -18,7 +18,7 @@ from ._torch_taylor import TorchExpansion, are_tensors
 class TaylorExpansion(eqx.Module):
     r"""The Taylor polynomial of a function f(params, x) in its parameters, around its centre.
 
-    Let p be the centre, q the parameters of a call, and f^(j) the j-th derivative by the parameters. Then
+    Let p be the centre, q the parameters of a call, and f^(j) the j-th derivative with respect to the parameters. Then
 
         value = sum_{j <= order} f^(j)(p, x)[q - p, ..., q - p] / j!,
 
@@ -27,7 +27,7 @@ class TaylorExpansion(eqx.Module):
     from nested forward derivatives, whose cost grows like 2^order. See `taylor_expand`.
 
     Args:
-        f: the function, or an object with such a method `apply`.
+        f: the function, or an object with a method `apply` that takes the same arguments.
         params: the centre, a tree of arrays.
         order: the order of the polynomial, at least 1.
     """
@@ -70,7 +70,7 @@ def linearize(f: Any, params: Any) -> Any:
     from this kernel: `gradient_flow` for squared loss, `loss_flow` for any smooth loss.
 
     Args:
-        f: the function f(params, x), or an object with such a method `apply`; for modules see `taylor_expand`.
+        f: the function f(params, x), or an object with a method `apply(params, x)`; for modules see `taylor_expand`.
         params: the parameters p at which to linearise.
 
     Raises:
@@ -97,14 +97,14 @@ def taylor_expand(f: Any, params: Any, order: int | float) -> Any:
     centre.
 
     Args:
-        f: the function f(params, x), or an object with such a method `apply`.
+        f: the function f(params, x), or an object with a method `apply(params, x)`.
         params: the centre p.
         order: the order of the polynomial, at least 1.
 
     Raises:
         SettingError: for an order that is not a whole number of at least 1; for an argument that is not a function; for
             parameters without a floating-point number; for the variables of a Flax module in place of its parameters. A
-            call raises it for outputs that are not floating-point numbers.
+            call also raises this error, for outputs that are not floating-point numbers.
         ShapeError: at a call with parameters that are not like `params`.
 
     Example:

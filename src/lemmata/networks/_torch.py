@@ -127,9 +127,9 @@ class TorchEmpiricalKernel(eqx.Module):
     def relative_change(
         self, module: Any, x: Any, y: Any = None, *, outputs: Outputs = "all"
     ) -> Inexact[np.ndarray, ""]:
-        """||Theta' - Theta||_F / ||Theta||_F, where Theta' is the kernel of another module, for example a trained copy.
+        """The relative change ||Theta' - Theta||_F / ||Theta||_F to the kernel Theta' of another module.
 
-        Both modules give outputs of the same shape.
+        The other module, for example a trained copy, must give outputs of the same shape.
         """
         other = TorchEmpiricalKernel(module, self.working_set)
         x = self._points("x", x)

@@ -5,7 +5,7 @@ from typing import Any
 
 
 def torch_call(module: Any, params: Mapping[str, Any], args: tuple[Any, ...], settings: Any = None) -> Any:
-    """Return module(*args, **settings) with other tensors in place of the parameters and buffers of these names.
+    """Return module(*args, **settings) with the given tensors in place of the parameters and buffers of the same names.
 
     `torch.func.functional_call` finds a tensor under all names that lead to it. If one module occurs in two places,
     `functional_call` replaces and restores the same tensor twice, and leaves the wrong tensor in the user's module.

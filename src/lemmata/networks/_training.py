@@ -65,8 +65,9 @@ def train(
     type of `params` and `x`.
 
     Args:
-        network: a function f(params, x) of one point, or an object with such a method `apply`. If it also has a method
-            `step(params, x, y, rate)`, a descent step in closed form, this method replaces automatic differentiation.
+        network: a function f(params, x) of one point, or an object with a method `apply(params, x)`. If the object also
+            has a method `step(params, x, y, rate)`, a descent step in closed form, this method replaces automatic
+            differentiation.
         params: the parameters at the start.
         x: training points.
         y: their targets.

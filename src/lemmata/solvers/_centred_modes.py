@@ -1,4 +1,4 @@
-"""Least squares on centres in its eigenbasis, for every ridge and time, also with fewer centres."""
+"""Least squares on centres, solved in an eigenbasis for every ridge and time, also with fewer centres."""
 
 import dataclasses
 
@@ -83,7 +83,7 @@ class CentredModes:
     Attributes:
         levels: modes on more and more centres. The last uses all centres.
         targets: the targets (m, k) of the rows set aside, times the roots of their weights.
-        aside: the numbers of these rows (m,).
+        aside: the numbers (m,) of the rows set aside.
         missed: the mean over these rows of w_i (K(x_i, x_i) - Q(x_i, x_i)), the part of the prior variances that the
             centres miss; Q approximates K by the centres.
         jitter: the amount that was added to the diagonal of K(z, z).
@@ -125,8 +125,8 @@ def centred_modes(
     function of ridge r is K(x, z) G diag(1 / (a + r)) G^T K_zx w y. This is `subset_of_regressors` for every ridge at
     once, and for every time of the gradient flow. The predictor with only the first centres comes from the leading
     block of W. NumPy computes the sums in place. The sums are whitened (multiplied by L^-1) last, which costs half as
-    much. Rounding then moves the fit by at most 1e-5 of the targets, according to an estimate on the rows set aside
-    (`subset_of_regressors`, `tolerance`).
+    much as whitening every row. Rounding then moves the fit by at most 1e-5 of the targets, according to an estimate on
+    the rows set aside (`subset_of_regressors`, `tolerance`).
 
     Args:
         kernel: the kernel K.

@@ -49,7 +49,7 @@ def check_spectrum(spectrum: Any) -> None:
 
 
 def paired(K: Float[Array, "t n *k"]) -> Float[Array, "rows columns"]:
-    """Reshape a kernel of all pairs of outputs to a matrix with rows by point, then output; keep a given matrix."""
+    """Reshape a kernel of all pairs of outputs to a matrix, ordered by point, then by output. A matrix is kept."""
     if K.ndim == 2:
         return K
     if K.ndim != 4 or K.shape[2] != K.shape[3]:

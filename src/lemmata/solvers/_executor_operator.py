@@ -27,7 +27,7 @@ class ExecutorOperator:
     one, as Dask does. Each worker reads the points once, and each vector once in a product. It reads them from a
     folder that all workers see under the same path, so they do not pass through a scheduler. The product does not
     depend on which workers computed it, bit for bit if all processors are of one kind and use equally many threads.
-    Use the operator in a `with` block. The folder is deleted at the end of the block.
+    Use the operator in a `with` block, at the end of which the folder is deleted.
 
     Args:
         kernel: the kernel K.
@@ -102,7 +102,7 @@ class ExecutorOperator:
         return jnp.asarray(shared_product(self.executor, _kernel_rows, self._folder, np.asarray(v), self._runs, given))
 
     def columns(self, index: Array) -> Float[Array, "n b"]:
-        """The columns with these numbers, computed in this process."""
+        """The columns of the Gram matrix with these numbers, computed in this process."""
         return KernelOperator(self.kernel, self.x).columns(index)
 
     def diagonal(self) -> Float[Array, " n"]:

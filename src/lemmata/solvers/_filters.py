@@ -52,7 +52,7 @@ def spectral_algorithm(
 ) -> Float[Array, "t *k"]:
     """Return K_cross U diag(phi) U' y: regression with a filter phi of the eigenvalues of K = U diag(a) U'.
 
-    If the labels are +-1, the sign of the prediction classifies.
+    If the labels are +-1, the sign of the prediction is the predicted label.
 
     Args:
         spectrum: the eigensystem of the training Gram matrix K.

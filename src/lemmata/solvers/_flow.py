@@ -21,8 +21,8 @@ def gradient_flow(
     On the training points, f(t) = (I - exp(-K t)) y; at other points, f(t) = K_cross K^-1 (I - exp(-K t)) y. Both come
     from the eigensystem. On null modes, the limit (1 - exp(-a t)) / a -> t is used. The loss is 1/2 sum |f - y|² (a
     sum over rows, not a mean). time = inf gives the minimum-norm interpolant. Modes whose eigenvalue cannot be
-    distinguished from zero count while t times the rounding error is at most 1. At larger times, the contribution of
-    these modes is unknown, and they are left out, as at inf.
+    distinguished from zero contribute as long as t times the rounding error is at most 1. At larger times, the
+    contribution of these modes is unknown, and they are left out, as at inf.
 
     Args:
         spectrum: the eigensystem of the training Gram matrix K.

@@ -31,7 +31,7 @@ class Seen:
 
     Args:
         value: the largest pressure (see `pressure`) that was found.
-        margin: the margin of the hypotheses at the problem where they are nearest to holding.
+        margin: the margin of the hypotheses at the problem that is nearest to satisfying them.
         setting: the setting with the largest pressure; its real numbers may differ from the requested ones.
         place: the place that contradicts the claim; None if there is none.
     """
@@ -62,7 +62,7 @@ class Look:
     shapes: dict[tuple[Any, ...], tuple[Draws, list[Ascent]]] = dataclasses.field(default_factory=dict)
 
     def at(self, setting: dict[str, Any], number: int) -> Seen:
-        """The largest pressure at a setting, and a place that contradicts the claim, if there is one."""
+        """Search a setting. Return its largest pressure, and a place that contradicts the claim if one was found."""
         seen = self._seen(setting, number)
         self.settings += 1  # a setting that Ctrl-C cut short was not searched
         return seen
@@ -99,7 +99,7 @@ class Look:
         return self._raised([drawn.places[row] for row in dict.fromkeys(starts) if inside[row]], seen)
 
     def _drawn(self, setting: dict[str, Any], number: int) -> Drawn:
-        """Problems at a setting, and at others of its shape, in various forms; plain ones if the claim is not JAX."""
+        """Problems of a setting and of similar settings in various forms; without JAX, plain problems of a setting."""
         seed = self.seed + number
         if self.claim.traced and self.traced is not False:
             rng, space = np.random.default_rng(seed), self.claim.population.settings()
@@ -128,7 +128,7 @@ class Look:
         return self.shapes[name]
 
     def ascent(self, setting: dict[str, Any], problem: Any) -> Ascent:
-        """The compiled ascent that fits the shape of a problem of this setting."""
+        """The compiled ascent for problems of this setting that have the shape of the given problem."""
         known = self._shape(setting)[1]
         for one in known:
             if one.fits(problem):
@@ -137,7 +137,7 @@ class Look:
         return known[0]
 
     def _raised(self, places: list[Place], seen: Seen) -> Seen:
-        """Climb from some problems, and then without derivatives from the best of them."""
+        """Climb from some problems by gradient ascent. Then search from the best of them without derivatives."""
         highest, start = -math.inf, None
         for place in places:
             if not free_fields(self.claim, place.problem(self.claim)):
@@ -197,7 +197,8 @@ class Look:
     def _note(self, value: float, place: Place, against: bool) -> None:
         """Remember the largest pressure.
 
-        For a bound, a pressure that rounding explains counts as 0, and a contradiction is not remembered.
+        For a bound, a positive pressure that is only rounding counts as 0. A contradiction of a bound is not
+        remembered.
         """
         if not isinstance(self.claim.relation, Equal):
             value = -math.inf if against else min(value, 0.0)

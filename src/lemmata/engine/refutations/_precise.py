@@ -1,4 +1,4 @@
-"""Evaluate a JAX function in many digits, by carrying out its operations one by one on numbers of mpmath.
+"""Evaluate a JAX function in many digits: carry out its operations one by one on numbers of mpmath.
 
 Operations that move numbers without changing them (slices, gathers, transposes) are run by JAX on the positions of the
 numbers. Operations without real numbers (random bits, indices) are also run by JAX.
@@ -23,7 +23,7 @@ Values = Any  # np.ndarray of objects if numbers are real, of JAX's own types el
 
 
 class Unsupported(Exception):
-    """Raised for an operation that is not implemented in many digits, or for more operations than can be computed."""
+    """Raised for an operation that is not implemented in many digits, or for too many operations."""
 
 
 def _sign(x: Any) -> Any:
@@ -303,7 +303,7 @@ def _scan(params: dict[str, Any], values: list[Values]) -> list[Values]:
 
 
 def _solve(params: dict[str, Any], values: list[Values]) -> list[Values]:
-    """Solve a linear system by the solver that the operation contains."""
+    """Solve a linear system with the solver that the JAX operation contains."""
     lengths, jaxprs = params["const_lengths"], params["jaxprs"]
     counts = [lengths.matvec, lengths.vecmat, lengths.solve, lengths.transpose_solve]
     start = sum(counts[:2])
@@ -313,7 +313,7 @@ def _solve(params: dict[str, Any], values: list[Values]) -> list[Values]:
 
 
 def _lu(params: dict[str, Any], values: list[Values]) -> list[Values]:
-    """Partial pivoting of one matrix: factors in one array, exchanges, and the permutation."""
+    """LU factorisation of one matrix with partial pivoting: both factors in one array, exchanges, and permutation."""
     a = np.array(values[0], dtype=object)
     if a.ndim != 2:
         raise Unsupported("LU of stacks")

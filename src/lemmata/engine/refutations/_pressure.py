@@ -27,9 +27,10 @@ def searchable(claim: Claim) -> bool:
 def pressure(claim: Claim, predicted: Array, measured: Array, condition: Array) -> Float[Array, ""]:
     """The logarithm of measured over predicted, in the component that is nearest to a contradiction.
 
-    For lower bounds, it is the logarithm of predicted over measured. For an identity, it is the gap in units of the
-    rounding error. If the bound is not positive, or the bounded value is negative, it is the difference of the two
-    values divided by the sum of their moduli. If the pressure is above 0, the statement fails, up to rounding.
+    For lower bounds, the pressure is the logarithm of predicted over measured. For an identity, it is the gap in units
+    of the rounding error. If the bound is not positive, or the bounded value is negative, the pressure is the
+    difference of the two values divided by the sum of their moduli. If the pressure is above 0, the statement fails, up
+    to rounding.
     """
     above, below = (measured, predicted) if not isinstance(claim.relation, AtLeast | Witness) else (predicted, measured)
     size = jnp.maximum(jnp.abs(above), jnp.abs(below))
@@ -45,7 +46,7 @@ def pressure(claim: Claim, predicted: Array, measured: Array, condition: Array) 
 
 
 def pressures(claim: Claim, predicted: np.ndarray, measured: np.ndarray, condition: np.ndarray) -> np.ndarray:
-    """The pressure of each of many trials; -inf if it is not a number."""
+    """The pressure of each of many trials; -inf if the pressure is not a number."""
     found = jax.vmap(lambda *one: pressure(claim, *one))(*map(jnp.asarray, (predicted, measured, condition)))
     return np.nan_to_num(np.asarray(found), nan=-np.inf, posinf=np.inf)
 
@@ -68,6 +69,6 @@ def margins(hypotheses: list[Hypothesis], without: str | None = None) -> Float[A
 
 
 def allowed(hypotheses: list[Hypothesis], without: str | None = None) -> bool:
-    """Whether every condition holds, where the condition `without` is ignored."""
+    """Whether every condition holds, except the condition `without`, which is ignored."""
     own = [hypothesis for hypothesis in hypotheses if hypothesis.checkable and hypothesis.name != without]
     return all(bool(np.all(hypothesis.holds)) and not np.any(hypothesis.undefined) for hypothesis in own)

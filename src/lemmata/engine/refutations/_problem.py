@@ -48,7 +48,7 @@ class Place:
     fields: dict[str, Float[np.ndarray, "..."]] = dataclasses.field(default_factory=dict)
 
     def keys(self, claim: Claim) -> tuple[Key[Array, ""], Key[Array, ""]]:
-        """The key of the problem, and the key of the measurement."""
+        """The random key of the problem, and the random key of the measurement."""
         sample_key, measure_key = jax.random.split(jax.random.fold_in(root_key(claim, self.seed), self.number))
         return sample_key, measure_key
 

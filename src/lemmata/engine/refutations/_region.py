@@ -13,7 +13,7 @@ Variable = Integer | Real | Choice
 
 
 def ends(variable: Variable, reach: float = 4.0) -> tuple[Any, Any]:
-    """The ends of a search region: the least value, and `reach` times the default or the largest extra setting."""
+    """The ends of a search region: the least value, and the larger of `reach` times the default and extra settings."""
     if isinstance(variable, Choice):
         return variable.options[0], variable.options[-1]
     corner = variable.corners[1] if variable.corners else 0
@@ -34,7 +34,7 @@ def beginnings(space: Space) -> list[dict[str, Any]]:
 
 
 def anywhere(space: Space, fixed: dict[str, Any], reach: float, rng: np.random.Generator) -> dict[str, Any] | None:
-    """A setting from the whole region, uniform or log-uniform; None if the rules of the space exclude nearly all."""
+    """A uniform or log-uniform setting of the region; None if the rules of the space exclude nearly all settings."""
     for _ in range(_TRIES):
         even, own = rng.random() < 0.5, {}
         for name, variable in space.variables.items():
@@ -62,7 +62,7 @@ def steps_of(space: Space, setting: dict[str, Any]) -> dict[str, Any]:
 
 
 def suggested(space: Space, asked: optuna.Trial, fixed: dict[str, Any], reach: float) -> dict[str, Any] | None:
-    """A setting that Optuna suggests; None if it breaks the space's rules."""
+    """A setting that Optuna suggests; None if the suggestion breaks the rules of the space."""
     own: dict[str, Any] = {}
     for name, variable in space.variables.items():
         low, high = ends(variable, reach)
@@ -81,9 +81,9 @@ def suggested(space: Space, asked: optuna.Trial, fixed: dict[str, Any], reach: f
 def beside(
     space: Space, setting: dict[str, Any], moved: list[str], count: int, rng: np.random.Generator
 ) -> list[dict[str, Any]]:
-    """Settings that differ from one setting in real numbers, nearby or anywhere.
+    """Settings that differ from one setting only in their real numbers, which are near the given numbers or anywhere.
 
-    If the rules forbid such a setting, the given setting is used.
+    If the rules forbid a new setting, the given setting takes its place.
     """
     found = []
     for _ in range(count if moved else 0):

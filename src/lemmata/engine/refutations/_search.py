@@ -54,14 +54,15 @@ def refute(
     """Search inside a claim's hypotheses for a problem on which it fails.
 
     Optuna chooses settings and learns where the statement is nearly false. At each setting, problems are drawn. From
-    the nearest ones, projected gradient ascent on log(measured/predicted) moves the fields that the population calls
-    `free`. If the claim is not written in JAX, an evolution strategy moves them. A counterexample is confirmed on new
-    randomness and against rounding, and then simplified. For a statement with a probability, about a mean or about a
-    rate, only settings are searched. A second verification with another seed then refutes the statement.
+    the problems nearest to failing, projected gradient ascent on log(measured/predicted) moves the fields that the
+    population calls `free`. If the claim is not written in JAX, an evolution strategy moves them. A counterexample is
+    confirmed on new randomness and against rounding, and then simplified. For a statement with a probability, about a
+    mean or about a rate, only settings are searched. Such a statement is refuted by a second verification with another
+    seed.
 
     At least one setting is searched, however small the budget. Ctrl-C ends the search with the results so far. If
-    there are none, KeyboardInterrupt is raised. If the storage can no longer be written, the search goes on without it
-    and prints a warning.
+    there are none, KeyboardInterrupt is raised. If the storage can no longer be written, the search prints a warning
+    and goes on without storage.
 
     Args:
         claim: the claim.
@@ -71,8 +72,8 @@ def refute(
         seed: the seed of all randomness.
         executor: where the searches run, one seed for each worker. None runs one search in this process.
         without: a hypothesis that need not hold.
-        storage: a SQLite file, or the URL of another database of Optuna. It continues an earlier search for the same
-            claim, code and hypotheses.
+        storage: a SQLite file, or the URL of another database of Optuna. If it holds an earlier search for the same
+            claim, code and hypotheses, this search is continued.
         progress: called with the number of settings and the largest ratio so far.
         clock: the function that measures the budget. Use `time.process_time` on a machine that other programs use, too.
         simplify: the seconds for simplifying a counterexample; None takes 0.4 of the budget.
@@ -127,7 +128,7 @@ def refute(
 
 @dataclasses.dataclass
 class _Run:
-    """A running search: what was tested, its deadline, the range of the settings, and the result."""
+    """A running search: what it has tested, its deadline, the range of the settings, and its result."""
 
     claim: Claim
     space: Space
@@ -178,7 +179,7 @@ class _Run:
                 return
 
     def look_at(self, setting: dict[str, Any], number: int) -> Seen:
-        """Search at a setting. It counts as failed if the claim's own code raises an error or exits there."""
+        """Search at a setting. The search counts as failed if the claim's own code raises an error or exits."""
         search = self.search
         try:
             seen = search.at(setting, number)
@@ -214,10 +215,10 @@ class _Run:
                         unstored)  # fmt: skip
 
     def wander(self, study: optuna.Study) -> bool:
-        """Queue a setting from anywhere, because Optuna may stay at small settings where statements are nearly false.
+        """Queue a random setting, because Optuna may stay at small settings where statements are nearly false.
 
         Returns:
-            Whether there is such a setting that was not searched yet.
+            Whether a setting that was not searched yet was found and queued.
         """
         rng = np.random.default_rng([self.seed, len(study.trials)])
         for _ in range(_TRIES):
@@ -241,7 +242,7 @@ def _ratio(search: Look | Chances) -> float | None:
 def _report(study: optuna.Study, asked: optuna.Trial, own: dict[str, Any], seen: Seen) -> None:
     """Report a setting to the study: its pressure, and by how much its problems are outside the hypotheses.
 
-    If the largest pressure was at real numbers other than the requested ones, these are reported to the study, too.
+    If the largest pressure was found at other real numbers than requested, the study also learns these other numbers.
     """
     value = max(seen.value, -1e6)
     asked.set_constraint("hypotheses", max(-seen.margin, 0.0))

@@ -106,7 +106,7 @@ def holds_up(claim: Claim, place: Place, without: str | None = None) -> Callable
 
 
 def smaller(space: Space, setting: dict[str, Any], fixed: frozenset[str]) -> Iterator[dict[str, Any]]:
-    """Simpler settings that the space's rules allow, largest changes first: of all variables, then of one variable."""
+    """Simpler settings that the rules of the space allow. The first change all variables, the others only one."""
     least = {name: _simpler(one, setting[name]) for name, one in space.variables.items() if name not in fixed}
     whole = {name: values[0] for name, values in least.items() if values}
     sizes = {name: value for name, value in whole.items() if isinstance(space.variables[name], Integer)}

@@ -25,11 +25,11 @@ def searches(
     executor: Executor | None, search: Callable[..., Searched], claims: Iterable[Claim], budget: float,
     *, each: int = 1, seed: int = 0, told: Callable[[str], None] = lambda name: None, **options: Any,
 ) -> Iterator[tuple[str, Searched | Lost]]:  # fmt: skip
-    """Search claims, each several times from its own seeds, and yield each claim's outcome when it is known.
+    """Search each claim several times with different seeds. Yield the outcome of a claim as soon as it is known.
 
-    The outcome is the first counterexample. If none is found, it has the total number of searched settings, and the
-    largest ratio of all searches. A search that is lost with its worker is left out with a warning. If all searches of
-    a claim are lost, the outcome is `Lost`.
+    The outcome is the first counterexample. If none is found, the outcome has the total number of searched settings,
+    and the largest ratio of all searches. A search that is lost with its worker is left out with a warning. If all
+    searches of a claim are lost, the outcome is `Lost`.
 
     Args:
         executor: where searches run, one task for each search; None means in this process.

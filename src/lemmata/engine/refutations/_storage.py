@@ -23,7 +23,7 @@ _RULE = "a new file, a SQLite file that an earlier search wrote, or the URL of a
 def study_name(claim: Claim, without: str | None = None) -> str:
     """The name of the searches for a claim in the database.
 
-    The name contains a digest of the claim's code, because ratios of other code do not apply to it.
+    The name contains a digest of the claim's code, because ratios that were found with other code do not apply.
     """
     return " ".join([claim.name, fingerprint_of(claim), *([f"without {without}"] if without else [])])
 
@@ -34,7 +34,7 @@ def open_study(
     """Open Optuna's study of the claim. The default and the smallest setting are searched first.
 
     Raises:
-        SettingError: if the storage cannot be opened, or is a file of another program, which is not changed.
+        SettingError: if the storage cannot be opened, or is a file of another program. Such a file is not changed.
     """
     url = (
         storage if storage is None or "://" in storage else f"sqlite:///{os.path.abspath(storage)}"

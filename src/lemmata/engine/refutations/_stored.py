@@ -30,7 +30,7 @@ class _StoredPlace(TypedDict):
 
 
 class StoredCounterexample(TypedDict):
-    """The fields of counterexample.json: those of `Counterexample`, and the digest of the file of its arrays."""
+    """The fields of counterexample.json: the fields of `Counterexample`, and the digest of the file with its arrays."""
 
     schema: int
     claim: str
@@ -49,14 +49,14 @@ class StoredCounterexample(TypedDict):
 
 
 def read_record(path: Path) -> tuple[StoredCounterexample, Told]:
-    """The record in a file, with every field checked, and the first words of errors about the file.
+    """Read the record in a file and check every field. Also return the first words of errors about the file.
 
     Args:
         path: the path of the JSON file.
 
     Raises:
         MissingFileError: if there is no such file.
-        DataError: if the file is not such a record, or has another version.
+        DataError: if the file is not a record of a counterexample, or was written by another version of lemmata.
     """
     told = Told(f"counterexample {path}", "a record of a counterexample", _REMEDY)
     values = parsed(read_bytes(path, f"counterexample {path}", _WROTE), told, literals=True)
@@ -74,7 +74,7 @@ def read_record(path: Path) -> tuple[StoredCounterexample, Told]:
 
 
 def read_arrays(path: Path, told: str | None) -> dict[str, np.ndarray]:
-    """The arrays of a record; None if it has none. Headers are read first, to refuse arrays that are too large.
+    """The arrays of a record; None if the record has no arrays. Headers are read first, to refuse too large arrays.
 
     Args:
         path: the path of the NPZ file.

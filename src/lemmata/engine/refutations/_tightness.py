@@ -1,4 +1,4 @@
-"""Search for the share of a bound's constant that is needed, the tightness that the catalogue records."""
+"""Search for the tightness that the catalogue records: the share of a bound's constant that is needed."""
 
 import dataclasses
 import math
@@ -30,8 +30,9 @@ class Tightness:
         claim: the name of the claim.
         fingerprint: the fingerprint of the claim's code.
         ratio: measured over predicted, or predicted over measured for a lower bound, at the worst problem. For a
-            statement with probability 1 - delta, it is the quantile of that order, at the worst setting. None if
-            predictions are not positive numbers, if the largest ratio is a rounding error, and for refuted claims.
+            statement with probability 1 - delta, the ratio is the quantile of order 1 - delta, at the worst setting.
+            None if predictions are not positive numbers, if the largest ratio is a rounding error, and for refuted
+            claims.
         refuted: how a counterexample was confirmed, in words; empty if the claim survived.
         settings, trials, climbed: the numbers of settings, problems and climbs of the search. For a counterexample,
             only the number of problems is known.
@@ -66,13 +67,13 @@ def has_tightness(claim: Claim) -> bool:
 def measure_tightness(claim: Claim, seconds: float = 5.0, *, seed: int = 0) -> Tightness:
     """Search for the largest ratio of a bound, or for a counterexample to any claim, in a given processor time.
 
-    The search is `refute`. For a true statement with probability 1 - delta, the ratio is the quantile of that order
-    over 64 problems. It is the largest of these quantiles at the default and at settings around it. This is the best
-    constant that the draws do not contradict.
+    The search is `refute`. For a true statement with probability 1 - delta, the ratio is the quantile of order 1 -
+    delta over 64 problems. The largest of these quantiles, at the default setting and at settings around it, is
+    reported. It is the best constant that the draws do not contradict.
 
     Args:
         claim: the claim.
-        seconds: the processor time in seconds, so that a search on a busy machine covers the same amount.
+        seconds: the processor time in seconds, so that a search on a busy machine covers as much as on an idle one.
         seed: the seed of all randomness.
 
     Raises:
@@ -162,7 +163,7 @@ def _ratio(claim: Claim, place: Place) -> float | None:
 
 
 def from_neighbour(claim: Claim, neighbours: list[Claim]) -> Claim:
-    """A claim as printed, moved to the population of the first claim that corrects it and has the same problems.
+    """Move a claim as printed to the population of the first claim that corrects it and has the same problems.
 
     Args:
         claim: the claim as printed.

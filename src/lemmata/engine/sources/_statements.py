@@ -18,7 +18,7 @@ VERDICTS = ("true", "true but loose", "false", "ill-typed", "unverifiable", "con
 """
 
 _CALLED = {"figure": "caption", "example": "example"}
-"""Numbers of statements that begin with one of these words, such as "Figure 2", show no kind. They count as remarks."""
+"""A statement whose number begins with one of these words, such as "Figure 2", counts as a remark."""
 
 REFERENCES = ("real", "altered", "missing")
 """The possible statuses of a work that a source cites."""
@@ -154,7 +154,7 @@ def chapters(key: str) -> tuple[int, ...]:
 
 @functools.cache
 def unstated(key: str) -> tuple[str, ...]:
-    """Numbers in the numbering of a source's statements that no listed statement has.
+    """The numbers of a source's statements that are not in the list, because no listed statement has them.
 
     >>> unstated("li2025incontext")[0]
     '(5)'
@@ -225,7 +225,7 @@ def _word(number: str) -> str:
 
 
 def judged(key: str, claims: Iterable[Claim]) -> tuple[Judged, ...]:
-    """The statements of a source, each with those of the given claims that name it by its exact number."""
+    """The statements of a source. Each comes with the given claims that name this statement by its exact number."""
     judges: dict[str, list[Claim]] = {}
     for claim in claims:
         if claim.source.key == key:

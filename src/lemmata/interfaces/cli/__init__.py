@@ -66,10 +66,10 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line; the entry point `lemmata`.
+    """Run the command line. This is the entry point `lemmata`.
 
-    Python's garbage collector runs after 50,000 new objects, not 700. Each collection scans all code that was read for
-    digests, so with the default the digests of all claims took three times as long.
+    Python's garbage collector runs after 50,000 new objects, not 700. Each collection scans all code that was read to
+    compute digests. With the default, the digests of all claims took three times as long.
     """
     gc.set_threshold(50_000, 20, 20)
     open_streams()

@@ -36,7 +36,7 @@ at_end = contextlib.ExitStack()
 class Commands(typer.core.TyperGroup):
     """A group of commands that turns an error of lemmata into one message and exit code 2.
 
-    Ctrl-C gives exit code 130. If the user's own program ends the process, this is reported, whatever its exit code.
+    Ctrl-C gives exit code 130. If the user's own program ends the process, this is reported, whatever the exit code is.
     """
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

@@ -35,8 +35,8 @@ _PATIENCE = 10.0  # seconds to wait for the lock, before a run does without the 
 def kept_compilations(bound: int = BOUND) -> Iterator[None]:
     """Within this context, JAX reuses compiled functions from earlier runs and keeps new ones for later runs.
 
-    They are stored in the platform's cache directory, or in the directory that LEMMATA_CACHE_DIR names. Nothing is
-    kept if this variable is empty, if the directory cannot be used, or if JAX already has a cache.
+    Compiled functions are stored in the platform's cache directory, or in the directory that LEMMATA_CACHE_DIR names.
+    Nothing is kept if this variable is empty, if the directory cannot be used, or if JAX already has a cache.
 
     Args:
         bound: bytes that the entries may occupy at the end.
@@ -144,7 +144,7 @@ def _jax_in(directory: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _noting_what_is_spoilt(names: set[str]) -> Iterator[None]:
-    """Collect functions with damaged cache entries. JAX's warnings are hidden: it recompiles these functions."""
+    """Collect functions with damaged cache entries. JAX's warnings are hidden, since JAX recompiles these functions."""
     shown = warnings.showwarning
 
     def note(message, *rest, **options):
@@ -205,8 +205,8 @@ def _evict(entries: Path, bound: int) -> None:
     """Remove the least recently used entries of all kinds until the bound is kept. The caller holds the lock.
 
     An entry was last used when it was written or last read. Many file systems record a read only if the last recorded
-    read is not later than the last write. So the time of a later read replaces the time of the last write; then the
-    next read is recorded, too.
+    read is not later than the last write. So if a read is later than the last write, its time replaces the time of the
+    write. Then the next read is recorded, too.
     """
     files, total = [], 0
     for path in entries.glob("*/*"):

@@ -26,7 +26,7 @@ def _width(stream) -> int | None:
 class _Spelled:
     """A stream that accepts every text: characters that its encoding lacks are escaped.
 
-    Without this, rich would print such a text again and again.
+    Without the escapes, rich would print a text with such characters again and again.
     """
 
     def __init__(self, stream: Any):
@@ -92,7 +92,7 @@ def plain_json(text: str) -> None:
 
 
 def complain(error: Exception) -> None:
-    """Print an error of lemmata on stderr: what, found, rule and remedy each on a line, control characters shown."""
+    """Print what, found, rule and remedy of an error on stderr, each on a line, with visible control characters."""
     from lemmata.errors import shortened
     from lemmata.printable import clean
 

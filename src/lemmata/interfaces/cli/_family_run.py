@@ -105,7 +105,7 @@ class FamilyRun:
         return _clock() - self.began
 
     def standing(self) -> dict[str, Any]:
-        """Verdicts from the ledger that need no new run: those of this session, or of earlier ones with --continue."""
+        """Verdicts from the ledger that need no new run: of this session, or with --continue also of earlier ones."""
         if self.options.continued:
             return {name: own.last for name, own in self.known.items() if own.sessions and own.last is not None}
         if self.options.write:
@@ -113,7 +113,7 @@ class FamilyRun:
         return {name: own.verdict for name, own in self.known.items() if own.verdict is not None}
 
     def tasks(self) -> Iterator[Any]:
-        """Yield the claims to judge until the time is over, those with the most expected information per second first.
+        """Yield the claims to judge until the time is over. Claims with the most information per second come first.
 
         If the time is not limited and several processes work, the longest claims come first.
         """

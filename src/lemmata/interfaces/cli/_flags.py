@@ -26,7 +26,7 @@ def solve_in_turn() -> None:
 
 
 def odd_flags() -> str:
-    """The flags in XLA_FLAGS that XLA may not know, which would end the program; empty if there are none."""
+    """The flags in XLA_FLAGS that XLA may not know; such a flag would end the program. Empty if there are none."""
     return " ".join(flag for flag in os.environ.get("XLA_FLAGS", "").split() if not _KNOWN.fullmatch(flag))
 
 

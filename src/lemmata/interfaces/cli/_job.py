@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def begin(progress: "StageProgress") -> None:
-    """Load JAX with float64, and the compilations that earlier runs kept."""
+    """Load JAX with float64, and the compiled functions that earlier runs kept."""
     progress("Loading", 0, 1)
     import jax
 
@@ -157,7 +157,7 @@ def _inputs(told: Any, data: tuple[str, ...]) -> list[str]:
 
 @contextlib.contextmanager
 def answered(say: Callable[[], None]) -> Iterator[None]:
-    """Print the answer, then write the files in this context. A full disk or a closed output loses only one of the two.
+    """Print the answer, then write the files in this context. If one of the two fails, the other is still done.
 
     Args:
         say: the function that prints the answer.

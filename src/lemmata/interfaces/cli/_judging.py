@@ -1,4 +1,4 @@
-"""The options of judging one or many statements: trials, level, seed, processes and ledger."""
+"""The options for judging one or many statements: trials, level, seed, processes and ledger."""
 
 import dataclasses
 import functools

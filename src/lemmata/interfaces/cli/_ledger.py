@@ -39,7 +39,7 @@ def ledger(
 ) -> None:
     """Read the ledger, the file in which `lemmata verify` stores every trial and every verdict.
 
-    The command writes nothing into the ledger, so that it also reads one on a disk that is read-only.
+    The command writes nothing into the ledger, so it can also read a ledger on a read-only disk.
 
     Exit code: 0 on success; 1 if a replayed trial gives other numbers or the file is damaged; 2 after a usage error, or
     if the ledger holds nothing that matches; 3 if two runs have no claim in common.

@@ -145,7 +145,7 @@ def _list_unrun(as_json: bool) -> None:
 
 
 def _accused(row: dict[str, Any]) -> int:
-    """The group of a refuted claim, by the kind of statement that it shows to be false: an index into `_ACCUSED`."""
+    """A refuted claim's group, an index into `_ACCUSED`, by the kind of statement that the claim shows to be false."""
     if row["passage"]:
         return 0
     return {"folklore": 1, "own result": 2}.get(row["kind"], 3)
@@ -178,7 +178,7 @@ def chosen(facet: str, word: str, rows: list[dict[str, Any]]) -> str:
 
     Args:
         facet: the option: "tool", "architecture", "object", "verdict" or "kind".
-        word: what was given.
+        word: the word that was given.
         rows: the claims to choose from.
 
     Raises:

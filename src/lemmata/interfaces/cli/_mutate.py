@@ -39,14 +39,14 @@ def mutate(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print only the tables, as Markdown.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Test slightly wrong versions of claims on the same trials, and report how near the nearest refuted version is.
+    """Test slightly wrong versions of claims on the same trials, and report the distance of the nearest refuted one.
 
     Predictions are multiplied by 1.05, 0.95, 1.25 and 0.8. Exponents are changed by 0.1 and 0.2. Bounds are tightened,
     effects are switched off, and variables are exchanged. The score is the fraction of these wrong versions that the
     trials refute. Only supported claims that are neither vacuous nor loose count. Trials in the ledger are reused.
 
-    Exit code: 0 if all claims were tested; 2 after a usage error; 3 if time ran out before some claims, or no trial
-    satisfied the hypotheses; 4 if a claim failed, or trials could not be recorded; 130 after Ctrl-C.
+    Exit code: 0 if all claims were tested; 2 after a usage error; 3 if time ran out before some claims were tested, or
+    no trial satisfied the hypotheses; 4 if a claim failed, or trials could not be recorded; 130 after Ctrl-C.
     """
     from lemmata.engine.catalogue import told_mutations
     from lemmata.engine.claims import registry, write_beside
@@ -133,7 +133,7 @@ def _check(budget: int | None, level: float) -> None:
 
 
 def _mutated(chosen: list[Any], asked: dict, executor: Any, minutes: float | None) -> Any:
-    """Yield each claim's name with its record when it is finished, or with the reason why it has no record.
+    """Yield each claim's name with its finished record, or with the reason why the claim has no record.
 
     Each result also gives the reason why trials were not stored.
     """

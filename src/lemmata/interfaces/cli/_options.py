@@ -27,7 +27,7 @@ Dask = Annotated[
 
 
 def with_options(function: Any, *kinds: type) -> Any:
-    """Return a command that has the fields of dataclasses as options, placed before its last two parameters.
+    """Return a command with the fields of dataclasses as options. They come before the command's last two parameters.
 
     Args:
         function: takes one instance of each dataclass first, then its own parameters by name.

@@ -16,7 +16,7 @@ class StageProgress:
     If the console is not a terminal, it prints a line when a stage begins, and then a line every `every` seconds.
 
     Args:
-        console: where to show it.
+        console: the console on which to show the progress.
         every: seconds between two lines in a log.
         clock: a function that returns the time in seconds.
     """

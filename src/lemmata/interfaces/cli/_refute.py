@@ -118,7 +118,7 @@ def refute(
 
 
 class _Told:
-    """The results of searches, which are printed as they come and then written, and the exit code."""
+    """The results of searches, and the exit code. Results are printed as they come, and then written."""
 
     def __init__(self, directory: Path | None, as_json: bool):
         self._directory, self._as_json = directory, as_json
@@ -294,7 +294,7 @@ def _check_needs(others: dict[str, Any]) -> None:
 
 
 def _record(claims: "list[Claim]", minutes: float, seed: int, as_json: bool) -> int:
-    """Search claims for the catalogue; return 1 if one fails that is not known to be false, 4 if one is untested."""
+    """Search claims for the catalogue. Return 1 if a claim fails unexpectedly, 4 if a claim could not be tested."""
     from lemmata.engine.catalogue import told_search
     from lemmata.engine.claims import Status
 

@@ -78,7 +78,7 @@ def scaling(
 def _check(
     at: list[float] | None, d: float | None, loss: list[float] | None, compute: list[float] | None, served: float
 ) -> None:
-    """Refuse numbers that no question can have, and options that no question uses."""
+    """Refuse invalid numbers in questions, and options that no question uses."""
     for option, values in (("--at", at), ("--d", [] if d is None else [d]), ("--loss", loss), ("--compute", compute)):
         for value in values or ():
             if not 0 < value < math.inf:

@@ -65,7 +65,7 @@ def show(
 
 
 def _show_passage(passage: dict[str, Any] | None, readings: list[dict[str, str]]) -> None:
-    """Print the place of the refuted words, the words, their possible readings, and when they would be true."""
+    """Print the refuted words and their place, their possible readings, and when the words would be true."""
     from ._console import out
 
     if passage is not None:
@@ -116,7 +116,7 @@ def _show_places(walk: dict[str, Any] | None) -> None:
 
 
 def _records(name: str) -> list[dict[str, Any]]:
-    """The catalogue's entries for a name, or entries made from claims found by running code."""
+    """The catalogue's entries for a name. If there are none, code is run to find claims and make entries from them."""
     from lemmata.engine.catalogue import entries
 
     from ._searched import names_statement

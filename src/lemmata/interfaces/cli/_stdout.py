@@ -13,7 +13,7 @@ _kept: list[Any] = []  # the stream of results of the command that runs
 
 
 def forget_odd_sizes() -> None:
-    """Remove impossible terminal sizes from the environment, so that the terminal itself is asked."""
+    """Remove impossible terminal sizes from the environment, so that the size is read from the terminal itself."""
     for name, sizes in _SIZES.items():
         said = os.environ.get(name, "")
         if not (said.isascii() and said.isdecimal() and len(said) < 9 and int(said) in sizes):

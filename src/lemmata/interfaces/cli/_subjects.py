@@ -49,7 +49,7 @@ def _places(name: str) -> list[str]:
 
 
 def refuse_together(**given: object) -> None:
-    """Refuse options of which only one can be used.
+    """Refuse two options if both are given, but only one of them can be used.
 
     Args:
         given: the values of two options. Names are written with underscores; `names` are the names of claims.

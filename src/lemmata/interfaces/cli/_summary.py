@@ -33,7 +33,7 @@ def describe_data(console: Console, dataset: "Dataset") -> None:
 
 
 def print_summary(console: Console, record: StudyRecord, saves: bool = False) -> None:
-    """Print the answers, a table with one row per model, and what to know before relying on them.
+    """Print the answers, a table with one row per model, and what to know before relying on the answers.
 
     Args:
         console: the console to print on.

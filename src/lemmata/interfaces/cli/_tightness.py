@@ -21,7 +21,7 @@ def wanted() -> list[Claim]:
 
 
 def is_recorded(claim: Claim) -> bool:
-    """Whether the catalogue has a search of the claim's current code, and all fields that it varied are still free."""
+    """Whether the catalogue has a search of the claim's current code, whose varied fields are all still free."""
     from lemmata.engine.catalogue import searches
     from lemmata.engine.claims import fingerprint_of
 
@@ -32,12 +32,12 @@ def is_recorded(claim: Claim) -> bool:
 
 
 def searched_one_by_one(claims: list[Claim], minutes: float, seed: int) -> Iterator[tuple[Claim, dict[str, Any] | str]]:
-    """Search claims in turn and keep each record in the catalogue as soon as it is there.
+    """Search claims in turn, and keep each record in the catalogue as soon as its search has ended.
 
     Args:
         claims: the claims.
         minutes: minutes of processor time for each claim.
-        seed: of all randomness.
+        seed: the seed of all randomness.
 
     Returns:
         Each claim with its record, or with the reason why it could not be searched. In the second case the catalogue

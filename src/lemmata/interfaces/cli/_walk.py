@@ -57,8 +57,8 @@ def walk(
     the same as this command.
 
     Exit code: 0 if no claim failed or was unexpectedly refuted; 1 if a claim was refuted; 2 after a usage error; 3 if
-    time ran out before some claims, or no setting could be tested; 4 if a claim failed, or trials could not be
-    recorded; 130 after Ctrl-C.
+    time ran out before some claims were tested, or no setting could be tested; 4 if a claim failed, or trials could not
+    be recorded; 130 after Ctrl-C.
     """
     from lemmata.engine.catalogue import told_walk
     from lemmata.engine.claims import write_beside

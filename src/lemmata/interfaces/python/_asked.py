@@ -19,7 +19,7 @@ def asked(kind: type, options: dict[str, Any], command: str) -> dict[str, Any]:
         command: the name of the function, for the message.
 
     Raises:
-        SettingError: an option does not exist, or its value is not a text or several texts where it must be.
+        SettingError: an option does not exist, or an option that takes one or several texts has another value.
     """
     known = {field.name: field for field in dataclasses.fields(kind)}
     for name in options:
@@ -34,7 +34,7 @@ def asked(kind: type, options: dict[str, Any], command: str) -> dict[str, Any]:
 
 
 def typed(kind: type, options: dict[str, Any]) -> dict[str, Any]:
-    """Check that each value has the type of its option. A whole number may stand for a real one.
+    """Check that each value has the type of its option. An option with a real number also takes whole numbers.
 
     Args:
         kind: the dataclass of the command's options.
@@ -65,7 +65,7 @@ _KINDS: dict[Any, tuple[tuple[type, ...], str]] = {
 
 
 def _names(option: str, value: Any) -> tuple[str, ...]:
-    """The names of an option that takes several; a single text is one name."""
+    """The names that were given for an option with several names; a single text counts as one name."""
     names = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Iterable) else (value,)
     if not all(isinstance(name, str) for name in names):
         rule, remedy = "a text, or a list of texts", f'write {option}="NAME" or {option}=["NAME", "OTHER"]'

@@ -192,8 +192,8 @@ def study(table: object, target: str | None = None, executor: Executor | None = 
         options: the fields of `lemmata.options.StudyOptions`, such as error="accuracy 0.95", cost=2.0, group="person",
             models="linear,rbf,forest" or models=["linear", "rbf", "forest"]. Every number is given in the metric
             `metric`: a name ("f1", "mae", or any of `sklearn.metrics.get_scorer_names()` that applies), your own
-            function score(y_true, y_pred), or a scorer object of scikit-learn. The score of perfect predictions
-            decides whether larger is better.
+            function score(y_true, y_pred), or a scorer object of scikit-learn. The score of perfect predictions shows
+            whether larger scores are better.
 
     Raises:
         DataError: the table cannot be used.

@@ -1,4 +1,4 @@
-"""Sentences on what to do next. Each action has its measured effect on a copy of the model."""
+"""Sentences on what to do next. Each action comes with its effect, measured on a copy of the model."""
 
 from lemmata.workflows.records.examinations import Action, Effect, ExaminationRecord
 

@@ -1,4 +1,4 @@
-"""The pictures that the page of a study folds away, as Vega-Lite charts drawn only from the record.
+"""The pictures that are folded away on the page of a study, as Vega-Lite charts drawn only from the record.
 
 Each function returns None if the record holds nothing to draw.
 """

@@ -1,4 +1,4 @@
-"""Formulas in plain text as MathML, if a small grammar reads them without doubt.
+"""Turn formulas in plain text into MathML, if a small grammar reads them without doubt.
 
 The formula is typeset exactly as written. For example, a product keeps its factors in their order. If a fraction bar
 might include more or less than the slash of the text does, the slash stays.
@@ -118,7 +118,7 @@ class _Parser:
         return closer in (token.kind, token.text)
 
     def _starts(self) -> bool:
-        """Whether an operand begins here. A bar opens a bracket unless it can close the innermost one."""
+        """Whether an operand begins here. A bar opens a bracket unless it can close the innermost open bracket."""
         token = self.peek()
         if token.kind in ("bar", "norm"):
             return not token.after and (self.closers[-1] != token.kind or bool(token.before))

@@ -161,7 +161,7 @@ def _cut(record: ExaminationRecord) -> list[str]:
 
 
 def _says_little(record: ExaminationRecord, ends: GaugeInterval) -> bool:
-    """Whether an interval is wider than half of the baseline error, which is reached without the model."""
+    """Whether an interval is wider than half of the baseline error, the error without the model."""
     return record.baseline is not None and ends.upper - ends.lower > record.baseline.error / 2
 
 

@@ -103,7 +103,7 @@ def tokens(text: str) -> list[Token]:
 
 
 def _angle(kind: str, sign: str, text: str, end: int) -> str:
-    """The kind of a < or > token: directly before an operand, < is "langle"; directly after one, > is "rangle".
+    """The kind of a < or > token: < directly before an operand is "langle", > directly after an operand is "rangle".
 
     Between braces and in "K_(>p)", < and > are relations even without blanks, as in the limits "i<d" of a sum.
     """

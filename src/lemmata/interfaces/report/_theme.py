@@ -113,7 +113,7 @@ _CONFIGURATION: Spec = {
 def themed(chart: Any) -> Spec:
     """The Vega-Lite specification of a chart, with the shared configuration.
 
-    It is not validated here, because this takes long; the tests validate all charts.
+    The specification is not validated here, because validation takes long; the tests validate all charts.
 
     Args:
         chart: a specification, or an altair chart.

@@ -70,7 +70,7 @@ def _is_limited() -> bool:
 
 @functools.cache
 def _vega_lite() -> str:
-    """The version in which charts are written, or the converter's newest version if it lacks that one."""
+    """The version in which charts are written; if the converter lacks this version, the converter's newest version."""
     import vl_convert
 
     known = vl_convert.get_vegalite_versions()

@@ -202,7 +202,7 @@ def _compared(claim: dict[str, Any]) -> tuple[str, str]:
 def typeset(statement: str) -> list[tuple[str, Markup | str]]:
     r"""The paragraphs of a statement with typeset formulas.
 
-    Each is "text" or "formula" with MathML, or "plain" for a formula that cannot be read.
+    Each paragraph is "text" or "formula" with MathML, or "plain" for a formula that cannot be read.
 
     >>> [kind for kind, _ in typeset("Let x be small:\n\n    x^2 <= 1")]
     ['text', 'formula']

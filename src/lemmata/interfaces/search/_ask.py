@@ -174,7 +174,7 @@ def mended(shelf: Shelf, term: str) -> str:
 
 
 def meant(shelf: Shelf, term: str) -> list[tuple[str, float]]:
-    """The known terms that a term may mean: itself, else terms that begin with it, else those with fewest typos."""
+    """The known terms that a term may mean: itself, else longer terms with this beginning, else the nearest terms."""
     if term in shelf.postings or term.startswith("~"):
         return [(term, 1.0)] if term in shelf.postings else []
     begun = [known for known in shelf.postings if len(term) > 2 and known.startswith(term)]

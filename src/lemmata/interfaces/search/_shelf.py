@@ -60,7 +60,7 @@ class Shelf:
 def packed(found: Sequence[tuple[int, int]]) -> str:
     """Write positions and levels as one line of text.
 
-    Each number is 16 times the distance of a position from the previous position, plus its level.
+    Each number is 16 times the distance of a position from the previous position, plus the level of the position.
 
     >>> packed([(0, 15), (40, 3)]), unpacked("f hv")
     ('f hv', [(0, 15), (40, 3)])

@@ -130,7 +130,7 @@ def _facts(row: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _accusation(row: dict[str, Any]) -> list[tuple[str, str]]:
-    """State the place of the refuted words, the words, their possible readings, and when they would be true."""
+    """State the refuted words and their place, their possible readings, and when the words would be true."""
     passage, readings = row["passage"], row["readings"]
     told = [("Readings", "; ".join(f"{own['words']}: {own['verdict']}" for own in readings))]
     if passage is None:

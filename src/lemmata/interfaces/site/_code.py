@@ -36,7 +36,7 @@ class Definition:
 
 @functools.cache
 def definitions(room: str) -> dict[str, Definition]:
-    """The classes and functions at the top level of a subpackage's files, by name; the first of equal names.
+    """The classes and functions at the top level of a subpackage's files, by name. Of equal names, the first counts.
 
     Args:
         room: a folder of the package, for example "engine/problems".
@@ -118,7 +118,7 @@ def hypotheses_of(place: str, claim: str, population: str) -> list[Condition]:
 
 
 def _of_expression(claim: Definition, place: str) -> Iterator[Condition]:
-    """The conditions of a claim's own population, which is assigned in its class or under a name in its subject."""
+    """The conditions of a claim's own population. It is assigned in the claim's class or to a name in its subject."""
     given = _assigned(getattr(claim.node, "body", []), "population")
     for file in (claim.file, *_siblings(claim.file)):
         if isinstance(given, ast.Name):
@@ -229,7 +229,7 @@ def _assigned(body: list[ast.stmt], name: str) -> ast.expr | None:
 
 @functools.cache
 def imports(path: pathlib.Path) -> frozenset[str]:
-    """The subpackages that the statements of a file import from. A program within a string does not count."""
+    """The subpackages that the statements of a file import from. Imports in programs within strings do not count."""
     found: set[str] = set()
     for node in _statements(tree_of(path).body):
         if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
@@ -241,7 +241,7 @@ def imports(path: pathlib.Path) -> frozenset[str]:
 
 
 def _statements(body: list[Any]) -> Iterator[ast.AST]:
-    """All statements, nested ones too. Expressions, most of a tree, contain no statements and are skipped."""
+    """All statements, nested ones too. Expressions (most of a tree) are skipped, because they contain no statements."""
     for node in body:
         yield node
         for name in ("body", "orelse", "finalbody", "handlers", "cases"):

@@ -62,7 +62,7 @@ class Document:
 
     @property
     def address(self) -> str:
-        """The address of its page; the README of a folder is the folder's first page."""
+        """The address of the document's page; the README of a folder is the folder's first page."""
         name = re.sub("(^|/)README$", r"\1index", self.name)
         return f"docs/{name}.html"
 

@@ -23,7 +23,7 @@ def fitting(made: Callable[..., str]) -> str:
 
 
 def folded(text: str, rendered: Callable[[str], Markup], room: float, deep: str = "h3") -> Markup:
-    """Put each section of a text into a `details` element, and also text before the sections that does not fit.
+    """Put each section of a text into a `details` element. If the text before the sections does not fit, fold it too.
 
     Args:
         text: Markdown.

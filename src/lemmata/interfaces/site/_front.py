@@ -67,9 +67,9 @@ def newest(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def last_changed(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The claims whose verdict changed last, with the latest change first.
 
-    Each has its day `since` and the status `before`.
+    Each comes with the day of the change, `since`, and the earlier status, `before`.
 
-    Within one day, claims that had another verdict before come first, then new claims.
+    Among the claims of one day, claims with an earlier verdict come first, then new claims.
 
     Args:
         known: rows of the catalogue.

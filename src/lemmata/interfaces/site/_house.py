@@ -100,7 +100,8 @@ def _is_room(path: Any) -> bool:
 def levels(below: dict[str, frozenset[str]]) -> dict[str, int]:
     """The layer of every subpackage.
 
-    It is 0 if the subpackage imports no other, and otherwise one above the highest layer that it imports from.
+    The layer is 0 if the subpackage imports no other subpackage. Otherwise it is one above the highest layer that the
+    subpackage imports from.
     """
     found: dict[str, int] = {}
 
@@ -115,7 +116,7 @@ def levels(below: dict[str, frozenset[str]]) -> dict[str, int]:
 
 
 def _bearing(below: dict[str, frozenset[str]]) -> set[tuple[str, str]]:
-    """The lines to draw: a subpackage and one that it imports, unless a path over another subpackage joins them."""
+    """The lines to draw: from a subpackage to each that it imports, unless a path through a third one joins both."""
 
     @functools.cache
     def under(room: str) -> frozenset[str]:

@@ -91,7 +91,8 @@ def panels(entry: dict[str, Any]) -> list[Panel]:
 def _ratio(verdict: dict[str, Any], upper: bool) -> Panel | None:
     """Quantiles of predicted / measured.
 
-    The control of a bound lies on the side where the bound is violated, away from the claim by its factor.
+    The control of a bound lies on the side where the bound is violated. The control's factor is its distance from the
+    claim.
     """
     slack, control = verdict.get("slack"), verdict["control"]
     if not slack or any(value is None or value <= 0 for value in slack):
@@ -157,7 +158,7 @@ def _exponents(reason: str) -> float | None:
 
 
 def _difference(entry: dict[str, Any], verdict: dict[str, Any]) -> Panel | None:
-    """A mean difference, relative or not. The record gives the distance of the control, but not its side."""
+    """A mean difference, relative or not. The record says how far away the control lies, but not on which side."""
     factor, (low, high) = verdict["control"]["nearest"], verdict["band"]
     if low is None or high is None:
         return None

@@ -41,7 +41,7 @@ class Entry:
     Args:
         problem: the question, and what is known.
         sections: the name, the address and the first words of each section of its probe.
-        probes: the claims of those sections.
+        probes: the claims of these sections.
         others: rows of other claims about the problem.
     """
 

@@ -106,7 +106,7 @@ def _sitemap(where: Published, names: list[str]) -> str:
 def _feed(where: Published, known: list[dict[str, Any]]) -> str:
     """The newest claims with their verdicts.
 
-    A claim with a changed verdict appears again, because its entry has another name.
+    A claim with a changed verdict appears again, because the entry for the new verdict has another name.
     """
     items = "".join(
         str(

@@ -62,7 +62,7 @@ def reference_pages(addresses: dict[str, str]) -> dict[str, str]:
 
 
 def shelves(room: str) -> list[tuple[str, list[Entry]]]:
-    """The pages of a subpackage, each with its names in their order. Several pages if one would be too large."""
+    """The pages of a subpackage, each with its names in their order; several pages if one page would be too large."""
     found: list[list[Entry]] = [[]]
     size = 0
     for entry in entries(room):

@@ -97,7 +97,7 @@ def serve(directory: pathlib.Path, names: frozenset[str], ready: Callable[[str],
     Args:
         directory: a site that was written.
         names: the names of its files. Other files and links are not served.
-        ready: called with the address once it answers.
+        ready: called with the address once the server answers.
     """
     handler = functools.partial(_Pages, directory=directory, names=names)
     with _server(handler) as server:

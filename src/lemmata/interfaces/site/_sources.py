@@ -1,6 +1,6 @@
 """A page for each source.
 
-The page lists the statements in order, each with its claims and their verdicts, or the reason why it has none.
+The page lists the statements in order, each with its claims and their verdicts, or the reason why it has no claim.
 """
 
 import functools
