@@ -194,8 +194,8 @@ def refuse_curvature(curvature: float, floor: float) -> None:
         floor: the accuracy of K v, which is 16 n eps times the largest observed |K v| / |v|.
 
     Raises:
-        NotPositiveDefiniteError: if the curvature is negative by more than rounding. The message states it. The
-            smallest eigenvalue is at most this curvature.
+        NotPositiveDefiniteError: if the curvature is negative by more than rounding. The message states the curvature.
+            The smallest eigenvalue is at most this curvature.
     """
     if curvature < -floor:
         raise NotPositiveDefiniteError(

@@ -1,4 +1,4 @@
-"""Products with a Gram matrix that is stored in tiles, in this process or on the workers of any executor."""
+"""Compute products with a Gram matrix that is stored in tiles. Use this process or the workers of any executor."""
 
 import pathlib
 from concurrent.futures import Executor

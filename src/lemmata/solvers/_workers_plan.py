@@ -73,7 +73,8 @@ def workers_plan(
 ) -> tuple[SharedWork, SharedWork, SharedWork, SharedWork]:
     """The cost of computations with n points on this number of machines.
 
-    The computations are the matrix on disk, products of both kinds, and the direct solution on centres.
+    The computations are the matrix on disk, products with and without the stored matrix, and the direct solution on
+    centres.
 
     Let B = ceil(n/b) be the number of tiles in a row. The symmetric matrix (`gram_on_disk`) consists of B (B+1)/2 tasks
     of b² entries each. It writes B² b² numbers, because tiles at its edge are stored whole. A product with the stored

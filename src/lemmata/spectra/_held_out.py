@@ -131,9 +131,9 @@ def splits(
 ) -> tuple[Int[np.ndarray, "splits n"], Int[np.ndarray, "splits h"]]:
     """The training and held-out rows of at least `least` splits that use all rows about equally often.
 
-    The smaller part of each split is one block of a random order of the rows. An order is used up before the next one
-    is drawn, so every row is in the smaller part about equally often. For n > N/2, this is K-fold cross-validation.
-    Each single split is uniform over all splits of its size, so the mean over splits is unbiased.
+    The smaller part of each split is one block of a random order of the rows. All blocks of an order are used before
+    the next order is drawn, so every row is in the smaller part about equally often. For n > N/2, this is K-fold
+    cross-validation. Each single split is uniform over all splits of its size, so the mean over splits is unbiased.
     """
     block = min(n, total - n)
     orders = np.stack([rng.permutation(total) for _ in range(-(-least // (total // block)))])

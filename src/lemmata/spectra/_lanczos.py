@@ -28,7 +28,7 @@ class LargestEigenvalues:
     Args:
         values: the values, the largest first. Up to rounding, each is at most the eigenvalue of the same rank.
         upper: an upper bound on the largest eigenvalue, which fails with probability `failure` over the random start.
-        failure: this probability.
+        failure: the probability that `upper` is too small.
         residuals: the length of A x - value x for each value and its vector x. Some eigenvalue is at most this far
             from the value.
         smallest: the smallest value that was found. The smallest eigenvalue is at most this.

@@ -103,8 +103,8 @@ def intrinsic_dimension(x: Any, *, level: float = 0.9, seed: int = 0) -> Intrins
 
     Raises:
         SettingError: for a level outside (0, 1), or a seed that is not a whole number of at least 0.
-        ShapeError, PrecisionError, DataError: for anything but a table of at least 20 different rows of numbers. Also
-            for data on a lattice, where most rows are equally far from their two nearest rows.
+        ShapeError, PrecisionError, DataError: for anything but a table of at least 20 different rows of numbers. They
+            are also raised for data on a lattice, where most rows are equally far from their two nearest rows.
 
     Example:
         >>> import numpy as np

@@ -79,7 +79,7 @@ def links(
 def _steepest(
     x: Float[np.ndarray, " n"], low: Float[np.ndarray, " n"], high: Float[np.ndarray, " n"]
 ) -> Float[np.ndarray, " n"]:
-    """Return a slope for each gate, which no line from this gate through a neighbouring gate exceeds."""
+    """Return, for each gate, an upper bound on the slopes of lines from this gate through a neighbouring gate."""
     slopes = (np.maximum(high[1:], high[:-1]) - np.minimum(low[1:], low[:-1])) / np.diff(x)
     return _STEEP * np.maximum(np.append(slopes, 0.0), np.append(0.0, slopes))
 

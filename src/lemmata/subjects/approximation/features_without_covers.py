@@ -115,7 +115,7 @@ _QUARTER = Control("a quarter of the bound", lambda bound, problem: bound / 4)
 
 
 def log_cells(features: int, dimension: int) -> float:
-    """Return the logarithm of the most cells into which n hyperplanes cut R^d, the sum of C(n, k) over k <= d.
+    """Return the log of the largest number of cells into which n hyperplanes cut R^d, the sum of C(n, k) over k <= d.
 
     Args:
         features: the number n of features.
