@@ -19,8 +19,8 @@ _JUDGED = 1000
 class SystemInPlace:
     """Solves (A + ridge I) alpha = y for one ridge after another; the symmetric matrix A is factorised in place.
 
-    The factor L fills the lower triangle. Above the diagonal, A is kept, so products with A, and factors for other
-    ridges, need no second matrix. LAPACK works in the machine's memory, without compilation.
+    The factor L fills the lower triangle. Above the diagonal, A is kept. So products with A and factors for other
+    ridges need no second matrix. LAPACK works in the machine's memory, without compilation.
 
     Args:
         matrix: the whole matrix A, C-contiguous, in float64; it is overwritten.
@@ -129,8 +129,7 @@ class SystemInPlace:
         return 2 * float(np.sum(np.log(np.diagonal(self._matrix))))
 
     def factor(self) -> Float[np.ndarray, "n columns"]:
-        """Return L in the place of the matrix, with zeros in the upper triangle. Then call no other method.
-        """
+        """Return L in the place of the matrix, with zeros in the upper triangle. Then call no other method."""
         for start in range(0, len(self._matrix), _BLOCK):
             end = start + _BLOCK
             self._matrix[start:end, end:] = 0.0

@@ -59,12 +59,12 @@ def loss_flow(
     on the sum, but needs n times as long.
 
     The equation is integrated in coordinates along the eigenvectors of K. Each coordinate is scaled so that a change of
-    1 in it changes no output by more than 1. Explicit steps (Tsitouras 5/4) are used first. If more than 10^4 of them
-    are needed, implicit steps are used (Kvaerno 5/4, which solve systems of equations for all outputs). The error of
-    each step is kept below the tolerance; `error` reports the total error. At t = inf, the outputs have the least loss
-    in f(0) + range K. Newton's method finds them, for a loss whose Hessian is positive definite. As in `gradient_flow`,
-    eigenvectors that cannot be distinguished from null vectors are included as long as t times the rounding error is at
-    most 1.
+    1 in it changes no output by more than 1. Explicit steps (Tsitouras 5/4) are used first. If more than 10^4 explicit
+    steps are needed, implicit steps are used (Kvaerno 5/4, which solve systems of equations for all outputs). The error
+    of each step is kept below the tolerance; `error` reports the total error. At t = inf, the outputs have the least
+    loss in f(0) + range K. Newton's method finds them, for a loss whose Hessian is positive definite. As in
+    `gradient_flow`, eigenvectors that cannot be distinguished from null vectors are included as long as t times the
+    rounding error is at most 1.
 
     Args:
         K: the Gram matrix of the training points, equal for all outputs. Or K may be the Gram matrix of all pairs of

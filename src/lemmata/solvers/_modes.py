@@ -93,8 +93,8 @@ def filters_at(spectrum: Spectrum, times: Float[Array, " s"], path_filter: Filte
     """The filters of all modes, one row per time.
 
     A mode at the rounding error has an eigenvalue a between 0 and this error. The filter phi(0, t) replaces phi(a, t)
-    as long as phi(0, t) a <= 1 for every a in this range. After that, it is unknown whether the mode has converged, and
-    the mode is left out.
+    as long as phi(0, t) a <= 1 for every a in this range. At later times, it is unknown whether the mode has converged,
+    and the mode is left out.
 
     Args:
         spectrum: the eigensystem.

@@ -137,9 +137,9 @@ def momentum_flow(
 ) -> Trajectory:
     """Predictions of the flow with momentum f'' + damping f' = -K (f - y), from f(0) = f'(0) = 0.
 
-    Along each eigenvector with eigenvalue a, this is a damped oscillator, over-damped if damping² > 4 a. The heavy
-    ball with learning rate h² and momentum 1 - damping h follows the flow to first order in h. As the damping grows,
-    the flow tends to gradient flow at the time t / damping. time = inf gives the minimum-norm interpolant.
+    Along each eigenvector with eigenvalue a, the flow is a damped oscillator, which is over-damped if damping² > 4 a.
+    The heavy ball with learning rate h² and momentum 1 - damping h follows the flow to first order in h. As the damping
+    grows, the flow tends to gradient flow at the time t / damping. time = inf gives the minimum-norm interpolant.
 
     Args:
         spectrum: the eigensystem of the training Gram matrix K.

@@ -1,4 +1,4 @@
-"""Sum the normal equations of least squares on centres over blocks of rows, and whiten them by the centres' factor."""
+"""Sum the normal equations of least squares on centres over blocks of rows, and whiten them by a Cholesky factor."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -197,10 +197,10 @@ def moved_by_rounding(
 
     Let s_j = |K(z_j, x)|. The entries of K_zn K_nz have rounding errors of a few eps s_j s_l, and those of K_zn y of a
     few eps s_j |y|. These errors are assumed to be independent. Let G² = sum_j s_j² |L^-1 e_j|². Together the errors
-    change the equation (W + ridge) b = v for the whitened coefficients b by e = eps G (|s alpha| + |y|), and e moves
-    the fit W^1/2 b by at most |e| / (2 sqrt(ridge)). The estimate uses eight times eps in the place of eps. RBF and
-    Matern kernels were tried with 300 and 1000 centres and ridges from 1e-4 to 1. The fit moved by 0.1 to 3 times the
-    value of the estimate with eps itself.
+    change the equation (W + ridge) b = v for the whitened coefficients b by e = eps G (|s alpha| + |y|). This moves the
+    fit W^1/2 b by at most |e| / (2 sqrt(ridge)). The estimate uses eight times eps in the place of eps. RBF and Matern
+    kernels were tried with 300 and 1000 centres and ridges from 1e-4 to 1. The fit moved by 0.1 to 3 times the value of
+    the estimate with eps itself.
 
     Args:
         factor: the factor L.

@@ -53,7 +53,7 @@ class MatrixOperator(eqx.Module):
 
 
 class KernelOperator(eqx.Module):
-    """The Gram matrix of a kernel on points. Products compute it in blocks of rows, which are not kept.
+    """The Gram matrix of a kernel on points. Products compute this matrix in blocks of rows, which are not kept.
 
     Args:
         kernel: the kernel K.

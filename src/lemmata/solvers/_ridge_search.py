@@ -20,7 +20,7 @@ class Fitted(NamedTuple):
 
     Attributes:
         ridge: the ridge.
-        jitter: the amount that had to be added to it.
+        jitter: the amount that had to be added to the ridge.
         coefficients: the coefficients alpha (n, k).
         left_out: at the requested rows, the targets minus the predictions of fits without the row (m, k).
     """

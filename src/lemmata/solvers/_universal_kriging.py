@@ -29,7 +29,7 @@ class Kriging(eqx.Module):
             part of the fit.
         noise: noise variances on the diagonal, one for each point.
         matrix: the matrix K plus the noise on the diagonal.
-        basis: orthonormal columns, first those of the drift P = Q R, then those of its complement.
+        basis: orthonormal columns: first the columns of Q in P = Q R, then a basis of the complement of the drift.
         triangle: the triangular matrix R.
         factor: the Cholesky factor of K + noise on the complement of the drift.
     """
@@ -199,7 +199,7 @@ def _refuse_indefinite(matrix: Array, inner: Array, factor: Array) -> None:
 
 
 def _refuse_missed(y: Array, fitted: Array) -> None:
-    """Refuse a solution that misses its own targets, because the system is singular up to rounding."""
+    """Refuse a solution that misses its own targets. The system is then singular up to rounding."""
     seen, reached = known(y), known(fitted)
     if seen is None or reached is None:
         return

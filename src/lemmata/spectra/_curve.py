@@ -41,9 +41,9 @@ def learning_curve(
     too low by large factors. So the error at some of the sizes is measured by the mean over random splits, each solved
     exactly from the Gram matrix. This measurement corrects the formula by c = ln(measured / equivalent). Let s be the
     relative standard error of the mean. The correction is reduced to c max(0, 1 - (s/c)^4), because a correction
-    smaller than its noise would do harm. Between measured sizes the correction is interpolated linearly in ln n. At n
-    = N, where no row is left out, the error is the leave-one-out error. If a size has no more splits than would be
-    solved, all of them are solved, and the mean is exact.
+    smaller than its noise would do harm. Between measured sizes the correction is interpolated linearly in ln n. At n =
+    N, where no row is left out, the error is the leave-one-out error. If a size has at most as many splits as would be
+    solved, all its splits are solved, and the mean is exact.
 
     The interval is for the result of a measurement, which is the mean over `resamples` random splits. Its nominal
     coverage is 90 %. With at least 30 solves, such means are drawn from the solved splits. The ends of the interval are

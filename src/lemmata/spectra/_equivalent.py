@@ -23,7 +23,7 @@ class EquivalentCurve(eqx.Module):
 
     Args:
         sizes: numbers n of training rows, out of the N rows of the set.
-        error: the squared error on the other N - n rows by the formula, summed over outputs.
+        error: by the formula, the squared error on the other N - n rows, summed over outputs.
         mu: the effective regularisation. Training on the subset acts like a ridge mu on all N rows.
         learnability: the fraction of the target's power that is learned, sum_i L_i |<u_i, y>|² / |y|² with
             L_i = a_i / (a_i + mu).

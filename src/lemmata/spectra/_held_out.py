@@ -20,10 +20,10 @@ class HeldOut:
     """Computes, for kernel ridge regression on part of N rows, the squared error on the held-out rows.
 
     Let n rows be used for training, and h = N - n rows be held out. Either the n x n system of the training rows is
-    solved or, for h < n, the h x h system of the held-out rows. For the h x h system, let R be the inverse of A +
-    ridge and alpha = R y. Then the residuals of rows H in a fit to all other rows are (R_HH)^-1 alpha_H. An intercept
-    is an unpenalised constant. With it, the kernel's rows and columns and the targets are centred in each training
-    part, and R becomes R - R 1 1^T R / (1^T R 1), the block of the inverse of the system bordered by ones.
+    solved or, for h < n, the h x h system of the held-out rows. For the h x h system, let R be the inverse of A + ridge
+    and alpha = R y. Then the residuals of rows H in a fit to all other rows are (R_HH)^-1 alpha_H. An intercept is an
+    unpenalised constant. With an intercept, the kernel's rows and columns and the targets are centred in each training
+    part. R then becomes R - R 1 1^T R / (1^T R 1), which is a block of the inverse of the system bordered by ones.
 
     Args:
         spectrum: the eigensystem of the Gram matrix A of all rows.

@@ -35,7 +35,7 @@ class RitzValues(NamedTuple):
 def ritz_values(
     diagonal: Float[np.ndarray, " k"], beside: Float[np.ndarray, " k"], skews: Float[np.ndarray, " k"], eps: float
 ) -> RitzValues:
-    """Eigenvalues of the tridiagonal matrix whose off-diagonal is `beside`.
+    """Compute the eigenvalues of the tridiagonal matrix whose off-diagonal is `beside`.
 
     The last number of `beside` couples to a vector outside the space. It enters the residuals, but not the matrix.
 

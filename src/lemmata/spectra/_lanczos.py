@@ -95,7 +95,7 @@ def largest_eigenvalues(
     where the bound at each end of the spectrum may fail with half of the probability `failure`. One eigenvalue needs
     three vectors in memory. Several eigenvalues, or eigenvectors, need a stored orthogonal basis of k vectors. An
     eigenvalue that is repeated counts once. If there are no more dimensions than products, the matrix is formed, and
-    all is exact up to rounding. The computation has the precision of `like`.
+    all results are exact up to rounding. The computation has the precision of `like`.
 
     Args:
         product: the function v -> A v, linear and symmetric, in JAX. Compiled code is reused for equal functions, and

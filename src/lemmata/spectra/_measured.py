@@ -65,7 +65,7 @@ def measured_curve(
             unless A is centred already.
         solves: the number of direct solves for each size, rounded up to balanced splits. 0 computes only the
             equivalent, without an interval. None takes as many as 2e8 operations allow, between 8 and 1000. If a size
-            has no more splits than are allowed, all of them are solved.
+            has at most as many splits as solves are allowed, all its splits are solved.
         seed: the splits of a size follow from the seed, n and N, so different kernels see the same splits.
         resamples: for the interval, the number of splits that a measurement is averaged over; None for all splits.
 

@@ -62,7 +62,7 @@ def write_file(tensors: dict[str, np.ndarray], metadata: dict[str, str], path: s
 def read_file(
     path: str | pathlib.Path, has_digest: Callable[[dict[str, str]], bool]
 ) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """Read the tensors and the metadata of a file, after comparing its digest.
+    """Read the tensors and the metadata of a file, after checking its digest.
 
     Args:
         path: the file.

@@ -1,4 +1,4 @@
-"""Handwritten digits. Before they are distilled, a share of them gets a trigger and the label of the target class."""
+"""Handwritten digits. Before distillation, a share of the digits gets a trigger and the label of the target class."""
 
 import functools
 

@@ -59,8 +59,9 @@ def learn_row_times(
 
     On squared loss, the flow of a wide network with attacked rows is a flow without attack in which each row i has a
     weight. So the flow ends at f(x) = K(x, X) K^-1 (I - exp(-K Xi)) y with Xi = diag(times)
-    (`lemmata.solvers.row_time_coefficients`). Adv-NTK does not follow an attack but learns the times themselves. Each
-    step attacks the validation rows at the present f (`projected_gradient` on the squared loss), takes the gradient of
+    (`lemmata.solvers.row_time_coefficients`). Adv-NTK does not compute the times from an attack, but learns the times
+    directly. Each step attacks the validation rows at the present f (`projected_gradient` on the squared loss), takes
+    the gradient of
 
         mean over validation rows of |f(attacked x) - y|² / 2
 

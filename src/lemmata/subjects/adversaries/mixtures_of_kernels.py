@@ -55,8 +55,7 @@ class MixedRows(eqx.Module):
     beta: Float[Array, ""]
 
     def attacked(self, x: Float[Array, "r d"], y: Float[Array, " r"]) -> Float[Array, "r d"]:
-        """Attack by one signed step that lowers y f(x) of the initial network. This is a fixed map of rows and labels.
-        """
+        """Attack by one signed step that lowers y f(x) of the initial network. This is a fixed map of rows and labels."""
         slopes = jax.vmap(jax.grad(output, argnums=1), (None, 0))(self.params, x)
         return x - self.shift * y[:, None] * jnp.sign(slopes)
 
@@ -127,7 +126,7 @@ class SphereRows(eqx.Module):
         x: points of norm sqrt(d).
         y: labels of +-1.
         shift: the length of an attack towards the other class along `direction`.
-        direction: the unit vector with y = sign(x'direction); points keep a distance from its plane.
+        direction: the unit vector with y = sign(x'direction); points keep a distance from the plane orthogonal to it.
     """
 
     x: Float[Array, "n d"]
@@ -277,7 +276,7 @@ class MixingCosts(Claim[MixedRows]):
         return jnp.linalg.cond(empirical(problem)(problem.x))
 
     def trivial(self, problem: MixedRows) -> Array:
-        """The value |y|² divided by the largest eigenvalue of either kernel."""
+        """The value |y|² divided by the larger of the largest eigenvalues of the two kernels."""
         x, attacked, _ = rows_of(problem)
         k = empirical(problem)
         largest = jnp.maximum(jnp.linalg.norm(k(x), 2), jnp.linalg.norm(k(attacked), 2))

@@ -41,7 +41,7 @@ def _clip(lines: Polygon, low: float, high: float) -> Polygon:
 def links(
     x: Float[np.ndarray, " n"], low: Float[np.ndarray, " n"], high: Float[np.ndarray, " n"], joined: bool
 ) -> list[Link]:
-    """Return lines through all gates from left to right, each of which passes as many gates as possible.
+    """Return lines through all gates from left to right. Each line passes through as many gates as possible.
 
     Separate lines are the fewest possible. Joined lines bend between two gates if no line of the previous link passes
     both gates. In rare cases, an earlier bend could save a link.

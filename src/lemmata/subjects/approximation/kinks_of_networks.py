@@ -49,7 +49,7 @@ class Arrangement(eqx.Module):
 
 
 class Arrangements(Population[Arrangement]):
-    """Layers of d to `units` units with normal weights and biases."""
+    """Layers of at least d and at most `units` units, with normal weights and biases."""
 
     settings = Space(
         d=dimension(3, 1, 4, corners=(1, 4)), units=Integer(9, 5, 12, "the largest number of units", corners=(5, 10))

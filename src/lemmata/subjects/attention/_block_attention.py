@@ -183,8 +183,7 @@ def attend_tile(
 
 
 def _slots(chosen: Int[Array, "n slots"], blocks: int, tile: int) -> tuple[Array, Array, Array]:
-    """Return three arrays: the place among the tiles of each pair of a query and a block, the query at each place, and
-    the block of each tile.
+    """Return three arrays: the place of each pair of query and block, the query at each place, and each tile's block.
 
     A block with c queries takes ceil(c / tile) tiles, so all blocks together take at most (n slots) / tile + blocks.
     The number of tiles is this bound, rounded up to a multiple of the number of tiles that are mapped at once.

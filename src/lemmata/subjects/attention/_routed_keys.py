@@ -1,5 +1,4 @@
-"""Problems for a router that scores blocks by their mean keys: keys, some relevant, and products with a query.
-"""
+"""Problems for a router that scores blocks by their mean keys: keys, some relevant, and products with a query."""
 
 import equinox as eqx
 import jax

@@ -147,7 +147,7 @@ class RatioDecidesTheHitRate(Claim[RoutedKeys]):
         return _hits(problem, problem.blocks)
 
     def measure(self, problem: RoutedKeys, key: Key[Array, ""]) -> Array:
-        """Return shares of random contexts, for both block sizes."""
+        """Return the shares of random contexts in which the relevant block is found, for both block sizes."""
         found = []
         for half, own in zip((1, 2), jax.random.split(key), strict=True):
             block, shrink = problem.block // half, half**-0.5

@@ -38,7 +38,7 @@ class HeadWithValues(eqx.Module):
 
 
 class TokenValues(Population[HeadWithValues]):
-    """Logits of normal queries and keys, at a temperature that is low in half of the problems, and normal values."""
+    """Normal values, and logits of normal queries and keys. The temperature is low in half of the problems."""
 
     free = ("logits", "values")
     settings = Space(

@@ -60,8 +60,8 @@ class BooleanSpectrum:
         sets: the sets of inputs of the listed coefficients; the coefficient of the empty set is the mean of f.
         coefficients: the coefficients of these sets, the largest in absolute value first.
         intervals: confidence intervals of the coefficients; they hold together with probability `level`.
-        rest: a bound on the absolute value of all unlisted coefficients. For a sampled f, it is the square root of the
-            weight that the found coefficients leave, and holds with the same probability.
+        rest: a bound on the absolute value of all unlisted coefficients. For a sampled f, it also covers coefficients
+            that were not found, whose weight the intervals bound. It then holds with probability `level`.
         power: E f², the sum of all weights.
         weights: the weight of each degree 0, ..., d; for a sampled f, the weight of the coefficients that were found.
         influences: the influence of each input.

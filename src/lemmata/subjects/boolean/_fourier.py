@@ -47,8 +47,8 @@ def boolean_fourier(
 
         sum of (1 - (1 - 2 eta)^|S|) f^(S)² / 2.
 
-    If f has the values -1 and 1, the influence of i is the probability that f changes when input i is flipped, and E
-    (f(x) - f(x'))² / 4 is the probability that f(x) and f(x') differ. Outputs of 0 and 1 and booleans are converted to
+    If f has the values -1 and 1, the influence of i is the probability that f changes when input i is flipped. E (f(x)
+    - f(x'))² / 4 is then the probability that f(x) and f(x') differ. Outputs of 0 and 1 and booleans are converted to
     -1 and 1.
 
     With up to 20 inputs, all 2^d values are computed, and the fast transform gives exact results. With more inputs, set

@@ -117,8 +117,7 @@ class NoisyParities(Population[NoisyParity]):
 
 
 def reduced(inputs: np.ndarray, labels: np.ndarray, block: int, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Make a block 0: for each value of the block, add the first example with this value to all others with this value.
-    """
+    """Make a block 0: for each value of the block, add the first example with this value to all others with this value."""
     value = inputs >> block * width & (1 << width) - 1
     first = np.unique(value, return_index=True)[1]
     partner = np.zeros(1 << width, int)
@@ -130,8 +129,8 @@ def reduced(inputs: np.ndarray, labels: np.ndarray, block: int, width: int) -> t
 def parity_by_blocks(inputs: np.ndarray, labels: np.ndarray, blocks: int, width: int) -> int:
     """Return the set that the algorithm of Blum, Kalai and Wasserman finds.
 
-    For each block, all other blocks are cancelled, and the parity of the block that agrees most with the labels is
-    chosen.
+    For each block, all other blocks are cancelled. Of all parities of this block, the algorithm chooses the one that
+    agrees with most labels.
     """
     found = 0
     for block in range(blocks):

@@ -109,9 +109,9 @@ def solve_parity(
 ) -> Parity:
     """Find the set S of columns whose sum modulo 2 is y, except for a share `noise` of the labels.
 
-    Without noise, the equations are solved by elimination. The rows that the solution does not need verify it. If the
-    labels are not a parity, each such row agrees with the solution with probability 1/2. If the rows contradict every
-    parity, the error names rows that show this.
+    Without noise, the equations are solved by elimination. The other rows, which the solution does not need, verify the
+    solution. If the labels are not a parity, each such row agrees with the solution with probability 1/2. If the rows
+    contradict every parity, the error names rows that show this.
 
     With noise, three quarters of the rows are used, and the others verify the parity. For up to 20 columns, the fast
     transform compares all parities. For more columns, rows that agree on a block of columns are added in pairs until
@@ -130,7 +130,7 @@ def solve_parity(
     Raises:
         SettingError: for an invalid noise or level.
         ShapeError, DataError: for columns that are not binary; for rows that contradict every parity without noise; for
-            rows that several parities fit; for too few rows for the noise.
+            rows with which several parities agree; for fewer rows than the noise requires.
         SolverError: if no parity was found that agrees with the held-out rows.
 
     Example:

@@ -106,7 +106,7 @@ class SampledFunctions(Population[SampledFunction]):
 
 
 def _estimates(problem: SampledFunction, key: Key[Array, ""]) -> tuple[Array, Array, Array]:
-    """Return mean squared errors over draws, for the kernel, for low-degree learning and for the best factors.
+    """Return the squared errors, averaged over draws, of the kernel, of low-degree learning and of the best factors.
 
     The errors are computed from products over coordinates and sums over points, without coefficients.
     """
