@@ -97,7 +97,7 @@ def host_solutions(
     ridges: Float[np.ndarray, " s"],
     tolerance: float,
 ) -> list[HostSolution]:
-    """The solution for each ridge. The sums are whitened last if this is allowed and accurate enough.
+    """The solution for each ridge. Sums are whitened at the end if this is allowed and accurate enough.
 
     Args:
         sums: the function `normal_equations` with all arguments of the problem except `last`.

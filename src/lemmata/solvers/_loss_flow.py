@@ -28,8 +28,8 @@ class LossPath(eqx.Module):
         path: the outputs at the training points and the other points.
         loss: the value of the loss at the training points, one for each time.
         error: for each time, the largest difference between an output and the same output integrated at ten times the
-            tolerance. It estimates the error of the method, and has no meaning below the tolerance. At t = inf, it is
-            the largest change of an output in the last step of Newton's method.
+            tolerance. It estimates the error of the method; a difference below the tolerance has no meaning. At t =
+            inf, it is the largest change of an output in the last step of Newton's method.
         steps: the number of steps of the integrator, including rejected steps, and of Newton's method.
     """
 

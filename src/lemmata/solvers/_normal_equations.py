@@ -127,9 +127,9 @@ def summed_rows(
         kernel: the function K(., z).
         factor: the factor L, C-contiguous, or None.
         x: points.
-        y: targets, times the roots of the weights.
+        y: targets, times the square roots of the weights.
         rows: the number of rows of a block.
-        roots: the roots of the weights of f_i; None is 1 for each row.
+        roots: the square roots of the weights of f_i; None is 1 for each row.
     """
     size = len(kernel)
     upper, product = np.zeros((size, size)), np.zeros((size, y.shape[1]))

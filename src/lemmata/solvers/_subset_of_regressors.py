@@ -224,7 +224,7 @@ def _penalty(
 def _found(
     sums: Callable[..., Any], factor: Array, x: Array, y: Array, ridges: Array, tolerance: float
 ) -> list[tuple[Array, ...]]:
-    """The result of `_solved` for each ridge. The sums are whitened last if this is allowed and accurate enough."""
+    """The result of `_solved` for each ridge. Sums are whitened at the end if this is allowed and accurate enough."""
     single = x.dtype != jnp.float64
     traced = any(known(part) is None for part in (factor[0, 0], x[0, 0], y[0, 0], ridges))
     if not traced and (single or tolerance > 0) and bool(jnp.all(ridges > 0)):

@@ -102,8 +102,8 @@ def universal_kriging(K: Any, drift: Any, y: Any, noise: Any = 0.0) -> Kriging:
     and are computed by a Cholesky factor on the complement of the columns of P (Wahba 1990, chapter 2). This is the
     limit of Gaussian process regression as the prior variance of the coefficients beta grows without bound.
 
-    The columns of the drift may have any scale. Leave out of K a constant that the drift removes: in K = 1 + 1e-16 r,
-    for example, r is lost to rounding.
+    The columns of the drift may have any scale. If the drift removes a constant, leave this constant out of K. In K = 1
+    + 1e-16 r, for example, r is lost to rounding.
 
     Args:
         K: the generalised covariance of the points, (n, n).

@@ -52,13 +52,13 @@ def learning_curve(
     the two neighbouring measured sizes. This interval is widened by half the change of the correction between the
     neighbours, and by 0.12 in the logarithm. `benchmarks/learning_curve_coverage.py` measures the coverage.
 
-    Cost: at each measured size at least 8 splits are solved, and enough splits that each row is once in the smaller
-    part. As many sizes are measured as N³ floating-point operations allow (5e7 if that is more). The smallest and the
-    largest size, and the size with the largest equivalent, are always measured. A curve takes at most about as long as
-    `spectrum`, or some tens of milliseconds for a few hundred rows. Sets of at most 100 rows may cost 5e8 operations,
-    up to 1000 solves a size. If you need thousands of curves from one spectrum, or derivatives, use
-    `deterministic_equivalent`. That function makes no checks and costs one pass over the eigenvectors for each size.
-    `measured_curve` spends more operations.
+    Cost: at each measured size, at least 8 splits are solved, and at least as many as needed for each row to be once in
+    the smaller part of a split. As many sizes are measured as N³ floating-point operations allow (5e7 if that is more).
+    The smallest and the largest size, and the size with the largest equivalent, are always measured. A curve takes at
+    most about as long as `spectrum`, or some tens of milliseconds for a few hundred rows. Sets of at most 100 rows may
+    cost 5e8 operations, up to 1000 solves a size. If you need thousands of curves from one spectrum, or derivatives,
+    use `deterministic_equivalent`. That function makes no checks and costs one pass over the eigenvectors for each
+    size. `measured_curve` spends more operations.
 
     Args:
         spectrum: the eigensystem of the Gram matrix A of all N rows.

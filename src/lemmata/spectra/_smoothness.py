@@ -124,7 +124,7 @@ def smoothness(
 
 
 def _decay(spectrum: Spectrum) -> float:
-    """Minus the slope of log eigenvalue against log index, from sqrt(n) to n/4 or to the index where rounding begins."""
+    """Minus the slope of log eigenvalue against log index, from sqrt(n) to n/4 or to where rounding begins."""
     values = np.asarray(spectrum.eigenvalues)
     n = len(values)
     above = int(np.sum(np.cumprod(values > max(float(spectrum.floor), 0.0))))

@@ -52,7 +52,7 @@ def save(value: Any, path: str | pathlib.Path) -> pathlib.Path:
 def load(path: str | pathlib.Path) -> Any:
     """Read what `save` wrote. Classes and functions come from the library's own list, never from the file.
 
-    Files of version 1 of the format have no digest, and are read without one. Arrays of kernels and networks are
+    Files of version 1 of the format have no digest, and are read without this check. Arrays of kernels and networks are
     returned as JAX arrays. Arrays of fitted estimators are returned as NumPy arrays. JAX arrays in float64 can only be
     read if JAX's x64 is on.
 

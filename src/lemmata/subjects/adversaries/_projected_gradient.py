@@ -39,8 +39,9 @@ def projected_gradient(
     the worst adversary reaches.
 
     `published=True` repeats the public code of Adv-NTK: every step takes the gradient at the *starting* point, and the
-    ball is around the *random start*. Since all directions are equal, this is one signed step of a total length of up
-    to twice the radius. The last point is kept, whatever its loss. Use it only for comparison.
+    ball is around the *random start*. Since all steps have the same direction, they are one step of at most the radius,
+    which may end at up to twice the radius from x. The last point is kept, whatever its loss. Use it only for
+    comparison.
 
     JAX can trace the function. Only gradients with respect to the inputs are computed.
 

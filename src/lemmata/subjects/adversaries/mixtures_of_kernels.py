@@ -55,7 +55,7 @@ class MixedRows(eqx.Module):
     beta: Float[Array, ""]
 
     def attacked(self, x: Float[Array, "r d"], y: Float[Array, " r"]) -> Float[Array, "r d"]:
-        """Attack by one signed step that lowers y f(x) of the initial network. This is a fixed map of rows and labels."""
+        """Attack by one signed step that lowers y f(x) of the initial network. The step is a fixed map of (x, y)."""
         slopes = jax.vmap(jax.grad(output, argnums=1), (None, 0))(self.params, x)
         return x - self.shift * y[:, None] * jnp.sign(slopes)
 

@@ -186,7 +186,7 @@ def _column(name: str, values: Any) -> np.ndarray:
 
 
 def _gates(x: np.ndarray, y: np.ndarray, tolerance: float) -> tuple[np.ndarray, ...]:
-    """Return the sorted distinct places, the lowest and highest allowed value at each, and the middle of these values."""
+    """Return the sorted distinct places, the lowest and highest allowed value at each, and the middle of the two."""
     if len(x) != len(y):
         raise ShapeError("x and y", found=f"{len(x)} and {len(y)} values", rule="one value of y for each place x")
     places, which = np.unique(x, return_inverse=True)

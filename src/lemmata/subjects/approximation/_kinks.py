@@ -209,7 +209,7 @@ def _conditions(crossings: tuple[int, ...], expected: float, spread: float, unse
 
 
 def _content(slope: float, expected: float, spread: float, width: int) -> tuple[Condition, ...]:
-    """Return the conditions without which the kinks, or the comparison with random weights, say nothing."""
+    """Return the conditions under which the kinks and the comparison with random weights have a meaning."""
     most = max(expected, width - expected) / spread if spread > 0 else 0.0
     return (
         Condition("an output changes between a and b (largest slope)", slope, slope > 0,

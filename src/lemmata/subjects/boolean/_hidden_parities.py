@@ -117,7 +117,7 @@ class NoisyParities(Population[NoisyParity]):
 
 
 def reduced(inputs: np.ndarray, labels: np.ndarray, block: int, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Make a block 0: for each value of the block, add the first example with this value to all others with this value."""
+    """Make a block 0: for each value of the block, add the first example with this value to the others with it."""
     value = inputs >> block * width & (1 << width) - 1
     first = np.unique(value, return_index=True)[1]
     partner = np.zeros(1 << width, int)

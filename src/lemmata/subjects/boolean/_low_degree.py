@@ -284,7 +284,7 @@ def _largest(found: list[np.ndarray], names: tuple[str, ...]) -> tuple[tuple[tup
 
 
 def _uniform(signs: np.ndarray) -> Condition:
-    """Return the condition that columns and products of two columns have means as small as for independent fair signs."""
+    """Return the condition that columns and pair products have means as small as for independent fair signs."""
     rows, d = signs.shape
     some = signs[:, :_PAIRS].astype(float)
     pairs = np.abs(np.triu(some.T @ some / rows, 1)).max(initial=0.0)
