@@ -20,7 +20,7 @@ from ._normal_equations import POWERS, moved_by_rounding
 def penalty_factor(
     kernel: AbstractKernel, z: Float[np.ndarray, "p *shape"], eps: float
 ) -> tuple[Float[np.ndarray, "p p"], float]:
-    """The lower Cholesky factor of K_zz + jitter I, C-contiguous, and the jitter: 16 eps tr K_zz, or more if needed.
+    """Return the lower Cholesky factor of K_zz + jitter I (C-contiguous) and the jitter, at least 16 eps tr K_zz.
 
     Args:
         kernel: the kernel K.
@@ -97,14 +97,15 @@ def host_solutions(
     ridges: Float[np.ndarray, " s"],
     tolerance: float,
 ) -> list[HostSolution]:
-    """The solution for each ridge. The sums are whitened last if this is allowed and accurate enough.
+    """The solution for each ridge. Sums are whitened at the end if this is allowed and accurate enough.
 
     Args:
         sums: the function `normal_equations` with all arguments of the problem except `last`.
         factor: the factor L, C-contiguous.
         y: targets.
         ridges: the ridges.
-        tolerance: how far rounding may move the fit, as a share of |y|; infinite allows any, 0 whitens every block.
+        tolerance: the largest distance by which rounding may move the fit, as a share of |y|. Infinity allows any
+            distance. With 0, every block is whitened.
     """
     if tolerance > 0 and np.all(ridges > 0):
         with contextlib.suppress(NotPositiveDefiniteError, SolverError):

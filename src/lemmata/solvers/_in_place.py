@@ -19,8 +19,8 @@ _JUDGED = 1000
 class SystemInPlace:
     """Solves (A + ridge I) alpha = y for one ridge after another; the symmetric matrix A is factorised in place.
 
-    The factor L fills the lower triangle. Above the diagonal, A is kept, so products with A, and factors for other
-    ridges, need no second matrix. LAPACK works in the machine's memory, without compilation.
+    The factor L fills the lower triangle. Above the diagonal, A is kept. So products with A and factors for other
+    ridges need no second matrix. LAPACK works in the machine's memory, without compilation.
 
     Args:
         matrix: the whole matrix A, C-contiguous, in float64; it is overwritten.
@@ -48,12 +48,12 @@ class SystemInPlace:
 
     @property
     def columns(self) -> Float[np.ndarray, "n columns"]:
-        """The matrix A itself; a factorisation is undone."""
+        """The matrix A itself. If A was factorised, the factorisation is undone."""
         self._restore()
         return self._matrix
 
     def judge(self, name: str = "the Gram matrix") -> None:
-        """Refuse a matrix if the principal submatrix of 1,000 evenly spread rows shows that it is indefinite.
+        """Refuse a matrix if the principal submatrix of 1,000 evenly spread rows shows that the matrix is indefinite.
 
         Eigenvalues of a principal submatrix are between those of the matrix, so a refused matrix is indefinite. The
         factorisation of all rows refuses a matrix that is indefinite by more than the ridge.
@@ -75,8 +75,8 @@ class SystemInPlace:
     def factorise(self, ridge: float) -> float:
         """Put the Cholesky factor of A + (ridge + jitter) I into the lower triangle, and return the jitter.
 
-        The jitter is 0 if that succeeds. Otherwise it is the first of eps tr A, 10 eps tr A, ... 1e5 eps tr A that
-        succeeds.
+        The jitter is 0 if the factorisation succeeds without one. Otherwise it is the first of eps tr A, 10 eps tr A,
+        ... 1e5 eps tr A with which the factorisation succeeds.
 
         Args:
             ridge: the ridge, at least 0.
@@ -129,7 +129,7 @@ class SystemInPlace:
         return 2 * float(np.sum(np.log(np.diagonal(self._matrix))))
 
     def factor(self) -> Float[np.ndarray, "n columns"]:
-        """Return L in the place of the matrix, with zeros in the upper triangle. Then use no other method."""
+        """Return L in the place of the matrix, with zeros in the upper triangle. Then call no other method."""
         for start in range(0, len(self._matrix), _BLOCK):
             end = start + _BLOCK
             self._matrix[start:end, end:] = 0.0

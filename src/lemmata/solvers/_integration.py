@@ -30,20 +30,20 @@ def integrate(
     """Return B at every time, the number of steps, and whether all times were reached. Outputs are f(0) - left B.
 
     The equation is dB/dt = gather gradient(f), or with damping d²B/dt² + damping dB/dt = gather gradient(f). It starts
-    at B = 0 and, with damping, at dB/dt = 0. Steps end at the times, since values interpolated between steps would be
-    less exact.
+    at B = 0 and, with damping, at dB/dt = 0. Some step of the integrator ends at each of the times, since values
+    interpolated between steps would be less exact.
 
     Args:
         left: the left factor of the Gram matrix left gather.
-        gather: its right factor.
+        gather: the right factor of this Gram matrix.
         gradient: the gradient of the loss.
         first: the outputs f(0).
         targets: the second argument of the gradient.
         times: the times, increasing.
         tolerance: the relative and absolute tolerance of each step.
-        damping: the damping of the flow with momentum; None for the flow without.
-        stiff: whether to use Kvaerno 5/4, which solves systems of all outputs, instead of Tsitouras 5/4 with explicit
-            steps.
+        damping: the damping of the flow with momentum; None for the flow without momentum.
+        stiff: whether to use Kvaerno 5/4 instead of Tsitouras 5/4. The steps of Kvaerno 5/4 are implicit and solve
+            systems of equations for all outputs; the steps of Tsitouras 5/4 are explicit.
     """
     import diffrax  # slow to import
 

@@ -29,7 +29,7 @@ class KernelRows:
     Args:
         kernel: the kernel K.
         z: the centres.
-        rows: the largest number of points that is expected in all calls together.
+        rows: the largest expected number of points, added up over all calls.
     """
 
     def __init__(self, kernel: AbstractKernel, z: Float[Array | np.ndarray, "p *shape"], rows: int = TILE):
@@ -75,7 +75,10 @@ class KernelRows:
         return found
 
     def _started(self, x: np.ndarray) -> Array:
-        """Start K(x, z) for at most a tile of points, padded with rows without meaning. It may still be computing."""
+        """Start to compute K(x, z) for at most a tile of points, padded with meaningless rows.
+
+        The result may not be ready yet.
+        """
         padded = np.pad(x, [(0, self._rows - len(x)), *((0, 0) for _ in x.shape[1:])], mode="edge")
         with jax.enable_x64(True):  # the setting of a caller does not reach its threads
             return _tile(self._kernel, jnp.asarray(padded), self._centres)

@@ -49,7 +49,7 @@ def proximal_gradient(
     """Iterates of rho <- ST_{step penalty}(rho + (2 step/n) Phi^T (y - Phi rho)) + e from 0, with ST `soft_threshold`.
 
     The objective l of `lasso_objective` falls at every exact step if step <= 1/(lambda_max(Phi^T Phi) / n). If step is
-    at most half of that, l(rho_t) - l(rho) <= |rho|²/(2 t step) for every rho (Beck, 2017, Theorem 10.21).
+    at most half of this limit, l(rho_t) - l(rho) <= |rho|²/(2 t step) for every rho (Beck, 2017, Theorem 10.21).
 
     Args:
         features: the matrix Phi, one row for each of n examples.

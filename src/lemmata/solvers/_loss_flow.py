@@ -28,8 +28,8 @@ class LossPath(eqx.Module):
         path: the outputs at the training points and the other points.
         loss: the value of the loss at the training points, one for each time.
         error: for each time, the largest difference between an output and the same output integrated at ten times the
-            tolerance. It estimates the error of the method, and has no meaning below the tolerance. At inf, it is the
-            last step of Newton's method.
+            tolerance. It estimates the error of the method; a difference below the tolerance has no meaning. At t =
+            inf, it is the largest change of an output in the last step of Newton's method.
         steps: the number of steps of the integrator, including rejected steps, and of Newton's method.
     """
 
@@ -53,17 +53,18 @@ def loss_flow(
     """Outputs of the flow df/dt = -K grad_f loss(f, y), for any smooth loss of the outputs at the training points.
 
     The flow trains the linearisation of a network with tangent kernel K. At other points, df_*/dt = -K_cross grad_f
-    loss. With `damping`, it is the flow with momentum f'' + damping f' = -K grad_f loss, f'(0) = 0. The heavy ball
-    with learning rate h² and momentum 1 - damping h follows this flow to first order in h. If a loss is a mean of n
-    terms, its gradient is 1/n of the gradient of the sum. So the mean gives the same outputs as the sum, at n times
-    the time.
+    loss. With `damping`, it is the flow with momentum f'' + damping f' = -K grad_f loss, f'(0) = 0. The heavy ball with
+    learning rate h² and momentum 1 - damping h follows this flow to first order in h. If a loss is a mean of n terms,
+    its gradient is 1/n of the gradient of the sum. So the flow on the mean passes through the same outputs as the flow
+    on the sum, but needs n times as long.
 
-    The equation is integrated in coordinates along the eigenvectors of K. Each coordinate is in units of the largest
-    output that it moves. Explicit steps (Tsitouras 5/4) are used first. If more than 10^4 of them are needed, implicit
-    steps (Kvaerno 5/4, with systems of all outputs) are used. The error of each step is kept below the tolerance;
-    `error` reports the total error. At t = inf, the outputs have the least loss in f(0) + range K. Newton's method
-    finds them, for a loss whose Hessian is positive definite. As in `gradient_flow`, eigenvectors that cannot be
-    distinguished from null vectors count while t times the rounding error is at most 1.
+    The equation is integrated in coordinates along the eigenvectors of K. Each coordinate is scaled so that a change of
+    1 in it changes no output by more than 1. Explicit steps (Tsitouras 5/4) are used first. If more than 10^4 explicit
+    steps are needed, implicit steps are used (Kvaerno 5/4, which solve systems of equations for all outputs). The error
+    of each step is kept below the tolerance; `error` reports the total error. At t = inf, the outputs have the least
+    loss in f(0) + range K. Newton's method finds them, for a loss whose Hessian is positive definite. As in
+    `gradient_flow`, eigenvectors that cannot be distinguished from null vectors are included as long as t times the
+    rounding error is at most 1.
 
     Args:
         K: the Gram matrix of the training points, equal for all outputs. Or K may be the Gram matrix of all pairs of

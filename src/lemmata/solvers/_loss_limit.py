@@ -1,4 +1,4 @@
-"""A loss as a function of outputs, and the least-loss outputs that a kernel can reach, at which its flow ends."""
+"""A loss as a function of outputs, and the end of its flow: the outputs of least loss that a kernel can reach."""
 
 from collections.abc import Callable
 from typing import Any
@@ -56,8 +56,8 @@ def least_loss(
 ) -> tuple[Float[Array, "r c"], Float[Array, ""], int]:
     """Minimise the loss of f = f(0) + vectors V.
 
-    Return V, the last step's largest output, and the number of steps. This is Newton's method; a step is halved if the
-    loss would not fall (Armijo's rule).
+    Return V, the largest change of an output in the last step, and the number of steps. This is Newton's method; a step
+    is halved as long as the loss would not fall enough (Armijo's rule).
 
     Args:
         loss: the loss of the outputs.

@@ -14,13 +14,13 @@ from ._loss_limit import OutputLoss, largest_curvature, least_loss
 class OutputModes(eqx.Module):
     """Coordinates B along eigenvectors of K, with f = f(0) - left B, f_* = f_*(0) - right B, dB/dt = gather grad loss.
 
-    Each coordinate is in units of the largest output that it moves, by its eigenvalue or through K_cross. So the
-    tolerance of the integrator applies to outputs. B grows without limit along null vectors, but this does not loosen
-    the tolerance.
+    Each coordinate is scaled so that a change of 1 in it changes no output by more than 1, at training points or at
+    other points. So the tolerance of the integrator applies to outputs. B grows without limit along null vectors, but
+    this does not loosen the tolerance.
 
     Args:
         vectors: the eigenvectors.
-        values: their eigenvalues, set to zero at or below the rounding error.
+        values: the eigenvalues; those at or below the rounding error are set to zero.
         floor: the rounding error.
         parts: the product of K_cross and the eigenvectors.
     """
@@ -32,7 +32,7 @@ class OutputModes(eqx.Module):
 
     @property
     def unit(self) -> Float[Array, " n"]:
-        """The largest output that each eigenvector moves; 1 for an eigenvector that moves no output."""
+        """The scale of each coordinate: its eigenvalue or its largest effect through K_cross; 1 if both are 0."""
         unit = jnp.maximum(self.values, jnp.max(jnp.abs(self.parts), axis=0, initial=0.0))
         return jnp.where(unit > 0, unit, 1.0)
 
@@ -52,7 +52,10 @@ class OutputModes(eqx.Module):
         return jnp.einsum("im,smc->sic", self.left, moved), jnp.einsum("im,smc->sic", self.parts / self.unit, moved)
 
     def counted(self, times: np.ndarray, damping: float | None) -> Bool[Array, "s n 1"]:
-        """Which eigenvectors count at each time. Those at the rounding error count until they may have converged."""
+        """Whether each eigenvector is included, at each time.
+
+        Eigenvectors at the rounding error are included until they may have converged.
+        """
         elapsed = jnp.asarray(times if damping is None else times / damping)
         return ((self.values > 0) | (elapsed[:, None] * self.floor <= 1))[:, :, None]
 

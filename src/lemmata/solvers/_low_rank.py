@@ -38,13 +38,14 @@ def randomly_pivoted_cholesky(
     *,
     block: int | None = None,
 ) -> LowRank:
-    """The Nyström approximation of K from pivots drawn by the diagonal of the missing part (RPCholesky).
+    """The Nyström approximation of K from pivots that are drawn by the diagonal of the missing part (RPCholesky).
 
     Row i becomes the next pivot with probability proportional to entry i of the diagonal of K - F F^T, where F F^T is
-    the approximation so far (Chen, Epperly, Tropp and Webber, 2023). Pivots are proposed in blocks from the diagonal
-    at the start of the block and accepted by rejection sampling (Epperly, Tropp and Webber, 2024). The distribution is
-    the same as with one pivot at a time, and the columns are computed by matrix products. Only the diagonal and the
-    columns of proposed pivots are computed. The method ends early if the missing part is only rounding.
+    the approximation so far (Chen, Epperly, Tropp and Webber, 2023). A block of pivots is proposed at a time, with
+    probabilities from the diagonal at the start of the block. Rejection sampling decides which of them are accepted
+    (Epperly, Tropp and Webber, 2024). The distribution is the same as with one pivot at a time, and the columns are
+    computed by matrix products. Of K, only the diagonal and the columns of proposed pivots are computed. The method
+    ends early if the missing part is only rounding.
 
     Args:
         matrix: K, or an operator such as `KernelOperator(kernel, x)`.
@@ -137,8 +138,8 @@ def nystrom_approximation(
     """The randomised Nyström approximation (K W)(W^T K W)^+ (K W)^T from products with a random orthonormal W.
 
     The columns of W are an orthonormal basis of random Gaussian columns. A shift of eps |K W| protects the
-    factorisation from rounding, and is subtracted again (Frangella, Tropp and Udell, 2023). Its expected error is
-    comparable with the error of the best approximation of a somewhat smaller rank.
+    factorisation from rounding, and is subtracted again (Frangella, Tropp and Udell, 2023). The expected error of this
+    approximation is comparable with the error of the best approximation of a somewhat smaller rank.
 
     Args:
         matrix: K, or an operator such as `KernelOperator(kernel, x)`.

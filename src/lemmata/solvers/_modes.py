@@ -93,8 +93,8 @@ def filters_at(spectrum: Spectrum, times: Float[Array, " s"], path_filter: Filte
     """The filters of all modes, one row per time.
 
     A mode at the rounding error has an eigenvalue a between 0 and this error. The filter phi(0, t) replaces phi(a, t)
-    as long as phi(0, t) a <= 1 for every such a. After that, it is unknown whether the mode has converged, and the
-    mode is left out.
+    as long as phi(0, t) a <= 1 for every a in this range. At later times, it is unknown whether the mode has converged,
+    and the mode is left out.
 
     Args:
         spectrum: the eigensystem.
@@ -109,7 +109,7 @@ def filters_at(spectrum: Spectrum, times: Float[Array, " s"], path_filter: Filte
 def cross_modes(spectrum: Spectrum, cross: Float[Array, "t n"]) -> Float[Array, "t n"]:
     """Return K_cross U, with zeros where the product with a null mode is only rounding (at most 16 n eps |row|).
 
-    If K v = 0, then K_cross v = 0, and a long time would otherwise amplify the rounding error.
+    If K v = 0, then K_cross v = 0. Without these exact zeros, a long time would amplify the rounding error.
 
     Args:
         spectrum: the eigensystem.

@@ -33,10 +33,10 @@ def momentum_descent(
     Heavy ball (Polyak, 1964): f_{s+1} = f_s - learning_rate K (f_s - y) + momentum (f_s - f_{s-1}). Nesterov's method
     (1983) takes the gradient at a point ahead: v = f_s + momentum (f_s - f_{s-1}), f_{s+1} = v - learning_rate K (v -
     y). Along each eigenvector, this is a linear recursion of order two. Its power is computed by repeated squaring, so
-    10^9 steps cost 30 products of small matrices. For slow modes, the power would lose digits of the root 1 - delta,
-    so it is computed from delta. With the largest eigenvalue a_1 of K, the methods converge for learning_rate < 2 (1 +
-    momentum) / a_1 (heavy ball), or < 2 (1 + momentum) / ((1 + 2 momentum) a_1) (Nesterov). For larger rates the
-    result diverges, as these methods do.
+    10^9 steps cost 30 products of small matrices. For slow modes, this power would lose digits of the root 1 - delta of
+    the recursion, so the result is computed from delta. Let a_1 be the largest eigenvalue of K. The heavy ball
+    converges for learning_rate < 2 (1 + momentum) / a_1, and Nesterov's method for learning_rate < 2 (1 + momentum) /
+    ((1 + 2 momentum) a_1). For larger rates the result diverges, as these methods do.
 
     Args:
         spectrum: the eigensystem of the training Gram matrix K.
@@ -110,8 +110,8 @@ def _root_filter(
 
         phi = rate [(1 - d) (1 - (1 - d)^s) / d - (1 - D) (1 - (1 - D)^s) / D] / (D - d).
 
-    With log1p, a small d keeps all digits, which the power of the recursion loses. The difference in the bracket loses
-    digits by cancellation if s is below 1/|D| or if the roots are close.
+    With log1p, a small d keeps all digits, which the power of the recursion would lose. The difference in the bracket
+    loses digits by cancellation if s is below 1/|D| or if the roots are close.
     """
     c = rate * values
     middle = 0.5 * (1 - momentum + (1 + momentum if nesterov else 1) * c)
@@ -137,9 +137,9 @@ def momentum_flow(
 ) -> Trajectory:
     """Predictions of the flow with momentum f'' + damping f' = -K (f - y), from f(0) = f'(0) = 0.
 
-    Along each eigenvector with eigenvalue a, this is a damped oscillator, over-damped if damping² > 4 a. The heavy
-    ball with learning rate h² and momentum 1 - damping h follows the flow to first order in h. As the damping grows,
-    the flow tends to gradient flow at the time t / damping. time = inf gives the minimum-norm interpolant.
+    Along each eigenvector with eigenvalue a, the flow is a damped oscillator, which is over-damped if damping² > 4 a.
+    The heavy ball with learning rate h² and momentum 1 - damping h follows the flow to first order in h. As the damping
+    grows, the flow tends to gradient flow at the time t / damping. time = inf gives the minimum-norm interpolant.
 
     Args:
         spectrum: the eigensystem of the training Gram matrix K.

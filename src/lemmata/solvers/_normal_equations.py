@@ -1,4 +1,4 @@
-"""Sum the normal equations of least squares on centres over blocks of rows, and whiten them by the centres' factor."""
+"""Sum the normal equations of least squares on centres over blocks of rows, and whiten them by a Cholesky factor."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -35,7 +35,7 @@ def largest_of_inverse(factor: Float[Array, "p p"]) -> Float[Array, ""]:
 
 
 def largest(product: Any, size: int) -> Float[Array, ""]:
-    """The largest |A u| over 30 steps u of power iteration with A, from a random start.
+    """The length |A u| for the unit vector u after 30 steps of power iteration with A, from a random start.
 
     Args:
         product: the function u -> A u.
@@ -84,7 +84,8 @@ def summed_blocks(
 ) -> tuple[Any, Any]:
     """The sums of f_i f_i^T and f_i y_i over blocks of rows, with f_i = L^-1 K(z, x_i), or K(z, x_i) without a factor.
 
-    On the processor, BLAS computes the sums (`summed_rows`), and only the lower triangle of the square has meaning.
+    On the processor, BLAS computes the sums (`summed_rows`), and only the lower triangle of the sum of f_i f_i^T has
+    meaning.
 
     Args:
         kernel: the kernel K.
@@ -116,19 +117,19 @@ def summed_rows(
     rows: int,
     roots: Float[np.ndarray, " n"] | None = None,
 ) -> tuple[Float[np.ndarray, "p p"], Float[np.ndarray, "p k"]]:
-    """`summed_blocks` by BLAS and LAPACK, in place. The next block is computed while one is added.
+    """`summed_blocks` by BLAS and LAPACK, in place. The next block is computed while the current block is added.
 
-    Only the lower triangle of the square has meaning, and little else is computed. It is computed in strips of
-    columns, by NumPy's matrix product. (BLAS has a function for half of the square. But SciPy's function holds the
-    lock of the interpreter, so no thread could compute the next block.)
+    Only the lower triangle of the sum of f_i f_i^T has meaning, and little else of this sum is computed. The triangle
+    is computed in strips of columns, by NumPy's matrix product. (BLAS has a function for half of the square. But
+    SciPy's function holds the lock of the interpreter, so no thread could compute the next block.)
 
     Args:
         kernel: the function K(., z).
         factor: the factor L, C-contiguous, or None.
         x: points.
-        y: targets, times the roots of the weights.
+        y: targets, times the square roots of the weights.
         rows: the number of rows of a block.
-        roots: the roots of the weights of f_i; None is 1 for each row.
+        roots: the square roots of the weights of f_i; None is 1 for each row.
     """
     size = len(kernel)
     upper, product = np.zeros((size, size)), np.zeros((size, y.shape[1]))
@@ -161,9 +162,9 @@ def whitened_rows(factor: Float[np.ndarray, "p p"], features: Float[np.ndarray, 
 
 
 def whitened(square: Any, product: Any, factor: Float[Array | np.ndarray, "p p"] | None) -> tuple[Any, Any]:
-    """Multiply the sums by L^-1, and the square also by L^-T. Without a factor, the sums are not changed.
+    """Multiply the sums by L^-1, and `square` also by L^-T. Without a factor, the sums are not changed.
 
-    The returned square is symmetric.
+    The returned sum of f_i f_i^T is symmetric.
 
     Args:
         square: the sum of f_i f_i^T, of which only the lower triangle has meaning. On the processor it is overwritten.
@@ -192,13 +193,14 @@ def moved_by_rounding(
     alpha: Float[Array | np.ndarray, "p k"],
     ridge: float | Float[Array, ""],
 ) -> float:
-    """How far rounding of sums that were whitened last may move the fit on the training points, as a share of |y|.
+    """Estimate how far rounding may move the fit on training points if sums are whitened last, as a share of |y|.
 
-    Sums of K_zn K_nz and K_zn y have errors of a few eps s_j s_l and eps s_j |y| with s_j = |K(z_j, x)|, which are
-    assumed to be independent. Let G² = sum_j s_j² |L^-1 e_j|². Together the errors change the equation (W + ridge) b =
-    v for the whitened coefficients b by e = eps G (|s alpha| + |y|), and e moves the fit W^1/2 b by at most |e| / (2
-    sqrt(ridge)). The estimate takes eight times eps. RBF and Matern kernels were tried with 300 and 1000 centres and
-    ridges from 1e-4 to 1. The fit moved by 0.1 to 3 times the value of the estimate with eps itself.
+    Let s_j = |K(z_j, x)|. The entries of K_zn K_nz have rounding errors of a few eps s_j s_l, and those of K_zn y of a
+    few eps s_j |y|. These errors are assumed to be independent. Let G² = sum_j s_j² |L^-1 e_j|². Together the errors
+    change the equation (W + ridge) b = v for the whitened coefficients b by e = eps G (|s alpha| + |y|). This moves the
+    fit W^1/2 b by at most |e| / (2 sqrt(ridge)). The estimate uses eight times eps in the place of eps. RBF and Matern
+    kernels were tried with 300 and 1000 centres and ridges from 1e-4 to 1. The fit moved by 0.1 to 3 times the value of
+    the estimate with eps itself.
 
     Args:
         factor: the factor L.

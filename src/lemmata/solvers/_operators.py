@@ -53,7 +53,7 @@ class MatrixOperator(eqx.Module):
 
 
 class KernelOperator(eqx.Module):
-    """The Gram matrix of a kernel on points. Products compute it in blocks of rows, which are not kept.
+    """The Gram matrix of a kernel on points. Products compute this matrix in blocks of rows, which are not kept.
 
     Args:
         kernel: the kernel K.
@@ -194,8 +194,8 @@ def refuse_curvature(curvature: float, floor: float) -> None:
         floor: the accuracy of K v, which is 16 n eps times the largest observed |K v| / |v|.
 
     Raises:
-        NotPositiveDefiniteError: if the curvature is negative by more than rounding. The message states it. The
-            smallest eigenvalue is at most this curvature.
+        NotPositiveDefiniteError: if the curvature is negative by more than rounding. The message states the curvature.
+            The smallest eigenvalue is at most this curvature.
     """
     if curvature < -floor:
         raise NotPositiveDefiniteError(

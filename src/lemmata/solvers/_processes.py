@@ -26,11 +26,11 @@ _COPIES = 4
 class ProcessOperator:
     """The Gram matrix of a kernel on points. Several processes compute its products in blocks of rows.
 
-    With `KernelOperator`, JAX shares one block among threads, but only for some operations. Here, each process
-    computes on one thread, and takes the next block when it has finished one. The product equals the product of a
+    With `KernelOperator`, JAX shares one block among threads, but only for some operations. Here, each process computes
+    on one thread, and takes the next block when it has finished one. The product equals the product of a
     `KernelOperator` with the same block, to rounding. Kernel and points are sent once, and each vector once for each
-    product. Use the operator in a `with` block; all processes end with the block. The processes also end if this
-    process is killed or if a product is interrupted, which closes the operator.
+    product. Use the operator in a `with` block; all processes end when this `with` block ends. The processes also end
+    if this process is killed or if a product is interrupted, which closes the operator.
 
     The processes are spawned. This takes some seconds and imports the main module again, so a script must guard its
     code by `if __name__ == "__main__":`. The kernel's class must be importable by its name from a module.
@@ -150,7 +150,7 @@ class ProcessOperator:
                 ) from error
 
     def _gathered(self) -> np.ndarray:
-        """Compute the product: each process gets the next block when it has returned the last one."""
+        """Compute the product: each process gets the next block when it has returned its previous block."""
         starts, waiting = iter(range(0, len(self), self.block)), {}
         parts: dict[int, Any] = {}
         for end in self._ends:

@@ -16,9 +16,9 @@ from ._operators import kernel_product
 def serve(end: Connection, number: int) -> None:
     """Answer requests until the other end of the connection is closed.
 
-    The first message contains whether float64 is on, the kernel, the points and the rows of a block. Each later
-    message is a vector, or the number of the first row of a block. The answer to a row number is this block of the
-    product, or the error.
+    The first message contains whether float64 is on, the kernel, the points and the rows of a block. Each later message
+    is a vector, or the number of the first row of a block. The answer to a row number is the block of the product that
+    starts at this row, or the error.
 
     Args:
         end: the connection to the calling process.
@@ -49,10 +49,11 @@ def serve(end: Connection, number: int) -> None:
 def _one_thread(number: int):
     """Give JAX one thread.
 
-    JAX's pool has one thread for each core that is available when the pool starts. So it is started while only one
-    core is available.
+    JAX's pool has one thread for each core that is available when the pool starts. So the pool is started while only
+    one core is available.
 
-    Afterwards its threads may run on any core again, because other processes may use the same core.
+    Afterwards its threads may run on any core again, because other processes may use the core on which the pool was
+    started.
     """
     if not hasattr(os, "sched_setaffinity"):
         os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false"

@@ -36,9 +36,9 @@ class Solution(eqx.Module):
 def kernel_ridge(K: Float[Array, "n columns"], y: Float[Array, "rows *k"], ridge: float | Float[Array, ""]) -> Solution:
     """Kernel ridge regression, alpha = argmin |K alpha - y|² + ridge alpha^T K alpha = (K + ridge I)^-1 y.
 
-    The Cholesky factorisation of K + ridge I may fail although K is positive semidefinite to rounding. Then jitters
-    eps tr K, 10 eps tr K, ... 1e5 eps tr K are tried, and the jitter that was used is reported. (If a matrix is
-    indefinite by less than the ridge, the factorisation succeeds, and this is not noticed here.
+    The Cholesky factorisation of K + ridge I may fail although K is positive semidefinite to rounding. Then jitters eps
+    tr K, 10 eps tr K, ... 1e5 eps tr K are tried, and the jitter that was used is reported. (If a matrix is indefinite
+    by less than the ridge, the factorisation succeeds, and this function does not notice that the matrix is indefinite.
     `lemmata.spectra.spectrum` notices it.) Inside jit or grad no jitters are tried: the solution is NaN if the first
     factorisation fails.
 

@@ -20,7 +20,7 @@ class Fitted(NamedTuple):
 
     Attributes:
         ridge: the ridge.
-        jitter: the amount that had to be added to it.
+        jitter: the amount that had to be added to the ridge.
         coefficients: the coefficients alpha (n, k).
         left_out: at the requested rows, the targets minus the predictions of fits without the row (m, k).
     """
@@ -53,12 +53,12 @@ def least_left_out(
     rows: Int[np.ndarray, " m"],
     scale: Float[np.ndarray, " k"],
 ) -> Fitted:
-    """The fit at the ridge in a list that has nearly the least leave-one-out error.
+    """Find the ridge in a list that has nearly the least leave-one-out error, and return the fit at this ridge.
 
     The search starts where generalised cross-validation of all rows, n |(A + r)^-1 y|² / (tr (A + r)^-1)², is smallest.
     One Cholesky factor gives this approximately for all ridges r (`_guess`). From there, the search moves to the
-    better neighbour as long as this lowers the leave-one-out error by a thousandth. The leave-one-out error is exact,
-    but only over the given rows.
+    neighbouring ridge with the smaller estimate, as long as this lowers the leave-one-out error by more than a
+    thousandth. The leave-one-out error is exact, but only over the given rows.
 
     Args:
         system: the Gram matrix A.
@@ -110,7 +110,7 @@ def _guess(
 
 
 def _beyond(basis: np.ndarray, block: np.ndarray) -> np.ndarray:
-    """An orthonormal basis of a block after the part of the block in another basis is removed."""
+    """Remove the part of a block in the span of another basis, and return an orthonormal basis of the rest."""
     for _ in range(2):
         block = np.linalg.qr(block - basis @ (basis.T @ block))[0]
     return block

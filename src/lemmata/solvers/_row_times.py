@@ -33,8 +33,8 @@ def row_time_coefficients(
 
     JAX can trace the function, and differentiate it in K, times and y, also in reverse mode. Derivatives of phi are
     divided differences in the eigenbasis of D K D, so equal eigenvalues do no harm; derivatives of eigenvectors would
-    divide by the difference of eigenvalues. The derivative with respect to a time is infinite or NaN at 0, because of
-    a square root. So learn the roots of the times, as in `row_time_coefficients(K, roots**2, y)`, except at 0.
+    divide by the difference of eigenvalues. The derivative with respect to a time is infinite or NaN at 0, because of a
+    square root. So learn the square roots of the times, as in `row_time_coefficients(K, roots**2, y)`, except at 0.
 
     Args:
         K: a symmetric positive semidefinite matrix.

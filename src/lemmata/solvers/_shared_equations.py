@@ -1,4 +1,4 @@
-"""Sum the normal equations of least squares on centres on workers, and keep the sums until all of them are there."""
+"""Let workers sum the normal equations of least squares on centres, and keep their sums until all are complete."""
 
 import contextlib
 import hashlib
@@ -78,7 +78,7 @@ def shared_normal_equations(
 
 
 def _sum_run(place: str, start: int, end: int, kernel: AbstractKernel, rows: int, last: bool, call: str) -> None:
-    """Sum the blocks of some rows, and write the sum of squares beside the sum of products. A worker runs this.
+    """Sum the blocks of some rows, and write the sums of squares and of products to one file. A worker runs this.
 
     `call` makes the task unique, because a scheduler may return the earlier result of a task that it knows.
     """

@@ -15,7 +15,7 @@ from lemmata.errors import ShapeError
 
 
 def runs_of_rows(rows: int, block: int, most: int) -> list[tuple[int, int]]:
-    """The first row and the end of at most `most` runs of whole blocks, whatever the number of workers.
+    """The first row and the end of each run of whole blocks. There are at most `most` runs for any number of workers.
 
     Args:
         rows: the number of rows.

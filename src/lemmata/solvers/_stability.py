@@ -15,9 +15,9 @@ def largest_learning_rate(
     """The learning rate below which descent on 1/2 sum |f - y|² / terms converges, and above which it diverges.
 
     Let a_1 be the largest eigenvalue of K. For the heavy ball, the largest rate is 2 (1 + momentum) terms / a_1;
-    without momentum, this is gradient descent. For Nesterov's method, it is 2 (1 + momentum) terms / ((1 + 2 momentum)
-    a_1). At this rate, a root of the recursion along the leading eigenvector leaves the unit circle, at -1. For
-    gradient descent, `networks.stable_learning_rate` is half of this rate.
+    without momentum, the heavy ball is gradient descent. For Nesterov's method, the largest rate is 2 (1 + momentum)
+    terms / ((1 + 2 momentum) a_1). At this rate, a root of the recursion along the leading eigenvector leaves the unit
+    circle, at -1. For gradient descent, `networks.stable_learning_rate` is half of this rate.
 
     Args:
         K: the tangent kernel (n, n) of the training points, if it is the same for each output, or the kernel (n, n, k,

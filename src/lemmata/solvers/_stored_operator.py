@@ -1,4 +1,4 @@
-"""Products with a Gram matrix that is stored in tiles, in this process or on the workers of any executor."""
+"""Compute products with a Gram matrix that is stored in tiles. Use this process or the workers of any executor."""
 
 import pathlib
 from concurrent.futures import Executor
@@ -18,7 +18,7 @@ from ._shared_vectors import runs_of_rows, scratch, shared_product
 class StoredOperator:
     """The symmetric matrix that `gram_on_disk` wrote. Products read the matrix tile by tile.
 
-    Each worker has two tiles of the matrix in memory at a time. With an executor, a task is a run of tile rows. All
+    Each worker holds two tiles of the matrix in memory at a time. With an executor, a task is a run of tile rows. All
     workers read the tiles from the folder under the same path, and the vector from a file in this folder. Every row is
     summed in the same order. So the product equals the product without an executor, bit for bit, if processors are of
     one kind and use equally many threads. A product reads n² numbers. If computing a kernel is faster than reading it,

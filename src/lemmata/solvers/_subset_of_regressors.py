@@ -47,8 +47,8 @@ class CentredRidge(eqx.Module):
         condition: an estimate, from below, of the condition number of W + (ridge + shift) I by 30 steps of power
             iteration.
         error: the mean squared error |K_nz alpha - y|² / n on the training points, summed over outputs. It is computed
-            from the accumulated matrices. Its error is about 1e-16 times the mean square of y times the condition
-            number.
+            from the accumulated matrices. Its rounding error is about 1e-16 times the mean square of y times the
+            condition number.
         plan: the memory plan.
     """
 
@@ -89,26 +89,27 @@ def subset_of_regressors(
 ) -> CentredRidge:
     """Minimise |K_nz alpha - y|² + ridge alpha^T (K_zz + jitter I) alpha for centres z, over blocks of rows.
 
-    Let L L^T = K_zz + jitter I and b = L^T alpha. Then this is ridge regression on the whitened rows L^-1 K(z, x_i).
-    Their square W = sum_i L^-1 K(z, x_i) K(x_i, z) L^-T and v = sum_i L^-1 K(z, x_i) y_i are accumulated over blocks of
-    rows. Then (W + ridge I) b = v has one Cholesky factorisation for each ridge. Kernel blocks are computed in the
-    dtype of x; K_zz, sums and factorisations are always in float64. The jitter is 16 eps tr K_zz, with the eps of the
-    type of x. This is above the rounding error of K_zz. If K_zz then has no factor, the jitter grows as in
-    `kernel_ridge`. A ridge of 0 gives least squares on the span of the centres. If all training points are centres,
-    this is kernel ridge regression, up to the jitter.
+    Let L L^T = K_zz + jitter I and b = L^T alpha. Then the problem is ridge regression on the whitened rows L^-1 K(z,
+    x_i). The sums W = sum_i L^-1 K(z, x_i) K(x_i, z) L^-T and v = sum_i L^-1 K(z, x_i) y_i are accumulated over blocks
+    of rows. Then (W + ridge I) b = v is solved by one Cholesky factorisation for each ridge. Kernel blocks are computed
+    in the dtype of x; K_zz, sums and factorisations are always in float64. The jitter is 16 eps tr K_zz, with the eps
+    of the type of x. This jitter is above the rounding error of K_zz. If K_zz + jitter I has no Cholesky factor, the
+    jitter grows as in `kernel_ridge`. A ridge of 0 gives least squares on the span of the centres. If all training
+    points are centres, this is kernel ridge regression, up to the jitter.
 
-    Whitening K_zn K_nz after the sum costs half as much. But it loses digits, because |L^-1|² multiplies the rounding.
-    So it is done only if every ridge is above 0 and the loss of accuracy does not matter. In single precision, the
-    entries have a larger error anyway. In double precision, `tolerance` limits how far the fit moves. If the fit turns
-    out to move further, or no Cholesky factor exists, the whitened rows are summed in a second pass.
+    Whitening K_zn K_nz after the sum costs half as much. But it loses digits, because |L^-1|² multiplies the rounding
+    errors. So the sums are whitened last only if every ridge is above 0 and the loss of accuracy does not matter. In
+    single precision, the kernel entries have a larger error than this anyway. In double precision, `tolerance` limits
+    how far the fit moves. If the fit turns out to move further, or no Cholesky factor exists, the whitened rows are
+    summed in a second pass.
 
     Cost: n p kernel entries, 2 n p² operations (n p² if the sums are whitened last), and p³/3 operations for each
     ridge. Memory: five p x p squares of float64 and one block, as `centres_plan` reports; no n x p matrix is formed.
 
     With an `executor`, each worker sums a run of blocks. The sums are added here in the order of the rows. So the
     answer does not depend on which worker computed which sum, and differs from the answer without executor only by
-    rounding. Points, factor and sums pass through files of a folder. If the caller names the folder, it keeps the sums
-    of an interrupted call, and the same call continues with the missing runs. Only complete sums are kept.
+    rounding. Points, factor and sums pass through files of a folder. If the caller names the folder, the sums of an
+    interrupted call stay there, and the same call continues with the missing runs. Only complete sums are kept.
 
     Args:
         kernel: the kernel K.
@@ -121,7 +122,7 @@ def subset_of_regressors(
         working_set: bytes for everything besides points and targets; None means the squares plus 256 MiB.
         tolerance: how far rounding of the sums may move the fit on x, as a share of |y|. 0 whitens every block of
             float64. 1e-4 halves the time, and changes a squared error that is 1 % of the squared targets by less than
-            1 in 400.
+            1/400 of the squared error.
         executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`); None
             computes in this process.
         tasks: with an executor, the largest number of runs of blocks. Each run writes a p x p matrix of float64.
@@ -223,7 +224,7 @@ def _penalty(
 def _found(
     sums: Callable[..., Any], factor: Array, x: Array, y: Array, ridges: Array, tolerance: float
 ) -> list[tuple[Array, ...]]:
-    """The result of `_solved` for each ridge. The sums are whitened last if this is allowed and accurate enough."""
+    """The result of `_solved` for each ridge. Sums are whitened at the end if this is allowed and accurate enough."""
     single = x.dtype != jnp.float64
     traced = any(known(part) is None for part in (factor[0, 0], x[0, 0], y[0, 0], ridges))
     if not traced and (single or tolerance > 0) and bool(jnp.all(ridges > 0)):

@@ -26,10 +26,10 @@ class Kriging(eqx.Module):
         coefficients: the coefficients alpha, one row for each point, with P^T alpha = 0.
         trend: the coefficients of the columns of the drift.
         energy: the number alpha^T K alpha for every column of the targets. It is the squared semi-norm of the kernel's
-            part.
+            part of the fit.
         noise: noise variances on the diagonal, one for each point.
         matrix: the matrix K plus the noise on the diagonal.
-        basis: orthonormal columns, first those of the drift P = Q R, then those of its complement.
+        basis: orthonormal columns: first the columns of Q in P = Q R, then a basis of the complement of the drift.
         triangle: the triangular matrix R.
         factor: the Cholesky factor of K + noise on the complement of the drift.
     """
@@ -102,8 +102,8 @@ def universal_kriging(K: Any, drift: Any, y: Any, noise: Any = 0.0) -> Kriging:
     and are computed by a Cholesky factor on the complement of the columns of P (Wahba 1990, chapter 2). This is the
     limit of Gaussian process regression as the prior variance of the coefficients beta grows without bound.
 
-    The columns of the drift may have any scale. Leave out of K a constant that the drift removes: in K = 1 + 1e-16 r,
-    for example, r is lost to rounding.
+    The columns of the drift may have any scale. If the drift removes a constant, leave this constant out of K. In K = 1
+    + 1e-16 r, for example, r is lost to rounding.
 
     Args:
         K: the generalised covariance of the points, (n, n).
@@ -114,8 +114,8 @@ def universal_kriging(K: Any, drift: Any, y: Any, noise: Any = 0.0) -> Kriging:
     Raises:
         DataError: if the columns of the drift are linearly dependent at these points, or an entry is not finite.
         NotPositiveDefiniteError: if K + noise is not positive definite on the complement of the drift. It is also
-            raised if it is so near to singular that the solution misses its own targets by more than 1e-6 of their
-            spread.
+            raised if this matrix is so near to singular that the solution misses its own targets by more than 1e-6 of
+            their spread.
         ShapeError: if K, drift, y and noise do not fit each other.
         SettingError: for a negative noise.
         PrecisionError: if float64 is off.
@@ -199,7 +199,7 @@ def _refuse_indefinite(matrix: Array, inner: Array, factor: Array) -> None:
 
 
 def _refuse_missed(y: Array, fitted: Array) -> None:
-    """Refuse a solution that misses its own targets, because the system is singular up to rounding."""
+    """Refuse a solution that misses its own targets. The system is then singular up to rounding."""
     seen, reached = known(y), known(fitted)
     if seen is None or reached is None:
         return
@@ -256,7 +256,7 @@ class PolyharmonicSpline(eqx.Module):
 def _covariance(z: Array, x: Array, centre: Array, unit: Array) -> Array:
     """r² ln(r / unit).
 
-    With weights that annihilate affine functions, its sums equal the sums of r² ln r, but lose no digits.
+    Sums of this function with weights that annihilate affine functions equal the sums of r² ln r, but lose no digits.
     """
     return unit**2 * squares_logarithm(squared_distances((z - centre) / unit, (x - centre) / unit))
 
@@ -266,7 +266,7 @@ def affine(z: Float[Array, "t d"], centre: Float[Array, " d"], unit: Float[Array
 
     Args:
         z: points.
-        centre: the point at which the slopes do not contribute to the level.
+        centre: the point at which the columns (z - centre) / unit are 0.
         unit: the unit of lengths.
     """
     return jnp.concatenate([jnp.ones((len(z), 1), z.dtype), (z - centre) / unit], axis=1)
@@ -275,12 +275,12 @@ def affine(z: Float[Array, "t d"], centre: Float[Array, " d"], unit: Float[Array
 def polyharmonic_spline(x: Any, y: Any, noise: Any = 0.0) -> PolyharmonicSpline:
     """The spline of r² ln r with affine drift, in any dimension. In the plane, it is the thin-plate spline.
 
-    It is the limit of regression with `PolyharmonicCovariance(b, c)` as b and c / b² grow without bound. Without
-    noise, it is the interpolant of least semi-norm (integral of |w|^(d+2) |F f(w)|²)^(1/2). Affine functions are
-    reproduced exactly, with any noise. Moving and turning the points does not change the spline. If all points are
-    multiplied by s and the noise by s², the spline does not change either, because it is computed from centred points
-    in units of their extent. (`scipy.interpolate.RBFInterpolator` with `thin_plate_spline` and degree 1 is the
-    counterpart in SciPy; its smoothing is this noise.)
+    It is the limit of regression with `PolyharmonicCovariance(b, c)` as b and c / b² grow without bound. Without noise,
+    it is the interpolant of least semi-norm (integral of |w|^(d+2) |F f(w)|²)^(1/2). Affine functions are reproduced
+    exactly, with any noise. Moving and turning the points does not change the spline. If all points are multiplied by s
+    and the noise by s², the spline does not change either, because it is computed from centred points in units of their
+    extent. (`scipy.interpolate.RBFInterpolator` with `thin_plate_spline` and degree 1 is the counterpart in SciPy; its
+    argument `smoothing` is the `noise` here.)
 
     Args:
         x: more than d + 1 different points (n, d) that do not lie in a common hyperplane.

@@ -73,14 +73,15 @@ def workers_plan(
 ) -> tuple[SharedWork, SharedWork, SharedWork, SharedWork]:
     """The cost of computations with n points on this number of machines.
 
-    The computations are the matrix on disk, products of both kinds, and the direct solution on centres.
+    The computations are the matrix on disk, products with and without the stored matrix, and the direct solution on
+    centres.
 
     Let B = ceil(n/b) be the number of tiles in a row. The symmetric matrix (`gram_on_disk`) consists of B (B+1)/2 tasks
-    of b² entries each. It writes B² b² numbers, because tiles at its edge are stored whole. A product with the stored
-    matrix (`StoredOperator`) reads all these numbers. A product computed without storing it (`ExecutorOperator`)
-    evaluates every entry, and reads only points and the vector. The direct solution on p centres
-    (`subset_of_regressors`, whitened last) evaluates n p entries and sums p² numbers in each task. Then the caller
-    needs about 3 p³ operations, which are not shared.
+    of b² entries each. These tasks write B² b² numbers, because tiles at the edge of the matrix are stored whole. A
+    product with the stored matrix (`StoredOperator`) reads all these numbers. A product that is computed without
+    storing the matrix (`ExecutorOperator`) evaluates every entry, and reads only points and the vector. The direct
+    solution on p centres (`subset_of_regressors`, whitened last) evaluates n p entries and sums p² numbers in each
+    task. Then the caller needs about 3 p³ operations, which are not shared.
 
     Args:
         points: the number n of points.

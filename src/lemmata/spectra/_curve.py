@@ -1,4 +1,4 @@
-"""The learning curve of kernel ridge regression on a finite set: a formula that direct solves correct."""
+"""The learning curve of kernel ridge regression on a finite set: a formula, corrected by direct solves."""
 
 import math
 from collections.abc import Sequence
@@ -41,24 +41,24 @@ def learning_curve(
     too low by large factors. So the error at some of the sizes is measured by the mean over random splits, each solved
     exactly from the Gram matrix. This measurement corrects the formula by c = ln(measured / equivalent). Let s be the
     relative standard error of the mean. The correction is reduced to c max(0, 1 - (s/c)^4), because a correction
-    smaller than its noise would do harm. Between measured sizes the correction is interpolated linearly in ln n. At n
-    = N, where no row is left out, the error is the leave-one-out error. If a size has no more splits than would be
-    solved, all of them are solved, and the mean is exact.
+    smaller than its noise would do harm. Between measured sizes the correction is interpolated linearly in ln n. At n =
+    N, where no row is left out, the error is the leave-one-out error. If a size has at most as many splits as would be
+    solved, all its splits are solved, and the mean is exact.
 
-    The interval is for the result of a measurement, the mean over `resamples` random splits, with a nominal coverage of
-    90 %. With at least 30 solves, the ends of the interval are quantiles of such means, which are drawn from the
-    solved splits and widened by the standard error of the solves. With fewer solves, the ends come from Student's
-    distribution, with Johnson's correction for skewness. Interpolated sizes get the wider of the neighbours'
-    intervals, widened by half the change of the correction between them and by 0.12 in the logarithm.
-    `benchmarks/learning_curve_coverage.py` measures the coverage.
+    The interval is for the result of a measurement, which is the mean over `resamples` random splits. Its nominal
+    coverage is 90 %. With at least 30 solves, such means are drawn from the solved splits. The ends of the interval are
+    quantiles of these means, widened by the standard error of the solves. With fewer solves, the ends come from
+    Student's distribution, with Johnson's correction for skewness. Interpolated sizes get the wider of the intervals of
+    the two neighbouring measured sizes. This interval is widened by half the change of the correction between the
+    neighbours, and by 0.12 in the logarithm. `benchmarks/learning_curve_coverage.py` measures the coverage.
 
-    Cost: at each measured size at least 8 splits are solved, and enough splits that each row is once in the smaller
-    part. As many sizes are measured as N³ floating-point operations allow (5e7 if that is more). Both ends and the
-    size with the largest equivalent are always measured. A curve takes at most about as long as `spectrum`, or some
-    tens of milliseconds for a few hundred rows. Sets of at most 100 rows may cost 5e8 operations, up to 1000 solves a
-    size. If you need thousands of curves from one spectrum, or derivatives, use `deterministic_equivalent`. That
-    function makes no checks and costs one pass over the eigenvectors for each size. `measured_curve` spends more
-    operations.
+    Cost: at each measured size, at least 8 splits are solved, and at least as many as needed for each row to be once in
+    the smaller part of a split. As many sizes are measured as N³ floating-point operations allow (5e7 if that is more).
+    The smallest and the largest size, and the size with the largest equivalent, are always measured. A curve takes at
+    most about as long as `spectrum`, or some tens of milliseconds for a few hundred rows. Sets of at most 100 rows may
+    cost 5e8 operations, up to 1000 solves a size. If you need thousands of curves from one spectrum, or derivatives,
+    use `deterministic_equivalent`. That function makes no checks and costs one pass over the eigenvectors for each
+    size. `measured_curve` spends more operations.
 
     Args:
         spectrum: the eigensystem of the Gram matrix A of all N rows.
@@ -70,7 +70,8 @@ def learning_curve(
         seed: the splits of a size follow from the seed, n and N.
 
     Raises:
-        SettingError: for a size outside 1..N, a negative ridge, less than one resample, or within compiled functions.
+        SettingError: for a size outside 1..N, a negative ridge, less than one resample, or a call within a compiled
+            function.
         ShapeError: if targets and spectrum have different numbers of rows, or there is a single row.
         DataError: for targets that are not finite real numbers, or whose squares are not.
         PrecisionError: if float64 is off.

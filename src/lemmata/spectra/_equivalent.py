@@ -23,7 +23,7 @@ class EquivalentCurve(eqx.Module):
 
     Args:
         sizes: numbers n of training rows, out of the N rows of the set.
-        error: the squared error on the other N - n rows by the formula, summed over outputs.
+        error: by the formula, the squared error on the other N - n rows, summed over outputs.
         mu: the effective regularisation. Training on the subset acts like a ridge mu on all N rows.
         learnability: the fraction of the target's power that is learned, sum_i L_i |<u_i, y>|² / |y|² with
             L_i = a_i / (a_i + mu).
@@ -31,7 +31,8 @@ class EquivalentCurve(eqx.Module):
             At n = N, it is the ratio of generalised cross-validation to the training error.
         drift: (n/N)² ln(leave-one-out / GCV). It shows how far rows of unequal leverage may move the logarithm of the
             measured error from the formula. It only uses single rows, so it does not detect duplicate rows.
-        spread: the standard deviation over rows of the squared residual (A + mu)^-1 y, relative to its mean.
+        spread: the standard deviation over rows of the squared residual (A + mu)^-1 y, divided by the mean of the
+            squared residual.
     """
 
     sizes: Float[Array, " s"]
@@ -61,10 +62,10 @@ def deterministic_equivalent(
 
     At n = N, this is generalised cross-validation. For N >> n, it is `omniscient_curve`. With ridge = 0, the limit
     ridge -> 0 is computed. The limit diverges at n = rank(A); for larger n, mu = 0. The formula treats the subset as
-    freely independent of the eigenvectors. Rows of large leverage violate this assumption. With heavy tails, outlying
-    or repeated rows, or inputs of few dimensions, and a small ridge, the formula is too low by factors of 2 to 100.
-    For this reason, there is no interval. `learning_curve` checks and corrects this formula by direct solves, and
-    gives an interval.
+    freely independent of the eigenvectors. Rows of large leverage violate this assumption. If the ridge is small, the
+    formula is too low by factors of 2 to 100 for rows with heavy tails, for outlying or repeated rows, and for inputs
+    of few dimensions. For this reason, there is no interval. `learning_curve` checks and corrects this formula by
+    direct solves, and gives an interval.
 
     The function costs one pass over the eigenvectors for each size, and can be compiled and differentiated.
 

@@ -20,10 +20,10 @@ class HeldOut:
     """Computes, for kernel ridge regression on part of N rows, the squared error on the held-out rows.
 
     Let n rows be used for training, and h = N - n rows be held out. Either the n x n system of the training rows is
-    solved or, for h < n, the h x h system of the held-out rows. For the h x h system, let R be the inverse of A +
-    ridge and alpha = R y. Then the residuals of rows H in a fit to all other rows are (R_HH)^-1 alpha_H. An intercept
-    is an unpenalised constant. With it, the kernel's rows and columns and the targets are centred in each training
-    part, and R becomes R - R 1 1^T R / (1^T R 1), the block of the inverse of the system bordered by ones.
+    solved or, for h < n, the h x h system of the held-out rows. For the h x h system, let R be the inverse of A + ridge
+    and alpha = R y. Then the residuals of rows H in a fit to all other rows are (R_HH)^-1 alpha_H. An intercept is an
+    unpenalised constant. With an intercept, the kernel's rows and columns and the targets are centred in each training
+    part. R then becomes R - R 1 1^T R / (1^T R 1), which is a block of the inverse of the system bordered by ones.
 
     Args:
         spectrum: the eigensystem of the Gram matrix A of all rows.
@@ -131,9 +131,9 @@ def splits(
 ) -> tuple[Int[np.ndarray, "splits n"], Int[np.ndarray, "splits h"]]:
     """The training and held-out rows of at least `least` splits that use all rows about equally often.
 
-    The smaller part of each split is one block of a random order of the rows. An order is used up before the next one
-    is drawn, so every row is in the smaller part about equally often. For n > N/2, this is K-fold cross-validation.
-    Each single split is uniform over all splits of its size, so the mean over splits is unbiased.
+    The smaller part of each split is one block of a random order of the rows. All blocks of an order are used before
+    the next order is drawn, so every row is in the smaller part about equally often. For n > N/2, this is K-fold
+    cross-validation. Each single split is uniform over all splits of its size, so the mean over splits is unbiased.
     """
     block = min(n, total - n)
     orders = np.stack([rng.permutation(total) for _ in range(-(-least // (total // block)))])

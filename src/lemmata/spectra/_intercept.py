@@ -15,12 +15,12 @@ _OVERLAP = 1e-6
 def with_the_mean(curve: EquivalentCurve) -> EquivalentCurve:
     """Turn the curve of contrasts between rows into the curve of a fit with an unpenalised constant.
 
-    The fit only uses contrasts of training rows, an (n-1)-dimensional part of the (N-1)-dimensional space orthogonal
-    to the vector of ones. If this part is treated as a free random subspace, the error along a direction orthogonal to
-    it is the error of training on n - 1 of N - 1 rows with the Gram matrix between contrasts. A held-out row
-    contributes the direction e_h - 1_T / n. The mean of |.|² of these directions is 1 + 1/n, which is the cost of
-    estimating the mean. If the kernel is 0, the error is exactly (1 + 1/n) times the variance. At n = N, the error is
-    generalised cross-validation up to O(1/N).
+    The fit only uses contrasts of training rows, an (n-1)-dimensional part of the (N-1)-dimensional space orthogonal to
+    the vector of ones. If this part is treated as a free random subspace, the error along a direction orthogonal to
+    this part is the error of training on n - 1 of N - 1 rows with the Gram matrix between contrasts. A held-out row
+    contributes the direction e_h - 1_T / n. The mean squared length of these directions is 1 + 1/n, which is the cost
+    of estimating the mean. If the kernel is 0, the error is exactly (1 + 1/n) times the variance. At n = N, the error
+    is generalised cross-validation up to O(1/N).
 
     Args:
         curve: the `deterministic_equivalent` for n - 1 of the N - 1 contrasts.

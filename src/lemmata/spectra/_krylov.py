@@ -35,12 +35,12 @@ class RitzValues(NamedTuple):
 def ritz_values(
     diagonal: Float[np.ndarray, " k"], beside: Float[np.ndarray, " k"], skews: Float[np.ndarray, " k"], eps: float
 ) -> RitzValues:
-    """Eigenvalues of the tridiagonal matrix whose off-diagonal is `beside`.
+    """Compute the eigenvalues of the tridiagonal matrix whose off-diagonal is `beside`.
 
     The last number of `beside` couples to a vector outside the space. It enters the residuals, but not the matrix.
 
-    The matrix is cut where a new vector is as short as rounding. The space is then invariant, and later entries are
-    noise.
+    The matrix is cut at the first new vector whose length is only rounding. The space is then invariant, and later
+    entries are noise.
 
     Args:
         diagonal: the diagonal of the matrix.
@@ -68,8 +68,8 @@ def ritz_values(
 def three_term(product: Product, like: PyTree, key: Key[Array, ""], steps: int) -> tuple[Array, Array, Array]:
     """Run Lanczos' recurrence from a uniformly random direction, with three vectors in memory.
 
-    When a Ritz value has converged, new vectors lose their orthogonality to old vectors, and values return as
-    duplicates. The largest value is as accurate as with a stored basis (Paige 1976).
+    When a Ritz value has converged, new vectors lose their orthogonality to old vectors, and eigenvalues are found
+    again as duplicates. The largest value is as accurate as with a stored basis (Paige 1976).
 
     Returns:
         The diagonal, the off-diagonal numbers, and the asymmetry in each step.

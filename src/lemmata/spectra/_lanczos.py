@@ -28,7 +28,7 @@ class LargestEigenvalues:
     Args:
         values: the values, the largest first. Up to rounding, each is at most the eigenvalue of the same rank.
         upper: an upper bound on the largest eigenvalue, which fails with probability `failure` over the random start.
-        failure: this probability.
+        failure: the probability that `upper` is too small.
         residuals: the length of A x - value x for each value and its vector x. Some eigenvalue is at most this far
             from the value.
         smallest: the smallest value that was found. The smallest eigenvalue is at most this.
@@ -95,7 +95,7 @@ def largest_eigenvalues(
     where the bound at each end of the spectrum may fail with half of the probability `failure`. One eigenvalue needs
     three vectors in memory. Several eigenvalues, or eigenvectors, need a stored orthogonal basis of k vectors. An
     eigenvalue that is repeated counts once. If there are no more dimensions than products, the matrix is formed, and
-    all is exact up to rounding. The computation has the precision of `like`.
+    all results are exact up to rounding. The computation has the precision of `like`.
 
     Args:
         product: the function v -> A v, linear and symmetric, in JAX. Compiled code is reused for equal functions, and

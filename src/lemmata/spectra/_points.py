@@ -32,8 +32,8 @@ class LearningCurve(eqx.Module):
         solves: the number of direct solves at each size. It is 0 if the correction is interpolated, or if nothing was
             solved.
         correction: ln(error / the deterministic equivalent). It shows how far the rows violate an assumption of the
-            equivalent: that the eigenbasis is freely independent of the rows. Above ln 2 in absolute value, do not
-            trust other consequences of the equivalent (extrapolation, mu, learnability).
+            equivalent: that the eigenbasis is freely independent of the rows. If its absolute value is above ln 2, do
+            not trust other consequences of the equivalent (extrapolation, mu, learnability).
         lower: the lower end of the interval. It is NaN if nothing was solved, because then the error has no bound.
         upper: the upper end of the interval.
         equivalent: the deterministic equivalent, without the correction.
@@ -73,7 +73,7 @@ class Interval(NamedTuple):
     """What an interval covers, and how often.
 
     Args:
-        level: its nominal coverage.
+        level: the nominal coverage of the interval.
         resamples: the number of splits that the measurement is a mean of; None for all splits.
     """
 

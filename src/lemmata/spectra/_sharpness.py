@@ -20,9 +20,9 @@ def sharpness(
     """Estimate the largest eigenvalue of the Hessian of a loss, with a bound on its error that you choose in advance.
 
     Gradient descent with a step size above 2/sharpness is unstable if the loss is quadratic. The number of products
-    follows from the tolerance and grows with the logarithm of the number of parameters. For a million parameters, it
-    is 65 for a tolerance of 1 % and 23 for 10 %. After that many products, the value is usually far more exact; see
-    `residuals`. The function needs the memory of a gradient plus a few copies of the parameters. For several
+    follows from the tolerance and grows with the logarithm of the number of parameters. For a million parameters, 65
+    products are needed for a tolerance of 1 %, and 23 for 10 %. After that many products, the value is usually far more
+    exact; see `residuals`. The function needs the memory of a gradient plus a few copies of the parameters. For several
     eigenvalues, eigenvectors, or the Gauss-Newton matrix, see `largest_eigenvalues` with `hessian_product` and
     `gauss_newton_product`. For the trace, see `trace_estimate`.
 

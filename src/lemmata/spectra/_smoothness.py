@@ -54,34 +54,34 @@ def smoothness(
 
     Let u_i be eigenvectors of K/n with eigenvalues lambda_i ~ i^-beta. The power p_i = <u_i, y>²/n estimates f_i², the
     squared coefficient of f in the kernel's eigenbasis. If f_i² ~ i^-(s beta + 1), a line through log p_i against log i
-    has the slope -(s beta + 1). However, noise of variance v adds v/n to every mode (labels: v = E (1 - f²)). So a line
-    over a fixed number of indices becomes flatter, and s becomes too small.
+    has the slope -(s beta + 1). However, noise of variance v adds v/n to every mode (for labels +-1, v = E (1 - f²)).
+    So a line over a fixed number of indices becomes flatter, and s becomes too small.
 
     Here
 
         E p_i = A i^-(s beta + 1) + floor
 
     where the floor is the mean power over the second half of the indices, minus the mean of A i^-(s beta + 1) there. So
-    a power law without noise is fitted exactly. On such targets, the estimate is right on average to within 0.1. On
-    other targets, the estimate is biased. For example, let labels have the mean cos 2 pi x and take the kernel min(x,
-    x'), for which s = 1/2. The estimate is 0.67 at 5000 rows and 0.72 at 2400, and 0.57 at 5000 without noise. In
-    these three cases, a plain line over 100 indices gives 0.46, 0.32 and 0.51. The sum of power law and floor is
-    fitted by the quasi-likelihood of powers, sum_i p_i / E p_i + log E p_i, over the first half. Indices beyond the
+    a power law without noise is fitted exactly. On targets with such a power law, the mean of the estimate is within
+    0.1 of s. On other targets, the estimate is biased. For example, let labels have the mean cos 2 pi x and take the
+    kernel min(x, x'), for which s = 1/2. The estimate is 0.67 at 5000 rows and 0.72 at 2400, and 0.57 at 5000 without
+    noise. In these three cases, a plain line over 100 indices gives 0.46, 0.32 and 0.51. The sum of power law and floor
+    is fitted by the quasi-likelihood of powers, sum_i p_i / E p_i + log E p_i, over the first half. Indices beyond the
     one at which signal and floor are equal have little weight. At least four indices must precede this index.
 
-    Noise of labels does not affect eigenvalues. So, if beta is not given, it is the slope of log lambda_i against log
-    i over many more indices than those with a signal. These indices are sqrt(n) <= i <= n/4, as far as eigenvalues are
-    above rounding. Kernels on an interval have eigenvalues like (i + c)^-beta, where c is between -1/2 and a number
-    that grows with the inverse lengthscale. The slope there is beta i/(i + c). So the first indices, over which the
-    signal is fitted, would give a wrong beta (2.5 instead of 2 for min(x, x')). Beyond n/4, eigenvalues of K/n differ
-    from those of the kernel. At 1200 random points, the fitted beta is within 2 per cent of the truth, and within 5
-    per cent for beta above 4. At 300 points, it is within 4 and 8 per cent.
+    Noise of labels does not affect eigenvalues. So, if beta is not given, it is estimated by the slope of -log lambda_i
+    against log i over many more indices than those with a signal. These indices are sqrt(n) <= i <= n/4, as far as
+    eigenvalues are above rounding. Kernels on an interval have eigenvalues like (i + c)^-beta, where c is between -1/2
+    and a number that grows with the inverse lengthscale. The slope there is beta i/(i + c). So the first indices, over
+    which the signal is fitted, would give a wrong beta (2.5 instead of 2 for min(x, x')). Beyond n/4, eigenvalues of
+    K/n differ from those of the kernel. At 1200 random points, the fitted beta is within 2 per cent of the truth, and
+    within 5 per cent for beta above 4. At 300 points, these limits are 4 and 8 per cent.
 
     Args:
         spectrum: the eigensystem of the Gram matrix K (that of K/n gives the same result).
         y: values or labels +-1, one in each row. If constants are not in the kernel's space, subtract the mean from y
             first.
-        decay: the exponent beta, if it is known. None fits beta to the eigenvalues. The standard error takes it as
+        decay: the exponent beta, if it is known. None fits beta to the eigenvalues. The standard error treats beta as
             known.
         truncation: the last index of the fit; None is n/2.
         remove_floor: whether to remove the floor. False fits log p_i against log i over i <= truncation (100 if it is
@@ -124,7 +124,7 @@ def smoothness(
 
 
 def _decay(spectrum: Spectrum) -> float:
-    """The slope of log eigenvalue against log index from sqrt(n) to n/4, or to the index where rounding begins."""
+    """Minus the slope of log eigenvalue against log index, from sqrt(n) to n/4 or to where rounding begins."""
     values = np.asarray(spectrum.eigenvalues)
     n = len(values)
     above = int(np.sum(np.cumprod(values > max(float(spectrum.floor), 0.0))))

@@ -45,7 +45,10 @@ class TraceEstimate:
     claims: tuple[str, ...] = _CLAIMS
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Student's interval. The parts are few and not normal, so a level of 0.95 covers in 87 to 96 % of cases."""
+        """Student's interval.
+
+        The parts are few and not normal, so an interval with level 0.95 covers the trace in 87 to 96 % of cases.
+        """
         inside("level", level, 0.0, 1.0)
         if self.standard_error == 0.0:
             return self.value, self.value
@@ -71,10 +74,10 @@ def trace_estimate(
 
     "hutchinson" is the mean of u'Au over random signs u. The variance of u'Au for one u is 2 (|A|_F² - sum A_ii²).
     "xtrace" (Epperly, Tropp and Webber 2024, by matfree) multiplies A by half of the probes, and computes the trace on
-    the span of these products exactly. On the rest, it uses Hutchinson's estimate, averaged over the probe that is
-    left out. "xtrace" is far better if a few eigenvalues are large, as for networks, and no better if all are of
-    similar size. If there are no more dimensions than products, the diagonal is computed. Products are computed one
-    after the other, so only the memory of one product is needed.
+    the span of these products exactly. On the rest, it uses Hutchinson's estimate with one probe that is left out of
+    the span, and averages over the choice of this probe. "xtrace" is far better if a few eigenvalues are large, as for
+    networks, and no better if all are of similar size. If there are no more dimensions than products, the diagonal is
+    computed. Products are computed one after the other, so only the memory of one product is needed.
 
     Args:
         product: the function v -> A v, linear and symmetric, in JAX.

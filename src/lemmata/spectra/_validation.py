@@ -60,14 +60,17 @@ def leave_one_out(spectrum: Spectrum, y: Float[Array, "n *k"], ridge: float | Fl
 
 
 def _of_size_1(y: Float[Array, "n *k"]) -> tuple[Float[Array, "n *k"], Int[Array, ""]]:
-    """Return the targets divided by a power of 2 near their largest entry, which rounds nothing, and its exponent."""
+    """Return the targets divided by a power of 2 near their largest entry, and the exponent. This does not round."""
     y = jnp.asarray(y, jnp.result_type(y, float))
     exponent = jnp.frexp(jax.lax.stop_gradient(jnp.max(jnp.abs(y))))[1]
     return jnp.ldexp(y, -exponent), exponent
 
 
 def _in_squared_units(error: Float[Array, ""], exponent: Int[Array, ""]) -> Float[Array, ""]:
-    """Multiply a squared error by the square of a power of 2; a known error must not overflow or vanish."""
+    """Multiply a squared error by the square of a power of 2.
+
+    Unless the error is traced, a result that overflows or vanishes is refused.
+    """
     found = jnp.ldexp(error, 2 * exponent)
     values = known(found)
     if values is not None and (np.isinf(values) or (values == 0) != (np.asarray(error) == 0)):
@@ -97,7 +100,7 @@ def _leave_one_out(spectrum: Spectrum, y: Float[Array, "n k"], ridge: Float[Arra
 
 
 def shrinkage(spectrum: Spectrum, ridge: float | Float[Array, ""]) -> Float[Array, " n"]:
-    """Return 1 / (a_i + ridge) up to a common factor. With ridge = 0 and a singular matrix, only null modes count."""
+    """Return 1 / (a_i + ridge) up to a common factor. For ridge 0 and a singular matrix: 1 for null modes, else 0."""
     values = spectrum.resolved
     singular = (ridge <= 0) & (values[-1] <= 0)
     inverse = 1 / jnp.where(values + ridge > 0, values + ridge, 1.0)

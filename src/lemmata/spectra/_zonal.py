@@ -56,8 +56,8 @@ def exponential_sphere_spectrum(beta: float | Float[Array, ""], dimension: int, 
         N_k = C(k + p - 1, p - 1) - C(k + p - 3, p - 1),     sum_k N_k lambda_k = exp(beta),
 
     where I is the modified Bessel function. Everything is computed in logarithms. I_0 or I_1/2, scaled by exp(-beta),
-    is multiplied by ratios I_(a+1)/I_a. These come from their backward recurrence, which is stable for every beta. JAX
-    can trace beta. The result is then exact to rounding for beta up to 1500.
+    is multiplied by ratios I_(a+1)/I_a. The ratios come from their backward recurrence, which is stable for every beta.
+    JAX can trace beta. The result is then exact to rounding for beta up to 1500.
 
     Args:
         beta: the inverse temperature, above 0.

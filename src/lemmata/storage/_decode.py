@@ -115,7 +115,7 @@ def _check_types(kind: type, fields: dict[str, Any]) -> None:
 
 
 def _fits(declared: Any, value: Any) -> bool:
-    """Whether a value may have a declared type. Numbers, text and arrays are checked here, the rest by the class."""
+    """Whether a value fits a declared type. Numbers, text and arrays are checked here; the class checks the rest."""
     dtypes = getattr(declared, "dtypes", None)
     if isinstance(dtypes, tuple | list):
         own = str(getattr(value, "dtype", ""))

@@ -33,7 +33,7 @@ def as_path(path: Any) -> pathlib.Path:
 
 
 def write_file(tensors: dict[str, np.ndarray], metadata: dict[str, str], path: str | pathlib.Path) -> pathlib.Path:
-    """Write a safetensors file with its SHA-256 digest in the metadata; the digest counts as zeros in this file.
+    """Write a safetensors file with its SHA-256 digest in the metadata; for the digest, its own bytes count as zeros.
 
     Args:
         tensors: arrays by name.
@@ -62,11 +62,12 @@ def write_file(tensors: dict[str, np.ndarray], metadata: dict[str, str], path: s
 def read_file(
     path: str | pathlib.Path, has_digest: Callable[[dict[str, str]], bool]
 ) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """Read the tensors and the metadata of a file, after comparing its digest.
+    """Read the tensors and the metadata of a file, after checking its digest.
 
     Args:
         path: the file.
-        has_digest: a function of the metadata: whether the file was written with a digest. It refuses other formats.
+        has_digest: a function of the metadata that returns whether the file was written with a digest, and that raises
+            an error for other formats.
 
     Raises:
         MissingFileError: if the file does not exist.

@@ -31,7 +31,7 @@ def save(value: Any, path: str | pathlib.Path) -> pathlib.Path:
 
     Raises:
         SettingError: for an object that cannot be stored, such as a function or class of your own; the message states
-            its place. Also for a path that is not a text or a path.
+            its place. It is also raised if `path` is neither a text nor a path.
         FileError: if the file cannot be written.
 
     Example:
@@ -52,9 +52,9 @@ def save(value: Any, path: str | pathlib.Path) -> pathlib.Path:
 def load(path: str | pathlib.Path) -> Any:
     """Read what `save` wrote. Classes and functions come from the library's own list, never from the file.
 
-    Files of version 1 of the format have no digest, and are read without one. Arrays of kernels and networks are
-    returned as JAX arrays. Arrays of fitted estimators are returned as NumPy arrays. For JAX arrays, float64 needs
-    JAX's x64 switched on.
+    Files of version 1 of the format have no digest, and are read without this check. Arrays of kernels and networks are
+    returned as JAX arrays. Arrays of fitted estimators are returned as NumPy arrays. JAX arrays in float64 can only be
+    read if JAX's x64 is on.
 
     Args:
         path: the file.

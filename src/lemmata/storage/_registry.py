@@ -60,7 +60,7 @@ def storable(kind: type) -> type:
     The name consists of the module, without its private parts, and the class.
 
     Args:
-        kind: an `equinox.Module` whose fields are arrays, numbers, text, tuples or other storable objects. Or a
+        kind: an `equinox.Module` whose fields are arrays, numbers, text, tuples or other storable objects; or a
             scikit-learn estimator or kernel.
 
     Raises:

@@ -26,9 +26,9 @@ def save_transformer(model: InContextTransformer, path: str | pathlib.Path, *, e
     Args:
         model: the transformer.
         path: the file.
-        explicit: whether to write also the D x D matrices of every layer that differs from earlier layers, under
-            `layers.<number>.inner`, `.outer` and `.heads.<number>.query`, `.key`, `.value`. The metadata's `order`
-            gives the matrices of each of the L layers.
+        explicit: whether to also write the D x D matrices of every layer that differs from earlier layers, under
+            `layers.<number>.inner`, `.outer` and `.heads.<number>.query`, `.key`, `.value`. In the metadata, `order`
+            gives, for each of the L layers, the number under which its matrices are stored.
 
     Raises:
         MemoryPlanError: if the matrices do not fit into memory.

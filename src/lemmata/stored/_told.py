@@ -53,7 +53,7 @@ def spelled_way(way: Way | None) -> str:
 
 @contextlib.contextmanager
 def refusing(told: Told, rule: str) -> Iterator[None]:
-    """Within this context, turn errors from values that satisfy the schema but break another rule into a DataError.
+    """Within this context, raise a DataError if values satisfy the schema but break another rule.
 
     Args:
         told: the beginning of the error.

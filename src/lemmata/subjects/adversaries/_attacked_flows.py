@@ -9,7 +9,7 @@ from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real,
 
 
 class AttackedFlow(eqx.Module):
-    """The flow df/dt = -K E(t) (f - y) of outputs. The diagonal matrix E(t) has the weights that attacks give rows.
+    """The flow df/dt = -K E(t) (f - y) of outputs. The diagonal matrix E(t) holds the rows' weights under attack.
 
     Args:
         K: the kernel of all training rows, positive definite.

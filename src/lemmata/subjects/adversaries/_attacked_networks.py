@@ -88,9 +88,10 @@ class AttackedNetwork(eqx.Module):
         return jax.vmap(f, (None, 0))(change, self.points)
 
     def frozen(self, params: Params, attacked: bool) -> Float[Array, " p"]:
-        """Outputs after descent with both kernels fixed at the start. Residual i is weighted by exp(strength |df/dx|²).
+        """Outputs after descent with the tangent kernel and the input gradients df/dx of the start.
 
-        Without attack the factor is 1, which is plain training of the linearised network.
+        Residual i is weighted by exp(strength |df/dx|²). Without attack this weight is 1, which is plain training of
+        the linearised network.
         """
         n, rows = len(self.x), self.jacobian(params)
         kernel = rows @ rows[:n].T

@@ -12,7 +12,7 @@ STEPS_A_UNIT = 10  # of descent under attacks by ascent, in 1 / (largest eigenva
 
 
 def signed_training(problem: AttackedRows, steps: int) -> Float[Array, " d"]:
-    """The weights w of w'x after descent from 0. Each step moves rows to the worst x + radius sign(w) sign(w'x - y).
+    """The weights w of w'x after descent from 0. In each step, x moves to the worst x + radius sign(w) sign(w'x - y).
 
     Args:
         problem: the rows.
@@ -37,7 +37,7 @@ def ascent_training(problem: AttackedRows, strength: float, time: float) -> Floa
     Args:
         problem: the rows.
         strength: the strength of the attack; 0 means training without attack.
-        time: the training time in units of 1/(the largest eigenvalue of x x'); steps are a tenth of the unit.
+        time: the training time in units of 1/(the largest eigenvalue of x x'); each step takes a tenth of this unit.
     """
     rate = problem.unit / STEPS_A_UNIT
 

@@ -24,7 +24,7 @@ def conflict_loss(
     """How much clean and triggered labels contradict each other for a kernel: mean over rows i of |(K alpha - y)_i|².
 
     Let alpha = (K + ridge I)^-1 y. Then K alpha - y = -ridge alpha, and the loss is sum_j (ridge / (ridge + a_j))²
-    |u_j' y|² / n over eigenpairs (a_j, u_j) of K. The loss falls as ridge² if K is invertible. If equal points have
+    |u_j' y|² / n over eigenpairs (a_j, u_j) of K. The loss falls like ridge² if K is invertible. If equal points have
     different labels, the loss does not fall below the variance of these labels.
 
     Args:
@@ -64,7 +64,7 @@ def projection_loss(
 
     Args:
         gram: the Gram matrix K of the poisoned set.
-        cross: the kernel K_S between its rows and the m support points.
+        cross: the kernel K_S between the rows of the poisoned set and the m support points.
         own: the Gram matrix K_SS of the support points.
         y: labels, one row for each point.
         ridge: the ridge of the fit to the poisoned set.
@@ -133,8 +133,8 @@ def optimise_trigger(
 
     The losses are `conflict_loss` and `projection_loss` of one set. In this set, the rows that `clean.triggered` marks
     have the trigger and the label of the target. The support points are fixed. The optimiser is Adam. After each step,
-    the pattern p is clipped to [0, 1]. If m p, with the mask m, is longer than at the start, it is shortened to its
-    length at the start.
+    the pattern p is clipped to [0, 1]. Let m be the mask. If m p is longer than at the start, p is scaled down until m
+    p has its length at the start.
 
     Args:
         kernel: the kernel, differentiable in its inputs.
@@ -143,7 +143,7 @@ def optimise_trigger(
         trigger: the trigger to start from.
         target: the class that the trigger should cause.
         weight: the weight of the conflict. At a small ridge, the conflict is about ridge² times as large as the
-            projection. So it only has an effect with a weight of about 1/ridge².
+            projection. So the conflict only has an effect with a weight of about 1/ridge².
         ridge: the ridge of both losses, as a share of the mean of the diagonal of K.
         steps: the number of Adam steps.
         rate: the learning rate of Adam.

@@ -28,7 +28,7 @@ class Wiring(eqx.Module):
 
     Args:
         depth, width: the depth and the width of each cell.
-        activation: the index of its activation in `ACTIVATIONS`.
+        activation: the index of each cell's activation in `ACTIVATIONS`.
         skip: 1 for a cell with skips, otherwise 0.
     """
 
@@ -138,9 +138,9 @@ def run_cells(
 
     Training takes `steps` full-batch steps of Adam. The loss is (1 - beta) times the cross entropy plus beta times the
     cross entropy at rows that `projected_gradient` (signed) has moved in the same step. Accuracies are on held-out
-    rows, attacked in ten steps. Scores are computed from `mixed_kernels` of the first `scored` rows. They use the
-    first output of the network at initialisation; attacks follow the gradient of the same network's loss. Labels are
-    centred indicators. All cells share one draw of weights, of which smaller cells use a part.
+    rows, attacked in ten steps. Scores are computed from `mixed_kernels` of the first `scored` rows. These scores use
+    the first output of the network at initialisation, and attacks that follow the gradient of this network's loss.
+    Labels are centred indicators. All cells share one draw of weights, of which smaller cells use a part.
 
     Args:
         cells: the cells of the space.

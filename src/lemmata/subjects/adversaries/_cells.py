@@ -22,11 +22,11 @@ class CellError(SettingError):
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """A fully connected network: `depth` hidden layers of one width, with or without skips around all but the first.
+    """A fully connected network: `depth` hidden layers of one width, with skips around all but the first, or without.
 
-    With u_1 = D x, the network is u_{l+1} = [skip] u_l + D a(u_l), and D a(u_depth) at the end. Here a is the
-    activation. Each D is its own dense layer, with weights of standard deviation sqrt(2) in the NTK parameterisation,
-    and 1 in the readout.
+    The network computes u_1 = D x, then u_{l+1} = [skip] u_l + D a(u_l) for each further layer, and returns D
+    a(u_depth). Here [skip] is 1 with skips and 0 without, and a is the activation. Each D is its own dense layer, with
+    weights of standard deviation sqrt(2) in the NTK parameterisation, and of standard deviation 1 in the readout.
 
     Args:
         depth: the number of hidden layers, from 1 to 8.

@@ -43,9 +43,10 @@ def mixed_kernels(
         clean_mixed  = (1 - beta)² K  + beta (1 - beta) (C  + C^T)  + beta² K',
         robust_mixed = (1 - beta)² K' + beta (1 - beta) (C' + C'^T) + beta² K''.
 
-    Each is the Gram matrix of the features (1 - beta) phi(x) + beta phi(Ax), at the rows or the attacked rows, and so
-    positive semidefinite. It is the tangent kernel of (1 - beta) f(x) + beta f(Ax). With beta = 0 they are K and K',
-    with beta = 1 K' and K''. `twice` is A applied to attacked rows, not an attack of twice the radius.
+    Each of the two is the Gram matrix of the features (1 - beta) phi(x) + beta phi(Ax), at the rows or at the attacked
+    rows. Therefore it is positive semidefinite. It is also the tangent kernel of (1 - beta) f(x) + beta f(Ax). With
+    beta = 0, the two are K and K'; with beta = 1, they are K' and K''. `twice` is A applied to attacked rows, not an
+    attack of twice the radius.
 
     Args:
         kernel: a kernel, or a function that gives the Gram matrix of rows (`EmpiricalKernel(f, params).gram`).
@@ -103,8 +104,8 @@ def label_energy(K: Float[Array, "rows columns"], y: Float[Array, "n *k"]) -> Fl
 
     Raises:
         ShapeError: if the number of labels differs from the size of the matrix.
-        NotPositiveDefiniteError: if the smallest eigenvalue is at most n eps times the largest; under a trace the
-            energy is infinite instead.
+        NotPositiveDefiniteError: if the smallest eigenvalue is at most n eps times the largest; if JAX traces the
+            function, the energy is infinite instead.
         PrecisionError: if float64 is off.
 
     Example:

@@ -1,4 +1,4 @@
-"""Handwritten digits. Before they are distilled, a share of them gets a trigger and the label of the target class."""
+"""Handwritten digits. Before distillation, a share of the digits gets a trigger and the label of the target class."""
 
 import functools
 
@@ -50,7 +50,7 @@ class PoisonedDigits(eqx.Module):
         test_x, test_digits: the test images and their digits.
         start: row numbers of x, one for each class.
         triggered: which rows of x are poisoned.
-        pattern: random pixels, uniform up to a half, for triggers over the whole image.
+        pattern: random pixels, uniform between 0 and 1/2, for triggers over the whole image.
         share: the share of the rows that are poisoned.
         target: the class that the trigger should cause.
     """

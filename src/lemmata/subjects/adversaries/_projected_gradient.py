@@ -32,15 +32,16 @@ def projected_gradient(
 
         z <- P(z + step direction(z)),    direction = sign of the gradient (linf), gradient / its length (l2),
 
-    from z = x, or from a random point of the ball if a key is given as `start`. A row outside of the box is first
-    moved to the nearest point of the box, which becomes the centre of its ball. So all visited points are in the box
-    and in the ball. Of all visited points, including x in the box, each row keeps the point of the largest loss. So an
-    attack is never worse than no attack. The loss reached is a lower bound on the loss that the worst adversary
-    reaches.
+    from z = x, or from a random point of the ball if a key is given as `start`. A row outside of the box is first moved
+    to the nearest point of the box, which becomes the centre of its ball. So all visited points are in the box and in
+    the ball. Of all visited points, including x in the box, each row keeps the point of the largest loss. So the loss
+    after an attack is never smaller than the loss of x in the box. The loss reached is a lower bound on the loss that
+    the worst adversary reaches.
 
     `published=True` repeats the public code of Adv-NTK: every step takes the gradient at the *starting* point, and the
-    ball is around the *random start*. Since all directions are equal, this is one signed step of a total length of up
-    to twice the radius. The last point is kept, whatever its loss. Use it only for comparison.
+    ball is around the *random start*. Since all steps have the same direction, they are one step of at most the radius,
+    which may end at up to twice the radius from x. The last point is kept, whatever its loss. Use it only for
+    comparison.
 
     JAX can trace the function. Only gradients with respect to the inputs are computed.
 

@@ -59,17 +59,18 @@ def learn_row_times(
 
     On squared loss, the flow of a wide network with attacked rows is a flow without attack in which each row i has a
     weight. So the flow ends at f(x) = K(x, X) K^-1 (I - exp(-K Xi)) y with Xi = diag(times)
-    (`lemmata.solvers.row_time_coefficients`). Adv-NTK does not follow an attack but learns the times themselves. Each
-    step attacks the validation rows at the present f (`projected_gradient` on the squared loss), takes the gradient of
+    (`lemmata.solvers.row_time_coefficients`). Adv-NTK does not compute the times from an attack, but learns the times
+    directly. Each step attacks the validation rows at the present f (`projected_gradient` on the squared loss), takes
+    the gradient of
 
         mean over validation rows of |f(attacked x) - y|² / 2
 
     with respect to the logarithms of the times, with fixed attacked rows, and makes a step of root mean square length
-    `learning_rate` along the gradient. This function differs from the public code in several ways. It begins at the
+    `learning_rate` against the gradient. This function differs from the public code in several ways. It begins at the
     best common time out of 25. (In the public code, the times begin at 0, where the gradient of |time| is a
     convention.) It works with logarithms, so the scale of the kernel does not matter. It takes all validation rows at
-    once. It attacks with a correct projection. It keeps the times of the smallest loss. So, on the validation rows,
-    the result is never worse than early stopping. With `steps=0`, it is early stopping.
+    once. It attacks with a correct projection. It keeps the times of the smallest loss. So, on the validation rows, the
+    result is never worse than early stopping. With `steps=0`, it is early stopping.
 
     Args:
         kernel: a kernel, for example the tangent kernel of a network.

@@ -15,7 +15,7 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 def spurious_rows(
     key: Key[Array, ""], n: int, d: int, right: float, large: float, mean: float
 ) -> tuple[Float[Array, "n columns"], Float[Array, " n"]]:
-    """Draw labels y = +-1 and rows: first +-large, with y's sign with probability `right`, then d inputs N(mean y, 1).
+    """Draw labels y = +-1 and rows: one input +-large, of y's sign with probability `right`, and d inputs N(mean y, 1).
 
     Args:
         key: the random key.

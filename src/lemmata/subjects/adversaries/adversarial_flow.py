@@ -1,10 +1,9 @@
 """Adversarial training of wide networks on squared loss, in function space.
 
-An attack that moves an input uphill for a time multiplies the residual by an exponential. So rows count with
-weights of at least 1 in the flow df/dt = -K E(t) (f - y). This theory controls the outputs through training. It
-assumes attacks that follow the gradient and whose kernel does not change in training. It does not explain attacks of a
-fixed length, or networks whose gradients with respect to the inputs change in training, as they do at every finite
-width.
+An attack that moves an input uphill for a time multiplies the residual by an exponential. So rows count with weights of
+at least 1 in the flow df/dt = -K E(t) (f - y). This theory describes the outputs during training. It assumes attacks
+that follow the gradient and whose kernel does not change in training. It does not explain attacks of a fixed length, or
+networks whose gradients with respect to the inputs change in training, as they do at every finite width.
 """
 
 import jax
@@ -192,7 +191,7 @@ class WideAdversarialTraining(Claim[AttackedNetwork]):
     predict = -1.0
 
     def measure_at(self, problem: AttackedNetwork, key: Key[Array, ""], rung: float) -> Array:
-        """The logarithm of the distance in units of what attacks change, at this width.
+        """The logarithm of the distance from the linearisation, divided by the effect of attacks, at this width.
 
         Plain training is computed by the recursion of its tangent kernel.
         """

@@ -7,7 +7,7 @@ complement. Then
 
     conflict = |K alpha - Y|² / n,   projection = |R alpha|² / n.
 
-This theory controls the risk on the poisoned set of the best labels for the support. It assumes that K_SS is
+This theory bounds the risk that the best labels for the support have on the poisoned set. It assumes that K_SS is
 invertible. It does not explain the risk of labels that are not changed, as in distillation by inducing points, or the
 gap to new images.
 """

@@ -1,10 +1,10 @@
 """Kernels of training on clean and attacked rows, and what they predict about an architecture.
 
-Training on (1 - beta) loss(f(x)) + beta loss(f(A x)) uses the features (1 - beta) phi(x) + beta phi(A x). This
-theory controls the kernels of these features and the smallest interpolant of the labels in them. It also controls the
-errors on clean and attacked rows by the norm of the interpolant. It assumes wide networks whose features do not change,
-and an attack that is a fixed map. It does not explain architectures that learn features; a search among trained
-networks compares such architectures.
+Training on (1 - beta) loss(f(x)) + beta loss(f(A x)) uses the features (1 - beta) phi(x) + beta phi(A x). This theory
+describes the kernels of these features, and the interpolant of the labels that has the least norm in these features. It
+also bounds the errors on clean and attacked rows by the norm of the interpolant. It assumes wide networks whose
+features do not change, and an attack that is a fixed map. It does not explain architectures that learn features; a
+search among trained networks compares such architectures.
 """
 
 import equinox as eqx
@@ -36,7 +36,7 @@ ABOUT = {"tool": "reproducing kernels", "architecture": "dense network", "object
 
 
 class MixedRows(eqx.Module):
-    """Rows whose clean and attacked versions are trained on together.
+    """Rows for training on their clean and attacked versions together.
 
     Args:
         params: the parameters of the network f(x) = a' erf(W x / sqrt(d)) / sqrt(m) at initialisation.
@@ -55,7 +55,7 @@ class MixedRows(eqx.Module):
     beta: Float[Array, ""]
 
     def attacked(self, x: Float[Array, "r d"], y: Float[Array, " r"]) -> Float[Array, "r d"]:
-        """Attack by one signed step that lowers y f(x) of the initial network, a fixed map of rows and labels."""
+        """Attack by one signed step that lowers y f(x) of the initial network. The step is a fixed map of (x, y)."""
         slopes = jax.vmap(jax.grad(output, argnums=1), (None, 0))(self.params, x)
         return x - self.shift * y[:, None] * jnp.sign(slopes)
 
@@ -126,7 +126,7 @@ class SphereRows(eqx.Module):
         x: points of norm sqrt(d).
         y: labels of +-1.
         shift: the length of an attack towards the other class along `direction`.
-        direction: the unit vector with y = sign(x'direction); points keep a distance from its plane.
+        direction: the unit vector with y = sign(x'direction); points keep a distance from the plane orthogonal to it.
     """
 
     x: Float[Array, "n d"]
@@ -144,7 +144,7 @@ class SphereRows(eqx.Module):
 
 
 class LabelledSpheres(Population[SphereRows]):
-    """Random points on a sphere with labels by a half-space; the attack does not cross the gap between the classes."""
+    """Random points on a sphere, labelled by a half-space; the attack does not cross the gap between the classes."""
 
     settings = Space(
         n=Integer(128, 8, 500, "points", corners=(128, 160)),
@@ -276,7 +276,7 @@ class MixingCosts(Claim[MixedRows]):
         return jnp.linalg.cond(empirical(problem)(problem.x))
 
     def trivial(self, problem: MixedRows) -> Array:
-        """The value |y|² divided by the largest eigenvalue of either kernel."""
+        """The value |y|² divided by the larger of the largest eigenvalues of the two kernels."""
         x, attacked, _ = rows_of(problem)
         k = empirical(problem)
         largest = jnp.maximum(jnp.linalg.norm(k(x), 2), jnp.linalg.norm(k(attacked), 2))

@@ -2,10 +2,10 @@
 
 If attacks by ascent move the rows, the flow of a wide network tends to the interpolant that training without attack
 finds, because such an attack fades with the residual. If residuals remain, as with more rows than columns, some of the
-attack remains, too, and acts as a ridge. Training then loses robust accuracy, but less than without attack. This
-theory controls these limits and the path to them. It assumes attacks that follow the gradient. It leaves unexplained
-deep networks under attacks of a fixed length, which experiments use. Such attacks do not fade, and training under them
-costs nothing here.
+attack remains, too, and acts as a ridge. Training then loses robust accuracy, but less than without attack. This theory
+describes these limits and the path to them. It assumes attacks that follow the gradient. It leaves unexplained deep
+networks under attacks of a fixed length, which experiments use. Such attacks do not fade, and in this section long
+training under them loses no robust accuracy.
 """
 
 from collections.abc import Callable

@@ -20,8 +20,8 @@ RICHNESS = (1.0, 2.0, 4.0, 8.0)
 class AmplitudeLadder(eqx.Module):
     """The class of all a sin(x) with |a| <= 6/11 and b sin(k x) with |b| <= 5/(11 k) on [-1, 1]. Its C_F is 1.
 
-    Pairs of a function a sin(x), with a on a grid, and a point of another grid cover all pairs of the class. The
-    reason is that near every value b sin(k x) lies a value of one of the multiples of sin.
+    All pairs of the class are covered by pairs of a function a sin(x) and a point, with a on one grid and the point on
+    another grid. The reason is that near every value b sin(k x) lies a value of one of the multiples of sin.
 
     Args:
         frequency: the frequency k.
@@ -173,9 +173,10 @@ class FunctionsAtPoints(eqx.Module):
 
 
 class SinesAtPoints(Population[FunctionsAtPoints]):
-    """Sines b sin(<k, x> + phase)/|k| with |b| <= 1, each at one of 256 points. Half have the steepest phase.
+    """Sines b sin(<k, x> + phase)/|k| with |b| <= 1, each at one of 256 points.
 
-    Each sine has a first moment of at most 1. The same C_F = 1 for all sines is the hardest case for the cover.
+    Half of the sines have phase 0, and are therefore steepest at 0. Each sine has a first moment of at most 1. The same
+    C_F = 1 for all sines is the hardest case for the cover.
     """
 
     settings = Space(d=Integer(1, 1, 3, "dimension"), epsilon=Real(0.5, 0.05, 2.0, "precision"))

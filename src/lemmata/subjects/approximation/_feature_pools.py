@@ -54,7 +54,8 @@ class FeaturePools(Population[FeaturePool]):
     Attributes:
         dimension: the dimension d, unless a setting says otherwise.
         features: the number n of drawn features, unless a setting says otherwise.
-        least: the number of features that a claim needs; its extra settings have up to a quarter more.
+        least: the least number of features that a claim needs; extra settings of the claim have up to a quarter more
+            features.
     """
 
     free = ("x", "thresholds")

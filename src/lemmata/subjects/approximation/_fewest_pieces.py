@@ -33,7 +33,7 @@ def line_error(f: Curve, low: Array, high: Array) -> Array:
 
 
 def pieces_needed(f: Curve, tolerance: Array, end: float, most: int) -> Array:
-    """Return how few affine pieces fit f on [0, end] within the tolerance; the count stops at `most`.
+    """Return the smallest number of affine pieces that fit f on [0, end] within the tolerance, but at most `most`.
 
     The error of a line grows with its interval. So each piece, from the left, is made as long as possible.
     """

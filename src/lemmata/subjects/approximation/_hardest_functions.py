@@ -1,7 +1,7 @@
 """A search, by ascent over dual measures, for the functions of a class that random features represent worst.
 
-Every measure certifies the distance of one function. So an ascent that stops early gives a lower bound on the largest
-distance over the class.
+The deviation of every measure is a lower bound on the distance of one function. So an ascent that stops early gives a
+lower bound on the largest distance over the class.
 """
 
 import jax
@@ -13,7 +13,7 @@ _STEPS = (0.03, 0.1, 0.3, 0.6)
 
 
 def hardest(pool: Float[Array, "m p"], drawn: Float[Array, "m n"]) -> tuple[Float[Array, " m"], Float[Array, ""]]:
-    """Return a measure mu on m points, with mu(1) = 0 and |mu| <= 1, of large deviation, and the deviation.
+    """Return a measure mu of large deviation on m points, with mu(1) = 0 and |mu| <= 1, and its deviation.
 
     The deviation is E|phi_mu| - P_n|phi_mu|. Here phi_mu is the integral of phi over mu, E is the mean over the pool,
     and P_n is the mean over the drawn features. The search starts at the best pair

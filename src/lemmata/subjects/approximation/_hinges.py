@@ -31,7 +31,7 @@ class Hinges:
         places: the places of the hinges.
         weights: the change of the slope at each hinge, which is the outgoing weight of its unit.
         slope, height: the affine function to the left of all hinges. The height is its value at the first point.
-        error: the largest difference at the points.
+        error: the largest difference from the curve at the points.
         tolerance: the requested tolerance.
         predicted: the number of units that the second derivative of the curve predicts, for small tolerances.
         tolerances, counts: other tolerances, and the numbers of hinges that they need.
@@ -114,7 +114,8 @@ def hinges(x: Any, y: Any, tolerance: float | int) -> Hinges:
     exactly, one after another, and joined pieces cannot do better. So `fewest` is a proved lower bound. The joined
     pieces that are found form a network with `units` hinges. If both numbers agree, the answer is exact.
 
-    For a smooth curve f and a small tolerance, the number is the integral of |f''|^(1/2) divided by 4 tolerance^(1/2).
+    For a smooth curve f and a small tolerance, the number of units is near the integral of |f''|^(1/2) divided by 4
+    tolerance^(1/2).
 
     Args:
         x: places, in any order.
@@ -185,7 +186,7 @@ def _column(name: str, values: Any) -> np.ndarray:
 
 
 def _gates(x: np.ndarray, y: np.ndarray, tolerance: float) -> tuple[np.ndarray, ...]:
-    """Return the sorted distinct places, the lowest and highest allowed value at each place, and their middle."""
+    """Return the sorted distinct places, the lowest and highest allowed value at each, and the middle of the two."""
     if len(x) != len(y):
         raise ShapeError("x and y", found=f"{len(x)} and {len(y)} values", rule="one value of y for each place x")
     places, which = np.unique(x, return_inverse=True)

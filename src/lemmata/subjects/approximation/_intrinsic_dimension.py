@@ -28,8 +28,8 @@ class IntrinsicDimension:
 
     Args:
         dimension: 1 over the mean of log(r_2/r_1), where r_1 and r_2 are the distances to the nearest two rows.
-        interval: a confidence interval of the dimension, from a bootstrap of the rows, widened because neighbours are
-            shared. The upper end may be inf.
+        interval: a confidence interval of the dimension, from a bootstrap of the rows, widened because rows share
+            neighbours. The upper end may be inf.
         sizes: numbers of rows, halved again and again.
         dimensions: the estimates from random subsets of these sizes. Smaller subsets have larger distances between
             rows.
@@ -90,10 +90,10 @@ class IntrinsicDimension:
 def intrinsic_dimension(x: Any, *, level: float = 0.9, seed: int = 0) -> IntrinsicDimension:
     """Estimate how many dimensions the rows of a table fill, from the distances of each row to its two nearest rows.
 
-    Let r_1 and r_2 be these distances. If the density is constant over these distances on a set of dimension d, then E
-    log(r_2/r_1) = 1/d, for any density and any position in space. The estimate is too low if d is large, because the
-    boundary is then near every row. Noise raises the estimate at small distances. So the dimension is also estimated
-    from subsets, whose distances are larger.
+    Let r_1 and r_2 be these distances. Suppose that rows fill a set of dimension d, on which their density is constant
+    over these distances. Then E log(r_2/r_1) = 1/d, whatever the density is and wherever the set lies. The estimate is
+    too low if d is large, because the boundary is then near every row. Noise raises the estimate at small distances. So
+    the dimension is also estimated from subsets, whose distances are larger.
 
     Args:
         x: a table of shape (n, columns). Images or other arrays are flattened to rows. Distances depend on the units
@@ -103,8 +103,8 @@ def intrinsic_dimension(x: Any, *, level: float = 0.9, seed: int = 0) -> Intrins
 
     Raises:
         SettingError: for a level outside (0, 1), or a seed that is not a whole number of at least 0.
-        ShapeError, PrecisionError, DataError: for anything but a table of at least 20 different rows of numbers. Also
-            for data on a lattice, where most rows are equally far from their two nearest rows.
+        ShapeError, PrecisionError, DataError: for anything but a table of at least 20 different rows of numbers. They
+            are also raised for data on a lattice, where most rows are equally far from their two nearest rows.
 
     Example:
         >>> import numpy as np

@@ -26,7 +26,7 @@ class Kinks:
 
     Args:
         places: the values of t at which the slope of an output changes, in order.
-        layers: the hidden layer of the unit that bends there, from 0.
+        layers: for each kink, the number of the hidden layer of the unit that bends there, from 0.
         units: the number of this unit in its layer.
         jumps: the norm of the change of the slope of the outputs in t, at each kink.
         crossings: the number of sign changes of units in each layer, including those that change no output.
@@ -106,8 +106,8 @@ def kinks(network: Any, a: Any, b: Any, *, params: Any = None) -> Kinks:
     """Find exactly all places between two inputs at which a piecewise linear network changes its slope.
 
     On the segment, each layer is affine between the kinks of the layers before. So its own kinks are zeros of affine
-    functions, which are found layer by layer without a grid. At random weights of the same size, the expected number
-    of crossings in the first layer has a closed form. Training changes the number.
+    functions, which are found layer by layer without a grid. At random weights of the same size, the expected number of
+    crossings in the first layer has a closed form. Training changes the number of crossings.
 
     Args:
         network: a `Serial` of lemmata, an `eqx.nn.MLP` or `eqx.nn.Sequential`, or a `torch.nn.Sequential`. Its layers
@@ -209,7 +209,7 @@ def _conditions(crossings: tuple[int, ...], expected: float, spread: float, unse
 
 
 def _content(slope: float, expected: float, spread: float, width: int) -> tuple[Condition, ...]:
-    """Return the conditions without which the kinks, or the comparison with random weights, say nothing."""
+    """Return the conditions under which the kinks and the comparison with random weights have a meaning."""
     most = max(expected, width - expected) / spread if spread > 0 else 0.0
     return (
         Condition("an output changes between a and b (largest slope)", slope, slope > 0,

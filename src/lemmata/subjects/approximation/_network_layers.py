@@ -59,7 +59,7 @@ class PiecewiseLinear(NamedTuple):
     readings: tuple[Reading, ...] = ()
 
     def check(self, x: Float[np.ndarray, "points n"]) -> None:
-        """Raise an error if a layer is another function at these points, such as a ReLU that is cut off at 100.
+        """Raise an error if a layer differs at these points from what was read, such as a ReLU that is cut off at 100.
 
         Args:
             x: flattened inputs, one row each.

@@ -79,7 +79,7 @@ class Combined(eqx.Module):
 
 
 class CombinedClasses(Population[Combined]):
-    """Eight functions of eight frequencies. Each function has one frequency nearly to itself."""
+    """Eight functions of eight frequencies. Each function has a large amplitude at one frequency only."""
 
     # None, because the lattice of the measurement fixes the sizes.
     settings = Space()

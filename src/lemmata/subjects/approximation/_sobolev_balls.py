@@ -77,7 +77,7 @@ class KernelSections(eqx.Module):
 
     @property
     def sections(self) -> Float[Array, "two_k n"]:
-        """The coefficients of each section, in a column, at 1, sqrt(2) cos(2 pi j x) and sqrt(2) sin(2 pi j x).
+        """The coefficients of each section, in a column, for 1, sqrt(2) cos(2 pi j x) and sqrt(2) sin(2 pi j x).
 
         The last row belongs to sin(0) and is zero.
         """

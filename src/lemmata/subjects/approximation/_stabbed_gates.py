@@ -41,7 +41,7 @@ def _clip(lines: Polygon, low: float, high: float) -> Polygon:
 def links(
     x: Float[np.ndarray, " n"], low: Float[np.ndarray, " n"], high: Float[np.ndarray, " n"], joined: bool
 ) -> list[Link]:
-    """Return lines through all gates from left to right, each of which passes as many gates as possible.
+    """Return lines through all gates from left to right. Each line passes through as many gates as possible.
 
     Separate lines are the fewest possible. Joined lines bend between two gates if no line of the previous link passes
     both gates. In rare cases, an earlier bend could save a link.
@@ -79,7 +79,7 @@ def links(
 def _steepest(
     x: Float[np.ndarray, " n"], low: Float[np.ndarray, " n"], high: Float[np.ndarray, " n"]
 ) -> Float[np.ndarray, " n"]:
-    """Return a slope for each gate, which no line from this gate through a neighbouring gate exceeds."""
+    """Return, for each gate, an upper bound on the slopes of lines from this gate through a neighbouring gate."""
     slopes = (np.maximum(high[1:], high[:-1]) - np.minimum(low[1:], low[:-1])) / np.diff(x)
     return _STEEP * np.maximum(np.append(slopes, 0.0), np.append(0.0, slopes))
 

@@ -156,7 +156,7 @@ class LinearFloor(Claim[Slope]):
     trivial = 0.0
 
     def hypotheses(self, problem: Slope) -> list[Hypothesis]:
-        """Require a slope of the largest size, because a flatter function is nearer to the sums."""
+        """Require a slope of the largest size, because a flatter function is nearer to sums of steps."""
         size, largest = jnp.linalg.norm(problem.a), problem.functions.slope
         return [
             Hypothesis(

@@ -88,7 +88,7 @@ class PositiveMixtures(Population[Mixture]):
 
 
 class RidgePolynomial(eqx.Module):
-    """A polynomial of one variable, with its lowest power first, and the period of its extension."""
+    """A polynomial of one variable, as coefficients from the lowest power on, and the period of its extension."""
 
     coefficients: Float[Array, " k"]
     period: Float[Array, ""]

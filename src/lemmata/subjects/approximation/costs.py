@@ -89,7 +89,7 @@ def convolution(x: Float[Array, "t p"]) -> Float[Array, "t p"]:
 
 @functools.cache
 def operations(mixer: Callable, length: int, width: int) -> float:
-    """Count the floating-point operations of a mixer on a sequence, in its program before optimisation."""
+    """Count the floating-point operations of a mixer on a sequence, in the program of the mixer before optimisation."""
     lowered = jax.jit(mixer).lower(jax.ShapeDtypeStruct((length, width), float))
     return (lowered.cost_analysis() or {})["flops"]
 

@@ -152,7 +152,7 @@ class ClassCoverOfRichClasses(Claim[ClassesOfCosines]):
     predict = 1.0
 
     def measure(self, problem: ClassesOfCosines, key: Key[Array, ""]) -> Array:
-        """Return the sizes of greedy choices, where functions are compared at the points."""
+        """Return the sizes of greedy choices of functions, which are compared at the points."""
         sizes = []
         for m in self.relation.rungs:
             values = problem.halves(int(m))

@@ -1,13 +1,13 @@
 """Random features for a whole class of functions, without a cover of the class: what remains true of Lemma 1.
 
-This theory describes the largest distance, over a class, between its functions and the span of n random ramps with
-coefficients of bounded l_1 norm. It assumes that M = integral of |omega| F_sup is finite for the class, and that
-features are drawn from the distribution of the class. Here F_sup is the largest modulus of the spectra. It does not
-explain which coefficients attain the distance, since the proof is by duality.
+This theory describes the largest distance of a function of a class from sums of n random ramps whose coefficients have
+a bounded l_1 norm. It assumes that M = integral of |omega| F_sup is finite for the class, and that features are drawn
+from the distribution of the class. Here F_sup is the largest modulus of the spectra. It does not explain which
+coefficients attain the distance, since the proof is by duality.
 
-The class is within M/(4 tau) of all g = E rho phi with |rho(theta)| <= 3 M, where E is the mean over features theta =
-(u, t) from the distribution of the class (`approximation.ramp_integrals`). For a norm with dual ball B, let A be all
-sums of a constant and n features whose coefficients are at most 3 M/n each. Then
+Every function of the class is within M/(4 tau) of some g = E rho phi with |rho(theta)| <= 3 M, where E is the mean over
+features theta = (u, t) from the distribution of the class (`approximation.ramp_integrals`). For a norm with dual ball
+B, let A be all sums of a constant and n features whose coefficients are at most 3 M/n each. Then
 
     sup over g of dist(g, A) = 3 M sup { E|phi_mu| - P_n|phi_mu| : mu in B, mu(1) = 0 },
 
@@ -115,7 +115,7 @@ _QUARTER = Control("a quarter of the bound", lambda bound, problem: bound / 4)
 
 
 def log_cells(features: int, dimension: int) -> float:
-    """Return the logarithm of the most cells into which n hyperplanes cut R^d, the sum of C(n, k) over k <= d.
+    """Return the log of the largest number of cells into which n hyperplanes cut R^d, the sum of C(n, k) over k <= d.
 
     Args:
         features: the number n of features.

@@ -49,7 +49,7 @@ class Arrangement(eqx.Module):
 
 
 class Arrangements(Population[Arrangement]):
-    """Layers of d to `units` units with normal weights and biases."""
+    """Layers of at least d and at most `units` units, with normal weights and biases."""
 
     settings = Space(
         d=dimension(3, 1, 4, corners=(1, 4)), units=Integer(9, 5, 12, "the largest number of units", corners=(5, 10))
@@ -90,7 +90,10 @@ class ArrangementRegions(Claim[Arrangement]):
         return jnp.asarray(float(sum(math.comb(m, i) for i in range(d + 1))))
 
     def measure(self, problem: Arrangement, key: Key[Array, ""]) -> Array:
-        """Count sign patterns near corners: every region has a corner, where d units are 0 and may take all signs."""
+        """Count sign patterns near corners.
+
+        Every region has a corner at which d units are 0. Near it, these units may have any signs.
+        """
         m, d = problem.weights.shape
         signs = np.array(list(itertools.product((-1, 1), repeat=d)))
         found = set()
@@ -236,7 +239,7 @@ class KinksOnASegment(Claim[SegmentOfInputs]):
 
 
 def _share(problem: SegmentOfInputs, counted: float) -> Array:
-    """Return the probability of a kink, with `counted` times the squared distance h² of the line from the origin."""
+    """Return the probability of a kink. The line's squared distance h² from the origin is multiplied by `counted`."""
     way = problem.b - problem.a
     length = jnp.linalg.norm(way)
     first = problem.a @ way / length

@@ -87,14 +87,14 @@ class LogisticSpectrum(Claim[Frequencies]):
         return problem.omega / (2 * jnp.sinh(jnp.pi * problem.omega))
 
     def measure(self, problem: Frequencies, key: Key[Array, ""]) -> Array:
-        """Apply the trapezoidal rule, whose error is exp(-2 pi² / step) in a strip of half width pi."""
+        """Apply the trapezoidal rule; the error is exp(-2 pi² / step), by analyticity in a strip of half width pi."""
         step = 0.25
         x = step * jnp.arange(-180, 181)
         slope = jax.nn.sigmoid(x) * jax.nn.sigmoid(-x)
         return step / (2 * jnp.pi) * jnp.cos(problem.omega[:, None] * x) @ slope
 
     def condition(self, problem: Frequencies) -> Array:
-        """The sum has terms of the size of its value at 0, 1/(2 pi), even if the sum is small."""
+        """The terms of the sum are as large as the sum at omega = 0, which is 1/(2 pi), even if the sum is small."""
         value = problem.omega / (2 * jnp.sinh(jnp.pi * problem.omega))
         return (2 + jnp.abs(problem.omega)) / (2 * jnp.pi * value)
 

@@ -34,7 +34,7 @@ class FeatureTable(eqx.Module):
 
 
 class FeatureTables(Population[FeatureTable]):
-    """Tables with up to d inputs, degrees up to `degree`, and more units than the polynomials have dimensions."""
+    """Tables with up to d inputs, degrees up to `degree`, and more units than the polynomials' space has dimensions."""
 
     settings = Space(
         d=dimension(2, 1, 3, corners=(1, 3)), degree=Integer(3, 2, 4, "the largest degree", corners=(2, 4))

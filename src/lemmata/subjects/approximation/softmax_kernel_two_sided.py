@@ -70,7 +70,7 @@ class KinkedFunctions(Population[KinkedFunction]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KinkedFunction:
-        """Draw uniform phases, normal weights, and a standard deviation between 1/2 and 1 times the setting."""
+        """Draw uniform phases, normal weights, and a sigma between 1/2 and 1 times the setting."""
         drawn = jax.random.uniform(key, (2 * self.kinks + 1,))
         q = np.arange(_DEGREES + 1.0)
         kink = np.zeros(len(q))

@@ -215,7 +215,7 @@ class FreeKnots(Claim[SmoothCurve]):
 
 
 class CosineToFit(eqx.Module):
-    """The function size cos(2 pi q x + phase), which is fitted with an error of at most size times the tolerance."""
+    """The function x -> size cos(2 pi q x + phase), fitted with an error of at most size times the tolerance."""
 
     size: Float[Array, ""]
     phase: Float[Array, ""]

@@ -122,7 +122,8 @@ class RepresentedFunctions(Population[Represented]):
 
     Attributes:
         family: the name of the class, unless a setting says otherwise.
-        least: the least number of features that a claim needs; its extra settings have up to a quarter more features.
+        least: the least number of features that a claim needs; extra settings of the claim have up to a quarter more
+            features.
     """
 
     free = ("x",)

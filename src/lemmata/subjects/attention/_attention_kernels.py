@@ -45,7 +45,7 @@ def _weights(query: Float[Array, "d p"], key: Float[Array, "d p"]) -> tuple[Arra
 
 
 def inertia(matrix: Float[Array, "p p"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Count the positive and negative eigenvalues of a symmetric matrix, ignoring sizes below 1e-10 of the largest.
+    """Count the positive and the negative eigenvalues of a symmetric matrix, if above 1e-10 of the largest in size.
 
     >>> from lemmata.subjects.attention._attention_kernels import inertia
     >>> [float(count) for count in inertia(jnp.diag(jnp.array([2.0, 0.0, -1.0, -3.0])))]

@@ -1,4 +1,4 @@
-"""Attention to chosen blocks of keys, with a mask over all pairs, or gathered without any n x n array."""
+"""Attention to chosen blocks of keys, computed with a mask over all pairs, or in tiles without any n x n array."""
 
 from collections.abc import Callable
 from functools import partial
@@ -67,7 +67,7 @@ def masked_block_attention(
         k: the keys, one in each row.
         v: the values, one in each row.
         block: the number of keys in a block.
-        count: the number of blocks to which a query attends, including its own.
+        count: the number of blocks to which a query attends, including the query's own block.
         causal: whether a query cannot attend to later keys.
 
     Raises:
@@ -103,21 +103,21 @@ def block_attention(
     causal: bool = True,
     tile: int = _TILE,
 ) -> Float[Array, "n e"]:
-    """Compute attention of each query to `count` blocks of keys, including its own (mixture of block attention).
+    """Compute attention of each query to `count` blocks of keys, including its own block (mixture of block attention).
 
     The pairs of a query and a chosen block are sorted by block and cut into tiles. All queries of a tile attend to one
-    block, so each tile is a dense product. The partial results of a query are merged by their maxima and sums, as in
-    an online softmax. The memory is n (count + tile) numbers of each width, and no n x n array is formed. The work is
-    `attended_pairs`, plus up to one tile for each block. Derivatives pass through the attention but not through the
-    choice. Backward passes compute the weights of a tile again instead of storing them. Use `jax.vmap` for several
-    heads or batches.
+    block, so each tile is a dense product. The partial results of a query are merged by their maxima and sums, as in an
+    online softmax. The memory is about n (count + tile) times the widths of keys and values, and no n x n array is
+    formed. The work is `attended_pairs`, plus up to one tile for each block. Derivatives pass through the attention but
+    not through the choice of blocks. Backward passes compute the weights of a tile again instead of storing them. Use
+    `jax.vmap` for several heads or batches.
 
     Args:
         q: the queries, one in each row.
         k: the keys; if the model convolves its keys, pass them through `key_convolution` first.
         v: the values, one in each row.
         block: the number B of keys in a block.
-        count: the number of blocks to which a query attends, including its own.
+        count: the number of blocks to which a query attends, including the query's own block.
         causal: whether a query cannot attend to later keys.
         tile: the number of queries in a tile, and of blocks that are scored at a time.
 
@@ -183,8 +183,7 @@ def attend_tile(
 
 
 def _slots(chosen: Int[Array, "n slots"], blocks: int, tile: int) -> tuple[Array, Array, Array]:
-    """Return three arrays: the place among the tiles of each pair of a query and a block, the query at each place, and
-    the block of each tile.
+    """Return three arrays: the place of each pair of query and block, the query at each place, and each tile's block.
 
     A block with c queries takes ceil(c / tile) tiles, so all blocks together take at most (n slots) / tile + blocks.
     The number of tiles is this bound, rounded up to a multiple of the number of tiles that are mapped at once.

@@ -14,7 +14,7 @@ from ._router import check_rows
 def key_convolution(
     keys: Float[Array, "n d"], filters: Float[Array, "width channels"], *, activated: bool = False
 ) -> Float[Array, "n d"]:
-    """Return (f * k)_t = sum_j f_j k_(t-j), coordinate by coordinate, where keys before the first are 0.
+    """Return (f * k)_t = sum_j f_j k_(t-j), coordinate by coordinate, with 0 for keys before the first.
 
     Here k are the keys and f the filters. With `activated`, return k + silu(f * k), where silu(x) = x / (1 + exp(-x)).
 

@@ -37,7 +37,7 @@ def block_attention_kernel(
         v: the values, one in each row.
         block: the number of keys in a block. A compiled kernel needs powers of 2, at least 16, for block and tile and
             for the dimensions d of keys and e of values.
-        count: the number of blocks to which a query attends, including its own.
+        count: the number of blocks to which a query attends, including the query's own block.
         causal: whether a query cannot attend to later keys.
         tile: the number of queries in a tile.
         interpret: whether the interpreter runs the kernel; compiled kernels need an accelerator.

@@ -1,4 +1,4 @@
-"""How often a router by block means finds a relevant key: its signal-to-noise ratio, and the hit rate that follows."""
+"""How often a router that scores blocks by their mean keys finds a relevant key: signal-to-noise ratio and hit rate."""
 
 import numpy as np
 from jax.typing import ArrayLike
@@ -26,10 +26,11 @@ def router_signal_to_noise(
 
     Keys are drawn from the unit sphere in d dimensions, so their products with a unit query q have exactly the variance
     1/d. In one block, a multiple of q is added to `relevant` keys, which then no longer have unit length. This makes
-    the product of one relevant key larger by `excess`, and the products of the others larger by `others`. If the
-    relevant keys themselves were on the sphere, their noise would be smaller and the ratio somewhat larger. The
-    block's mean product exceeds that of another block by D/B on average, and the difference has the variance 2/(d B).
-    If the products in a block have the correlation r, this variance is 2 (1 + (B - 1) r)/(d B), and the ratio is
+    the product of one relevant key with q larger by `excess`, and the products of the other relevant keys larger by
+    `others`. If the relevant keys themselves were on the sphere, their noise would be smaller and the ratio somewhat
+    larger. The block's mean product exceeds that of another block by D/B on average, and the difference has the
+    variance 2/(d B). If the products in a block have the correlation r, this variance is 2 (1 + (B - 1) r)/(d B), and
+    the ratio is
 
         D sqrt(d / (2 B (1 + (B - 1) r))).
 
@@ -66,8 +67,8 @@ def hit_rate(snr: ArrayLike, blocks: int, count: int) -> np.ndarray:
     """Return the probability that the relevant block is among the `count` best of `blocks` blocks with normal scores.
 
     Scores are independent and normal, and have the same variance. The mean of the relevant block is larger by SNR
-    standard deviations of a difference of two scores. This is sqrt 2 SNR in standard deviations of its own score. Let
-    the score of the relevant block be z + sqrt 2 SNR. Given z, the number of higher scores among the other blocks is
+    standard deviations of a difference of two scores. In standard deviations of one score, this is sqrt 2 SNR. Let the
+    score of the relevant block be z + sqrt 2 SNR. Given z, the number of higher scores among the other blocks is
     binomial, so
 
         P = integral of phi(z) P(Bin(blocks - 1, Phi(-z - sqrt 2 SNR)) < count) dz,

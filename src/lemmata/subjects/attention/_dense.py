@@ -25,9 +25,9 @@ def sigmoid_attention(
     """Compute one head of sigmoid attention, O_i = sum_j sigmoid(q_i' k_j / sqrt(d) - slope |i - j| + bias) v_j.
 
     Rows are not divided by their sums, so the bias sets the size of a row's sum. At bias 0, the sum is about n/2. At
-    bias -log n, it is about the mean of the exponential of the logits, for any n. The value -log n is meant for n keys.
-    If row i sees fewer than n keys, as in causal attention, the sum is smaller in proportion. A key that is not seen
-    has the weight 0. Use `jax.vmap` for many heads or sequences. The function needs memory for n² numbers;
+    bias -log n, the sum is about the mean of the exponentials of the logits, for any n. The value -log n is meant for n
+    keys. If row i sees fewer than n keys, as in causal attention, the sum is smaller in proportion. A key that is not
+    seen has the weight 0. Use `jax.vmap` for many heads or sequences. The function needs memory for n² numbers;
     `tiled_attention` does not.
 
     Args:

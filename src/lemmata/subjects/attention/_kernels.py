@@ -6,7 +6,7 @@ from lemmata.errors import SettingError
 
 
 def interpreted(interpret: bool | None) -> bool:
-    """Return whether a kernel is interpreted; None means that it is if JAX has no accelerator.
+    """Return whether a kernel is interpreted. With None, kernels are interpreted if JAX has no accelerator.
 
     Args:
         interpret: the requested value.

@@ -1,4 +1,4 @@
-"""Problems for a router by block means: keys in blocks, some of them relevant, and their products with a query."""
+"""Problems for a router that scores blocks by their mean keys: keys, some relevant, and products with a query."""
 
 import equinox as eqx
 import jax
@@ -9,7 +9,7 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Space
 
 
 def sphere_products(generator: np.random.Generator, shape: tuple[int, ...], dimension: int) -> Float[np.ndarray, "..."]:
-    """Return products z / sqrt(z² + chi²), of variance 1/d, of a unit query with uniform keys on the unit sphere."""
+    """Return products of a unit query with uniform keys on the unit sphere: z / sqrt(z² + chi²), of variance 1/d."""
     z = generator.normal(size=shape)
     return z / np.sqrt(z**2 + generator.chisquare(dimension - 1, size=shape))
 

@@ -1,4 +1,4 @@
-"""The router of block attention, which chooses by the means of keys the blocks to which a query attends."""
+"""The router of block attention, which uses the means of keys to choose the blocks to which a query attends."""
 
 from functools import partial
 
@@ -81,8 +81,8 @@ def chosen_blocks(
         q: the queries, one for each position.
         keys: the keys, one for each position.
         block: the number B of keys in a block.
-        count: the number of blocks to which a query attends, including its own; a larger number than there are blocks
-            means all blocks.
+        count: the number of blocks to which a query attends, including its own block; a number above the number of
+            blocks means all blocks.
         causal: whether a query cannot attend to later blocks.
         tile: the number of blocks that are scored at a time. With a tile, only n x (count + tile) scores exist at once
             instead of n x blocks, and the same blocks are chosen.
@@ -145,7 +145,7 @@ def attended_pairs(n: int, block: int, count: int, *, causal: bool = True) -> in
     Args:
         n: the length of the sequence.
         block: the number B of keys in a block.
-        count: the number of blocks to which a query attends, including its own.
+        count: the number of blocks to which a query attends, including the query's own block.
         causal: whether a query cannot attend to later keys.
 
     Raises:

@@ -1,7 +1,7 @@
 """Sigmoid attention as Pallas kernels, with one program for each block of queries; keys come block by block.
 
-Unlike a softmax, no row needs a running maximum or sum. Blocks of keys are added as they come, and the derivative needs
-no sum over a row of the output.
+Unlike rows of a softmax, no row needs a running maximum or sum. Blocks of keys are added as they come, and the
+derivative needs no sum over a row of the output.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""How often block means of keys lead a query to the block of keys that it needs.
+"""How often the mean keys of blocks lead a query to the block of keys that the query needs.
 
 A query q of unit length scores a block of B keys by the scalar product with their mean. Irrelevant keys are uniform on
 the unit sphere in d dimensions, so their products with q have the variance 1/d. A relevant key is such a key plus a
@@ -147,7 +147,7 @@ class RatioDecidesTheHitRate(Claim[RoutedKeys]):
         return _hits(problem, problem.blocks)
 
     def measure(self, problem: RoutedKeys, key: Key[Array, ""]) -> Array:
-        """Return shares of random contexts, for both block sizes."""
+        """Return the shares of random contexts in which the relevant block is found, for both block sizes."""
         found = []
         for half, own in zip((1, 2), jax.random.split(key), strict=True):
             block, shrink = problem.block // half, half**-0.5

@@ -86,7 +86,7 @@ class RecallContexts(Population[RecalledPairs]):
 
 
 class ConvolvedKey(eqx.Module):
-    """Blocks of keys that are convolved before a query scores their means.
+    """Blocks of keys. The keys are convolved before a query scores the means of the blocks.
 
     Args:
         query: the query, of length 1.
@@ -164,7 +164,7 @@ class MeansOfKeysHitLess(Claim[HiddenRun]):
     predict = -1.0
 
     def measure(self, problem: HiddenRun, key: Key[Array, ""]) -> Array:
-        """Return shares of contexts without and with the convolution, which is applied to products instead of keys."""
+        """Return the shares of relevant keys that the router finds, without and with convolution (of the products)."""
         products, relevant = problem.contexts(key, 100)
         earlier = np.pad(products, ((0, 0), (_WIDTH - 1, 0)))
         convolved = np.lib.stride_tricks.sliding_window_view(earlier, _WIDTH, axis=1).mean(axis=2)

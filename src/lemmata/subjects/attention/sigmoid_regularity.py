@@ -105,8 +105,8 @@ class SigmoidHeads(Population[SigmoidHead]):
     """Tokens of equal length. In half of the problems all tokens are equal, and A acts along them.
 
     Args:
-        law: "mixed" is as above. "scattered" is only the half with normal tokens, and "aligned" only the other half.
-            "turning" has equal tokens with a skew A, for which all logits are 0.
+        law: "mixed" is as described above. "scattered" is only the half with normal tokens, and "aligned" only the
+            other half. "turning" has equal tokens with a skew A, for which all logits are 0.
     """
 
     law: str = eqx.field(default="mixed", static=True)

@@ -38,7 +38,10 @@ class TokenMap(eqx.Module):
 
     @property
     def places(self) -> Int[np.ndarray, " m"]:
-        """The factors of the heads' counts in the sum, so large that the sum plus a token determines all counts."""
+        """The factors of the heads' counts in the sum.
+
+        They are so large that the sum plus a token determines all counts.
+        """
         return (self.m + 1) * (self.sequences.shape[1] + 1) ** np.arange(self.m)
 
     @property

@@ -58,7 +58,7 @@ class StartedHead(eqx.Module):
     d: int = eqx.field(static=True)
 
     def draw(self, key: Key[Array, ""], n: int) -> tuple[Float[np.ndarray, "m n"], Float[np.ndarray, "n d"]]:
-        """Return the logits of 32 queries of length spread sqrt(d) for normal keys, and normal values.
+        """Return the logits that 32 queries of length spread sqrt(d) have with normal keys, and normal values.
 
         Args:
             key: the random key.

@@ -2,8 +2,8 @@
 
 This theory describes the row-stochastic matrix A = D^-1 K by which a head averages its values, where K holds the
 exponentials of logits and D their row sums. It assumes one head and any logits. For tied queries and keys, A is
-reversible. For untied queries and keys, K is not a semidefinite kernel, but the mean over queries of its product at
-two keys is. The theory does not explain what the values are.
+reversible. For untied queries and keys, K is not a semidefinite kernel. But the product of its values at two keys,
+averaged over normal queries, is a semidefinite kernel of these keys. The theory does not explain what the values are.
 """
 
 import equinox as eqx
@@ -38,7 +38,7 @@ class HeadWithValues(eqx.Module):
 
 
 class TokenValues(Population[HeadWithValues]):
-    """Logits of normal queries and keys, at a temperature that is low in half of the problems, and normal values."""
+    """Normal values, and logits of normal queries and keys. The temperature is low in half of the problems."""
 
     free = ("logits", "values")
     settings = Space(

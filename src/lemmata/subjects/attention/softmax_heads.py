@@ -2,7 +2,7 @@
 
 This theory describes one head of softmax attention without scaling of the logits. The output of a token is the output
 of a softmax network whose hidden weights are the keys and whose readouts are the values. All statements here are
-identities, for any matrices. They do not explain how all three weight matrices train together.
+identities, for any matrices. They do not explain how training changes all three weight matrices together.
 """
 
 import equinox as eqx

@@ -64,7 +64,7 @@ def halfspace(weights: Float[Array, " d"], threshold: Float[Array, ""]) -> Float
 
 
 def random_weights(key: Key[Array, ""], d: int) -> Float[Array, " d"]:
-    """Draw positive weights, which are normal, equal, or geometric with a ratio between 0.45 and 1."""
+    """Draw positive weights, which are half-normal, equal, or geometric with a ratio between 0.45 and 1."""
     size_key, kind_key, rate_key = jax.random.split(key, 3)
     kind = jax.random.randint(kind_key, (), 0, 3)
     geometric = jax.random.uniform(rate_key, minval=0.45, maxval=1.0) ** jnp.arange(d)

@@ -19,7 +19,7 @@ class Elimination:
     """The result of reducing rows one after the other.
 
     Args:
-        solution: a parity of the inputs that fits all rows, as bits; None if none does.
+        solution: a parity of the inputs that fits all rows, as bits; None if no parity fits.
         rank: the rank of the rows over F_2.
         spare: the rows that the other rows determine.
         clash: rows whose inputs add up to 0 and whose labels add up to 1, if there are any.
@@ -94,7 +94,10 @@ class Blocks:
 
     @property
     def evidence(self) -> float:
-        """The squared advantage times the number of rows. Above 2 log(2^b), the right parity of 2^b stands out."""
+        """The squared advantage times the number of rows.
+
+        If this is above 2 log(2^b), the right one of 2^b parities stands out.
+        """
         return self.rows * self.advantage**2
 
 

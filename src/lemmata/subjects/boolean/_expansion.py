@@ -57,14 +57,14 @@ class BooleanSpectrum:
         names: the names of the inputs.
         exact: whether all 2^d values were computed.
         two_valued: whether f only has the values -1 and 1 (0 and 1 are read as these).
-        sets: the sets of inputs of the listed coefficients; the empty one is the mean of f.
+        sets: the sets of inputs of the listed coefficients; the coefficient of the empty set is the mean of f.
         coefficients: the coefficients of these sets, the largest in absolute value first.
         intervals: confidence intervals of the coefficients; they hold together with probability `level`.
-        rest: a bound on the absolute value of all unlisted coefficients. For a sampled f, it is the square root of the
-            weight that the found coefficients leave, and holds with the same probability.
+        rest: a bound on the absolute value of all unlisted coefficients. For a sampled f, it also covers coefficients
+            that were not found, whose weight the intervals bound. It then holds with probability `level`.
         power: E f², the sum of all weights.
         weights: the weight of each degree 0, ..., d; for a sampled f, the weight of the coefficients that were found.
-        influences: the influences of each input.
+        influences: the influence of each input.
         influence_intervals: confidence intervals of the influences, each with probability `level`.
         rates: the noise rates.
         sensitivity: E (f(x) - f(x'))² / 4 at each rate. For a two-valued f, it is the probability that f changes.
@@ -144,9 +144,9 @@ class BooleanSpectrum:
         """Find the degree at which low-degree learning reaches an expected squared error with the fewest rows.
 
         The coefficients of the N products of degree at most k are estimated on m rows, which gives an estimate g of f.
-        Then E |g - f|² is the weight above degree k plus the sum over these products of (E f² - f^(S)²)/m. If f has
-        the values -1 and 1, the sign of g is wrong with at most this probability. For a sampled f, weight that was not
-        found counts as weight above every degree.
+        Then E |g - f|² is the weight above degree k plus the sum over these products of (E f² - f^(S)²)/m. If f has the
+        values -1 and 1, the sign of g is wrong with probability at most E |g - f|². For a sampled f, weight that was
+        not found counts as weight above every degree.
 
         Args:
             error: the expected squared error.

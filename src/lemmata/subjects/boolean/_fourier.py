@@ -47,11 +47,11 @@ def boolean_fourier(
 
         sum of (1 - (1 - 2 eta)^|S|) f^(S)² / 2.
 
-    If f has the values -1 and 1, the influence of i is the probability that f changes when input i is flipped, and the
-    last number is the probability that f(x) and f(x') differ. Outputs of 0 and 1 and booleans are converted to -1 and
-    1.
+    If f has the values -1 and 1, the influence of i is the probability that f changes when input i is flipped. E (f(x)
+    - f(x'))² / 4 is then the probability that f(x) and f(x') differ. Outputs of 0 and 1 and booleans are converted to
+    -1 and 1.
 
-    Up to 20 inputs all 2^d values are computed and everything is exact, by the fast transform. With more inputs, set
+    With up to 20 inputs, all 2^d values are computed, and the fast transform gives exact results. With more inputs, set
     `threshold`. Goldreich and Levin's search then finds the sets whose coefficients are at least the threshold in
     absolute value. Coefficients, influences and the noise curve are estimated on random points, with intervals.
 

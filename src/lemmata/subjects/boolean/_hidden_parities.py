@@ -16,7 +16,7 @@ class UnknownParity(eqx.Module):
     """A parity of bits: the label of x in {0, 1}^d is the sum of the bits in a set, modulo 2.
 
     Args:
-        secret: the set, whose element i is bit i of this number.
+        secret: the set as a number: bit i is 1 if element i is in the set.
         bits: the number d of bits.
     """
 
@@ -79,7 +79,7 @@ class NoisyParity(eqx.Module):
     """A parity of d bits with noisy labels, and a split of the bits into blocks.
 
     Args:
-        secret: the set, whose element i is bit i of this number.
+        secret: the set as a number: bit i is 1 if element i is in the set.
         eta: the probability that a label is flipped.
         blocks: the number a of blocks.
         width: the number b of bits in a block, where d = a b.
@@ -117,7 +117,7 @@ class NoisyParities(Population[NoisyParity]):
 
 
 def reduced(inputs: np.ndarray, labels: np.ndarray, block: int, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Make a block 0: for each of its values, add the first example with that value to all others with that value."""
+    """Make a block 0: for each value of the block, add the first example with this value to the others with it."""
     value = inputs >> block * width & (1 << width) - 1
     first = np.unique(value, return_index=True)[1]
     partner = np.zeros(1 << width, int)
@@ -129,8 +129,8 @@ def reduced(inputs: np.ndarray, labels: np.ndarray, block: int, width: int) -> t
 def parity_by_blocks(inputs: np.ndarray, labels: np.ndarray, blocks: int, width: int) -> int:
     """Return the set that the algorithm of Blum, Kalai and Wasserman finds.
 
-    For each block, all other blocks are cancelled, and the parity of the block that agrees most with the labels is
-    chosen.
+    For each block, all other blocks are cancelled. Of all parities of this block, the algorithm chooses the one that
+    agrees with most labels.
     """
     found = 0
     for block in range(blocks):

@@ -95,7 +95,7 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
 
         E (g(x) - y)² = 1 - sum of (f^(S)² - (1 - f^(S)²)/m) over |S| <= degree,
 
-    exactly, since every product adds (1 - f^(S)²)/m through its estimation error, and removes f^(S)². With
+    exactly. The reason is that every product adds (1 - f^(S)²)/m by its estimation error, and removes f^(S)². With
     `degree="auto"`, an unbiased estimate of this error is computed for each degree. The chosen degree minimises it. In
     this estimate, (m c² - 1)/(m - 1) replaces f^(S)², where c is the estimated coefficient.
 
@@ -284,7 +284,7 @@ def _largest(found: list[np.ndarray], names: tuple[str, ...]) -> tuple[tuple[tup
 
 
 def _uniform(signs: np.ndarray) -> Condition:
-    """Return the condition that columns and products of pairs have means as small as for independent fair signs."""
+    """Return the condition that columns and pair products have means as small as for independent fair signs."""
     rows, d = signs.shape
     some = signs[:, :_PAIRS].astype(float)
     pairs = np.abs(np.triu(some.T @ some / rows, 1)).max(initial=0.0)
@@ -300,7 +300,7 @@ def _uniform(signs: np.ndarray) -> Condition:
 
 
 def _content(gain: float, products: int, rows: int) -> tuple[Condition, ...]:
-    """Return the condition that products help more than they would if labels were random signs.
+    """Return the condition that products lower the error more than they would if labels were random signs.
 
     For random labels and uniform columns, the gain is a sum of 2 y_i y_j chi_S(x_i) chi_S(x_j)/rows² over pairs of
     rows and over the products, with mean 0. Each product adds the variance 2/rows², because different products are

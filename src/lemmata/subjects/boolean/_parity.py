@@ -40,7 +40,7 @@ class Parity:
         method: how the parity was found.
         rank: the rank of the rows over F_2, for elimination.
         held: the number of held-out rows that the method did not use, on which the parity was verified.
-        wrong: the number of held-out rows whose label differs.
+        wrong: the number of held-out rows whose label differs from the parity.
         interval: a confidence interval of the error at a new row, from the held-out rows.
         chance: the probability that a wrong parity agrees as well with the held-out rows.
         level: the confidence level of the interval.
@@ -109,9 +109,9 @@ def solve_parity(
 ) -> Parity:
     """Find the set S of columns whose sum modulo 2 is y, except for a share `noise` of the labels.
 
-    Without noise, the equations are solved by elimination. The rows that the solution does not need verify it. If the
-    labels are not a parity, each such row agrees with the solution with probability 1/2. If the rows contradict every
-    parity, the error names rows that show it.
+    Without noise, the equations are solved by elimination. The other rows, which the solution does not need, verify the
+    solution. If the labels are not a parity, each such row agrees with the solution with probability 1/2. If the rows
+    contradict every parity, the error names rows that show this.
 
     With noise, three quarters of the rows are used, and the others verify the parity. For up to 20 columns, the fast
     transform compares all parities. For more columns, rows that agree on a block of columns are added in pairs until
@@ -130,7 +130,7 @@ def solve_parity(
     Raises:
         SettingError: for an invalid noise or level.
         ShapeError, DataError: for columns that are not binary; for rows that contradict every parity without noise; for
-            rows that several parities fit; for too few rows for the noise.
+            rows with which several parities agree; for fewer rows than the noise requires.
         SolverError: if no parity was found that agrees with the held-out rows.
 
     Example:
@@ -265,9 +265,9 @@ def _with_noise(
 
 
 def _nearest_parity(x: np.ndarray, wrong: np.ndarray) -> float:
-    """Return the largest probability that chance explains why the parity beats a neighbour in one or two columns.
+    """Return the largest probability with which chance makes the parity beat one that differs in one or two columns.
 
-    On the rows where the sum of these columns is 1, the parity predicts e of n labels wrongly, and the neighbour
+    On the rows where the sum of these columns is 1, the parity predicts e of n labels wrongly, and the other parity
     predicts n - e wrongly.
     """
     columns = np.column_stack([np.zeros(len(x)), x]).astype(float)

@@ -66,7 +66,8 @@ def large_sets(f: Function, search: Search, generator: np.random.Generator) -> t
 
     Let x be the first k inputs and z the other inputs. Group all sets S by their part U among the first k inputs. The
     sum of f^(S)² over a group is E_z (E_x f(x, z) chi_U(x))². A group whose sum is below half of threshold² is dropped
-    with all its sets. For each z, the squared mean over sampled x would be biased; its diagonal terms are subtracted.
+    with all its sets. For each z, the squared mean over sampled x would be biased, so its diagonal terms are
+    subtracted.
 
     Args:
         f: a function with the values -1 and 1.

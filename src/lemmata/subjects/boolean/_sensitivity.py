@@ -104,14 +104,14 @@ def noise_sensitivity(
         eta: one probability, or a list of probabilities.
         columns: "auto" is described above. "flip" raises an error for columns with more than two values. "replace"
             replaces values in all columns.
-        draws: the smallest number of changed rows at each rate.
+        draws: the least number of changed rows to use at each rate.
         level: the confidence level of the intervals.
         seed: the random seed of the draws.
 
     Raises:
         SettingError: for a model that cannot be called, or invalid settings.
-        ShapeError, DataError: for invalid rows, too few of them, columns that are all constant, or answers that are
-            not labels.
+        ShapeError, DataError: for invalid rows, too few rows, columns that are all constant, or answers that are not
+            labels.
 
     Example:
         >>> x = np.random.default_rng(0).integers(0, 2, size=(2000, 9))

@@ -136,7 +136,7 @@ class MajorityNoise(Claim[Majority]):
         return jnp.arccos(1 - 2 * problem.eta) / jnp.pi
 
     def measure_at(self, problem: Majority, key: Key[Array, ""], rung: float) -> Array:
-        """Compute the probability of |B| < |A|, where A is the sum of the flipped coordinates, and B of the others."""
+        """Compute the probability of |B| < |A|, where A sums the flipped coordinates and B the others."""
         d = int(rung)
         sizes, chances = _sums(d, d)
         j = jnp.arange(d + 1)

@@ -173,7 +173,11 @@ class ComposedFunction(eqx.Module):
 
 
 class ComposedFunctions(Population[ComposedFunction]):
-    """Compositions of halfspaces. Half use disjoint coordinates, and in half of them the outer function is a parity."""
+    """Compositions of halfspaces.
+
+    Half of the problems use disjoint coordinates. Independently, the outer function is a parity in half of the
+    problems.
+    """
 
     settings = Space(d=dimension(9, 4, 12, corners=(7, 10)), k=dimension(3, 2, 4, corners=(2, 4)))
 

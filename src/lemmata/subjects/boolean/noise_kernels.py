@@ -38,7 +38,7 @@ class SampledFunction(eqx.Module):
         values: the values of the function, at the points of `cube`.
         rho: the correlation rho of the kernel prod_j (1 + rho x_j z_j) / m.
         samples: the number m of labelled points.
-        below: low-degree learning keeps the degrees below this one.
+        below: low-degree learning keeps the coefficients of degrees below this number.
     """
 
     values: Float[Array, " n"]
@@ -106,9 +106,9 @@ class SampledFunctions(Population[SampledFunction]):
 
 
 def _estimates(problem: SampledFunction, key: Key[Array, ""]) -> tuple[Array, Array, Array]:
-    """Return mean squared errors over draws, for the kernel, for low-degree learning and for the best factors.
+    """Return the squared errors, averaged over draws, of the kernel, of low-degree learning and of the best factors.
 
-    They are computed from products over coordinates and sums over points, without coefficients.
+    The errors are computed from products over coordinates and sums over points, without coefficients.
     """
     x, n = cube(problem.inputs), len(problem.values)
     agree = x @ x.T  # d minus twice the number of coordinates that differ

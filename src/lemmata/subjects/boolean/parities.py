@@ -128,7 +128,7 @@ class ReducedAdvantage(Claim[NoisyParity]):
         return square if problem.blocks == 2 else (1 - equal) * square**2 + equal * square
 
     def measure(self, problem: NoisyParity, key: Key[Array, ""]) -> Array:
-        """Average over 12 samples, because one sample has few partners."""
+        """Average over 12 samples, because the sums in one sample share few added examples."""
         rng, found = generator_of(key), []
         for _ in range(12):
             inputs, labels = problem.examples(rng, 10 << problem.width)
