@@ -42,7 +42,7 @@ def gaussian_error(
 
 
 def _ratio(values: np.ndarray, spread: np.ndarray) -> np.ndarray:
-    """Return values/spread. At spread 0, it is infinite with the sign of the value, and a tie counts as an error."""
+    """Return values/spread. At spread 0, return infinity with the sign of the value; a value of 0 is an error."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = values / spread
     return np.where(spread > 0, ratio, np.where(values > 0, np.inf, -np.inf))

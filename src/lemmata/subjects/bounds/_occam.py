@@ -63,7 +63,7 @@ def occam_bound(
     Descriptions of rules are words of a code that is fixed before the rows are seen. No word is the beginning of
     another word. With b bits and n rows, all rules of the code simultaneously satisfy
 
-        kl(training error || error) <= (b ln 2 + ln(1/delta)) / n, if the error is the larger of the two,
+        kl(training error || error) <= (b ln 2 + ln(1/delta)) / n, if the error is above the training error,
 
     so the error is at most the training error + sqrt((b ln 2 + ln(1/delta)) / (2n)).
 

@@ -109,9 +109,10 @@ def pac_bayes_bound(
 
         kl(R_S || error) <= (KL(posterior || prior) + ln(E J / delta)) / m,
 
-    where E is the mean of exp(m kl(k/m || p)) for a binomial k. It is at most 2 sqrt(m). The place of the posterior is
-    chosen freely, and the noise is chosen from the J sizes. The result is the smallest bound. The error R_S is exact
-    for linear rules and kernels. For networks, `draws` new draws bound R_S from above, with a tenth of delta.
+    where E is the mean of exp(m kl(k/m || p)) for a binomial k. This mean is at most 2 sqrt(m). The place of the
+    posterior is chosen freely, and the noise is chosen from the J sizes. The result is the smallest bound. The error
+    R_S is exact for linear rules and kernels. For networks, an upper limit from `draws` new draws of the weights
+    replaces R_S. This limit uses up a tenth of delta.
 
     The bound is for the error of the *noisy* rule. The size of the prior's weights is the unit of the noise.
 
@@ -128,10 +129,10 @@ def pac_bayes_bound(
         held: a pair of rows and classes that were not used for anything else. They are used only to count errors.
         delta: the probability that the bound is wrong.
         step: the position of the posterior between the prior's fit (0) and the fit to all rows (1); by default, it is
-            chosen without the held-out rows. If the rows do not allow any divergence, the choice is 0, and the bound
+            chosen without the held-out rows. If no divergence above 0 lowers the bound, the choice is 0, and the bound
             is for the fit to the prior's rows.
-        train: train(module, x, classes as 0, 1, ...) returns the trained module. Without it, there are 400 steps of
-            Adam at 3e-3 on the cross-entropy. Training on all rows starts from the prior's weights.
+        train: train(module, x, classes as 0, 1, ...) returns the trained module. By default, the module is trained by
+            400 steps of Adam at 3e-3 on the cross-entropy. Training on all rows starts from the prior's weights.
         ridge: the ridge of a kernel's fit.
         draws: the number of draws of the weights, for networks.
         seed: the random seed of the split and the draws.

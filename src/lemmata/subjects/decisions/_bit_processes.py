@@ -103,9 +103,9 @@ def majority_process(bits: int, goal: int | None = None) -> BitProcess:
 
     The lowest n bits of a state are x, and the bits above them are the counter c. To set a bit means to give it the
     value that it has in the goal. A counter that has reached n stays there. The reward is 1 if c = n and x is the
-    goal. From c = 0 this takes n + z steps, where z is the number of bits in which x differs from the goal. The best
-    value of H >= 2n states is H - n - z. Whether it is above H - n - m, for a fixed m, depends on how many bits agree
-    with the goal.
+    goal. From c = 0, a best policy takes n + z steps to this reward, where z is the number of bits in which x differs
+    from the goal. The best value of H >= 2n states is H - n - z. So whether the best value is above H - n - m, for a
+    fixed m, depends on how many bits agree with the goal.
 
     Args:
         bits: the number n of bits.

@@ -10,7 +10,8 @@ The dual program is solved: find the least T for which non-negative multipliers 
 |x_0|². So every feasible T is a certificate, even if rounding affects the search. B is 1 here.
 
 The points may shrink or grow by many orders of magnitude along the iteration. So everything is measured in the units
-s_i, where |x_i| <= s_i |x_0|, and the vectors are G_i - (1 - mu) x_i/2, which are at most (1 - mu) s_i/2 long.
+s_i, where |x_i| <= s_i |x_0|. The program uses the vectors G_i - (1 - mu) x_i/2. Their lengths are at most (1 - mu)
+s_i/2.
 """
 
 import dataclasses

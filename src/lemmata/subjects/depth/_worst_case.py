@@ -32,8 +32,8 @@ class WorstCase:
             + 2). It is nan if rounding prevents the accuracy.
         steps: the steps.
         smoothness, convexity: the constants of the class of functions.
-        multipliers: the multipliers of the inequalities between the points x_0, ..., x_n, x* (rows) and each other
-            (columns).
+        multipliers: the multipliers of the inequalities, one for each ordered pair of the points x_0, ..., x_n, x*. The
+            first point of the pair gives the row, and the second gives the column.
         conditions: the conditions for the bound.
         claims: names of the claims that state the bound.
     """

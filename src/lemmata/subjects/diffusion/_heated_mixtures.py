@@ -205,7 +205,7 @@ class HeatedLaws(Population[HeatedLaw]):
         return Space(components=components, d=Integer(self.d, 1, self.most, "dimension"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HeatedLaw:
-        """Draw covariances above 0.3, and noise levels that are log-uniform on the two halves of the interval."""
+        """Draw covariances with eigenvalues above 0.3, and a log-uniform noise level in each half of the interval."""
         mixture_key, level_key = jax.random.split(key)
         mixture = sampled_heated_mixture(mixture_key, setting["components"], setting["d"], 0.3, self.far)
         low, high = _VARIANCES

@@ -162,7 +162,7 @@ class LearnedScore(eqx.Module):
     are replaced by the nearest point in it, because the theory does not cover them and the model grows exponentially.
 
     Args:
-        predict: the model, from rows of inputs to rows of F.
+        predict: the model, which maps rows of inputs to rows of F.
         schedule: the noise schedule g.
         length: the length of the longest training input.
     """

@@ -2,8 +2,8 @@
 
 This theory bounds the error of a score that is learned by regression with the softmax kernel on noised data, in
 expectation over the labels. The bound has a bias and a variance, which are sums over the eigenvalues of the kernel
-matrix. The theory assumes neither a Lipschitz denoiser nor a width. It does not explain how the effective dimension
-grows with the number of points, or how far a network is from the regression (`softmax_training.coupling`).
+matrix. The theory assumes neither a Lipschitz denoiser nor a wide network. It does not explain how the effective
+dimension grows with the number of points, or how far a network is from the regression (`softmax_training.coupling`).
 """
 
 import functools

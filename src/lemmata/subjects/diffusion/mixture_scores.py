@@ -27,7 +27,7 @@ def _at_places(problem: HeatedPlaces, function) -> Array:
 
 
 def _without_determinants(score: Array, problem: HeatedPlaces) -> Array:
-    """Return the formula with components weighted by w_k exp(-|z - mu_k|²/2), in the metric of S_k + v I."""
+    """Return the formula whose weights of components omit the determinants of S_k + v I."""
     mixture = problem.mixture
 
     def one(v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, " d"]:

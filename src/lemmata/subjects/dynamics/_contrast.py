@@ -118,7 +118,7 @@ def leading_modes(matrix: Float[Array, "m m"], dimension: int) -> tuple[Float[Ar
         dimension: the number d of eigenvalues.
 
     Raises:
-        SettingError: if fewer eigenvalues are above rounding errors; the message states how many.
+        SettingError: if fewer than d eigenvalues are above rounding errors; the message states how many are.
     """
     values, vectors = jnp.linalg.eigh(matrix)
     seen = known(values)

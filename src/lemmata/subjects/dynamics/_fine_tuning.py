@@ -101,7 +101,7 @@ def fine_tuning_kernels(
 
 
 def _blocks(f: Function, params: Any, x: Array, step: int) -> list[Callable[[], Array]]:
-    """Return one function for each block of rows, which computes its gradients. A single block is computed once."""
+    """Return functions that compute the gradients of one block of rows each. A single block is computed only once."""
     starts = range(0, len(x), step)
     if len(starts) == 1:
         whole = _gradients(f, params, x)

@@ -21,7 +21,7 @@ class ParticlePath(eqx.Module):
 
     Args:
         points: the generated points at the start and after every `every` steps.
-        discrepancies: their squared maximum mean discrepancy from the real points at the same steps.
+        discrepancies: the squared maximum mean discrepancy between generated and real points at the same steps.
         steps: the numbers of these steps.
     """
 
@@ -83,8 +83,8 @@ def particle_flow(
     every point takes a step.
 
     Each step is x <- x + rate * `generator_slopes`, with the critic of the present points. With "ipm", this is
-    gradient descent on MMD²: the step is -(m/2) * rate * time times its gradient, where m is the number of generated
-    points. With an RBF kernel, MMD² cannot rise while rate * time < 2/3 lengthscale²
+    gradient descent on MMD²: the step is -(m/2) * rate * time times the gradient of MMD², where m is the number of
+    generated points. With an RBF kernel, MMD² cannot rise while rate * time < 2/3 lengthscale²
     (`lemmata.subjects.dynamics.particle_flows`).
 
     Args:

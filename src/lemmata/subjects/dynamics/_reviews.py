@@ -74,7 +74,8 @@ class Reviews:
         """Draw reviews, half of which are of class 1 (the topic was liked) and half of class -1, with any opinion of
         the other topic.
 
-        In the documents, the two judgements agree. So a model has to learn here which words to ignore.
+        In the documents, the two judgements agree. In these reviews, the judgements may differ, so a model has to learn
+        which words to ignore.
 
         Args:
             key: the random key.

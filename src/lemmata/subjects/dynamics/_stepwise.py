@@ -67,7 +67,7 @@ def aligned_start(weights: Float[Array, "d m"], vectors: Float[Array, "m k"]) ->
         vectors: at most d eigenvectors of Gamma as columns, in descending order of their eigenvalues.
 
     Raises:
-        ShapeError: if they do not fit each other.
+        ShapeError: if weights and vectors do not fit each other.
 
     Example:
         >>> import jax.numpy as jnp
@@ -121,8 +121,8 @@ def stepwise_times(
 
     Raises:
         SettingError: for a dimension below 1 or above the number of positive eigenvalues, or a start that is not
-            positive. It is also raised for a start so large that s_j² gamma_j is above 1/2, because the step is then
-            before time 0.
+            positive. It is also raised for a start so large that s_j² gamma_j is above 1/2, because the mode would then
+            be learned before time 0.
         ShapeError: if x and views differ in shape, or the weights do not fit them.
         DataError: if an entry is not finite.
         PrecisionError: if float64 is off.

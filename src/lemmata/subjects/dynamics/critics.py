@@ -247,7 +247,7 @@ def _all_trained(network: Serial, keys: Key[Array, " k"], problem: Clouds) -> Fl
 
 
 def _trained(network: Serial, key: Key[Array, ""], problem: Clouds) -> Float[Array, " p"]:
-    """Return the values at `problem.other` after 20 gradient steps on the difference of two halves, 0 at the start."""
+    """Return the values at `problem.other` after 20 gradient steps on a difference of two halves that is 0 at first."""
     first, _ = network.init(key, problem.real.shape[1])
 
     def outputs(halves: tuple, z: Array) -> Array:

@@ -2,9 +2,9 @@
 discrepancy.
 
 At every step of the generator, the critic is trained again for a time tau on the present points, and the points climb
-it. This theory gives the direction in which the points move, the step sizes at which the discrepancy falls, and the
-kernels under which the points reach the data. It assumes points that are free to move. It does not explain generators
-with parameters, whose own tangent kernel mixes the steps of the points.
+this critic. This theory gives the direction in which the points move, the step sizes at which the discrepancy falls,
+and the kernels under which the points reach the data. It assumes points that are free to move. It does not explain
+generators with parameters, whose own tangent kernel mixes the steps of the points.
 """
 
 import jax

@@ -3,8 +3,8 @@
 Labels y take finitely many values, z is normal given each label, and w z predicts y. The error given a label is the
 mean of an inner product of the features z², z, 1 with weights that depend on the label and w. So a change of the
 conditional mean operator changes the error by at most the product of two norms. This theory bounds the risk if labels
-have the same distribution. If labels shift, equal conditional distributions give a bound only together with the ratio
-of the label probabilities.
+have the same distribution in source and target. If labels shift, equal conditional distributions give a bound only
+together with the ratio of the label probabilities.
 """
 
 import jax.numpy as jnp

@@ -1,5 +1,5 @@
-"""Tell from the width of a transition at several sizes whether it comes from the metric, is continuous, or is a
-jump.
+"""Tell from the width of a transition at several sizes whether the transition comes from the metric, is continuous, or
+is a jump.
 """
 
 import dataclasses

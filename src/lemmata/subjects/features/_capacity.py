@@ -10,15 +10,15 @@ _LEAST_VARIANCE = 1e-12
 
 
 def welch_floor(n: int, d: int) -> float:
-    """Return Welch's lower bound sqrt((n - d)/(d (n - 1))) on the coherence of n unit vectors in d dimensions. It may
-    not be attained.
+    """Return Welch's lower bound sqrt((n - d)/(d (n - 1))) on the coherence of n unit vectors in d dimensions. For some
+    n and d, no vectors attain the bound.
     """
     return float(np.sqrt(max(n - d, 0) / (d * (n - 1))))
 
 
 def rankin_floor(n: int, d: int) -> float:
     """Return a lower bound on the largest inner product of n unit vectors: -1/(n - 1) for n <= d + 1 (a simplex), else
-    0. Above 2d vectors, the largest inner product is above 0.
+    0. For more than 2d vectors, the largest inner product is above 0.
     """
     return -1.0 / (n - 1) if n <= d + 1 else 0.0
 
@@ -60,10 +60,10 @@ def statistical_dimension(k: int, n: int) -> tuple[float, float]:
     """Return the number of measurements at which non-negative l1 decoding starts to succeed, and the variance that
     sets the width of this transition.
 
-    Consider the cone of directions from k positive codes that do not raise their sum. It has the statistical dimension
-    n psi(k/n), where psi(r) = min over t of r (1 + t²) + (1 - r) E(g - t)_+² for a standard normal g. Its intrinsic
-    volumes have the variance Var dist² - 2 E dist². Here dist² is the squared distance of a normal vector from t times
-    the subdifferential.
+    Consider n codes, of which k are positive, and the cone of directions in which the sum of the codes does not rise.
+    The cone has the statistical dimension n psi(k/n), where psi(r) = min over t of r (1 + t²) + (1 - r) E(g - t)_+² for
+    a standard normal g. Its intrinsic volumes have the variance Var dist² - 2 E dist². Here dist² is the squared
+    distance of a normal vector from t times the subdifferential.
 
     Args:
         k: the number of positive codes.

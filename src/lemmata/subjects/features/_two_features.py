@@ -22,7 +22,7 @@ def _mixture(kinks: Float[np.ndarray, "y k"], p: float) -> tuple[np.ndarray, np.
 
 
 def _zero(slope: float, height: np.ndarray | float) -> np.ndarray:
-    """Return x where slope x + height is 0, or a number near 0 if the slope is too small to matter."""
+    """Return the x at which slope x + height is 0, or a number near 0 if the slope is too small to matter."""
     return np.asarray(-height / (slope if abs(slope) > 1e-150 else 1e150))
 
 

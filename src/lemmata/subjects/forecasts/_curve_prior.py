@@ -71,7 +71,8 @@ def power_law(smoothed: Smoothed, padding: Bool[np.ndarray, "b s"], recent: floa
     Args:
         smoothed: the curves.
         padding: which entries are not measurements.
-        recent: the distance in ln n from the last size over which weights fall; inf gives all sizes the same weight.
+        recent: the scale, in ln n, on which weights fall with the distance from the last size; inf gives all sizes the
+            same weight.
     """
     distance = smoothed.logs - smoothed.logs[:, -1:]
     values = np.exp(np.clip(smoothed.values - smoothed.values[:, -1:], -60, 60))

@@ -93,7 +93,7 @@ def sampled_population(setting: dict, key: Key[Array, ""], inputs: int = 64, lev
 
     The estimates are: the Lasso by 100 accelerated steps; least squares with a very small penalty, also by 100 steps;
     rho* moved by 3 along the feature that correlates most with the noise; rho* moved by 100 along the feature whose
-    second moment is estimated worst; and rho* moved by 100 along the largest feature, which the constant compensates.
+    second moment is estimated worst; and rho* moved by 100 along the largest feature and by -100 along the constant.
 
     Args:
         setting: the settings n, N, family and sigma.

@@ -81,7 +81,7 @@ def _signs(size: int) -> Float[Array, "m s"]:
 
 
 def likely_noise(problem: SparseExamples) -> Float[Array, ""]:
-    """Return 2 sigma sqrt(2 log(2 p/delta) / N), which with probability at least 1 - delta is at least nu = 2 |Phi^T
+    """Return 2 sigma sqrt(2 log(2 p/delta) / N). With probability at least 1 - delta, this is at least nu = 2 |Phi^T
     z|_inf / N.
 
     Args:

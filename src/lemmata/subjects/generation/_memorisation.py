@@ -30,7 +30,7 @@ class Memorisation:
         sigma: the standard deviation of the noise at which the mean posterior weight of the true row is 1/2, in the
             unit of the rows.
         sigma_interval: a confidence interval of `sigma`, for the error from probes and noise.
-        time: this noise as a time of x_t = e^-t x + sqrt(1 - e^-2t) z for rows scaled to mean variance 1.
+        time: the time at which x_t = e^-t x + sqrt(1 - e^-2t) z has this noise, for rows scaled to mean variance 1.
         time_interval: a confidence interval of the time.
         dimension: the number k for which `sigma` falls like n^(-1/k) as the number n of rows grows.
         dimension_interval: a confidence interval of `dimension`, for the error from probes.
@@ -47,7 +47,7 @@ class Memorisation:
         rows: the number of rows.
         level: the confidence level of the intervals.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     sigma: float
