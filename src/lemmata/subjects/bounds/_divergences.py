@@ -31,7 +31,7 @@ def binary_kl(q: ArrayLike | float, p: ArrayLike | float) -> Float[np.ndarray, "
 
     Args:
         q: probabilities in [0, 1].
-        p: probabilities in [0, 1], of the shape of q or of one that broadcasts with it.
+        p: probabilities in [0, 1], with the shape of q or a shape that broadcasts with the shape of q.
 
     Raises:
         SettingError: for numbers outside [0, 1].
@@ -88,8 +88,8 @@ def kl_upper(q: ArrayLike | float, budget: ArrayLike | float) -> Float[np.ndarra
 
     Args:
         q: observed shares in [0, 1].
-        budget: the largest allowed divergence, at least 0; infinity gives 1. It has the shape of q, or one that
-            broadcasts with it.
+        budget: the largest allowed divergence, at least 0; infinity gives 1. The budget has the shape of q, or a shape
+            that broadcasts with it.
 
     Raises:
         SettingError: for a q outside [0, 1], or a budget that is negative.
@@ -109,7 +109,8 @@ def kl_lower(q: ArrayLike | float, budget: ArrayLike | float) -> Float[np.ndarra
 
     Args:
         q: observed shares in [0, 1].
-        budget: the largest allowed divergence, at least 0, of the shape of q or of one that broadcasts with it.
+        budget: the largest allowed divergence, at least 0. The budget has the shape of q, or a shape that broadcasts
+            with it.
 
     Raises:
         SettingError, ShapeError, DataError: as `kl_upper`.
@@ -147,7 +148,7 @@ def _together(given: dict[str, tuple[Any, float]]) -> tuple[np.ndarray, ...]:
 
 
 def _largest_move(share: ArrayLike, rest: ArrayLike, budget: np.ndarray) -> np.ndarray:
-    """Return the largest move of the share towards 1 whose divergence is within the budget, rounded up.
+    """Return how far the share can move towards 1 with a divergence within the budget, rounded up.
 
     Bisection of the logarithm of the move finds even a tiny move with a small relative error. The divergence is a
     convex function of the move, and 0 without a move. So the relative error of the divergence is at least the relative

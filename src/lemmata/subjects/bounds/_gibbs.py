@@ -13,9 +13,9 @@ def gaussian_error(
 ) -> Float[np.ndarray, " n"]:
     """Return P(wrong class) in each row, for independent normal outputs of mean outputs[:, c] and deviation spread.
 
-    One output (k = 1) means class 1 if it is positive, and the error is Phi(-y f/s) with y = -1 or 1, mean f and
-    deviation s. With several outputs, the largest output decides. The error is then 1 - integral of phi(u) prod_(c !=
-    y) Phi(u + (f_y - f_c)/s).
+    With one output (k = 1), the class is 1 if the output is positive. The error is then Phi(-y f/s) with y = -1 or 1,
+    mean f and deviation s. With several outputs, the largest output decides. The error is then 1 - integral of phi(u)
+    prod_(c != y) Phi(u + (f_y - f_c)/s).
 
     Args:
         outputs: the means.

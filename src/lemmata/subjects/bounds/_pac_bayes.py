@@ -124,8 +124,8 @@ def pac_bayes_bound(
         x: the training rows.
         y: the class of each row, with two or more classes of any type.
         prior: the share of the rows that the prior may see, as a number or "half". Pass "free" for a prior around 0
-            (linear, kernel) or around the weights of the given module. With "free", no rows are used up, and the
-            divergence is the divergence of the whole fit.
+            (linear, kernel) or around the weights of the given module. With "free", all rows remain for the bound, but
+            the divergence is the divergence of the whole fit.
         held: a pair of rows and classes that were not used for anything else. They are used only to count errors.
         delta: the probability that the bound is wrong.
         step: the position of the posterior between the prior's fit (0) and the fit to all rows (1); by default, it is
@@ -291,7 +291,7 @@ def _culprit(found: _Found, trivial: float) -> str:
 
 
 def _of_one_law(error: float, rows: int, bound: float, delta: float) -> Condition:
-    """Return the condition that held-out rows do not contradict the bound, by the lower limit of their error."""
+    """Return the condition that the lower limit of the error on held-out rows is at most the bound."""
     lower = float(kl_lower(error, math.log(1 / delta) / rows))
     why = (
         f"the error of held rows is at least {lower:.3f}: the held rows have another distribution, or the rows were "

@@ -29,8 +29,8 @@ class RandomLabels:
             learner.
         chance: the accuracy 1/classes of guessing.
         true_seconds, random_seconds: the time of one fit in seconds, as a mean over repeats.
-        complexity: 2 random_accuracy - 1 for two classes. The learner attains this part of its rules' Rademacher
-            complexity. None for more classes.
+        complexity: 2 random_accuracy - 1 for two classes. This is the part of the rules' Rademacher complexity that the
+            learner attains. None for more classes.
         complexity_lower: a lower bound on that complexity, at the confidence level.
         memorises: whether the attainable accuracy is at least halfway from chance to 1. For two classes, this means a
             complexity of at least 1/2. Uniform bounds add twice the complexity to the training error, and are then at

@@ -22,7 +22,7 @@ class BitProcess:
         reward: the reward in each state, for any action.
 
     Raises:
-        ShapeError: if the number of states is not a power of 2 or differs between the two arrays, or there is no
+        ShapeError: if the number of states is not a power of 2 or differs between the two arrays, or if there is no
             action.
         SettingError: if an action leads to a state that does not exist.
         DataError: for transitions that are not whole numbers, or rewards that are not finite.

@@ -60,7 +60,7 @@ CONTROLS = {
 
 
 def _reading(box: tuple, points: int, places: Float[np.ndarray, "m 2"]) -> csr_array:
-    """Return bilinear interpolation at places of a box, as a matrix that acts on values on a grid."""
+    """Return the matrix of bilinear interpolation. It maps values on a grid to values at places of a box."""
     low, high = np.array(box).T
     at = np.clip((places - low) / (high - low), 0.0, 1.0) * (points - 1)
     corner = np.minimum(at.astype(int), points - 2)

@@ -48,7 +48,7 @@ class Wave(eqx.Module):
         return -self.frequency * jnp.sin(self.frequency * z + self.phase)
 
     def variation(self, z: Array) -> Array:
-        """Return the integral of |h'| from -B to z: 2 for each half wave, and 1 - cos u for its phases 0 to u."""
+        """Return the integral of |h'| from -B to z: 2 for a half wave, and 1 - cos u for a half wave up to phase u."""
         up_to = lambda u: 2 * jnp.floor(u / jnp.pi) + 1 - jnp.cos(jnp.mod(u, jnp.pi))
         start = -self.frequency * self.bound + self.phase
         return up_to(self.frequency * z + self.phase) - up_to(start)

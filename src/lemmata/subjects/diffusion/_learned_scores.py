@@ -1,4 +1,4 @@
-"""Softmax networks trained on noised data, and the kernel regressions into which their error is split."""
+"""Softmax networks trained on noised data, and the kernel regressions that split their error into parts."""
 
 import dataclasses
 import math
@@ -19,7 +19,7 @@ _SIGMA, _TEST, _CENTRES = 1.0, 128, 16
 
 
 class Learned(eqx.Module):
-    """A trained network at test points, and the functions to which the decomposition of its error compares it.
+    """A trained network at test points, and the functions to which the network is compared.
 
     Args:
         target: the distribution of the data.

@@ -243,7 +243,7 @@ def train_score(
 ) -> LearnedScore:
     """Learn a score by training a softmax network to map (1, t, x(t)) to x(0), with `steps` gradient descent steps.
 
-    The learning rate is 1 divided by the trace of the tangent kernel, which the softmax kernel estimates.
+    The learning rate is 1 divided by the trace of the tangent kernel. The softmax kernel estimates this trace.
 
     Args:
         key: randomness of the initial weights.

@@ -110,12 +110,12 @@ class ScoreEvolution(Claim[HeatedPlaces]):
     unexplained = "how to solve the equation backwards, to less noise"
 
     def predict(self, problem: HeatedPlaces) -> Array:
-        """Differentiate the closed form in space."""
+        """Differentiate the closed form with respect to z."""
         both = lambda v, z: _divergence_gradient(problem.mixture, v, z) + _square_gradient(problem.mixture, v, z)
         return _at_places(problem, both)
 
     def measure(self, problem: HeatedPlaces, key: Key[Array, ""]) -> Array:
-        """Return the derivative in v of the gradient of the log density."""
+        """Return the derivative of the gradient of the log density with respect to v."""
         return _at_places(problem, jax.jacfwd(jax.grad(problem.mixture.log_density, argnums=1), argnums=0))
 
     def condition(self, problem: HeatedPlaces) -> Array:
@@ -151,7 +151,7 @@ class EntropyUnderNoise(Claim[HeatedLaw]):
         return jax.vmap(lambda v: fisher_information(problem.mixture, v))(problem.variances) / 2
 
     def measure(self, problem: HeatedLaw, key: Key[Array, ""]) -> Array:
-        """Return the derivative in v of the entropy on a fixed grid."""
+        """Return the derivative of the entropy with respect to v, on a fixed grid."""
 
         def entropy(v: Float[Array, ""], points: Float[Array, "q d"], cell: Float[Array, ""]) -> Float[Array, ""]:
             logs = jax.vmap(lambda z: problem.mixture.log_density(v, z))(points)
@@ -192,7 +192,7 @@ class FisherInformationUnderNoise(Claim[HeatedLaw]):
         return problem.mixture.means.shape[1] / fisher_information(problem.mixture, u) + v - u
 
     def measure(self, problem: HeatedLaw, key: Key[Array, ""]) -> Array:
-        """Return d divided by -E tr of the second derivative of log p_v, which is another form of J(p_v)."""
+        """Return d divided by J(p_v), which is computed as -E tr of the second derivative of log p_v."""
         v = problem.variances[1]
         points, cell = problem.mixture.grid(v)
         bend = jax.vmap(lambda z: jnp.trace(jax.hessian(lambda x: problem.mixture.log_density(v, x))(z)))(points)

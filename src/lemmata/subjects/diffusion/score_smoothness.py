@@ -66,7 +66,7 @@ class TwoPoints(eqx.Module):
 
 
 class TwoPointLaws(Population[TwoPoints]):
-    """Pairs of points at random distances. The noise makes the steepness nearly equal to the setting."""
+    """Pairs of points at random distances. The noise is such that the steepness is near the setting."""
 
     settings = Space(
         steepness=Real(6.0, 2.0, 20.0, "half of the distance divided by the noise variance"),

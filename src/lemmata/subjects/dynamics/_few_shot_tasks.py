@@ -157,7 +157,7 @@ def loss_before(task: FewShotTask) -> Array:
 
 
 class UnsolvedTasks(Population[FewShotTask]):
-    """Few-shot tasks whose loss fine-tuning with a prompt can lower. Other tasks are drawn again.
+    """Few-shot tasks on which fine-tuning with a prompt can lower the loss. Other tasks are drawn again.
 
     Args:
         topic: the default topic of the task, dish or film.

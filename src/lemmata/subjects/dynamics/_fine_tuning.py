@@ -139,8 +139,8 @@ def fine_tune(
     steps: Sequence[int],
     until: float = 0.0,
 ) -> list[Any]:
-    """Return the parameters at the start and after given numbers of steps on the mean over all rows of the logistic
-    loss log(1 + exp(-y f)).
+    """Train on the mean over all rows of the logistic loss log(1 + exp(-y f)). Return the parameters at the start and
+    after given numbers of steps.
 
     Args:
         f: a function f(params, x) that returns one number for one point.

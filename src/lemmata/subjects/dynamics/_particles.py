@@ -79,8 +79,8 @@ def particle_flow(
     loss: Loss = "ipm",
     every: int = 1,
 ) -> ParticlePath:
-    """Move generated points by alternating training. At each step, a critic is trained from f = 0 for a time, and then
-    every point takes a step.
+    """Move generated points by alternating training. At each step, a critic is trained from f = 0 for a given time, and
+    then every point takes a step.
 
     Each step is x <- x + rate * `generator_slopes`, with the critic of the present points. With "ipm", this is
     gradient descent on MMD²: the step is -(m/2) * rate * time times the gradient of MMD², where m is the number of

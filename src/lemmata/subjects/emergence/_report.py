@@ -52,7 +52,8 @@ class EmergenceReport:
         level: the confidence level of the intervals.
         steepest: if no floor was fitted, the largest exponent of the laws with a floor that are compatible with the
             accuracies. The intervals need not contain this exponent. If a floor was fitted, this is `alpha`.
-        conditions: the conditions for the results. claims: names of the claims that state the results.
+        conditions: the conditions for the results.
+        claims: names of the claims that state the results.
     """
 
     scale: Float[np.ndarray, " sizes"]

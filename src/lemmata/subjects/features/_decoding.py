@@ -87,7 +87,7 @@ class _Search:
         self.solve()
 
     def _grow(self, new: np.ndarray) -> None:
-        """Extend the matrix of inner products of all directions that were met so far by new directions."""
+        """Add new directions to the matrix of inner products of all directions that were met so far."""
         rows = self.unit[new].astype(float)
         cross = rows @ self.rows.T
         self.gram = np.block([[self.gram, cross.T], [cross, rows @ rows.T]])

@@ -34,7 +34,10 @@ class Superposition:
     Args:
         phase: "superposition" if more features than dimensions are stored. If at most as many are stored, it is
             "dedicated" if they are orthogonal and "shared" if they are not. It is "nothing stored" if no feature is
-        stored. weights: W, one column for each feature. biases: b. loss: the weighted squared error of the model.
+            stored.
+        weights: W, one column for each feature.
+        biases: b.
+        loss: the weighted squared error of the model.
         loss_without: the least loss without superposition, where each of the m most important features has its own
             dimension.
         sizes: |W_i|² for each feature i. It is near 1 for a stored feature and near 0 for a feature that is not

@@ -138,7 +138,7 @@ def continuations(smoothed: Smoothed, ends: dict, horizons: Float[np.ndarray, "b
 
 
 def outlook(weights: dict, features, ways, variance, horizons, xp=np):
-    """Compute the median and the scales downwards and upwards of the change of ln(error), by a small network.
+    """Compute the median of the change of ln(error), and its scales downwards and upwards, by a small network.
 
     The network turns the features of a curve into shares of the continuations, into a correction
     c1 (1 - exp(-h)) + c2 h and into the scales. The square of a scale is the sum of the squares of four numbers: a0

@@ -41,11 +41,15 @@ class Recovery:
         predicted: the mean of this factor for normal measurements, 1 + k/(m - k - 1). It is infinite if m is at most k
             + 1.
         noise: the standard deviation of the noise, from the residual and the m - k measurements that the latent
-            variables leave free. It is infinite if no measurements are left free. deviations: the standard deviation
-        that this noise causes in each entry of the signal. agreeing: the share of restarts that end with nearly the
-        least residual. residuals: the residuals of all restarts in ascending order. measurements: the number m of
-        measurements. dimension: the number k of latent variables. level: the confidence level of the interval.
-        conditions: the conditions for the results. claims: names of the claims that state the results.
+            variables leave free. It is infinite if no measurements are left free.
+        deviations: the standard deviation that this noise causes in each entry of the signal.
+        agreeing: the share of restarts that end with nearly the least residual.
+        residuals: the residuals of all restarts in ascending order.
+        measurements: the number m of measurements.
+        dimension: the number k of latent variables.
+        level: the confidence level of the interval.
+        conditions: the conditions for the results.
+        claims: names of the claims that state the results.
     """
 
     signal: Float[np.ndarray, " n"]
