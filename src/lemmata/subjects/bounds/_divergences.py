@@ -1,4 +1,4 @@
-"""The divergence between two biased coins, its inverses, and the moment in PAC-Bayes bounds."""
+"""The divergence between two biased coins, its inverses, and its exponential moment in PAC-Bayes bounds."""
 
 import math
 import sys

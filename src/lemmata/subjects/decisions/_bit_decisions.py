@@ -74,7 +74,7 @@ class BitDecisions(Population[BitDecision]):
 
 
 class ScrambledDecision(eqx.Module):
-    """A process in which bit 0 of the next state is the action, its other bits are parities, and the reward is bit 0.
+    """A process in which bit 0 of the next state is the action, the other bits are parities, and the reward is bit 0.
 
     Args:
         masks: for each bit k > 0 of the next state, the bits whose parity gives bit k. Bit 0 is the action, so masks[0]

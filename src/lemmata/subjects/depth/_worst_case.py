@@ -49,7 +49,7 @@ class WorstCase:
     claims: tuple[str, ...] = _CLAIMS
 
     def after(self, distance: float) -> float:
-        """Return the bound on f(x_n) - f(x*) if x_0 is at most at this distance from x*.
+        """Return the bound on f(x_n) - f(x*) if |x_0 - x*| is at most the distance.
 
         Args:
             distance: |x_0 - x*|, or an upper bound.

@@ -1,5 +1,5 @@
-"""Mixtures of normal distributions with any covariances, to which noise is added, with their densities and scores at
-every noise level.
+"""Mixtures of normal distributions with any covariances and with added noise. Densities and scores are given at every
+noise level.
 """
 
 import equinox as eqx

@@ -159,7 +159,8 @@ class LearnedScore(eqx.Module):
 
     The model receives (1, t, x) divided by `length`, the length of the longest training input. The softmax kernel is 0
     at 0, so without the constant the denoiser of every model would be 0 at t = 0, x = 0. Inputs beyond the unit ball
-    are replaced by the nearest point in it, because the theory does not cover them and the model grows exponentially.
+    are replaced by the nearest point in the ball, because the theory does not cover such inputs and the model grows
+    exponentially.
 
     Args:
         predict: the model, which maps rows of inputs to rows of F.

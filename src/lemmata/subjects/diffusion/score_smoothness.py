@@ -1,7 +1,7 @@
 """The smoothness of a score at little noise: Sobolev seminorms, the strip of analyticity, and Fourier transforms.
 
 This theory is about the score of two points at distance 2m under noise of variance sigma². The score is -z/sigma² plus
-the step a tanh(a z), where a = m/sigma². It is analytic at every level of noise. As sigma falls, all its Sobolev
+the step a tanh(a z), where a = m/sigma². The score is analytic at every level of noise. As sigma falls, all its Sobolev
 seminorms grow without bound. The theory assumes this distribution of the data. It does not explain which norm a trained
 model minimises.
 """

@@ -24,10 +24,10 @@ class FineTuningKernels(eqx.Module):
     Let g be the gradient of one output at one point x with respect to the parameters. Let g' be the gradient at x'.
 
     Attributes:
-        sgd: <g, g'>. A step of gradient descent on x' moves the output at x in proportion to it.
+        sgd: <g, g'>. A step of gradient descent on x' moves the output at x in proportion to this kernel.
         sign: <sign g, sign g'>.
         asymmetric: <g, sign g'>. A step along the sign of the gradient on x', such as Adam's first step, moves the
-            output at x in proportion to it.
+            output at x in proportion to this kernel.
     """
 
     sgd: Float[Array, "n m"]

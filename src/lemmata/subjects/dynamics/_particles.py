@@ -50,7 +50,7 @@ def squared_discrepancy(kernel: AbstractKernel, x: Float[Array, "n d"], y: Float
 
 
 def generator_slopes(found: Critic, fake: Float[Array, "m d"], loss: Loss) -> Float[Array, "m d"]:
-    """Return the direction in which each generated point moves: minus the gradient of the generator's loss there.
+    """Return the direction of each generated point: minus the gradient of the generator's loss at this point.
 
     The generator's loss is -f for "ipm", so points climb the critic f. It is f² for "lsgan" (with the labels -1, 1 and
     0 of Mao et al., 2017) and ln(1 + e^-f) for "vanilla".

@@ -123,7 +123,7 @@ def stepwise_times(
         SettingError: for a dimension below 1 or above the number of positive eigenvalues, or a start that is not
             positive. It is also raised for a start so large that s_j² gamma_j is above 1/2, because the mode would then
             be learned before time 0.
-        ShapeError: if x and views differ in shape, or the weights do not fit them.
+        ShapeError: if x and views differ in shape, or the weights do not fit x.
         DataError: if an entry is not finite.
         PrecisionError: if float64 is off.
 

@@ -48,7 +48,7 @@ class RiskByDiscrepancy(Claim[LabelledDomains]):
         return jnp.asarray(np.sqrt(loss * (p @ (moved**2).sum(axis=0))))
 
     def measure(self, problem: LabelledDomains, key: Key[Array, ""]) -> Array:
-        """Return the difference of both risks."""
+        """Return the difference between the risks on target and source."""
         return jnp.asarray(abs(problem.target @ problem.errors(1) - problem.source @ problem.errors(0)))
 
     def trivial(self, problem: LabelledDomains) -> Array:
@@ -81,5 +81,5 @@ class RiskByRatios(Claim[LabelledDomains]):
         return jnp.asarray(np.max(problem.target / problem.source) * (problem.source @ problem.errors(0)))
 
     def measure(self, problem: LabelledDomains, key: Key[Array, ""]) -> Array:
-        """Average the same errors over the target's labels."""
+        """Average the errors given each label over the target's labels."""
         return jnp.asarray(problem.target @ problem.errors(1))

@@ -42,13 +42,14 @@ def cap_tail(c: Float[np.ndarray, " k"], d: int) -> Float[np.ndarray, " k"]:
 def linear_failures(active: Int[np.ndarray, " k"], n: int, d: int) -> Float[np.ndarray, " k"]:
     """Return how often a threshold of 1/2 on inner products misreads a sum of `active` of n random directions.
 
-    With k active directions, the sum has a length of about sqrt(k); without one of them, about sqrt(k - 1). The
-    probability that a silent direction is read as active, or an active one as silent, is then given by `cap_tail`.
+    With k active directions, the sum has a length of about sqrt(k). Without one of these directions, the length is
+    about sqrt(k - 1). The probability that a silent direction is read as active, or an active one as silent, is then
+    given by `cap_tail`.
 
     Args:
         active: numbers of active directions.
         n: how many directions there are.
-        d: their dimension.
+        d: the dimension of the directions.
     """
     k = np.asarray(active, float)
     with np.errstate(divide="ignore"):
@@ -99,7 +100,7 @@ def most_linear(n: int, d: int, failure: float) -> int:
 
     Args:
         n: how many directions there are.
-        d: their dimension.
+        d: the dimension of the directions.
         failure: the largest allowed share of failures.
     """
     shares = linear_failures(np.arange(1, n + 1), n, d)
@@ -112,7 +113,7 @@ def most_decoded(n: int, d: int, failure: float) -> int:
 
     Args:
         n: how many directions there are.
-        d: their dimension.
+        d: the dimension of the directions.
         failure: the largest allowed share of failures.
     """
     low, high = 0, n + 1

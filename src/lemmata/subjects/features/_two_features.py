@@ -44,7 +44,7 @@ def two_feature_loss(weights: Float[np.ndarray, " 4"], p: float, r: float) -> tu
 
     Args:
         weights: the numbers w_1, w_2, b_1, b_2.
-        p: the probability that a feature is active; it is then uniform on [0, 1].
+        p: the probability that a feature is active; an active feature is uniform on [0, 1].
         r: the importance of the second feature.
     """
     w1, w2, b1, b2 = weights

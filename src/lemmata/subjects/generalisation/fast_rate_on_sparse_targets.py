@@ -307,7 +307,7 @@ class StretchIsAtLeastTheBias(Claim[SparseExamples]):
         return stretch(_gram(problem), problem.size, 5 / 3)
 
     def condition(self, problem: SparseExamples) -> Array:
-        """Allow for the condition number of G, in its inverse on S and in the steps that find delta."""
+        """Allow for the condition number of G, both in the inverse of G on S and in the steps that find delta."""
         values = jnp.linalg.eigvalsh(_gram(problem))
         return (values[-1] / values[0]) ** 2
 

@@ -173,7 +173,7 @@ def _common(first: np.ndarray, second: np.ndarray) -> np.ndarray | None:
 
 
 def _by_formula(conditional: Mixture, unconditional: Mixture, w: float, basis: np.ndarray) -> Guidance:
-    """Compute both guided distributions along common eigenvectors.
+    """Compute the guided distributions along common eigenvectors.
 
     Let a = e^-t. Let V_c and V_0 be a² s² + 1 - a² for the variances s² of the conditional and of the unconditional
     distribution. The flow is linear with the factor e^H, where H = ((1 + w) log V_c - w log V_0)/2. The reverse

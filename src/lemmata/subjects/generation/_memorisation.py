@@ -39,8 +39,8 @@ class Memorisation:
             None without a requested time.
         rows_interval: the interval of `rows_needed` that follows from `dimension_interval`. None without a requested
             time.
-        rows_normal: the same number for normal rows of this covariance, whose noisy versions carry the most
-            information about the rows. None without a requested time.
+        rows_normal: the value of `rows_needed` for normal rows of this covariance. Noisy versions of normal rows carry
+            the most information about the rows. None without a requested time.
         sigmas: several levels of noise, in the unit of the rows.
         weights: the mean posterior weight of the true row at each of these levels.
         scale: the standard deviation by which the rows are divided for the times.

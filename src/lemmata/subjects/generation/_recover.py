@@ -32,8 +32,8 @@ class Recovery:
         latent: the latent variables of this signal.
         residual: the distance between the signal's measurements and b.
         error: the expected distance from the nearest signal of the generator, if the residual is noise of equal
-            variance in all measurements and the generator is linear near it. It is infinite if no bound is known. If
-            there are no more measurements than latent variables, the noise cannot be estimated.
+            variance in all measurements and the generator is linear near the recovered signal. It is infinite if no
+            bound is known. If there are no more measurements than latent variables, the noise cannot be estimated.
         interval: a confidence interval of this distance. It allows for the sampling error of the noise's variance and
             the spread of the distance.
         factor: the factor with which the part of the signal outside the range enters the squared error, averaged over
