@@ -40,7 +40,7 @@ class LinearRules:
     exact: bool = True
 
     def errors_on(self, x: np.ndarray, labels: Int[np.ndarray, " n"]) -> Errors:
-        """Return the exact expected error over rows; the number of draws and the seed are not needed."""
+        """Return the exact expected error on the rows. The number of draws and the seed have no effect."""
         first, last, spread = self.outputs(x)
 
         def errors(step: float, sigma: float, draws: int, seed: int) -> np.ndarray:
@@ -93,7 +93,7 @@ GaussianRules = LinearRules | SampledRules
 
 
 def scale_of(weights: Float[np.ndarray, "..."], otherwise: float = 1.0) -> float:
-    """Return the root mean square of the weights as the unit of their noise, or `otherwise` if all are 0.
+    """Return the root mean square of the weights as the unit of their noise, or `otherwise` if all weights are 0.
 
     Args:
         weights: the weights of the prior's mean.

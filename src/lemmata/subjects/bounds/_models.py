@@ -134,7 +134,7 @@ def _estimator(model: Any, rows: Rows) -> Fits:
 
 
 def _prepared(model: Any, rows: Rows) -> tuple[Callable[[np.ndarray], np.ndarray], Any]:
-    """Return the steps before the classifier, fitted to the prior's rows only, and the classifier."""
+    """Return the steps before the classifier, which are fitted to the prior's rows only, and the classifier."""
     if not isinstance(model, Pipeline):
         return lambda x: np.asarray(x, float), model
     if len(model.steps) == 1:

@@ -1,4 +1,4 @@
-"""The PAC-Bayes bound of a model with noise on its weights, and why it may be vacuous."""
+"""The PAC-Bayes bound of a model with noise on its weights, and why the bound may be vacuous."""
 
 import dataclasses
 import math
@@ -104,8 +104,8 @@ def pac_bayes_bound(
 
     The model is fitted to a random half of the rows, and the prior is normal around the fitted weights. The model is
     also fitted to all rows, and the posterior is normal around a point on the line between both fits. Let m be the
-    number of rows that the prior has not seen, R_S their error under the posterior, and J the number of noise sizes
-    that share delta. Then
+    number of rows that the prior has not seen, R_S the error on these rows under the posterior, and J the number of
+    noise sizes that share delta. Then
 
         kl(R_S || error) <= (KL(posterior || prior) + ln(E J / delta)) / m,
 

@@ -78,7 +78,7 @@ class HeatedMixture(eqx.Module):
         return shares @ (within + jnp.sum((inside - shares @ inside) ** 2, axis=1))
 
     def draw(self, key: Key[Array, ""], v: Float[Array, ""], n: int) -> tuple[Float[Array, "n d"], Float[Array, "n d"]]:
-        """Draw clean rows x0, and return them and the same rows with noise of variance v."""
+        """Draw clean rows x0. Return these rows, and the same rows with noise of variance v."""
         choice_key, clean_key, noise_key = jax.random.split(key, 3)
         choice = jax.random.choice(choice_key, len(self.weights), (n,), p=self.weights)
         normal = jax.random.normal(clean_key, (n, self.means.shape[1]))

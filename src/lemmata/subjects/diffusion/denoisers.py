@@ -226,7 +226,7 @@ class CubeLipschitz(Claim[Diffused]):
         return jnp.minimum(1 / alpha, alpha * h**2 / problem.schedule.variance(problem.times))
 
     def measure(self, problem: Diffused, key: Key[Array, ""]) -> Array:
-        """Return the largest difference quotient over coordinates at each time, with steps of 1e-4 spreads."""
+        """Return the largest difference quotient over coordinates at each time, with steps of 1e-4 times the spread."""
         alpha, v = problem.schedule.scale(problem.times), problem.schedule.variance(problem.times)
         step = 1e-4 * jnp.sqrt(v) / alpha
         at = jax.vmap(lambda t, x: problem.target.denoiser(problem.schedule, t, x))

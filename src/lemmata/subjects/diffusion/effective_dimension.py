@@ -238,7 +238,7 @@ class ScoreErrorThroughEffectiveDimension(Claim[NoisedRegression]):
         return jnp.asarray((fit + noise) / len(smoother) / (1 - np.diag(smoother).max()) ** 2)
 
     def measure(self, problem: NoisedRegression, key: Key[Array, ""]) -> Array:
-        """Compute the error from n regressions, and the score of the data from their density."""
+        """Compute the error from n regressions, and the score of the data from the density of the data."""
         refits = jnp.asarray(_regression(problem).refits)
         score = jax.vmap(lambda t, x, f: score_from_denoiser(problem.schedule, t, x, f))
         mean = score(problem.times, problem.places, refits @ problem.truth)

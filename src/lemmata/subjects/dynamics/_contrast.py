@@ -57,7 +57,7 @@ class _Root(eqx.Module):
 
 
 def root_of_views(matrix: Float[Array, "N N"]) -> _Root:
-    """Return the roots of the Gram matrix of all views.
+    """Return the square root of the Gram matrix of all views, and the inverse of this root.
 
     Args:
         matrix: the Gram matrix K on x_1, ..., x_n, x_1', ..., x_n'.

@@ -16,7 +16,7 @@ from ._contrast import contrastive_gram, contrastive_matrix, leading_modes
 
 
 class StepwisePrediction(eqx.Module):
-    """The course of training of f = W x under |W Gamma W' - I|², from a small start that is aligned with Gamma.
+    """The course of training of f = W x on the loss |W Gamma W' - I|², from a small start that is aligned with Gamma.
 
     A start is aligned if W(0) = U diag(s) V' with the leading eigenvectors V of Gamma. Gradient flow then keeps U and
     V, and each mode follows its own logistic curve. The eigenvalue of the embeddings' cross-correlation W Gamma W'

@@ -81,7 +81,7 @@ class EmergenceReport:
 
     @property
     def sharper(self) -> bool:
-        """Whether the jump is significantly sharper, at the level 0.05, than a smooth loss makes it.
+        """Whether the jump is significantly sharper than a smooth loss makes it, at the level 0.05.
 
         This is False if the law with a jump does not fit either, because the accuracies then vary more than binomial
         counts.

@@ -40,7 +40,7 @@ def cap_tail(c: Float[np.ndarray, " k"], d: int) -> Float[np.ndarray, " k"]:
 
 
 def linear_failures(active: Int[np.ndarray, " k"], n: int, d: int) -> Float[np.ndarray, " k"]:
-    """Return how often a threshold of 1/2 on inner products misreads a sum of `active` of n random directions.
+    """Return how often a threshold of 1/2 on inner products misreads a sum of `active` out of n random directions.
 
     With k active directions, the sum has a length of about sqrt(k). Without one of these directions, the length is
     about sqrt(k - 1). The probability that a silent direction is read as active, or an active one as silent, is then
@@ -81,7 +81,7 @@ def statistical_dimension(k: int, n: int) -> tuple[float, float]:
 
 
 def decoding_failure(k: int, n: int, d: int) -> float:
-    """Return how often non-negative l1 decoding fails to recover k codes of n random directions in d dimensions.
+    """Return how often non-negative l1 decoding misses k positive codes for n random directions in d dimensions.
 
     Args:
         k: the number of positive codes.

@@ -26,7 +26,7 @@ def orderings(n: int, most: int, draws: int, seed: int) -> Int[np.ndarray, "draw
 
 
 def misread(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) -> Bool[np.ndarray, " draws"]:
-    """Return for each set whether a threshold of 1/2 on the inner products with its sum finds a different set.
+    """Return for each set whether a threshold of 1/2 on the inner products with the set's sum finds a different set.
 
     Args:
         unit: directions of length 1.

@@ -66,7 +66,7 @@ def look(smoothed: Smoothed, baseline: Float[np.ndarray, " b"]) -> tuple[Float[n
 
 
 def power_law(smoothed: Smoothed, padding: Bool[np.ndarray, "b s"], recent: float) -> dict[str, np.ndarray]:
-    """Fit a (n / last)^-b + c with a, c >= 0 by weighted least squares of relative errors, and scale it to a + c = 1.
+    """Fit a (n / last)^-b + c with a, c >= 0 by weighted least squares of relative errors. Scale the fit to a + c = 1.
 
     Args:
         smoothed: the curves.

@@ -1,5 +1,4 @@
-"""Functions of sequences with bounded readouts: sums of attention heads, or stable linear recurrences.
-"""
+"""Functions of sequences with bounded readouts: sums of attention heads, or stable linear recurrences."""
 
 import equinox as eqx
 import jax

@@ -1,8 +1,8 @@
 """The Lasso on targets that few random features represent. Its error is of the order 1/N, with explicit constants.
 
-This theory bounds the error, at the N examples, of the Lasso over p features if the target uses s of them. It assumes a
-penalty above the noise and a finite stretch V_k of these s features. It does not explain targets that need many
-features, for which the error falls like N^(-1/2) at least.
+This theory bounds the error of the Lasso over p features at the N examples, if the target uses s of the features. It
+assumes a penalty above the noise and a finite stretch V_k of these s features. It does not explain targets that need
+many features, for which the error falls like N^(-1/2) at least.
 
 Let G = Phi^T Phi/N be the Gram matrix of the features. The stretch of a set S of features is
 
