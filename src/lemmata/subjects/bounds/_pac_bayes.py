@@ -270,7 +270,7 @@ def _least(
 
 
 def _culprit(found: _Found, trivial: float) -> str:
-    """Return why a bound is vacuous: too few rows, a rule that errs at every noise size, or the divergence."""
+    """Return why a bound is vacuous: too few rows, a rule that errs at every noise size, or a large divergence."""
     nothing = float(kl_upper(0.0, found.rest))
     if nothing >= trivial:
         return f"{found.rows} rows are too few: without a single error the bound would be {nothing:.3f}"

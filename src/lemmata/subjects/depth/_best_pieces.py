@@ -1,4 +1,4 @@
-"""The best approximations of an iterated tent map by functions of few affine pieces, by dynamic programming."""
+"""The best approximations of an iterated tent map by functions of few affine pieces, found by dynamic programming."""
 
 import functools
 

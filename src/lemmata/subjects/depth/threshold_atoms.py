@@ -110,7 +110,7 @@ class ThresholdAtoms(Claim[Wave]):
         return jnp.append(values, problem.variation(problem.bound))
 
     def measure(self, problem: Wave, key: Key[Array, ""]) -> Array:
-        """Compute both integrals between the points where h' changes its sign, cut off at z and at 0."""
+        """Compute both integrals between the points at which h' changes its sign. The first is cut off at 0 and z."""
         turns, z = problem.turns(), (problem.bound * problem.z)[:, None]
         cut = lambda low, high: jnp.clip(turns, low, high)
         over = lambda ends: _integral(problem.slope, ends[..., :-1], ends[..., 1:]).sum(axis=-1)

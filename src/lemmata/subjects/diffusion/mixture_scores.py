@@ -160,7 +160,7 @@ class EntropyUnderNoise(Claim[HeatedLaw]):
         return jax.vmap(lambda v: jax.jacfwd(entropy)(v, *problem.mixture.grid(v)))(problem.variances)
 
     def condition(self, problem: HeatedLaw) -> Array:
-        """The error is the mass beyond the grid, 1e-15, times logarithms and squared z-scores of 50 to 100."""
+        """The error is the mass beyond the grid, 1e-15, times the logarithms and squared z-scores there, 50 to 100."""
         return jnp.full(2, 1e4)
 
 

@@ -19,7 +19,7 @@ TOLERANCE = 0.25
 
 @dataclasses.dataclass(frozen=True)
 class KernelBehaviour:
-    """How far training was from training with a fixed kernel, at several parameters along the way.
+    """How far training deviated from training with a fixed kernel, measured at several steps of training.
 
     Attributes:
         linearisation: |f_t - f_0 - <grad f_0, theta_t - theta_0>| / |f_t - f_0|, norms over points and outputs;

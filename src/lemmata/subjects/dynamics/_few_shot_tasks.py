@@ -151,7 +151,7 @@ class FewShotTasks(Population[FewShotTask]):
 
 
 def loss_before(task: FewShotTask) -> Array:
-    """Return the mean logistic loss of the prompt on the training rows, before fine-tuning."""
+    """Return the mean logistic loss on the training rows with the prompt, before fine-tuning."""
     way = task.prompt()
     return jnp.mean(jax.nn.softplus(-way.y * way.outputs(way.params, way.texts)))
 

@@ -22,8 +22,8 @@ def in_subspace(
     """Return the function z -> f(params + A z), and its start z = 0. The entries of A are independent N(0,
     1/dimension).
 
-    For gradients g and g' of f, <A'g, A'g'> has the mean <g, g'>. So the kernel of descent in z is an unbiased
-    estimate of the kernel in all parameters. To compute the kernel in z, apply `fine_tuning_kernels` to the returned
+    For gradients g and g' of f, <A'g, A'g'> has the mean <g, g'>. So the kernel of descent in z is an unbiased estimate
+    of the kernel of descent in all parameters. To compute the kernel in z, apply `fine_tuning_kernels` to the returned
     function. `rank_needed` gives the dimension k that is needed.
 
     Args:

@@ -44,7 +44,7 @@ def misread(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) ->
 
 
 def undecoded(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) -> Bool[np.ndarray, " draws"]:
-    """Return for each set whether the search found no proof that non-negative l1 decoding recovers all positive codes
+    """Return for each set whether the search failed to prove that non-negative l1 decoding recovers all positive codes
     on the set.
 
     The proof is a vector y with <u, y> = 1 for active directions and <u, y> < 1 for all others. Then every other

@@ -18,8 +18,8 @@ DELTA = 0.1
 
 
 class FinitePopulation(eqx.Module):
-    """Features and values of one function f on all M inputs, N examples that are drawn from these inputs with
-    replacement, and estimates of the coefficients.
+    """Features and a function f on all M inputs, N examples that are drawn from these inputs with replacement, and
+    estimates of the coefficients.
 
     Args:
         features: the features phi at each input of the population.
