@@ -1,8 +1,8 @@
-"""Statistical queries ask for averages over a distribution. Samples give answers, which hardly reveal a parity.
+"""Statistical queries ask for averages. Samples answer these queries, but the answers hardly reveal a parity of bits.
 
-A statistical query asks for the expectation of a function of an example, up to a tolerance. This theory counts the
-examples that answer many queries, and the parities that one query can exclude (blum1994). It assumes inputs that are
-uniform on the cube {-1, 1}^d. It does not explain algorithms that look at single examples, such as elimination.
+A statistical query asks for the expectation of a function of an example, up to a tolerance. This theory counts how many
+examples answer many queries, and how many parities one query can exclude (blum1994). It assumes inputs that are uniform
+on the cube {-1, 1}^d. It does not explain algorithms that look at single examples, such as elimination.
 """
 
 import equinox as eqx
@@ -37,7 +37,7 @@ class Query(eqx.Module):
 
 
 class Queries(Population[Query]):
-    """In half of the problems, bent functions of k coordinates with tau = 2^(-k/2); otherwise uniform values."""
+    """Half of the queries are bent functions of k coordinates with tau = 2^(-k/2). The others have uniform values."""
 
     settings = Space(d=dimension(8, 3, 11, corners=(6, 9)))
 

@@ -1,4 +1,4 @@
-"""The divergence between two biased coins, its inverses, and the moment in PAC-Bayes bounds."""
+"""The divergence between two biased coins, its inverses, and its exponential moment in PAC-Bayes bounds."""
 
 import math
 import sys
@@ -24,14 +24,14 @@ _EPS = sys.float_info.epsilon
 
 
 def binary_kl(q: ArrayLike | float, p: ArrayLike | float) -> Float[np.ndarray, "*shape"]:
-    """Return kl(q || p) = q ln(q/p) + (1 - q) ln((1 - q)/(1 - p)), or infinity if p is 0 or 1 and q differs.
+    """Return kl(q || p) = q ln(q/p) + (1 - q) ln((1 - q)/(1 - p)), or infinity if p is 0 or 1 and q is not p.
 
-    The result has a small relative error for all q and p, even if they are near each other or tiny and the two terms
-    cancel.
+    The relative error of the result is small for all q and p. This includes tiny q and p, and q so near p that the two
+    terms cancel.
 
     Args:
         q: probabilities in [0, 1].
-        p: probabilities in [0, 1], of the shape of q or of one that broadcasts with it.
+        p: probabilities in [0, 1], with the shape of q or a shape that broadcasts with the shape of q.
 
     Raises:
         SettingError: for numbers outside [0, 1].
@@ -54,8 +54,8 @@ def _moved_kl(
 ) -> np.ndarray:
     """Return kl(share || other) for other = share + moved, rest = 1 - share and remaining = 1 - other.
 
-    The divergence is share h(moved/share) + rest h(-moved/rest) with h(x) = x - ln(1 + x), from two terms that are
-    not negative. Here the parts that are linear in `moved` have cancelled.
+    The divergence is share h(moved/share) + rest h(-moved/rest) with h(x) = x - ln(1 + x). Neither term is negative.
+    Parts that are linear in `moved` cancel and are left out of both terms.
     """
     rest, moved = np.asarray(rest), np.asarray(moved)
     return np.asarray(_term(share, np.asarray(other), moved) + _term(rest, np.asarray(remaining), np.asarray(-moved)))
@@ -83,12 +83,13 @@ def kl_upper(q: ArrayLike | float, budget: ArrayLike | float) -> Float[np.ndarra
     """Return the largest p with kl(q || p) <= budget, elementwise. This p is the largest value compatible with the
     observed share q.
 
-    The result is rounded up: it is never below the exact p, and above it by at most about 1e-13 (p - q) + 1e-307.
+    The result is rounded up: it is never below the exact p, and exceeds the exact p by at most about 1e-13 (p - q) +
+        1e-307.
 
     Args:
         q: observed shares in [0, 1].
-        budget: the largest allowed divergence, at least 0; infinity gives 1. It has the shape of q, or one that
-            broadcasts with it.
+        budget: the largest allowed divergence, at least 0; infinity gives 1. The budget has the shape of q, or a shape
+            that broadcasts with it.
 
     Raises:
         SettingError: for a q outside [0, 1], or a budget that is negative.
@@ -108,7 +109,8 @@ def kl_lower(q: ArrayLike | float, budget: ArrayLike | float) -> Float[np.ndarra
 
     Args:
         q: observed shares in [0, 1].
-        budget: the largest allowed divergence, at least 0, of the shape of q or of one that broadcasts with it.
+        budget: the largest allowed divergence, at least 0. The budget has the shape of q, or a shape that broadcasts
+            with it.
 
     Raises:
         SettingError, ShapeError, DataError: as `kl_upper`.
@@ -122,7 +124,7 @@ def kl_lower(q: ArrayLike | float, budget: ArrayLike | float) -> Float[np.ndarra
 
 
 def _together(given: dict[str, tuple[Any, float]]) -> tuple[np.ndarray, ...]:
-    """Return arguments as arrays of one shape. Each may be from 0 to the number that is given with its value."""
+    """Return arguments as arrays of one shape. Each is given with its largest allowed number; the smallest is 0."""
     arrays = list[np.ndarray]()
     for name, (value, most) in given.items():
         array = real_numbers(name, array_of(name, value))
@@ -146,10 +148,11 @@ def _together(given: dict[str, tuple[Any, float]]) -> tuple[np.ndarray, ...]:
 
 
 def _largest_move(share: ArrayLike, rest: ArrayLike, budget: np.ndarray) -> np.ndarray:
-    """Return the largest move of the share towards 1 whose divergence is within the budget, rounded up.
+    """Return how far the share can move towards 1 with a divergence within the budget, rounded up.
 
-    Bisection of the logarithm finds even a tiny move with a small relative error. The divergence is convex and 0
-    without a move. So the relative error of the divergence is at least the relative error of the move.
+    Bisection of the logarithm of the move finds even a tiny move with a small relative error. The divergence is a
+    convex function of the move, and 0 without a move. So the relative error of the divergence is at least the relative
+    error of the move.
     """
     share, rest = np.asarray(share), np.asarray(rest)
     low, high = np.full_like(budget, 1e-308), np.maximum(rest, 1e-308)
@@ -162,11 +165,11 @@ def _largest_move(share: ArrayLike, rest: ArrayLike, budget: np.ndarray) -> np.n
 
 
 def kl_moment(n: int) -> float:
-    """Return E exp(n kl(k/n || p)) for a binomial k of n draws; it is equal for every p strictly between 0 and 1.
+    """Return E exp(n kl(k/n || p)) for a binomial k of n draws; every p strictly between 0 and 1 gives the same number.
 
-    The moment is sum_k C(n, k) (k/n)^k (1 - k/n)^(n - k). By an identity of Abel, this is n!/n^n sum_k n^k/k!, a sum
-    of products (1 - 1/n)(1 - 2/n)... without large numbers. The moment is between sqrt(n) and 2 sqrt(n), near sqrt(pi
-    n/2) + 2/3. The result is the moment rounded up, by less than two units in its last place.
+    The moment is sum_k C(n, k) (k/n)^k (1 - k/n)^(n - k). By an identity of Abel, this is n!/n^n sum_k n^k/k!. The sum
+    consists of products (1 - 1/n)(1 - 2/n)..., so no large numbers occur. The moment is between sqrt(n) and 2 sqrt(n),
+    near sqrt(pi n/2) + 2/3. The result is the moment rounded up, by less than two units in its last place.
 
     Args:
         n: the number of draws, from 1 to 10^7.

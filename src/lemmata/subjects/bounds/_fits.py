@@ -60,7 +60,7 @@ def _checked(predict: Callable[[np.ndarray], Any]) -> Callable[[np.ndarray], np.
 
 
 def check_enough(n: int) -> None:
-    """Raise an error for fewer than 16 rows. Labellings with only one class are drawn again; at 16 rows, this happens
+    """Raise an error for fewer than 16 rows. Labellings with only one class are drawn again. With 16 rows, this happens
     only once in 2^15 draws.
 
     Args:

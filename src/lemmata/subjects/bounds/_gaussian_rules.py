@@ -1,10 +1,10 @@
 """Models with Gaussian noise on their weights. The prior is centred at one fit, and the posterior at a point on the
 line from this fit to another fit.
 
-A family contains two fits, w0 from the prior's rows and w1 from all rows. For the weights N(w0 + t (w1 - w0), sigma²
-S), it computes the divergence from N(w0, sigma² S) and the errors. If outputs are linear in the weights, the errors
-are exact. This includes kernels: their weights are a function f, with noise from the Gaussian process of covariance
-sigma² K. For networks, the errors are estimated from draws.
+A family contains two fits, w0 from the prior's rows and w1 from all rows. For weights drawn from N(w0 + t (w1 - w0),
+sigma² S), it computes the errors of the rules, and the divergence of this distribution from N(w0, sigma² S). If outputs
+are linear in the weights, the errors are exact. This includes kernels: their weights are a function f, with noise from
+the Gaussian process of covariance sigma² K. For networks, the errors are estimated from draws.
 """
 
 import copy
@@ -40,7 +40,7 @@ class LinearRules:
     exact: bool = True
 
     def errors_on(self, x: np.ndarray, labels: Int[np.ndarray, " n"]) -> Errors:
-        """Return the exact expected error over rows; the number of draws and the seed are not needed."""
+        """Return the exact expected error on the rows. The number of draws and the seed have no effect."""
         first, last, spread = self.outputs(x)
 
         def errors(step: float, sigma: float, draws: int, seed: int) -> np.ndarray:
@@ -93,7 +93,7 @@ GaussianRules = LinearRules | SampledRules
 
 
 def scale_of(weights: Float[np.ndarray, "..."], otherwise: float = 1.0) -> float:
-    """Return the root mean square of the weights as the unit of their noise, or `otherwise` if all are 0.
+    """Return the root mean square of the weights as the unit of their noise, or `otherwise` if all weights are 0.
 
     Args:
         weights: the weights of the prior's mean.

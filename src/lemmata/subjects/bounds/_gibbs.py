@@ -13,9 +13,9 @@ def gaussian_error(
 ) -> Float[np.ndarray, " n"]:
     """Return P(wrong class) in each row, for independent normal outputs of mean outputs[:, c] and deviation spread.
 
-    One output (k = 1) means class 1 if it is positive, and the error is Phi(-y f/s) with y = -1 or 1, mean f and
-    deviation s. With several outputs, the largest output decides. The error is then 1 - integral of phi(u) prod_(c !=
-    y) Phi(u + (f_y - f_c)/s).
+    With one output (k = 1), the class is 1 if the output is positive. The error is then Phi(-y f/s) with y = -1 or 1,
+    mean f and deviation s. With several outputs, the largest output decides. The error is then 1 - integral of phi(u)
+    prod_(c != y) Phi(u + (f_y - f_c)/s).
 
     Args:
         outputs: the means.
@@ -42,7 +42,7 @@ def gaussian_error(
 
 
 def _ratio(values: np.ndarray, spread: np.ndarray) -> np.ndarray:
-    """Return values/spread. At spread 0, it is infinite with the sign of the value, and a tie counts as an error."""
+    """Return values/spread. At spread 0, return infinity with the sign of the value; a value of 0 is an error."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = values / spread
     return np.where(spread > 0, ratio, np.where(values > 0, np.inf, -np.inf))

@@ -54,7 +54,7 @@ def as_labelled(x: ArrayLike, y: ArrayLike) -> tuple[Float[np.ndarray, "n *shape
 def as_held(
     held: object, rows: np.ndarray, classes: np.ndarray
 ) -> tuple[Float[np.ndarray, "n *shape"], Int[np.ndarray, " n"]]:
-    """Return held-out rows and their class numbers as in training; a new class is -1, an error of every rule.
+    """Return held-out rows and their classes, with the same class numbers as in training.
 
     Args:
         held: a pair of held-out rows and their classes.
@@ -62,7 +62,7 @@ def as_held(
         classes: the classes of the training rows.
 
     Raises:
-        ShapeError, DataError: if the arrays do not fit each other.
+        ShapeError, DataError: if the arrays do not fit each other, or a class is not in the training rows.
     """
     if not (isinstance(held, tuple | list) and len(held) == 2):
         raise ShapeError("held", found=type(held).__name__, rule="a pair (rows, classes)")

@@ -134,7 +134,7 @@ def _estimator(model: Any, rows: Rows) -> Fits:
 
 
 def _prepared(model: Any, rows: Rows) -> tuple[Callable[[np.ndarray], np.ndarray], Any]:
-    """Return the steps before the classifier, fitted to the prior's rows only, and the classifier."""
+    """Return the steps before the classifier, which are fitted to the prior's rows only, and the classifier."""
     if not isinstance(model, Pipeline):
         return lambda x: np.asarray(x, float), model
     if len(model.steps) == 1:
@@ -152,7 +152,7 @@ def _prepared(model: Any, rows: Rows) -> tuple[Callable[[np.ndarray], np.ndarray
 
 
 def _linear_weights(fitted: Any, features: Float[np.ndarray, "n p"], rows: Rows) -> Float[np.ndarray, "p1 k"]:
-    """Return the weights and intercepts of a linear classifier, after a check that it predicts with them."""
+    """Check that a linear classifier predicts with its weights and intercepts, and return both."""
     coefficients = np.atleast_2d(np.asarray(getattr(fitted, "coef_", np.empty(0)), float))
     outputs = 1 if rows.classes == 2 else rows.classes
     kind, remedy = type(fitted).__name__, "a linear classifier, MLPClassifier, a lemmata kernel, or an Equinox module"

@@ -1,4 +1,4 @@
-"""Occam's razor as a bound on the error of a rule with a short description that fits many rows."""
+"""Occam's razor: a bound on the error of a rule that has a short description and fits many rows."""
 
 import dataclasses
 import math
@@ -58,12 +58,12 @@ class OccamBound:
 def occam_bound(
     model: Any, x: ArrayLike, y: ArrayLike, bits: float | int | bytes, *, delta: float = 0.05
 ) -> OccamBound:
-    """Bound the error of a rule that has a short description, from the rows to which it was fitted.
+    """Bound the error of a rule that has a short description, from the rows to which the rule was fitted.
 
     Descriptions of rules are words of a code that is fixed before the rows are seen. No word is the beginning of
     another word. With b bits and n rows, all rules of the code simultaneously satisfy
 
-        kl(training error || error) <= (b ln 2 + ln(1/delta)) / n, if the error is the larger of the two,
+        kl(training error || error) <= (b ln 2 + ln(1/delta)) / n, if the error is above the training error,
 
     so the error is at most the training error + sqrt((b ln 2 + ln(1/delta)) / (2n)).
 

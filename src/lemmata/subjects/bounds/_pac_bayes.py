@@ -1,4 +1,4 @@
-"""The PAC-Bayes bound of a model with noise on its weights, and why it may be vacuous."""
+"""The PAC-Bayes bound of a model with noise on its weights, and why the bound may be vacuous."""
 
 import dataclasses
 import math
@@ -104,14 +104,15 @@ def pac_bayes_bound(
 
     The model is fitted to a random half of the rows, and the prior is normal around the fitted weights. The model is
     also fitted to all rows, and the posterior is normal around a point on the line between both fits. Let m be the
-    number of rows that the prior has not seen, R_S their error under the posterior, and J the number of noise sizes
-    that share delta. Then
+    number of rows that the prior has not seen, R_S the error on these rows under the posterior, and J the number of
+    noise sizes that share delta. Then
 
         kl(R_S || error) <= (KL(posterior || prior) + ln(E J / delta)) / m,
 
-    where E is the mean of exp(m kl(k/m || p)) for a binomial k. It is at most 2 sqrt(m). The place of the posterior is
-    chosen freely, and the noise is chosen from the J sizes. The result is the smallest bound. The error R_S is exact
-    for linear rules and kernels. For networks, `draws` new draws bound R_S from above, with a tenth of delta.
+    where E is the mean of exp(m kl(k/m || p)) for a binomial k. This mean is at most 2 sqrt(m). The place of the
+    posterior is chosen freely, and the noise is chosen from the J sizes. The result is the smallest bound. The error
+    R_S is exact for linear rules and kernels. For networks, an upper limit from `draws` new draws of the weights
+    replaces R_S. This limit uses up a tenth of delta.
 
     The bound is for the error of the *noisy* rule. The size of the prior's weights is the unit of the noise.
 
@@ -123,15 +124,15 @@ def pac_bayes_bound(
         x: the training rows.
         y: the class of each row, with two or more classes of any type.
         prior: the share of the rows that the prior may see, as a number or "half". Pass "free" for a prior around 0
-            (linear, kernel) or around the weights of the given module. With "free", no rows are used up, and the
-            divergence is the divergence of the whole fit.
+            (linear, kernel) or around the weights of the given module. With "free", all rows remain for the bound, but
+            the divergence is the divergence of the whole fit.
         held: a pair of rows and classes that were not used for anything else. They are used only to count errors.
         delta: the probability that the bound is wrong.
         step: the position of the posterior between the prior's fit (0) and the fit to all rows (1); by default, it is
-            chosen without the held-out rows. If the rows do not allow any divergence, the choice is 0, and the bound
+            chosen without the held-out rows. If no divergence above 0 lowers the bound, the choice is 0, and the bound
             is for the fit to the prior's rows.
-        train: train(module, x, classes as 0, 1, ...) returns the trained module. Without it, there are 400 steps of
-            Adam at 3e-3 on the cross-entropy. Training on all rows starts from the prior's weights.
+        train: train(module, x, classes as 0, 1, ...) returns the trained module. By default, the module is trained by
+            400 steps of Adam at 3e-3 on the cross-entropy. Training on all rows starts from the prior's weights.
         ridge: the ridge of a kernel's fit.
         draws: the number of draws of the weights, for networks.
         seed: the random seed of the split and the draws.
@@ -269,7 +270,7 @@ def _least(
 
 
 def _culprit(found: _Found, trivial: float) -> str:
-    """Return why a bound is vacuous: too few rows, a rule that errs at every noise size, or the divergence."""
+    """Return why a bound is vacuous: too few rows, a rule that errs at every noise size, or a large divergence."""
     nothing = float(kl_upper(0.0, found.rest))
     if nothing >= trivial:
         return f"{found.rows} rows are too few: without a single error the bound would be {nothing:.3f}"
@@ -290,7 +291,7 @@ def _culprit(found: _Found, trivial: float) -> str:
 
 
 def _of_one_law(error: float, rows: int, bound: float, delta: float) -> Condition:
-    """Return the condition that held-out rows do not contradict the bound, by the lower limit of their error."""
+    """Return the condition that the lower limit of the error on held-out rows is at most the bound."""
     lower = float(kl_lower(error, math.log(1 / delta) / rows))
     why = (
         f"the error of held rows is at least {lower:.3f}: the held rows have another distribution, or the rows were "

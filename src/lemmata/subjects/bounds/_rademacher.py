@@ -32,7 +32,7 @@ class Rademacher:
         upper: the bound in closed form; None for a fit.
         lower: a proved lower bound: the closed form, or the lower end of the interval.
         trivial: the mean of sup |f(x_i)|, which the complexity cannot exceed.
-        vacuous: what follows, in words, if the complexity is not below the trivial value; empty otherwise.
+        vacuous: a sentence on what follows if the complexity is not below the trivial value; empty otherwise.
         draws: the number of draws of the signs.
         level: the confidence level of the interval.
         conditions: the conditions for the results.
@@ -149,7 +149,7 @@ def _cross_polytope(suprema: np.ndarray, x: Float[np.ndarray, "n d"], radius: fl
 def _in_closed_form(
     suprema: np.ndarray, differences: float, bounds: tuple[float, float], trivial: float, level: float
 ) -> Rademacher:
-    """Flipping sign i moves the supremum by at most 2 c_i, so its mean is sub-Gaussian of variance |c|²/draws."""
+    """Flipping sign i moves one supremum by at most 2 c_i, so the mean is sub-Gaussian of variance |c|²/draws."""
     estimate, draws = float(suprema.mean()), len(suprema)
     reach = differences * math.sqrt(2 * math.log(2 / (1 - level)) / draws)
     interval = max(estimate - reach, bounds[0]), min(estimate + reach, bounds[1])

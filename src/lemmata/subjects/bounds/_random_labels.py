@@ -29,8 +29,8 @@ class RandomLabels:
             learner.
         chance: the accuracy 1/classes of guessing.
         true_seconds, random_seconds: the time of one fit in seconds, as a mean over repeats.
-        complexity: 2 random_accuracy - 1 for two classes. The learner attains this part of its rules' Rademacher
-            complexity. None for more classes.
+        complexity: 2 random_accuracy - 1 for two classes. This is the part of the rules' Rademacher complexity that the
+            learner attains. None for more classes.
         complexity_lower: a lower bound on that complexity, at the confidence level.
         memorises: whether the attainable accuracy is at least halfway from chance to 1. For two classes, this means a
             complexity of at least 1/2. Uniform bounds add twice the complexity to the training error, and are then at
@@ -80,9 +80,9 @@ def random_label_test(
         1 - 2 E min error = 2 E max accuracy - 1
 
     over uniform random labels. A learner reaches at most the largest accuracy, so its own accuracy is a lower bound.
-    The supremum moves by at most 1/n if one label of n changes. So, with R repeats and at the confidence level
-    `level`, the expected supremum is at least the learner's mean minus sqrt(ln(1/(1 - level)) / (2 n R)), for any
-    learner.
+    The largest accuracy moves by at most 1/n if one of the n labels changes. Let the learner be fitted R times. At the
+    confidence level `level`, the expected largest accuracy is at least the learner's mean accuracy minus sqrt(ln(1/(1 -
+    level)) / (2 n R)), for any learner.
 
     Args:
         fit: an estimator, cloned for every fit, or a function fit(x, y) that returns a function of rows or something

@@ -74,11 +74,11 @@ class BitDecisions(Population[BitDecision]):
 
 
 class ScrambledDecision(eqx.Module):
-    """A process in which bit 0 of the next state is the action, its other bits are parities, and the reward is bit 0.
+    """A process in which bit 0 of the next state is the action, the other bits are parities, and the reward is bit 0.
 
     Args:
-        masks: for each bit k > 0 of the next state, the bits whose parity it is. Bit 0 is the action, so masks[0] is
-            not used.
+        masks: for each bit k > 0 of the next state, the bits whose parity gives bit k. Bit 0 is the action, so masks[0]
+            is not used.
         horizon: the number of states whose rewards count.
     """
 
@@ -174,10 +174,10 @@ def next_bits(process: BitProcess, action: int) -> Bool[np.ndarray, "bits states
 
 
 def kernel_error(values: Float[np.ndarray, " states"], rows: int, key: Key[Array, ""]) -> float:
-    """Return the squared error of an infinitely wide ReLU network at new states, divided by the variance there.
+    """Return an infinitely wide ReLU network's squared error at new states, divided by the variance at these states.
 
-    The network is kernel regression with the tangent kernel of one hidden layer and ridge 1e-3, on random states with
-    bits as signs.
+    The network's outputs come from kernel regression on random states, whose bits are coded as signs. The kernel is the
+    tangent kernel of one hidden layer, and the ridge is 1e-3.
     """
     bits, order = len(values).bit_length() - 1, np.asarray(jax.random.permutation(key, len(values)))
     signs = 1.0 - 2.0 * (order[:, None] >> np.arange(bits) & 1)

@@ -22,7 +22,7 @@ class BitProcess:
         reward: the reward in each state, for any action.
 
     Raises:
-        ShapeError: if the number of states is not a power of 2 or differs between the two arrays, or there is no
+        ShapeError: if the number of states is not a power of 2 or differs between the two arrays, or if there is no
             action.
         SettingError: if an action leads to a state that does not exist.
         DataError: for transitions that are not whole numbers, or rewards that are not finite.
@@ -103,9 +103,9 @@ def majority_process(bits: int, goal: int | None = None) -> BitProcess:
 
     The lowest n bits of a state are x, and the bits above them are the counter c. To set a bit means to give it the
     value that it has in the goal. A counter that has reached n stays there. The reward is 1 if c = n and x is the
-    goal. From c = 0 this takes n + z steps, where z is the number of bits in which x differs from the goal. The best
-    value of H >= 2n states is H - n - z. Whether it is above H - n - m, for a fixed m, depends on how many bits agree
-    with the goal.
+    goal. From c = 0, a best policy takes n + z steps to this reward, where z is the number of bits in which x differs
+    from the goal. The best value of H >= 2n states is H - n - z. So whether the best value is above H - n - m, for a
+    fixed m, depends on how many bits agree with the goal.
 
     Args:
         bits: the number n of bits.

@@ -40,7 +40,7 @@ def _swing(state: np.ndarray, force: np.ndarray) -> np.ndarray:
 
 
 def _drive(state: np.ndarray, force: np.ndarray) -> np.ndarray:
-    """Move a car in a valley, whose motor is weaker than the slope. From 0.5 on, the car stays where it is."""
+    """Move a car in a valley. Its motor is weaker than the slope. A car at 0.5 or beyond stays where it is."""
     place, speed = state.T
     there, speed = place >= 0.5, np.clip(speed + 0.001 * force - 0.0025 * np.cos(3 * place), -0.07, 0.07)
     moved = np.clip(place + speed, -1.2, 0.6)
@@ -60,7 +60,7 @@ CONTROLS = {
 
 
 def _reading(box: tuple, points: int, places: Float[np.ndarray, "m 2"]) -> csr_array:
-    """Return bilinear interpolation at places of a box, as a matrix that acts on values on a grid."""
+    """Return the matrix of bilinear interpolation. It maps values on a grid to values at places of a box."""
     low, high = np.array(box).T
     at = np.clip((places - low) / (high - low), 0.0, 1.0) * (points - 1)
     corner = np.minimum(at.astype(int), points - 2)

@@ -146,8 +146,8 @@ def essential_terms(truth: Bool[np.ndarray, " states"]) -> int:
 
     Every disjunction of conjunctions that equals f has at least this many terms.
 
-    If these prime implicants cover f, the count is the smallest number of terms, as for monotone functions and for
-    parities.
+    If these prime implicants cover f, the count is the smallest number of terms. This is so for monotone functions and
+    for parities.
 
     Args:
         truth: f at the states 0, ..., 2^n - 1, n at most 12.

@@ -2,8 +2,8 @@
 
 There are two families of processes. In the parity process, pairs of bits are flipped until a goal is reached. In the
 majority process, a counter runs over the bits and sets them. Each part of the model (a bit of the next state, the
-reward) is a short formula. But the best value decides a parity or a majority of all bits. The smallest circuits of
-constant depth cannot be searched, but for formulas of depth two, the least number of terms is found exactly. This
+reward) is a short formula. But the best value decides a parity or a majority of all bits. A search for the smallest
+circuits of constant depth takes too long. For formulas of depth two, the least number of terms is found exactly. This
 theory describes how long a formula is. It does not explain how well a network, which is not such a formula,
 approximates the model or the values.
 """
@@ -110,7 +110,7 @@ class FormulasOfParity(Claim[BitDecision]):
         return jnp.asarray([problem.bits + 1.0, 2.0 ** (problem.bits - 1)])
 
     def measure(self, problem: BitDecision, key: Key[Array, ""]) -> Array:
-        """Count all prime implicants, and those that cover a state that no other one covers."""
+        """Count all prime implicants, and those that cover a state that no other prime implicant covers."""
         process = problem.parity
         values = optimal_values(process, problem.horizon)[0]
         model = [*next_bits(process, int(problem.action)), process.reward > 0]

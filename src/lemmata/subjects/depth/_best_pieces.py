@@ -1,4 +1,4 @@
-"""The best approximations of an iterated tent map by functions of few affine pieces, by dynamic programming."""
+"""The best approximations of an iterated tent map by functions of few affine pieces, found by dynamic programming."""
 
 import functools
 
@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 @functools.cache
 def _cost_of_piece(phase: int, length: int) -> float:
-    """Return the least L_1 distance of a line, over `length` cells from `phase` on, to a triangle wave of period 8."""
+    """Return the least L_1 distance of a line to a triangle wave of period 8, over `length` cells from `phase` on."""
     if length <= 4 - phase:
         return 0.0
     at = (phase + np.arange(length + 1)) % 8

@@ -75,7 +75,7 @@ class BrokenLine:
         ).without_false_knots()
 
     def without_false_knots(self) -> "BrokenLine":
-        """Return the same function with knots only where the slope changes, or one knot if it never does."""
+        """Return the same function with knots only where the slope changes, or one knot if the slope is constant."""
         kept = self.turns(lambda before, after: before != after) or [self.knots[0]]
         return BrokenLine(kept, [self(x) for x in kept], self.left, self.right)
 
@@ -107,6 +107,6 @@ def network_output(weights: Sequence[np.ndarray], biases: Sequence[np.ndarray]) 
 
 
 def tent_network(k: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return weights and biases of the k-fold tent map, from the layers of relu(2 relu(x) - 4 relu(x - 1/2))."""
+    """Return weights and biases of the k-fold tent map. Each fold is relu(2 relu(x) - 4 relu(x - 1/2))."""
     weights = [np.ones((2, 1)), np.asarray([[2.0, -4.0]])] * k + [np.ones((1, 1))]
     return weights, [np.asarray([0.0, -0.5]), np.zeros(1)] * k + [np.zeros(1)]

@@ -87,7 +87,7 @@ class Mixtures(Population[Mixture]):
 
 
 class ShiftedMixtures(Population[Mixture]):
-    """Normal atoms with uniform weights on the simplex, shifted so that |X|² is a large part of the mean of |V|²."""
+    """Normal atoms, shifted so that |X|² is a large part of the mean of |V|². Weights are uniform on the simplex."""
 
     settings = Space(
         n=Integer(50, 2, 1000, "atoms"), d=dimension(8, 2), keep=Integer(6, 1, 50, "number of atoms that are kept")

@@ -10,7 +10,8 @@ The dual program is solved: find the least T for which non-negative multipliers 
 |x_0|². So every feasible T is a certificate, even if rounding affects the search. B is 1 here.
 
 The points may shrink or grow by many orders of magnitude along the iteration. So everything is measured in the units
-s_i, where |x_i| <= s_i |x_0|, and the vectors are G_i - (1 - mu) x_i/2, which are at most (1 - mu) s_i/2 long.
+s_i, where |x_i| <= s_i |x_0|. The program uses the vectors G_i - (1 - mu) x_i/2. Their lengths are at most (1 - mu)
+s_i/2.
 """
 
 import dataclasses
@@ -76,8 +77,9 @@ def inequalities(steps: np.ndarray, convexity: float) -> tuple[np.ndarray, np.nd
 def _descend(cost: np.ndarray, at: np.ndarray, parts: tuple, weight: float, until=None) -> tuple[np.ndarray, list]:
     """Take Newton steps for weight cost'y - log det(S(y)) - sum log l(y), where S and l are affine in y.
 
-    Returns y and inner products for the primal program. With the Cholesky factor L of S and the step d, they are
-    L^-T (1 - L^-1 S(d) L^-T) L^-1. They satisfy the linear equations of the primal program even if y is not central.
+    Returns y and inner products for the primal program. With the Cholesky factor L of S and the step d, these products
+    are L^-T (1 - L^-1 S(d) L^-T) L^-1. The products satisfy the linear equations of the primal program even if y is not
+    central.
     """
     constant, matrices, start, rows = parts
     dim = len(constant)
@@ -192,7 +194,7 @@ def _searched(steps: np.ndarray, convexity: float, accuracy: float) -> Certifica
 
 
 def _attained(inner: np.ndarray, matrices: np.ndarray) -> float:
-    """Return the largest f_n that inner products allow (a shortest path), or 0 if they do not belong to a function."""
+    """Return the largest f_n that inner products allow (a shortest path), or 0 if no function has these products."""
     points = len(inner)
     lengths = np.zeros((points, points))
     lengths[~np.eye(points, dtype=bool)] = -np.tensordot(matrices, inner / inner[0, 0], 2)

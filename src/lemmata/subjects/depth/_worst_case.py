@@ -32,8 +32,8 @@ class WorstCase:
             + 2). It is nan if rounding prevents the accuracy.
         steps: the steps.
         smoothness, convexity: the constants of the class of functions.
-        multipliers: the multipliers of the inequalities between the points x_0, ..., x_n, x* (rows) and each other
-            (columns).
+        multipliers: the multipliers of the inequalities, one for each ordered pair of the points x_0, ..., x_n, x*. The
+            first point of the pair gives the row, and the second gives the column.
         conditions: the conditions for the bound.
         claims: names of the claims that state the bound.
     """
@@ -49,7 +49,7 @@ class WorstCase:
     claims: tuple[str, ...] = _CLAIMS
 
     def after(self, distance: float) -> float:
-        """Return the bound on f(x_n) - f(x*) if x_0 is at most at this distance from x*.
+        """Return the bound on f(x_n) - f(x*) if |x_0 - x*| is at most the distance.
 
         Args:
             distance: |x_0 - x*|, or an upper bound.

@@ -56,7 +56,7 @@ def _chi_square_rule(points: int, freedom: int) -> tuple[np.ndarray, np.ndarray]
 
 
 def coefficients(k: int, d: int, radial: bool = True) -> Array:
-    """Return E f(x) He_j(<w, x>) for j = 0, ..., 2k + 1, with E He_j² = 1, and E f², by exact quadrature.
+    """Return E f(x) He_j(<w, x>) for j = 0, ..., 2k + 1, and E f², by exact quadrature. Here E He_j² = 1.
 
     With `radial=False`, f(x) = He_2k(<w, x>). The nodes are <w, x> and the squared length of x without its part along
     w.
@@ -70,7 +70,7 @@ def coefficients(k: int, d: int, radial: bool = True) -> Array:
 
 
 def of_one(problem: RadialTarget) -> float:
-    """Return (2k)!/(4^k k!²)/C(k + d/2 - 1, k), which is the share of one direction."""
+    """Return (2k)!/(4^k k!²)/C(k + d/2 - 1, k), which is the share that one direction captures."""
     k, half = problem.k, problem.directions.shape[1] / 2
     return math.comb(2 * k, k) / 4**k / math.prod((half + j) / (j + 1) for j in range(k))
 
@@ -138,7 +138,7 @@ class RidgeCapture(Claim[RadialTarget]):
         return (found[0] ** 2 + jnp.sum(inverse * (vectors.T @ moments) ** 2)) / found[-1]
 
     def condition(self, problem: RadialTarget) -> Array:
-        """Moments of high degree are sums of large terms, and G is inverted."""
+        """Allow for moments of high degree, which are sums of large terms, and for the inversion of G."""
         gram = (problem.directions @ problem.directions.T) ** (2 * problem.k)
         return 1e3 * len(gram) / jnp.linalg.eigvalsh(gram)[0]
 

@@ -97,7 +97,7 @@ class ShallowNetworksMissTriangles(Claim[ShallowStarts]):
         return jnp.asarray(1 / 4 - 9 / 32 * problem.pieces / 2**problem.k)
 
     def measure(self, problem: ShallowStarts, key: Key[Array, ""]) -> Array:
-        """Return the least error over starts after training with Adam on a coarse grid, measured on a fine grid."""
+        """Train every start with Adam on a coarse grid, and return the least error on a fine grid."""
 
         def error(weights: tuple, points: int) -> Array:
             x = (jnp.arange(points) + 0.5) / points

@@ -37,8 +37,8 @@ class SmoothLoss(eqx.Module):
 
 
 class SmoothLosses(Population[SmoothLoss]):
-    """Losses, of which half are quadratic. For these, w differs from the minimiser along the direction of largest
-    curvature.
+    """Losses, of which half are quadratic. For quadratic losses, w differs from the minimiser along the direction of
+    largest curvature.
     """
 
     settings = Space(n=rows(20, 4, 400), d=dimension(5)).where("n is above d", lambda s: s["n"] > s["d"])
@@ -159,7 +159,7 @@ class StronglyConvexRate(Claim[ConvexAlongAxes]):
         return jnp.linalg.norm(jax.lax.fori_loop(0, problem.steps, move, problem.start))
 
     def condition(self, problem: ConvexAlongAxes) -> Array:
-        """Each step adds a rounding error of a multiple of eps |x|, and also rounds its factor."""
+        """Each step adds a rounding error that is a multiple of eps |x|, and rounds the factor of x."""
         return 8.0 * len(problem.start) * problem.steps * jnp.ones(())
 
     def trivial(self, problem: ConvexAlongAxes) -> Array:

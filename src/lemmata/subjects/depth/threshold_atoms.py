@@ -48,7 +48,7 @@ class Wave(eqx.Module):
         return -self.frequency * jnp.sin(self.frequency * z + self.phase)
 
     def variation(self, z: Array) -> Array:
-        """Return the integral of |h'| from -B to z: 2 for each half wave, and 1 - cos u for a part of a half wave."""
+        """Return the integral of |h'| from -B to z: 2 for a half wave, and 1 - cos u for a half wave up to phase u."""
         up_to = lambda u: 2 * jnp.floor(u / jnp.pi) + 1 - jnp.cos(jnp.mod(u, jnp.pi))
         start = -self.frequency * self.bound + self.phase
         return up_to(self.frequency * z + self.phase) - up_to(start)
@@ -110,7 +110,7 @@ class ThresholdAtoms(Claim[Wave]):
         return jnp.append(values, problem.variation(problem.bound))
 
     def measure(self, problem: Wave, key: Key[Array, ""]) -> Array:
-        """Compute both integrals between the points where h' changes its sign, cut off at z and at 0."""
+        """Compute both integrals between the points at which h' changes its sign. The first is cut off at 0 and z."""
         turns, z = problem.turns(), (problem.bound * problem.z)[:, None]
         cut = lambda low, high: jnp.clip(turns, low, high)
         over = lambda ends: _integral(problem.slope, ends[..., :-1], ends[..., 1:]).sum(axis=-1)
@@ -119,7 +119,7 @@ class ThresholdAtoms(Claim[Wave]):
         return jnp.append(values, sizes.sum())
 
     def condition(self, problem: Wave) -> Array:
-        """The rounding errors are those of phases up to pi periods + 2 pi."""
+        """Allow for the rounding errors of phases, which are at most pi periods + 2 pi."""
         return 8 * jnp.pi * (problem.periods + 2)
 
 
@@ -151,8 +151,8 @@ class FewThresholds(Claim[Wave]):
         return sizes.sum() / (2 * problem.atoms)
 
     def measure(self, problem: Wave, key: Key[Array, ""]) -> Array:
-        """Return the largest error at the zeros of h' and at both sides of every step, where bisection finds the
-        places of the steps.
+        """Return the largest error at the zeros of h' and at both sides of every step. Bisection finds the places of
+        the steps.
         """
         share = jnp.arange(2 * problem.atoms + 1) / (2 * problem.atoms) * problem.variation(problem.bound)
 

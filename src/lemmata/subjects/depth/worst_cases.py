@@ -24,7 +24,7 @@ SILVER = {3: (_LONG, 2.0, _LONG), 7: (_LONG, 2.0, _LONG, 2.0 + _LONG, _LONG, 2.0
 
 
 class EqualSteps(eqx.Module):
-    """The number n of steps of length h/B on a B-smooth convex function, from the distance D to a minimiser."""
+    """n steps of length h/B on a B-smooth convex function. The start is at distance D from a minimiser."""
 
     length: Float[Array, ""]
     smoothness: Float[Array, ""]
@@ -91,7 +91,7 @@ class GradientDescentWorst(Claim[EqualSteps]):
         return jnp.stack([jnp.asarray(max(remaining)), proven * problem.scale])
 
     def condition(self, problem: EqualSteps) -> Array:
-        """The quadratic multiplies by 1 - h, and 32 eps represents the relative accuracy _ACCURACY of the bound."""
+        """Each step on the quadratic multiplies by 1 - h. The bound has the relative accuracy _ACCURACY, not 32 eps."""
         exact = 4.0 * problem.n * (1 + 1 / jnp.abs(1 - problem.length))
         return jnp.stack([exact, jnp.asarray(2 * _ACCURACY / (32 * np.finfo(float).eps))])
 

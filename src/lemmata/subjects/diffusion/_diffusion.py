@@ -145,9 +145,9 @@ class Sampled(eqx.Module):
         target: the distribution of the data.
         schedule: the noise schedule g.
         clean: draws of x(0).
-        first: other draws, of x(FIRST).
-        early: other draws, of x(EARLY).
-        last: other draws, of x(HORIZON).
+        first: independent draws of x(FIRST).
+        early: independent draws of x(EARLY).
+        last: independent draws of x(HORIZON).
     """
 
     target: GaussianMixture

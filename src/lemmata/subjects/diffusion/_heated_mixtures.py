@@ -1,5 +1,5 @@
-"""Mixtures of normal distributions with any covariances, to which noise is added, with their densities and scores at
-every noise level.
+"""Mixtures of normal distributions with any covariances and with added noise. Densities and scores are given at every
+noise level.
 """
 
 import equinox as eqx
@@ -78,7 +78,7 @@ class HeatedMixture(eqx.Module):
         return shares @ (within + jnp.sum((inside - shares @ inside) ** 2, axis=1))
 
     def draw(self, key: Key[Array, ""], v: Float[Array, ""], n: int) -> tuple[Float[Array, "n d"], Float[Array, "n d"]]:
-        """Draw clean rows x0, and return them and the same rows with noise of variance v."""
+        """Draw clean rows x0. Return these rows, and the same rows with noise of variance v."""
         choice_key, clean_key, noise_key = jax.random.split(key, 3)
         choice = jax.random.choice(choice_key, len(self.weights), (n,), p=self.weights)
         normal = jax.random.normal(clean_key, (n, self.means.shape[1]))
@@ -205,7 +205,7 @@ class HeatedLaws(Population[HeatedLaw]):
         return Space(components=components, d=Integer(self.d, 1, self.most, "dimension"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HeatedLaw:
-        """Draw covariances above 0.3, and noise levels that are log-uniform on the two halves of the interval."""
+        """Draw covariances with eigenvalues above 0.3, and a log-uniform noise level in each half of the interval."""
         mixture_key, level_key = jax.random.split(key)
         mixture = sampled_heated_mixture(mixture_key, setting["components"], setting["d"], 0.3, self.far)
         low, high = _VARIANCES

@@ -1,4 +1,4 @@
-"""Softmax networks trained on noised data, and the kernel regressions into which their error is split."""
+"""Softmax networks trained on noised data, and the kernel regressions that split their error into parts."""
 
 import dataclasses
 import math
@@ -19,7 +19,7 @@ _SIGMA, _TEST, _CENTRES = 1.0, 128, 16
 
 
 class Learned(eqx.Module):
-    """A trained network at test points, and the functions to which the decomposition of its error compares it.
+    """A trained network at test points, and the functions to which the network is compared.
 
     Args:
         target: the distribution of the data.
@@ -30,8 +30,8 @@ class Learned(eqx.Module):
         labels: clean data x(0)_i.
         truth: F*, the denoiser, at the training points.
         member: F_H, a function in the space of H, at the training points.
-        values: the increasing eigenvalues of H, the tangent kernel matrix at the initial weights on training points,
-            in the order output, point.
+        values: the increasing eigenvalues of H, the tangent kernel matrix at the initial weights on training points.
+            The rows of H are ordered by output, and then by point.
         vectors: the eigenvectors of H, one in each column.
         cross: H between test and training points.
         rate: the learning rate m eta for H.
@@ -89,7 +89,8 @@ def train_beside_kernel(
         params: the initial parameters of the network.
         x: training inputs.
         labels: the targets of the network.
-        others: the targets of kernel regressions, one in each column, each in the order output, point.
+        others: the targets of kernel regressions, one in each column. Each column is ordered by output, and then by
+            point.
         matrix: the matrix H on the training inputs.
         rate: the learning rate m eta.
         steps: the number of steps.
@@ -159,7 +160,7 @@ _SIZES = {
 
 
 def _of_any_law(problem: Learned) -> list[Hypothesis]:
-    """Require second moments, and a schedule with which the data can be noised."""
+    """Require finite second moments, and a schedule with which the data can be noised."""
     second = jnp.mean(jnp.sum(problem.labels**2, axis=1))
     return [
         Hypothesis("labels have a second moment", second, "<", jnp.inf, "all gaps are means of squares"),

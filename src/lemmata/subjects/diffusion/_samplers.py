@@ -159,10 +159,11 @@ class LearnedScore(eqx.Module):
 
     The model receives (1, t, x) divided by `length`, the length of the longest training input. The softmax kernel is 0
     at 0, so without the constant the denoiser of every model would be 0 at t = 0, x = 0. Inputs beyond the unit ball
-    are replaced by the nearest point in it, because the theory does not cover them and the model grows exponentially.
+    are replaced by the nearest point in the ball, because the theory does not cover such inputs and the model grows
+    exponentially.
 
     Args:
-        predict: the model, from rows of inputs to rows of F.
+        predict: the model, which maps rows of inputs to rows of F.
         schedule: the noise schedule g.
         length: the length of the longest training input.
     """
@@ -243,7 +244,7 @@ def train_score(
 ) -> LearnedScore:
     """Learn a score by training a softmax network to map (1, t, x(t)) to x(0), with `steps` gradient descent steps.
 
-    The learning rate is 1 divided by the trace of the tangent kernel, which the softmax kernel estimates.
+    The learning rate is 1 divided by the trace of the tangent kernel. The softmax kernel estimates this trace.
 
     Args:
         key: randomness of the initial weights.

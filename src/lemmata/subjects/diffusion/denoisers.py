@@ -56,8 +56,8 @@ class AbstractTweedie(Claim[Diffused]):
         return _each(problem, problem.target.score)
 
     def condition(self, problem: Diffused) -> Array:
-        """Return 8 (1 + |x|) / (alpha² (1 - alpha²)) at each point, for the exponents of the density and the ends of
-        truncated distributions, times the cancellation in alpha F* - x.
+        """Return 8 (1 + |x|) / (alpha² (1 - alpha²)) at each point, times the cancellation in alpha F* - x. The first
+        factor allows for the exponents of the density and for the ends of truncated distributions.
         """
         v, alpha = problem.schedule.variance(problem.times), problem.schedule.scale(problem.times)
         denoised = alpha[:, None] * _each(problem, problem.target.denoiser)
@@ -116,8 +116,8 @@ def _without_alpha(jacobian: Array, problem: Diffused) -> Array:
 def _posterior_covariance(target: GaussianMixture, schedule: Schedule, t: Array, x: Array) -> Float[Array, "d d"]:
     """Compute Cov(x(0) | x(t) = x) by Bayes' rule.
 
-    In each component, precisions are added. For all pairs of components with posterior means m, P(c) P(k) (m_c -
-    m_k)(m_c - m_k)'/2 is added.
+    Within a component, the precisions of data and noise are added. Between components with posterior means m, the
+    covariance is the sum of P(c) P(k) (m_c - m_k)(m_c - m_k)'/2 over all pairs.
     """
     alpha, v = schedule.scale(t), schedule.variance(t)
     inside = 1 / (1 / target.std**2 + alpha**2 / v)
@@ -226,7 +226,7 @@ class CubeLipschitz(Claim[Diffused]):
         return jnp.minimum(1 / alpha, alpha * h**2 / problem.schedule.variance(problem.times))
 
     def measure(self, problem: Diffused, key: Key[Array, ""]) -> Array:
-        """Return the largest difference quotient over coordinates at each time, with steps of 1e-4 spreads."""
+        """Return the largest difference quotient over coordinates at each time, with steps of 1e-4 times the spread."""
         alpha, v = problem.schedule.scale(problem.times), problem.schedule.variance(problem.times)
         step = 1e-4 * jnp.sqrt(v) / alpha
         at = jax.vmap(lambda t, x: problem.target.denoiser(problem.schedule, t, x))
@@ -239,5 +239,5 @@ class CubeLipschitz(Claim[Diffused]):
         return 1e4 * (1 + jnp.max(jnp.abs(problem.points).max(axis=1) / jnp.sqrt(v)))
 
     def trivial(self, problem: Diffused) -> Array:
-        """Return alpha/(1 - alpha²), the bound that only uses |x(0)| <= 1, which diverges as t -> 0."""
+        """Return alpha/(1 - alpha²), the bound that only uses |x(0)| <= 1. The bound diverges as t -> 0."""
         return problem.schedule.scale(problem.times) / problem.schedule.variance(problem.times)

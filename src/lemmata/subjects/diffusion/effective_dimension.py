@@ -2,8 +2,8 @@
 
 This theory bounds the error of a score that is learned by regression with the softmax kernel on noised data, in
 expectation over the labels. The bound has a bias and a variance, which are sums over the eigenvalues of the kernel
-matrix. The theory assumes neither a Lipschitz denoiser nor a width. It does not explain how the effective dimension
-grows with the number of points, or how far a network is from the regression (`softmax_training.coupling`).
+matrix. The theory assumes neither a Lipschitz denoiser nor a wide network. It does not explain how the effective
+dimension grows with the number of points, or how far a network is from the regression (`softmax_training.coupling`).
 """
 
 import functools
@@ -238,7 +238,7 @@ class ScoreErrorThroughEffectiveDimension(Claim[NoisedRegression]):
         return jnp.asarray((fit + noise) / len(smoother) / (1 - np.diag(smoother).max()) ** 2)
 
     def measure(self, problem: NoisedRegression, key: Key[Array, ""]) -> Array:
-        """Compute the error from n regressions, and the score of the data from their density."""
+        """Compute the error from n regressions, and the score of the data from the density of the data."""
         refits = jnp.asarray(_regression(problem).refits)
         score = jax.vmap(lambda t, x, f: score_from_denoiser(problem.schedule, t, x, f))
         mean = score(problem.times, problem.places, refits @ problem.truth)

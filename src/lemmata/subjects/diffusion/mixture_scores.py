@@ -27,7 +27,7 @@ def _at_places(problem: HeatedPlaces, function) -> Array:
 
 
 def _without_determinants(score: Array, problem: HeatedPlaces) -> Array:
-    """Return the formula with components weighted by w_k exp(-|z - mu_k|²/2), in the metric of S_k + v I."""
+    """Return the formula whose weights of components omit the determinants of S_k + v I."""
     mixture = problem.mixture
 
     def one(v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, " d"]:
@@ -110,12 +110,12 @@ class ScoreEvolution(Claim[HeatedPlaces]):
     unexplained = "how to solve the equation backwards, to less noise"
 
     def predict(self, problem: HeatedPlaces) -> Array:
-        """Differentiate the closed form in space."""
+        """Differentiate the closed form with respect to z."""
         both = lambda v, z: _divergence_gradient(problem.mixture, v, z) + _square_gradient(problem.mixture, v, z)
         return _at_places(problem, both)
 
     def measure(self, problem: HeatedPlaces, key: Key[Array, ""]) -> Array:
-        """Return the derivative in v of the gradient of the log density."""
+        """Return the derivative of the gradient of the log density with respect to v."""
         return _at_places(problem, jax.jacfwd(jax.grad(problem.mixture.log_density, argnums=1), argnums=0))
 
     def condition(self, problem: HeatedPlaces) -> Array:
@@ -151,7 +151,7 @@ class EntropyUnderNoise(Claim[HeatedLaw]):
         return jax.vmap(lambda v: fisher_information(problem.mixture, v))(problem.variances) / 2
 
     def measure(self, problem: HeatedLaw, key: Key[Array, ""]) -> Array:
-        """Return the derivative in v of the entropy on a fixed grid."""
+        """Return the derivative of the entropy with respect to v, on a fixed grid."""
 
         def entropy(v: Float[Array, ""], points: Float[Array, "q d"], cell: Float[Array, ""]) -> Float[Array, ""]:
             logs = jax.vmap(lambda z: problem.mixture.log_density(v, z))(points)
@@ -160,7 +160,7 @@ class EntropyUnderNoise(Claim[HeatedLaw]):
         return jax.vmap(lambda v: jax.jacfwd(entropy)(v, *problem.mixture.grid(v)))(problem.variances)
 
     def condition(self, problem: HeatedLaw) -> Array:
-        """The error is the mass beyond the grid, 1e-15, times logarithms and squared z-scores of 50 to 100."""
+        """The error is the mass beyond the grid, 1e-15, times the logarithms and squared z-scores there, 50 to 100."""
         return jnp.full(2, 1e4)
 
 
@@ -192,7 +192,7 @@ class FisherInformationUnderNoise(Claim[HeatedLaw]):
         return problem.mixture.means.shape[1] / fisher_information(problem.mixture, u) + v - u
 
     def measure(self, problem: HeatedLaw, key: Key[Array, ""]) -> Array:
-        """Return d divided by -E tr of the second derivative of log p_v, which is another form of J(p_v)."""
+        """Return d divided by J(p_v), which is computed as -E tr of the second derivative of log p_v."""
         v = problem.variances[1]
         points, cell = problem.mixture.grid(v)
         bend = jax.vmap(lambda z: jnp.trace(jax.hessian(lambda x: problem.mixture.log_density(v, x))(z)))(points)

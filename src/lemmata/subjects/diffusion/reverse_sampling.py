@@ -61,7 +61,7 @@ class ForwardMoments(Claim[Sampled]):
     trials = 256
 
     def predict(self, problem: Sampled) -> Array:
-        """Return the two moments at t = 1, with the second moment of the drawn x(0)."""
+        """Return the two moments of the claim at t = 1, computed from the second moment of the drawn x(0)."""
         alpha, v = problem.schedule.scale(jnp.ones(())), problem.schedule.variance(jnp.ones(()))
         second = jnp.mean(jnp.sum(problem.clean**2, axis=1))
         return jnp.stack([alpha * second, alpha**2 * second + problem.clean.shape[1] * v])

@@ -198,7 +198,7 @@ class LabelMismatchIsLinear(Claim[Learned]):
         return problem.f_kernel - problem.f_pseudo
 
     def condition(self, problem: Learned) -> Array:
-        """Each step rounds coefficients of at most steps times the labels. Then two predictions are subtracted."""
+        """Each step rounds coefficients that are at most steps * labels. Then two predictions are subtracted."""
         size = jnp.abs(problem.f_kernel).max() + jnp.abs(problem.f_pseudo).max()
         return problem.steps * (1 + size / jnp.abs(problem.f_kernel - problem.f_pseudo).max())
 
@@ -251,11 +251,11 @@ class AbstractSaysNothing(Claim[Learned]):
 
     @abc.abstractmethod
     def _bound(self, problem: Learned) -> Array:
-        """Return the bound with hidden constants 1."""
+        """Return the bound in which all hidden constants are 1."""
 
     @abc.abstractmethod
     def _known(self, problem: Learned) -> Array:
-        """Return the trivial bound, which is known without this bound."""
+        """Return the trivial bound, which is known without the theorem."""
 
 
 class LabelMismatch(AbstractSaysNothing):

@@ -1,9 +1,9 @@
-"""How fast a score is learned from n draws, which is at the rate 1/n if the score has finitely many parameters.
+"""How fast a score is learned from n draws. The error falls as 1/n if the score has finitely many parameters.
 
 This theory is about the mean squared error of a score learned from n pairs of clean and noised data. For normal data,
-the score is linear, and the error is known exactly. For data at two points, a kernel has to learn a function, and
-between 32 and 128 pairs, more noise makes learning slower. The theory does not explain how the exponent depends on
-data and kernel.
+the score is linear, and the error is known exactly. For data at two points, a kernel has to learn a function. Between
+32 and 128 pairs, more noise then makes learning slower. The theory does not explain how the exponent depends on data
+and kernel.
 """
 
 import equinox as eqx
@@ -88,7 +88,7 @@ _SIZES = (32, 128)
 
 
 def _kernel_error(lengthscale: Array, sigma: Array, key: Key[Array, ""], n: int) -> Float[Array, ""]:
-    """Return the mean squared error of the score over 8 sets of n pairs, at the ridge where it is least."""
+    """Return the mean squared error of the score over 8 sets of n pairs, at the ridge with the least error."""
     kernel, places = Matern(nu=1.5, lengthscale=lengthscale), jnp.linspace(-1.0, 1.0, _PLACES) * (1 + 4 * sigma)
     density = jnp.exp(-((places - 1) ** 2) / (2 * sigma**2)) + jnp.exp(-((places + 1) ** 2) / (2 * sigma**2))
     truth = jnp.tanh(places / sigma**2)

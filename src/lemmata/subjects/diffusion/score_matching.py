@@ -198,7 +198,7 @@ class LossWeight(Claim[TwoModels]):
         return jnp.sum(_at_32_points(problem)[2] ** 2, axis=2)
 
     def measure(self, problem: TwoModels, key: Key[Array, ""]) -> Array:
-        """Return the weighted squared distance of the scores, where the score of the data comes from their density."""
+        """Return the weighted squared distance of the scores. The score of the data comes from the data's density."""
         times, places = problem.times[:32], problem.places[:32]
         gap = problem.scores(times, places) - problem.at(problem.target.score, times, places)
         return loss_weight(problem.schedule, times) * jnp.sum(gap**2, axis=2)

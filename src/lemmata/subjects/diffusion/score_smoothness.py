@@ -1,7 +1,7 @@
 """The smoothness of a score at little noise: Sobolev seminorms, the strip of analyticity, and Fourier transforms.
 
 This theory is about the score of two points at distance 2m under noise of variance sigma². The score is -z/sigma² plus
-the step a tanh(a z), where a = m/sigma². It is analytic at every level of noise. As sigma falls, all its Sobolev
+the step a tanh(a z), where a = m/sigma². The score is analytic at every level of noise. As sigma falls, all its Sobolev
 seminorms grow without bound. The theory assumes this distribution of the data. It does not explain which norm a trained
 model minimises.
 """
@@ -66,7 +66,7 @@ class TwoPoints(eqx.Module):
 
 
 class TwoPointLaws(Population[TwoPoints]):
-    """Pairs of points at random distances, with noise for a steepness near the setting."""
+    """Pairs of points at random distances. The noise is such that the steepness is near the setting."""
 
     settings = Space(
         steepness=Real(6.0, 2.0, 20.0, "half of the distance divided by the noise variance"),

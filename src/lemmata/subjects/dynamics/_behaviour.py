@@ -19,7 +19,7 @@ TOLERANCE = 0.25
 
 @dataclasses.dataclass(frozen=True)
 class KernelBehaviour:
-    """How far training was from training with a fixed kernel, at several parameters along the way.
+    """How far training deviated from training with a fixed kernel, measured at several steps of training.
 
     Attributes:
         linearisation: |f_t - f_0 - <grad f_0, theta_t - theta_0>| / |f_t - f_0|, norms over points and outputs;
@@ -59,11 +59,11 @@ class KernelBehaviour:
 def kernel_behaviour(
     f: Function, path: Sequence[Any], x: Shaped[Array, "n *point"], *, tolerance: float = TOLERANCE
 ) -> KernelBehaviour:
-    """Compare training with training by the initial kernel, at each of the later parameters.
+    """Compare training with training by the fixed initial kernel, at each later step of the path.
 
     Training is equivalent to training with a fixed kernel if the function moves as its linearisation does and the
-    kernel does not change. Both conditions hold in the limit of infinite width. At a finite width, both errors are
-    numbers, and `tolerance` is a convention.
+    kernel does not change. Both conditions hold in the limit of infinite width. At a finite width, both conditions hold
+    only up to errors, and the `tolerance` for these errors is a convention.
 
     Args:
         f: a function f(params, x) of one point, which returns a number or a vector of outputs.

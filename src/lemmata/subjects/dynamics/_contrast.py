@@ -57,7 +57,7 @@ class _Root(eqx.Module):
 
 
 def root_of_views(matrix: Float[Array, "N N"]) -> _Root:
-    """Return the roots of the Gram matrix of all views.
+    """Return the square root of the Gram matrix of all views, and the inverse of this root.
 
     Args:
         matrix: the Gram matrix K on x_1, ..., x_n, x_1', ..., x_n'.
@@ -118,7 +118,7 @@ def leading_modes(matrix: Float[Array, "m m"], dimension: int) -> tuple[Float[Ar
         dimension: the number d of eigenvalues.
 
     Raises:
-        SettingError: if fewer eigenvalues are above rounding errors; the message states how many.
+        SettingError: if fewer than d eigenvalues are above rounding errors; the message states how many are.
     """
     values, vectors = jnp.linalg.eigh(matrix)
     seen = known(values)

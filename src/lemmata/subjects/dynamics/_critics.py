@@ -46,7 +46,7 @@ class Critic(eqx.Module):
 
 
 def discriminator_loss(values: Float[Array, " N"], real: int, loss: Loss) -> Float[Array, ""]:
-    """Return the loss of a discriminator, from its values at the real points and then at the generated ones.
+    """Return the loss of a discriminator, from its values first at the real points and then at the generated points.
 
     The loss "ipm" is E_fake f - E_real f, "lsgan" is E_real (f - 1)² + E_fake (f + 1)², and "vanilla" is E_real ln(1 +
     e^-f) + E_fake ln(1 + e^f). Here E_real and E_fake are means over the real and the generated points.

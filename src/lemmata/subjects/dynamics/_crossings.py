@@ -1,4 +1,4 @@
-"""Paths of training, and when eigenvalues of an embedding's cross-correlation cross a half."""
+"""Paths of training, and the times at which eigenvalues of an embedding's cross-correlation reach 1/2."""
 
 import jax.numpy as jnp
 import numpy as np

@@ -72,7 +72,7 @@ class Way(eqx.Module):
     def path(self) -> list:
         """Parameters before and after fine-tuning to a mean loss of 0.4.
 
-        The two are equal if the loss is already this low at the start.
+        The parameters do not change if the loss is already this low at the start.
         """
         return fine_tune(self.f, self.params, self.texts, self.y, descent(self.rate), steps=[STEPS], until=UNTIL)
 
@@ -151,16 +151,16 @@ class FewShotTasks(Population[FewShotTask]):
 
 
 def loss_before(task: FewShotTask) -> Array:
-    """Return the mean logistic loss of the prompt on the training rows, before fine-tuning."""
+    """Return the mean logistic loss on the training rows with the prompt, before fine-tuning."""
     way = task.prompt()
     return jnp.mean(jax.nn.softplus(-way.y * way.outputs(way.params, way.texts)))
 
 
 class UnsolvedTasks(Population[FewShotTask]):
-    """Few-shot tasks whose loss fine-tuning with a prompt can lower. Other tasks are drawn again.
+    """Few-shot tasks on which fine-tuning with a prompt can lower the loss. Other tasks are drawn again.
 
     Args:
-        topic: the topic, dish or film, whose opinion the task asks for by default.
+        topic: the default topic of the task, dish or film.
     """
 
     topic: str = "dish"
@@ -180,7 +180,7 @@ class UnsolvedTasks(Population[FewShotTask]):
         return task  # pyright: ignore[reportPossiblyUnboundVariable]  # _DRAWS > 0
 
     def hypotheses(self, problem: FewShotTask) -> list[Hypothesis]:
-        """Return the hypotheses of `FewShotTasks`, and that the loss before training is above 0.4."""
+        """Return the hypotheses of `FewShotTasks`, and the hypothesis that the loss before training is above 0.4."""
         why = "fine-tuning stops at this loss; if the loss is already this low at the start, the parameters do not move"
         return [
             *FewShotTasks().hypotheses(problem),

@@ -24,10 +24,10 @@ class FineTuningKernels(eqx.Module):
     Let g be the gradient of one output at one point x with respect to the parameters. Let g' be the gradient at x'.
 
     Attributes:
-        sgd: <g, g'>. A step of gradient descent on x' moves the output at x in proportion to it.
+        sgd: <g, g'>. A step of gradient descent on x' moves the output at x in proportion to this kernel.
         sign: <sign g, sign g'>.
         asymmetric: <g, sign g'>. A step along the sign of the gradient on x', such as Adam's first step, moves the
-            output at x in proportion to it.
+            output at x in proportion to this kernel.
     """
 
     sgd: Float[Array, "n m"]
@@ -101,7 +101,7 @@ def fine_tuning_kernels(
 
 
 def _blocks(f: Function, params: Any, x: Array, step: int) -> list[Callable[[], Array]]:
-    """Return one function for each block of rows, which computes its gradients. A single block is computed once."""
+    """Return functions that compute the gradients of one block of rows each. A single block is computed only once."""
     starts = range(0, len(x), step)
     if len(starts) == 1:
         whole = _gradients(f, params, x)
@@ -139,8 +139,8 @@ def fine_tune(
     steps: Sequence[int],
     until: float = 0.0,
 ) -> list[Any]:
-    """Return the parameters at the start and after given numbers of steps on the mean over all rows of the logistic
-    loss log(1 + exp(-y f)).
+    """Train on the mean over all rows of the logistic loss log(1 + exp(-y f)). Return the parameters at the start and
+    after given numbers of steps.
 
     Args:
         f: a function f(params, x) that returns one number for one point.

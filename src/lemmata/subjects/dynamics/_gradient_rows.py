@@ -22,7 +22,7 @@ class TunedNetwork(eqx.Module):
         return jax.vmap(lambda point: output(params, point))(self.x)
 
     def gradients(self) -> tuple[Float[Array, "n d h"], Float[Array, "n h"]]:
-        """Return the gradients of f: x (a (1 - t²))' in W, and t in a, where t = tanh(W'x)."""
+        """Return the gradients of f, x (a (1 - t²))' with respect to W and t with respect to a, where t = tanh(W'x)."""
         t = jnp.tanh(self.x @ self.params["first"])
         return self.x[:, :, None] * (self.params["second"][:, 0] * (1 - t**2))[:, None, :], t
 

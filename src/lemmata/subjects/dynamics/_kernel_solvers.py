@@ -29,7 +29,7 @@ def offset_regression(
         kernel: K, the symmetric kernel between training rows.
         y: the targets of the training rows.
         cross: k(x), the kernel between new rows (first axis) and training rows.
-        ridge: r above 0, a share of the largest eigenvalue, so that it has the same meaning for kernels of any scale.
+        ridge: r above 0, a share of the largest eigenvalue, so that r has the same meaning for kernels of any scale.
         start: f_0 on the training rows, the outputs before fine-tuning. Use 0 to leave them out.
         start_at: f_0 on the new rows.
 

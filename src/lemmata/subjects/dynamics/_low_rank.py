@@ -22,8 +22,8 @@ def in_subspace(
     """Return the function z -> f(params + A z), and its start z = 0. The entries of A are independent N(0,
     1/dimension).
 
-    For gradients g and g' of f, <A'g, A'g'> has the mean <g, g'>. So the kernel of descent in z is an unbiased
-    estimate of the kernel in all parameters. To compute the kernel in z, apply `fine_tuning_kernels` to the returned
+    For gradients g and g' of f, <A'g, A'g'> has the mean <g, g'>. So the kernel of descent in z is an unbiased estimate
+    of the kernel of descent in all parameters. To compute the kernel in z, apply `fine_tuning_kernels` to the returned
     function. `rank_needed` gives the dimension k that is needed.
 
     Args:
@@ -57,8 +57,9 @@ def low_rank_adapters(
     at the start.
 
     At the start, D (rows, rank) has independent entries N(0, 1/rank) and U (rank, columns) is 0, so the function is
-    still f. At the start, the gradient in D is 0, and the gradient in U is D'G, where G is the gradient in the matrix.
-    So the kernel of the factors is sum <D'G, D'G'> over matrices, whose mean over D is the kernel of all matrices.
+    still f. At the start, the gradient with respect to D is 0, and the gradient with respect to U is D'G, where G is
+    the gradient with respect to the matrix. So the kernel of the factors is sum <D'G, D'G'> over matrices. Its mean
+    over D is the kernel of all matrices.
 
     Args:
         f: f(params, x) of one point.

@@ -21,7 +21,7 @@ class ParticlePath(eqx.Module):
 
     Args:
         points: the generated points at the start and after every `every` steps.
-        discrepancies: their squared maximum mean discrepancy from the real points at the same steps.
+        discrepancies: the squared maximum mean discrepancy between generated and real points at the same steps.
         steps: the numbers of these steps.
     """
 
@@ -50,7 +50,7 @@ def squared_discrepancy(kernel: AbstractKernel, x: Float[Array, "n d"], y: Float
 
 
 def generator_slopes(found: Critic, fake: Float[Array, "m d"], loss: Loss) -> Float[Array, "m d"]:
-    """Return the direction in which each generated point moves: minus the gradient of the generator's loss there.
+    """Return the direction of each generated point: minus the gradient of the generator's loss at this point.
 
     The generator's loss is -f for "ipm", so points climb the critic f. It is f² for "lsgan" (with the labels -1, 1 and
     0 of Mao et al., 2017) and ln(1 + e^-f) for "vanilla".
@@ -79,12 +79,12 @@ def particle_flow(
     loss: Loss = "ipm",
     every: int = 1,
 ) -> ParticlePath:
-    """Move generated points by alternating training. At each step, a critic is trained from f = 0 for a time, and then
-    every point takes a step.
+    """Move generated points by alternating training. At each step, a critic is trained from f = 0 for a given time, and
+    then every point takes a step.
 
     Each step is x <- x + rate * `generator_slopes`, with the critic of the present points. With "ipm", this is
-    gradient descent on MMD²: the step is -(m/2) * rate * time times its gradient, where m is the number of generated
-    points. With an RBF kernel, MMD² cannot rise while rate * time < 2/3 lengthscale²
+    gradient descent on MMD²: the step is -(m/2) * rate * time times the gradient of MMD², where m is the number of
+    generated points. With an RBF kernel, MMD² cannot rise while rate * time < 2/3 lengthscale²
     (`lemmata.subjects.dynamics.particle_flows`).
 
     Args:

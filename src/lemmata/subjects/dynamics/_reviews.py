@@ -23,8 +23,8 @@ class Reviews:
         words: the number of words in a review.
         spoken: the probability that a word praises or blames. Its topic is then dish or film with equal probability.
         honest: the probability that such a word agrees with the review's judgement of its topic.
-        closing: the probability that the last words of a document, `it was great` or `it was terrible`, agree with its
-            judgement.
+        closing: the probability that the last words of a document, `it was great` or `it was terrible`, agree with the
+            document's judgement.
     """
 
     words: int = 8
@@ -74,7 +74,8 @@ class Reviews:
         """Draw reviews, half of which are of class 1 (the topic was liked) and half of class -1, with any opinion of
         the other topic.
 
-        In the documents, the two judgements agree. So a model has to learn here which words to ignore.
+        In the documents, the two judgements agree. In these reviews, the judgements may differ, so a model has to learn
+        which words to ignore.
 
         Args:
             key: the random key.

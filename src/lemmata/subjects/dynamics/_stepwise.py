@@ -16,7 +16,7 @@ from ._contrast import contrastive_gram, contrastive_matrix, leading_modes
 
 
 class StepwisePrediction(eqx.Module):
-    """The course of training of f = W x under |W Gamma W' - I|², from a small start that is aligned with Gamma.
+    """The course of training of f = W x on the loss |W Gamma W' - I|², from a small start that is aligned with Gamma.
 
     A start is aligned if W(0) = U diag(s) V' with the leading eigenvectors V of Gamma. Gradient flow then keeps U and
     V, and each mode follows its own logistic curve. The eigenvalue of the embeddings' cross-correlation W Gamma W'
@@ -67,7 +67,7 @@ def aligned_start(weights: Float[Array, "d m"], vectors: Float[Array, "m k"]) ->
         vectors: at most d eigenvectors of Gamma as columns, in descending order of their eigenvalues.
 
     Raises:
-        ShapeError: if they do not fit each other.
+        ShapeError: if weights and vectors do not fit each other.
 
     Example:
         >>> import jax.numpy as jnp
@@ -121,9 +121,9 @@ def stepwise_times(
 
     Raises:
         SettingError: for a dimension below 1 or above the number of positive eigenvalues, or a start that is not
-            positive. It is also raised for a start so large that s_j² gamma_j is above 1/2, because the step is then
-            before time 0.
-        ShapeError: if x and views differ in shape, or the weights do not fit them.
+            positive. It is also raised for a start so large that s_j² gamma_j is above 1/2, because the mode would then
+            be learned before time 0.
+        ShapeError: if x and views differ in shape, or the weights do not fit x.
         DataError: if an entry is not finite.
         PrecisionError: if float64 is off.
 

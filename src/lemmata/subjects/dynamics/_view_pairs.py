@@ -34,8 +34,9 @@ class NoisyViews(Population[ViewPairs]):
     """Clean points whose standard deviations fall from coordinate to coordinate, in rotated axes, and their noise.
 
     The noise is largest where the points vary least. In the last coordinate, the variance of the noise is `noise`
-    times the largest variance of the points. In the first coordinate, it is a tenth of this value. In between, it
-    grows geometrically. With `near`, extra settings keep the number of rows within a quarter of its default.
+    times the largest variance of the points. In the first coordinate, the noise has a tenth of this variance. In
+    between, the variance grows geometrically. With `near`, extra settings keep the number of rows within a quarter of
+    its default.
     """
 
     rows: int = 60

@@ -2,9 +2,9 @@
 
 A trained discriminator is f(z) = sum_i c_i K(z, z_i). Tangent kernels of ReLU networks contain the angle between their
 arguments, which has a cone at z = z_i. So f has a gradient almost everywhere, but not at the generated points, where a
-generator needs it. With smooth activations f has a gradient there. Without biases, there is another kink at the origin,
-because K is homogeneous. This theory gives the jump of the slopes. It does not explain networks of finite width, which
-have many kinks at other places.
+generator needs the gradient. With smooth activations f has a gradient there. Without biases, there is another kink at
+the origin, because K is homogeneous. This theory gives the jump of the slopes. It does not explain networks of finite
+width, which have many kinks at other places.
 """
 
 import math

@@ -1,11 +1,11 @@
 """Discriminators in the space of a kernel: their training by gradient flow, and their gradients, which their loss does
 not determine.
 
-Train a discriminator of infinite width on fixed points. It moves in the space of its tangent kernel K, at all points z
-at once: df(z)/dt = -sum_i K(z, z_i) dL/df(z_i), where L is the loss on the training points z_i. This theory gives the
-function after a finite time, its size, and how fast networks of finite width approach it. It assumes f = 0 at the
-start and gradient flow. It does not explain discriminators that keep their weights from one step of the generator to
-the next.
+Train a discriminator of infinite width on fixed points. The discriminator moves in the space of its tangent kernel K,
+at all points z at once: df(z)/dt = -sum_i K(z, z_i) dL/df(z_i), where L is the loss on the training points z_i. This
+theory gives the function after a finite time, its size, and how fast networks of finite width approach it. It assumes f
+= 0 at the start and gradient flow. It does not explain discriminators that keep their weights from one step of the
+generator to the next.
 """
 
 import equinox as eqx
@@ -247,7 +247,7 @@ def _all_trained(network: Serial, keys: Key[Array, " k"], problem: Clouds) -> Fl
 
 
 def _trained(network: Serial, key: Key[Array, ""], problem: Clouds) -> Float[Array, " p"]:
-    """Return the values at `problem.other` after 20 gradient steps on the difference of two halves, 0 at the start."""
+    """Return the values at `problem.other` after 20 gradient steps on a difference of two halves that is 0 at first."""
     first, _ = network.init(key, problem.real.shape[1])
 
     def outputs(halves: tuple, z: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Fine-tuning in a random subspace. It preserves the kernel of descent if its dimension is large enough.
+"""Fine-tuning in a random subspace. The subspace preserves the kernel of descent if its dimension is large enough.
 
 Parameters move as theta = theta_0 + A z. The entries of A are independent N(0, 1/k), and z has dimension k. The
 gradient in z is A'g, and <A'g, A'g'> has the mean <g, g'>. So a subspace far smaller than the number of parameters has

@@ -1,10 +1,10 @@
-"""Generated points against a critic of infinite width. With the IPM loss, they descend on the kernel's maximum mean
-discrepancy.
+"""Generated points against a critic of infinite width. With the IPM loss, the points descend on the kernel's maximum
+mean discrepancy.
 
 At every step of the generator, the critic is trained again for a time tau on the present points, and the points climb
-it. This theory gives the direction in which the points move, the step sizes at which the discrepancy falls, and the
-kernels under which the points reach the data. It assumes points that are free to move. It does not explain generators
-with parameters, whose own tangent kernel mixes the steps of the points.
+this critic. This theory gives the direction in which the points move, the step sizes at which the discrepancy falls,
+and the kernels under which the points reach the data. It assumes points that are free to move. It does not explain
+generators with parameters, whose own tangent kernel mixes the steps of the points.
 """
 
 import jax

@@ -1,11 +1,11 @@
 """The kernel of Adam. Adam's first step is the sign of the gradient, so its kernel pairs gradients with signs and is
 asymmetric.
 
-Let g be the gradient of the output in the parameters, and let chi be the derivative of the loss. A step of gradient
-descent on the loss of one example x' moves an output at x by -eta chi <g(x), g(x')>. With bias-corrected moments,
-Adam's first step is -eta m/sqrt(v) = -eta sign(chi g(x')). So it moves the output by -eta sign(chi) <g(x), sign
-g(x')>, and the kernel K_A(x, x') = <g(x), sign g(x')> is not symmetric. This theory is about single examples and the
-first step. It does not say how Adam continues once its moments mix several gradients.
+Let g be the gradient of the output with respect to the parameters, and let chi be the derivative of the loss. A step of
+gradient descent on the loss of one example x' moves an output at x by -eta chi <g(x), g(x')>. With bias-corrected
+moments, Adam's first step is -eta m/sqrt(v) = -eta sign(chi g(x')). So this step moves the output by -eta sign(chi)
+<g(x), sign g(x')>, and the kernel K_A(x, x') = <g(x), sign g(x')> is not symmetric. This theory is about single
+examples and the first step. It does not say how Adam continues once its moments mix several gradients.
 """
 
 import jax
@@ -85,8 +85,8 @@ class AdamOnABatch(Claim[TunedNetwork]):
     predict = 2.0
 
     def measure_at(self, problem: TunedNetwork, key: Key[Array, ""], rung: float) -> Array:
-        """Compare the formula, with gradients in closed form, and the step, with gradients by automatic
-        differentiation.
+        """Compare the formula with the step. The gradients of the formula are in closed form, and the gradients of the
+        step come from automatic differentiation.
         """
         first, second = problem.gradients()
         rows = jnp.concatenate([first.reshape(len(first), -1), second], axis=1)

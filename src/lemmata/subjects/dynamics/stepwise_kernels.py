@@ -74,8 +74,8 @@ class KernelEmbedding(Claim[ViewPairs]):
 
         An entry of F between modes j and k has |F_jk| <= |E| |u_j| |u_k|. Here |u_j|² = v_j' (Phi' Phi)^(-1) v_j,
         where Phi are the features of all views. In sum_j v_j v_j'/gamma_j, the entry has the weight (gamma_j +
-        gamma_k)/(2 gamma_j (gamma_j - gamma_k)) for k > d, and at most 1/gamma_d for k <= d. To express new points in
-        the basis adds the weight 1/gamma_j.
+        gamma_k)/(2 gamma_j (gamma_j - gamma_k)) for k > d, and at most 1/gamma_d for k <= d. New points are expressed
+        in the basis, which adds the weight 1/gamma_j.
         """
         (x, views), d = _seen(problem), problem.dimension
         both = features(jnp.concatenate([x, views]))

@@ -1,5 +1,5 @@
-"""Regression that is trained on a source and used on a target, by a linear map of the inputs with a small
-discrepancy.
+"""Regression that is trained on a source and used on a target. It uses a linear map of the inputs with a small
+discrepancy between source and target.
 """
 
 from typing import Literal, get_args

@@ -9,8 +9,8 @@ operator are
     R = C_zz - C_zy (C_yy + e)^-1 C_yz = Phi H B H Phi'/n,  B = n e (H L H + n e)^-1.
 
 The moments C are about 0 in U and about the mean in R. Suppose that kernels are linear, that the mean of Z given Y = y
-is linear in y, and that its covariance is the same for all y. In the limit of many pairs and a ridge that goes to 0,
-the mean of Z given Y = y is U y, and the covariance is R.
+is linear in y, and that the covariance of Z given Y = y is the same for all y. In the limit of many pairs and a ridge
+that goes to 0, the mean of Z given Y = y is U y, and the covariance is R.
 """
 
 import equinox as eqx

@@ -1,5 +1,5 @@
-"""Conditional distributions as operators. The claims say what their discrepancy measures, and which other terms enter
-it.
+"""Conditional distributions as operators. The claims say what the discrepancy of two distributions measures, and which
+other terms enter the discrepancy.
 
 A conditional mean operator U maps the features of a label to the mean features of z given the label. A conditional
 covariance operator R is the covariance that labels leave unexplained. Gram matrices of two samples give both distances,

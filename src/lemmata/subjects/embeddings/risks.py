@@ -3,8 +3,8 @@
 Labels y take finitely many values, z is normal given each label, and w z predicts y. The error given a label is the
 mean of an inner product of the features z², z, 1 with weights that depend on the label and w. So a change of the
 conditional mean operator changes the error by at most the product of two norms. This theory bounds the risk if labels
-have the same distribution. If labels shift, equal conditional distributions give a bound only together with the ratio
-of the label probabilities.
+have the same distribution in source and target. If labels shift, equal conditional distributions give a bound only
+together with the ratio of the label probabilities.
 """
 
 import jax.numpy as jnp
@@ -48,7 +48,7 @@ class RiskByDiscrepancy(Claim[LabelledDomains]):
         return jnp.asarray(np.sqrt(loss * (p @ (moved**2).sum(axis=0))))
 
     def measure(self, problem: LabelledDomains, key: Key[Array, ""]) -> Array:
-        """Return the difference of both risks."""
+        """Return the difference between the risks on target and source."""
         return jnp.asarray(abs(problem.target @ problem.errors(1) - problem.source @ problem.errors(0)))
 
     def trivial(self, problem: LabelledDomains) -> Array:
@@ -81,5 +81,5 @@ class RiskByRatios(Claim[LabelledDomains]):
         return jnp.asarray(np.max(problem.target / problem.source) * (problem.source @ problem.errors(0)))
 
     def measure(self, problem: LabelledDomains, key: Key[Array, ""]) -> Array:
-        """Average the same errors over the target's labels."""
+        """Average the errors given each label over the target's labels."""
         return jnp.asarray(problem.target @ problem.errors(1))

@@ -1,5 +1,5 @@
-"""Tell from the width of a transition at several sizes whether it comes from the metric, is continuous, or is a
-jump.
+"""Tell from the width of a transition at several sizes whether the transition comes from the metric, is continuous, or
+is a jump.
 """
 
 import dataclasses
@@ -31,7 +31,7 @@ _FEWEST = 4
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TransitionOrder:
-    """Widths of a transition at several sizes, and the exponent with which they fall.
+    """Widths of a transition at several sizes, and the exponent with which the widths fall.
 
     Args:
         sizes: the sizes of the system, ascending.

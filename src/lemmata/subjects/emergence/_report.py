@@ -41,9 +41,9 @@ class EmergenceReport:
         onset: the scale from which a benchmark with the largest given number of items shows more than chance.
         width: by which factor the scale grows between 10 % and 90 % of the rise.
         p_value: the probability that accuracies from the smooth law would favour a law with one jump at least as
-            strongly.
+            strongly as these accuracies do.
         jump_after: the size after which the jump fits best.
-        jump: by which factor the loss of a token would fall there.
+        jump: by which factor the loss of a token would fall after this size.
         misfit: the p-value of the smooth law, tested against arbitrary accuracies.
         misfit_with_jump: the p-value of the law with the best jump, tested in the same way.
         length: L, the number of tokens of an answer.
@@ -51,7 +51,7 @@ class EmergenceReport:
         top: the fitted accuracy of an infinite model. It is 1 unless the loss of a token stays above a positive floor.
         level: the confidence level of the intervals.
         steepest: if no floor was fitted, the largest exponent of the laws with a floor that are compatible with the
-            accuracies. The intervals need not contain it. If a floor was fitted, `alpha`.
+            accuracies. The intervals need not contain this exponent. If a floor was fitted, this is `alpha`.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.
     """
@@ -81,7 +81,7 @@ class EmergenceReport:
 
     @property
     def sharper(self) -> bool:
-        """Whether the jump is significantly sharper, at the level 0.05, than a smooth loss makes it.
+        """Whether the jump is significantly sharper than a smooth loss makes it, at the level 0.05.
 
         This is False if the law with a jump does not fit either, because the accuracies then vary more than binomial
         counts.
@@ -185,15 +185,15 @@ def emergence_report(
     chance: float | int = 0,
     level: float | int = 0.9,
 ) -> EmergenceReport:
-    """Fit a smooth law to accuracies by scale, and test whether the jump is sharper than the law makes it.
+    """Fit a smooth law to accuracies by scale, and test whether the jump is sharper than the law predicts.
 
     Let the loss of a token be c N^-alpha above a floor, and let an answer count only if all L tokens are right. The
     accuracy is then chance + (top - chance) exp(-L c N^-alpha). In log N, this is a jump of width 3.08/alpha, whatever
     L is.
 
-    The fit is by maximum likelihood for binomial counts. The test compares the law with one that has an additional
-    jump, after one of the sizes, where the loss of a token falls. The p-value of the test and the intervals come from
-    300 tables that are drawn from the fit.
+    The fit is by maximum likelihood for binomial counts. The test compares the smooth law with a law in which the loss
+    of a token also jumps down after one of the sizes. The p-value of the test and the intervals come from 300 tables
+    that are drawn from the fit.
 
     Args:
         scale: a positive number for each model: parameters, tokens or compute.
@@ -332,8 +332,8 @@ def _fixes(alpha: float, error: float, share: np.ndarray, n: np.ndarray) -> None
 def _jumps(
     design: np.ndarray, tables: np.ndarray, items: np.ndarray, chance: float, losses: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return, for each table, by how much the best jump lowers the deviance, after which size it is, and its log
-    factor.
+    """Return three numbers for each table: by how much the best jump lowers the deviance, the index of the size after
+    which this jump comes, and the logarithm of its factor.
     """
     m = len(items)
     gains, steps = [], []

@@ -107,8 +107,8 @@ def fits_with_top(
 ) -> tuple[Float[np.ndarray, "tables terms"], Float[np.ndarray, " tables"], Float[np.ndarray, " tables"]]:
     """Fit each table with the best accuracy of an infinite model. Return coefficients, deviance and that accuracy.
 
-    The accuracies that are tried are 1, and accuracies whose error is a share of the error at the best size. An
-    accuracy below 1 means that the loss has a floor.
+    The accuracies that are tried for the infinite model are 1, and accuracies whose error is a share of the error at
+    the best size. An accuracy below 1 means that the loss has a floor.
 
     Args:
         designs: as in `fits`.
@@ -152,7 +152,7 @@ def error_of_slope(
     chance: float,
     top: float,
 ) -> float:
-    """Return the standard error of the second coefficient by the Fisher information, or infinity if that is
+    """Return the standard error of the second coefficient by the Fisher information, or infinity if this information is
     singular.
     """
     eta = np.clip(design @ theta, -_LARGEST, 6.0)

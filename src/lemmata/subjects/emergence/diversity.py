@@ -190,7 +190,7 @@ class MemoriserEndsAtTheNearestTask(Claim[KnownTasks]):
         return jnp.min(problem.gaps())
 
     def measure_at(self, problem: KnownTasks, key: Key[Array, ""], n: float) -> Array:
-        """Return the error of the posterior mean, minus its error if the prompt shows the first known task."""
+        """Return the error of the posterior mean, minus the error if the prompt shows the first known task instead."""
         input_key, noise_key = jax.random.split(key)
         x = jax.random.normal(input_key, (int(n), len(problem.new)))
         noise = problem.sigma * jax.random.normal(noise_key, (int(n),))

@@ -10,15 +10,15 @@ _LEAST_VARIANCE = 1e-12
 
 
 def welch_floor(n: int, d: int) -> float:
-    """Return Welch's lower bound sqrt((n - d)/(d (n - 1))) on the coherence of n unit vectors in d dimensions. It may
-    not be attained.
+    """Return Welch's lower bound sqrt((n - d)/(d (n - 1))) on the coherence of n unit vectors in d dimensions. For some
+    n and d, no vectors attain the bound.
     """
     return float(np.sqrt(max(n - d, 0) / (d * (n - 1))))
 
 
 def rankin_floor(n: int, d: int) -> float:
     """Return a lower bound on the largest inner product of n unit vectors: -1/(n - 1) for n <= d + 1 (a simplex), else
-    0. Above 2d vectors, the largest inner product is above 0.
+    0. For more than 2d vectors, the largest inner product is above 0.
     """
     return -1.0 / (n - 1) if n <= d + 1 else 0.0
 
@@ -40,15 +40,16 @@ def cap_tail(c: Float[np.ndarray, " k"], d: int) -> Float[np.ndarray, " k"]:
 
 
 def linear_failures(active: Int[np.ndarray, " k"], n: int, d: int) -> Float[np.ndarray, " k"]:
-    """Return how often a threshold of 1/2 on inner products misreads a sum of `active` of n random directions.
+    """Return how often a threshold of 1/2 on inner products misreads a sum of `active` out of n random directions.
 
-    With k active directions, the sum has a length of about sqrt(k); without one of them, about sqrt(k - 1). The
-    probability that a silent direction is read as active, or an active one as silent, is then given by `cap_tail`.
+    With k active directions, the sum has a length of about sqrt(k). Without one of these directions, the length is
+    about sqrt(k - 1). The probability that a silent direction is read as active, or an active one as silent, is then
+    given by `cap_tail`.
 
     Args:
         active: numbers of active directions.
         n: how many directions there are.
-        d: their dimension.
+        d: the dimension of the directions.
     """
     k = np.asarray(active, float)
     with np.errstate(divide="ignore"):
@@ -60,10 +61,10 @@ def statistical_dimension(k: int, n: int) -> tuple[float, float]:
     """Return the number of measurements at which non-negative l1 decoding starts to succeed, and the variance that
     sets the width of this transition.
 
-    Consider the cone of directions from k positive codes that do not raise their sum. It has the statistical dimension
-    n psi(k/n), where psi(r) = min over t of r (1 + t²) + (1 - r) E(g - t)_+² for a standard normal g. Its intrinsic
-    volumes have the variance Var dist² - 2 E dist². Here dist² is the squared distance of a normal vector from t times
-    the subdifferential.
+    Consider n codes, of which k are positive, and the cone of directions in which the sum of the codes does not rise.
+    The cone has the statistical dimension n psi(k/n), where psi(r) = min over t of r (1 + t²) + (1 - r) E(g - t)_+² for
+    a standard normal g. Its intrinsic volumes have the variance Var dist² - 2 E dist². Here dist² is the squared
+    distance of a normal vector from t times the subdifferential.
 
     Args:
         k: the number of positive codes.
@@ -80,7 +81,7 @@ def statistical_dimension(k: int, n: int) -> tuple[float, float]:
 
 
 def decoding_failure(k: int, n: int, d: int) -> float:
-    """Return how often non-negative l1 decoding fails to recover k codes of n random directions in d dimensions.
+    """Return how often non-negative l1 decoding misses k positive codes for n random directions in d dimensions.
 
     Args:
         k: the number of positive codes.
@@ -99,7 +100,7 @@ def most_linear(n: int, d: int, failure: float) -> int:
 
     Args:
         n: how many directions there are.
-        d: their dimension.
+        d: the dimension of the directions.
         failure: the largest allowed share of failures.
     """
     shares = linear_failures(np.arange(1, n + 1), n, d)
@@ -112,7 +113,7 @@ def most_decoded(n: int, d: int, failure: float) -> int:
 
     Args:
         n: how many directions there are.
-        d: their dimension.
+        d: the dimension of the directions.
         failure: the largest allowed share of failures.
     """
     low, high = 0, n + 1

@@ -13,7 +13,7 @@ _PATIENCE, _ADDED, _BATCH, _SEARCHES = 5, 10, 32, 10
 
 
 def orderings(n: int, most: int, draws: int, seed: int) -> Int[np.ndarray, "draws most"]:
-    """Draw random directions in random order. The first k of a row are a random set of k.
+    """Draw random directions in random order. The first k entries of a row are a random set of k directions.
 
     Args:
         n: how many directions there are.
@@ -26,7 +26,7 @@ def orderings(n: int, most: int, draws: int, seed: int) -> Int[np.ndarray, "draw
 
 
 def misread(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) -> Bool[np.ndarray, " draws"]:
-    """Return for each set whether a threshold of 1/2 on the inner products with its sum finds a different set.
+    """Return for each set whether a threshold of 1/2 on the inner products with the set's sum finds a different set.
 
     Args:
         unit: directions of length 1.
@@ -44,14 +44,14 @@ def misread(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) ->
 
 
 def undecoded(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) -> Bool[np.ndarray, " draws"]:
-    """Return for each set whether the search found no proof that non-negative l1 decoding recovers all positive codes
+    """Return for each set whether the search failed to prove that non-negative l1 decoding recovers all positive codes
     on the set.
 
     The proof is a vector y with <u, y> = 1 for active directions and <u, y> < 1 for all others. Then every other
     nonnegative code with the same sum of directions has a larger sum of entries. If the active directions are
-    independent, y exists whenever all such codes are recovered uniquely. The search looks for the shortest y. It
-    exchanges, in blocks, the inequalities that hold with equality. It stops when all other inequalities hold and the
-    multipliers are positive.
+    independent, y exists whenever all positive codes on the set are recovered uniquely. The search looks for the
+    shortest y. It exchanges, in blocks, the inequalities that hold with equality. It stops when all other inequalities
+    hold and the multipliers are positive.
 
     Args:
         unit: directions of length 1.
@@ -87,7 +87,7 @@ class _Search:
         self.solve()
 
     def _grow(self, new: np.ndarray) -> None:
-        """Add the inner products of new directions to those of all directions that were met so far."""
+        """Add new directions to the matrix of inner products of all directions that were met so far."""
         rows = self.unit[new].astype(float)
         cross = rows @ self.rows.T
         self.gram = np.block([[self.gram, cross.T], [cross, rows @ rows.T]])

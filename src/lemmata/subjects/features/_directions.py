@@ -46,7 +46,8 @@ class InnerProducts:
     Args:
         largest: the largest inner product, with its two directions.
         smallest: the smallest inner product, with its two directions.
-        repeated: for each direction that repeats an earlier direction, the first equal direction and itself.
+        repeated: for each direction that repeats an earlier direction, the indices of the first equal direction and of
+            the repetition.
         square: the mean squared inner product.
     """
 

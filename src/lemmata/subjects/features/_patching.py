@@ -24,7 +24,7 @@ _ROUNDING, _COMPILED = 1e-5, 1e-2  # share of the outputs by which two runs may 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PatchingReport:
-    """Effects on a model's output if sites of the corrupted run take their values from the clean run, and the reverse.
+    """Effects on a model's output of clean values in the corrupted run, and of corrupted values in the clean run.
 
     All effects are in units of the output. They are the part of `clean` - `corrupt` that a site restores or removes.
     If there are several rows, they are means over rows.
@@ -147,11 +147,11 @@ def patching_report(
 ) -> PatchingReport:
     """Patch activations at named sites, and return single effects, joint effects, and Shapley values.
 
-    Restoring a site puts its value of the clean run into the corrupted run. Ablating it puts its value of the corrupted
-    run into the clean run. If several sites can replace each other, ablating one of them has no effect. If several
-    sites are all needed, restoring one of them has no effect. The Shapley value of a site accounts for both cases. It
-    is the effect of restoring the site, averaged over all orders in which the sites are restored. For s sites, this
-    takes 2^s runs.
+    Restoring a site puts its value of the clean run into the corrupted run. Ablating a site puts its value of the
+    corrupted run into the clean run. If several sites can replace each other, ablating one of them has no effect. If
+    several sites are all needed, restoring one of them has no effect. The Shapley value of a site accounts for both
+    cases. It is the effect of restoring the site, averaged over all orders in which the sites are restored. For s
+    sites, this takes 2^s runs.
 
     A module of PyTorch runs in evaluation mode, with hooks that replace the outputs of its submodules. Afterwards the
     hooks are removed and the mode is as before. A function of JAX or NumPy has the form model(x, site). Call h =

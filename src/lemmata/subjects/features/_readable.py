@@ -41,7 +41,7 @@ class Readout:
     """How well one way of reading finds random sets of active features.
 
     Args:
-        name: the name of the way.
+        name: the name of this way of reading.
         failure: the share of random sets that are not read correctly, tried on these directions.
         interval: Clopper and Pearson's interval for the probability of such a failure.
         predicted: the predicted share of failures for random directions.
@@ -83,7 +83,8 @@ class Readability:
         closest: the largest inner product, with its sign, and the two directions.
         rankin: a lower bound on the largest inner product of so many directions in this dimension.
         spread: the mean square of inner products, times the dimension: 1 for random directions.
-        repeated: for each direction that repeats an earlier direction, the first equal direction and itself.
+        repeated: for each direction that repeats an earlier direction, the indices of the first equal direction and of
+            the repetition.
         linear: the readout that takes a feature as active if its inner product with the sum is above 1/2.
         sparse: decoding by non-negative codes with the smallest sum.
         allowed: the share of failures up to which a number of active features counts as readable.
@@ -188,7 +189,7 @@ def readable(
     if a dual vector proves that any positive codes on it are recovered.
 
     Directions are scaled to length 1. Inner products are computed in single precision and in blocks, so the matrix of
-    all pairs is never stored. The largest and the smallest are computed again in double precision.
+    all pairs is never stored. The largest and the smallest product are computed again in double precision.
 
     Args:
         decoder: directions as the rows of an array or tensor. It may also be a .safetensors file, a folder with one

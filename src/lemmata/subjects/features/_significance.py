@@ -155,8 +155,8 @@ def _tail(n1: int, n0: int) -> Callable[[int], float]:
 
 
 def _distribution(n1: int, n0: int) -> np.ndarray:
-    """Return the probabilities of 0, 1, ..., n1 n0 ordered pairs. The recursion removes the largest value, which is of
-    one kind or the other.
+    """Return the probabilities of 0, 1, ..., n1 n0 ordered pairs. The recursion removes the largest value, which
+    belongs to an example of one kind or of the other kind.
     """
     few, many = sorted((n1, n0))
     rows = [np.ones(1) for _ in range(many + 1)]  # no value of the first kind

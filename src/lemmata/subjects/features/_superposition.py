@@ -33,7 +33,8 @@ class Superposition:
 
     Args:
         phase: "superposition" if more features than dimensions are stored. If at most as many are stored, it is
-            "dedicated" if they are orthogonal and "shared" if they are not. "nothing stored" if none is stored.
+            "dedicated" if they are orthogonal and "shared" if they are not. It is "nothing stored" if no feature is
+            stored.
         weights: W, one column for each feature.
         biases: b.
         loss: the weighted squared error of the model.

@@ -22,7 +22,7 @@ def _mixture(kinks: Float[np.ndarray, "y k"], p: float) -> tuple[np.ndarray, np.
 
 
 def _zero(slope: float, height: np.ndarray | float) -> np.ndarray:
-    """Return x where slope x + height is 0, or a number near 0 if the slope is too small to matter."""
+    """Return the x at which slope x + height is 0, or a number near 0 if the slope is too small to matter."""
     return np.asarray(-height / (slope if abs(slope) > 1e-150 else 1e150))
 
 
@@ -44,7 +44,7 @@ def two_feature_loss(weights: Float[np.ndarray, " 4"], p: float, r: float) -> tu
 
     Args:
         weights: the numbers w_1, w_2, b_1, b_2.
-        p: the probability that a feature is active; it is then uniform on [0, 1].
+        p: the probability that a feature is active; an active feature is uniform on [0, 1].
         r: the importance of the second feature.
     """
     w1, w2, b1, b2 = weights

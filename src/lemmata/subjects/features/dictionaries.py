@@ -206,8 +206,8 @@ class Absorption(Claim[ParentAndChild]):
         return problem.parent * problem.share * (2 * h(1.0) - h(jnp.sqrt(2.0)))
 
     def measure(self, problem: ParentAndChild, key: Key[Array, ""]) -> Array:
-        """Return the loss at 0 and 90 degrees, minus the least loss over all angles. The latter is found by grids that
-        shrink around the best point.
+        """Return the loss at 0 and 90 degrees, minus the least loss over all angles. The least loss is found by grids
+        that shrink around the best point.
         """
         loss = jax.vmap(lambda angles: _dictionary_cost(angles, problem))
         side = jnp.linspace(-1.0, 1.0, _SIDE)

@@ -18,9 +18,7 @@ _EULER = 0.5772156649015329
 
 
 class UnrelatedFeatures(eqx.Module):
-    """A number m of independent features, and a concept with positive and negative examples, unrelated to the
-    features.
-    """
+    """A number m of independent features, and an unrelated concept with positive and negative examples."""
 
     features: int = eqx.field(static=True)
     positives: int = eqx.field(static=True)

@@ -119,7 +119,7 @@ class Floors(Claim[Directions]):
         return jnp.arccos(jnp.asarray([lines, rays]))
 
     def measure(self, problem: Directions, key: Key[Array, ""]) -> Array:
-        """Compute the smallest angles from the lengths of sums and differences."""
+        """Compute the smallest angles from the lengths of sums and differences of the vectors."""
         u = np.asarray(problem.u)
         first, second = np.triu_indices(len(u), 1)
         apart, together = (np.linalg.norm(u[first] + sign * u[second], axis=1) for sign in (-1, 1))

@@ -321,7 +321,7 @@ class SparseDecoding(Claim[SparseCodes]):
         return jnp.asarray(decoding_share(problem.active / problem.n))
 
     def measure(self, problem: SparseCodes, key: Key[Array, ""]) -> Array:
-        """Return the fewest equations for the least l_1 norm, divided by the fewest for the least l_2 norm."""
+        """Return the fewest equations for decoding by least l_1 norm, divided by the fewest for least l_2 norm."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         u, z = rng.normal(size=(problem.n, problem.n)), np.zeros(problem.n)
         z[: problem.active] = 1 + rng.random(problem.active)

@@ -186,8 +186,8 @@ class SmoothNetwork(eqx.Module):
         return LAYERS[self.unit]()
 
     def drawn(self, networks: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Draw networks. Return for each the variance of its last preactivations given the layer before, and its
-        squared gradient.
+        """Draw networks. For each network, return the variance of the last preactivations given the layer before, and
+        the squared gradient.
 
         Given a layer, take the next preactivations and their derivatives along a direction of the first
         preactivations. They are pairs of normal variables that are independent between units. So drawing these pairs

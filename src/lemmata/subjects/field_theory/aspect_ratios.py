@@ -69,7 +69,7 @@ _KEY = "roberts2022principles"
 
 
 def radial_information(log_variance: float, first: int, second: int) -> float:
-    """Compute the same information from the densities of both lengths given the scale, summed over the scale.
+    """Compute the information from the densities of the lengths of both groups, which are sums over the scale.
 
     The information is E[log p(x, y)/(p(x) p(y))], where x and y are the logarithms of the squared lengths of the
     groups, which contain all information about the scale. The densities p are sums over a grid of the scale's

@@ -1,11 +1,11 @@
-"""Criticality, where signals and gradients neither explode nor vanish, and their change from layer to layer there.
+"""Criticality, where signals and gradients neither explode nor vanish, and how both then change from layer to layer.
 
 Consider a network with weights of variance C_W / fan-in and biases of variance C_b. Let K be the kernel of one input in
-a layer, which is the variance of its preactivations at infinite width. The next layer has the kernel C_b + C_W
+a layer. K is the variance of the layer's preactivations at infinite width. The next layer has the kernel C_b + C_W
 E[s(z)²], z ~ N(0, K), where s is the activation. A layer multiplies small changes of K by chi_parallel = C_W E[s² (z² -
-K)]/(2 K²), and squared gradients by chi_perpendicular = C_W E[s'²]. This theory gives both at random weights, layer by
-layer. It does not say how training changes them, or how fast networks learn if their gradients have the same size in
-all layers.
+K)]/(2 K²), and squared gradients by chi_perpendicular = C_W E[s'²]. This theory gives both factors at random weights,
+layer by layer. It does not say how training changes these factors, or how fast networks learn if their gradients have
+the same size in all layers.
 """
 
 from typing import Any

@@ -60,8 +60,8 @@ class TwoLineNetwork(eqx.Module):
         return 6.0 * (1.0 + self.slope**4) / (1.0 + self.slope**2) ** 2 - 1.0
 
     def scales(self, width: int, layers: int, networks: int, rng: np.random.Generator) -> Float[np.ndarray, " m"]:
-        """Draw the variance of preactivations given the layer before, after `layers` layers without residual
-        connections.
+        """Draw the variance that the preactivations after `layers` layers have, given the layer before them. There are
+        no residual connections.
 
         Given a layer's variance G, its preactivations are independent. So the next variance is G times 2/(1 + slope²)
         times a mean of n squares. The sums of squares are chi-squared variables whose degrees of freedom are the

@@ -66,12 +66,13 @@ def look(smoothed: Smoothed, baseline: Float[np.ndarray, " b"]) -> tuple[Float[n
 
 
 def power_law(smoothed: Smoothed, padding: Bool[np.ndarray, "b s"], recent: float) -> dict[str, np.ndarray]:
-    """Fit a (n / last)^-b + c with a, c >= 0 by weighted least squares of relative errors, and scale it to a + c = 1.
+    """Fit a (n / last)^-b + c with a, c >= 0 by weighted least squares of relative errors. Scale the fit to a + c = 1.
 
     Args:
         smoothed: the curves.
         padding: which entries are not measurements.
-        recent: the distance in ln n from the last size over which weights fall; inf gives all sizes the same weight.
+        recent: the scale, in ln n, on which weights fall with the distance from the last size; inf gives all sizes the
+            same weight.
     """
     distance = smoothed.logs - smoothed.logs[:, -1:]
     values = np.exp(np.clip(smoothed.values - smoothed.values[:, -1:], -60, 60))
@@ -137,7 +138,7 @@ def continuations(smoothed: Smoothed, ends: dict, horizons: Float[np.ndarray, "b
 
 
 def outlook(weights: dict, features, ways, variance, horizons, xp=np):
-    """Compute the median and the scales downwards and upwards of the change of ln(error), by a small network.
+    """Compute the median of the change of ln(error), and its scales downwards and upwards, by a small network.
 
     The network turns the features of a curve into shares of the continuations, into a correction
     c1 (1 - exp(-h)) + c2 h and into the scales. The square of a scale is the sum of the squares of four numbers: a0

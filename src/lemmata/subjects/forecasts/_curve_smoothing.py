@@ -31,8 +31,8 @@ class Smoothed:
         values: the measured ln(error + offset).
         noise: the relative standard deviation of each measurement, times the chosen noise factor.
         amplitude, length: the chosen amplitude and length of the deviation from the line.
-        factor, weights: the Cholesky factor of the covariance of the measurements, and its inverse times the
-            measurements.
+        factor, weights: the Cholesky factor of the covariance of the measurements, and the inverse of the covariance
+            times the measurements.
     """
 
     logs: Float[np.ndarray, "b s"]

@@ -144,10 +144,11 @@ class Forecast:
         """Return the smallest number of rows at which the curve is at or below `error`, with an interval.
 
         The value is the number of rows at which the median first reaches `error`. The lower and upper ends are the
-        sizes at which the lower and upper quantiles first reach it. A number is math.inf if this does not happen up to
-        10,000 times the last measured size. If all measurements from some size on are at or below `error`, the value is
-        at most this size. Value and upper end are at least the first measured size, because nothing was measured before
-        it. The lower end is 1 if the lower quantile is at or below `error` at the first size.
+        sizes at which the lower and upper quantiles first reach `error`. A number is math.inf if its curve does not
+        reach `error` up to 10,000 times the last measured size. If all measurements from some size on are at or below
+        `error`, the value is at most this size. Value and upper end are at least the first measured size, because
+        nothing was measured before it. The lower end is 1 if the lower quantile is at or below `error` at the first
+        size.
         """
         logs, curves, first = self._curves(level)
         lower, value, upper = (_first_below(logs, curves[:, i], error, first) for i in range(3))
@@ -215,7 +216,7 @@ def forecast(
         se: the standard errors of the means, nan if unknown and 0 if exact.
         baseline: the loss of predicting the mean or the class shares, if known.
         shared: the relative standard error that the means at all sizes share, because they use the same rows. Averaging
-            over sizes does not lower it. It is a part of `se`.
+            over sizes does not lower this error, which is a part of `se`.
 
     Raises:
         DataError: if there are fewer than 3 sizes, they do not increase, or a loss is negative or not finite.

@@ -18,8 +18,8 @@ DELTA = 0.1
 
 
 class FinitePopulation(eqx.Module):
-    """Features and values of one function f on all M inputs, N examples that are drawn from these inputs with
-    replacement, and estimates of the coefficients.
+    """Features and a function f on all M inputs, N examples that are drawn from these inputs with replacement, and
+    estimates of the coefficients.
 
     Args:
         features: the features phi at each input of the population.
@@ -93,7 +93,7 @@ def sampled_population(setting: dict, key: Key[Array, ""], inputs: int = 64, lev
 
     The estimates are: the Lasso by 100 accelerated steps; least squares with a very small penalty, also by 100 steps;
     rho* moved by 3 along the feature that correlates most with the noise; rho* moved by 100 along the feature whose
-    second moment is estimated worst; and rho* moved by 100 along the largest feature, which the constant compensates.
+    second moment is estimated worst; and rho* moved by 100 along the largest feature and by -100 along the constant.
 
     Args:
         setting: the settings n, N, family and sigma.

@@ -10,7 +10,7 @@ from lemmata.engine.problems.generators import generator_of
 
 
 class GeneralPoints(eqx.Module):
-    """Points in d dimensions of which every d are linearly independent."""
+    """Points in d dimensions. Any d of the points are linearly independent."""
 
     points: Float[Array, "n d"]
 

@@ -80,7 +80,7 @@ class SignClasses(Population[SignClass]):
 
 
 class Lunch(eqx.Module):
-    """A learner that answers with a weighted vote, on 2 m points. It trains on m draws with replacement.
+    """A learner that answers with a weighted vote, on 2 m points. It is trained on m draws with replacement.
 
     At point j, its prediction is the sign of sum_i c_i votes_ji y_i + bias_j, where c_i counts how often the point i
     was drawn.

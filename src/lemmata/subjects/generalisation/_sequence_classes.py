@@ -1,6 +1,4 @@
-"""Classes of functions of sequences with bounded readouts. They are sums of attention heads, or stable linear
-recurrences.
-"""
+"""Functions of sequences with bounded readouts: sums of attention heads, or stable linear recurrences."""
 
 import equinox as eqx
 import jax
@@ -85,8 +83,8 @@ class Recurrence(eqx.Module):
 
         Args:
             key: the random key.
-            memories: the memories to use instead of the problem's memory. Each gives one row of the result; they share
-                inputs and signs.
+            memories: the memories to use instead of the problem's memory. Each memory gives one row of the result. All
+                memories share inputs and signs.
             draws: the number of draws.
         """
         sign_key, input_key = jax.random.split(key)

@@ -76,8 +76,8 @@ class ZeroOneLosses(Population[HeldOutLosses]):
 def hoeffding_radius(size: int, bound: Float[Array, ""] | float, delta: float) -> Float[Array, ""]:
     """Return the radius bound * sqrt(log(2/delta) / (2 size)).
 
-    The mean of `size` independent values in [0, bound] is farther than this from its expectation with probability at
-    most delta.
+    With probability at most delta, the mean of `size` independent values in [0, bound] is farther than this radius from
+    its expectation.
     """
     return bound * jnp.sqrt(jnp.log(2 / delta) / (2 * size))
 
@@ -109,8 +109,8 @@ class HoeffdingHeldOut(Claim[HeldOutLosses]):
         return jnp.abs(drawn.mean() - problem.population.mean())
 
     def trivial(self, problem: HeldOutLosses) -> Array:
-        """Return the smaller of two numbers: b, the largest difference of two means of values in [0, b], and the error
-        of predicting a constant.
+        """Return the smaller of b and the error of predicting a constant. Two means of values in [0, b] differ by at
+        most b.
 
         If the radius exceeds the error of predicting a constant, the bound cannot tell the predictor from this
         constant.

@@ -1,8 +1,8 @@
 """The Lasso on targets that few random features represent. Its error is of the order 1/N, with explicit constants.
 
-This theory bounds the error, at the N examples, of the Lasso over p features if the target uses s of them. It assumes a
-penalty above the noise and a finite stretch V_k of these s features. It does not explain targets that need many
-features, for which the error falls like N^(-1/2) at least.
+This theory bounds the error of the Lasso over p features at the N examples, if the target uses s of the features. It
+assumes a penalty above the noise and a finite stretch V_k of these s features. It does not explain targets that need
+many features, for which the error falls like N^(-1/2) at least.
 
 Let G = Phi^T Phi/N be the Gram matrix of the features. The stretch of a set S of features is
 
@@ -81,7 +81,7 @@ def _signs(size: int) -> Float[Array, "m s"]:
 
 
 def likely_noise(problem: SparseExamples) -> Float[Array, ""]:
-    """Return 2 sigma sqrt(2 log(2 p/delta) / N), which with probability at least 1 - delta is at least nu = 2 |Phi^T
+    """Return 2 sigma sqrt(2 log(2 p/delta) / N). With probability at least 1 - delta, this is at least nu = 2 |Phi^T
     z|_inf / N.
 
     Args:
@@ -307,7 +307,7 @@ class StretchIsAtLeastTheBias(Claim[SparseExamples]):
         return stretch(_gram(problem), problem.size, 5 / 3)
 
     def condition(self, problem: SparseExamples) -> Array:
-        """Allow for the condition number of G, in its inverse on S and in the steps that find delta."""
+        """Allow for the condition number of G, both in the inverse of G on S and in the steps that find delta."""
         values = jnp.linalg.eigvalsh(_gram(problem))
         return (values[-1] / values[0]) ** 2
 

@@ -73,8 +73,9 @@ class RealisableClasses(Population[FiniteClass]):
 class CodedNetworks(eqx.Module):
     """Networks x -> [v' relu(W x) > 0] with weights in {-1, 0, 1}, and labelled rows from which a network is chosen.
 
-    An input is uniform on the cube {-1, 1}^d. Its label is the answer of the first network, flipped with a probability.
-    The code writes a weight as 0 if it is zero, and as 10 or 11 if it is 1 or -1. So pruned networks have short codes.
+    An input is uniform on the cube {-1, 1}^d. Its label is the answer of the first network, which is flipped with
+    probability `flips`. The code writes a weight as 0 if it is zero, and as 10 or 11 if it is 1 or -1. So pruned
+    networks have short codes.
 
     Args:
         hidden: W of each network.

@@ -103,7 +103,7 @@ class SauerPolynomial(Claim[BinomialSum]):
 
 
 def majority_labellings(points: Float[np.ndarray, "n d"]) -> Int[np.ndarray, " labellings"]:
-    """Return all labellings by a sign unit on three halfspace units. A single unit also arises as such a majority."""
+    """Return all labellings by a sign unit on three halfspace units. The labellings by one unit are among them."""
     units = halfspace_labellings(points)
     first, second = (units[i] for i in np.triu_indices(len(units)))
     both, either = first & second, first | second
@@ -187,7 +187,7 @@ class SignNetworkGrowth(Claim[GeneralPoints]):
         return jnp.asarray(float(cover_count(n, d) ** _UNITS * cover_count(n, _UNITS)))
 
     def measure(self, problem: GeneralPoints, key: Key[Array, ""]) -> Array:
-        """Count majorities: a unit without threshold on three signs repeats one of them or its opposite, or takes a
+        """Count majorities. On three signs, a unit without threshold repeats a sign or its opposite, or takes a
         majority.
         """
         return jnp.asarray(float(len(majority_labellings(np.asarray(problem.points)))))

@@ -58,7 +58,7 @@ class HeadComplexity(Claim[HeadOutputs]):
     predict = 1.0
 
     def measure(self, problem: HeadOutputs, key: Key[Array, ""]) -> Array:
-        """Return the mean over signs of the supremum over the functions."""
+        """Return the mean over random signs s of the supremum of (1/n) sum_i s_i f(x_i) over the functions f."""
         return _of_first_heads(_signed_lengths(problem, key))
 
 
@@ -88,5 +88,5 @@ class JointHeadComplexity(Claim[HeadOutputs]):
     predict = 0.5
 
     def measure(self, problem: HeadOutputs, key: Key[Array, ""]) -> Array:
-        """Return the mean over signs of the supremum over the functions."""
+        """Return the mean over random signs s of the supremum of (1/n) sum_i s_i f(x_i) over the functions f."""
         return _of_first_heads(_signed_lengths(problem, key), power=2)

@@ -141,7 +141,7 @@ class AbstractSquareClaim(Claim[Scales]):
         """The power of e in the bound."""
 
     def measure_at(self, problem: Scales, key: Key[Array, ""], rung: float) -> Array:
-        """Return h^(2/3) C_F^(-2/3) e^power / lambda² in this unit."""
+        """Return h^(2/3) C_F^(-2/3) e^power / lambda², with C_F, sigma and epsilon_dis divided by `rung`."""
         sizes = {name: getattr(problem, name) / rung for name in ("cost", "noise", "discretisation")}
         scaled = dataclasses.replace(problem, **sizes)
         return jnp.cbrt(scaled.order / scaled.cost) ** 2 * scaled.accuracy**self.power / scaled.penalty() ** 2

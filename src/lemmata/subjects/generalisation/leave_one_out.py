@@ -72,8 +72,8 @@ class LeaveOneOutIdentity(Claim[Regression]):
         return jnp.asarray(naive_leave_one_out_residuals(problem, REFITS))
 
     def condition(self, problem: Regression) -> Array:
-        """Return the condition number of K + ridge I, times |coefficients| / [(K + ridge I)^-1]_ii over the
-        residuals.
+        """Return the condition number of K + ridge I, times the largest |coefficients| / [(K + ridge I)^-1]_ii, divided
+        by the largest residual.
         """
         regularised = problem.gram + problem.ridge * jnp.eye(len(problem.y))
         values, inverse = jnp.linalg.eigvalsh(regularised), jnp.linalg.inv(regularised)

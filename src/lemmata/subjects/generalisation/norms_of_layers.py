@@ -57,7 +57,7 @@ def attained_by_one_path(x: Float[Array, "n d"], signs: Float[Array, "m n"], key
     """Search for the largest sum_i s_i relu(<v, x_i>) over unit vectors v, for each row of signs s.
 
     The sum is linear in v as long as the same points have positive products. In each step, v moves to the direction of
-    the gradient. The search has several starts, and the best value that it meets counts.
+    the gradient. The search has several starts, and its result is the best value that it meets.
     """
     starts = jax.random.normal(key, (_STARTS, x.shape[1]))
     starts = jnp.concatenate([starts, jnp.sign(starts[:1]) * x[:1], -x[:1]])

@@ -24,7 +24,7 @@ _DRAWS = 8000
 
 
 class ErrorCounts(eqx.Module):
-    """The number k of wrong rows among n, which is binomial, for several error probabilities p."""
+    """The binomial number k of wrong rows among n rows, for several error probabilities p."""
 
     p: Float[Array, " c"]
     n: int = eqx.field(static=True)

@@ -47,7 +47,7 @@ class BallLearning(eqx.Module):
 
     Args:
         x: the points of the population.
-        y: their targets.
+        y: the targets of the points.
         kernel: the kernel.
         ridge: the ridge of the fit. A fit outside the ball is scaled back to it.
         radius: B, fixed before the rows are drawn.

@@ -57,7 +57,7 @@ class SeparableLabellings(Claim[GeneralPoints]):
         return jnp.asarray(float(cover_count(*problem.points.shape)))
 
     def measure(self, problem: GeneralPoints, key: Key[Array, ""]) -> Array:
-        """Count the labellings from the rays on which d - 1 points have product 0."""
+        """Count the labellings from the rays on which d - 1 points have inner product 0 with the weights."""
         return jnp.asarray(float(len(halfspace_labellings(np.asarray(problem.points)))))
 
 

@@ -92,7 +92,7 @@ class ErrorFromSupportVectors(Claim[SeparableSets]):
         return jnp.asarray(np.mean([support_vectors(x, y) / len(x) for x, y in sets]))
 
     def measure(self, problem: SeparableSets, key: Key[Array, ""]) -> Array:
-        """Train on fresh sets of n - 1 rows. Two directions answer the share angle/pi of normal rows differently."""
+        """Train on fresh sets of n - 1 rows. Two directions label the share angle/pi of normal rows differently."""
         sets, n, d = problem.x.shape
         fresh = generator_of(key).standard_normal((6 * sets, n - 1, d))
         teacher = np.asarray(problem.teacher)

@@ -41,8 +41,8 @@ class TwoValues(Population[BoundedVariables]):
 
 
 class QuadraticForm(eqx.Module):
-    """The form x'Ax of a matrix A and independent x_i. Each x_i is a random sign times K/2 (one time in four) or times
-    K.
+    """The form x'Ax of a matrix A and independent x_i. Each x_i is a random sign times K/2 with probability 1/4, and
+    times K otherwise.
     """
 
     matrix: Float[Array, "n n"]

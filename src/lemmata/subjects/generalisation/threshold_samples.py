@@ -69,7 +69,7 @@ _REPEATS = 256
 
 
 def _midpoint_error(problem: Thresholds, key: Key[Array, ""], n: int) -> Float[Array, ""]:
-    """Return the mean error over 256 thresholds of the midpoint between the last row below and the first row above."""
+    """Return the mean error over 256 thresholds, each estimated by the midpoint of the nearest rows on both sides."""
     threshold_key, row_key = jax.random.split(key)
     thresholds = problem.draw(threshold_key, _REPEATS)[:, None]
     rows = jax.random.uniform(row_key, (_REPEATS, n), minval=problem.low, maxval=problem.high)

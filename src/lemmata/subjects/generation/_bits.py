@@ -214,8 +214,8 @@ def _rounding(sigmas: np.ndarray, step: float | None) -> np.ndarray:
 
 
 def _chosen(errors: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Return the errors of the denoiser, or the known error of a simpler denoiser if that is better on the other half
-    of the rows.
+    """Return the errors of the denoiser, or the known error of a simpler denoiser if the simpler denoiser is better on
+    the other half of the rows.
     """
     used = errors.copy()
     for own, other in ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2))):

@@ -34,7 +34,7 @@ class Coupling:
         rows: the number of pairs.
         level: the confidence level of the interval.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     order: Int[np.ndarray, " n"]

@@ -32,8 +32,8 @@ class Guidance:
         w: the weight. The guided score is (1 + w) times the conditional score minus w times the unconditional score.
         means: the mean of each distribution, by name. "conditional" is the conditional distribution p_c, "flow" the
             end of the probability flow, and "noise" the end of the reverse diffusion. "tilted" is the density
-            proportional to p_c^(1+w) p_u^(-w), where p_u is the unconditional distribution. Its numbers are NaN if it
-            does not exist.
+            proportional to p_c^(1+w) p_u^(-w), where p_u is the unconditional distribution. The numbers of "tilted" are
+            NaN if this density is not integrable.
         deviations: the root of the trace of each distribution's covariance.
         covariances: the covariance of each distribution.
         shares: for each distribution, the mean posterior share of each component of the conditional mixture.
@@ -42,7 +42,7 @@ class Guidance:
         draws: the number of simulated paths.
         samples: the samples of the flow, the diffusion and the conditional distribution, by name. Empty for formulas.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     w: float
@@ -173,7 +173,7 @@ def _common(first: np.ndarray, second: np.ndarray) -> np.ndarray | None:
 
 
 def _by_formula(conditional: Mixture, unconditional: Mixture, w: float, basis: np.ndarray) -> Guidance:
-    """Compute both guided distributions along common eigenvectors.
+    """Compute the guided distributions along common eigenvectors.
 
     Let a = e^-t. Let V_c and V_0 be a² s² + 1 - a² for the variances s² of the conditional and of the unconditional
     distribution. The flow is linear with the factor e^H, where H = ((1 + w) log V_c - w log V_0)/2. The reverse

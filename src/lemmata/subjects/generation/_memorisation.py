@@ -30,7 +30,7 @@ class Memorisation:
         sigma: the standard deviation of the noise at which the mean posterior weight of the true row is 1/2, in the
             unit of the rows.
         sigma_interval: a confidence interval of `sigma`, for the error from probes and noise.
-        time: this noise as a time of x_t = e^-t x + sqrt(1 - e^-2t) z for rows scaled to mean variance 1.
+        time: the time at which x_t = e^-t x + sqrt(1 - e^-2t) z has this noise, for rows scaled to mean variance 1.
         time_interval: a confidence interval of the time.
         dimension: the number k for which `sigma` falls like n^(-1/k) as the number n of rows grows.
         dimension_interval: a confidence interval of `dimension`, for the error from probes.
@@ -39,15 +39,15 @@ class Memorisation:
             None without a requested time.
         rows_interval: the interval of `rows_needed` that follows from `dimension_interval`. None without a requested
             time.
-        rows_normal: the same number for normal rows of this covariance, whose noisy versions carry the most
-            information about the rows. None without a requested time.
+        rows_normal: the value of `rows_needed` for normal rows of this covariance. Noisy versions of normal rows carry
+            the most information about the rows. None without a requested time.
         sigmas: several levels of noise, in the unit of the rows.
         weights: the mean posterior weight of the true row at each of these levels.
         scale: the standard deviation by which the rows are divided for the times.
         rows: the number of rows.
         level: the confidence level of the intervals.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     sigma: float

@@ -89,7 +89,7 @@ class Mixture:
         gradient.
 
         Args:
-            x: the points at which they are evaluated.
+            x: the points at which the log density and its gradient are evaluated.
             a: the factor of the mixture, which is 1 without noise.
         """
         logs, slopes = [], []

@@ -1,4 +1,4 @@
-"""The exact score of a sample, from the posterior probabilities with which a noisy row came from each row."""
+"""The exact score of a sample. It follows from the posterior probability that a noisy row came from each row."""
 
 import dataclasses
 from typing import Any
@@ -97,6 +97,6 @@ def time_of(sigma: Any) -> Any:
 
 
 def noise_at(t: Any) -> Any:
-    """Return the noise sigma for which x_t = e^-t (x + sigma z) at time t."""
+    """Return the noise sigma of x_t = e^-t (x + sigma z) at time t."""
     with np.errstate(over="ignore"):  # all noise
         return np.sqrt(np.expm1(2 * np.asarray(t)))

@@ -32,8 +32,8 @@ class Recovery:
         latent: the latent variables of this signal.
         residual: the distance between the signal's measurements and b.
         error: the expected distance from the nearest signal of the generator, if the residual is noise of equal
-            variance in all measurements and the generator is linear near it. It is infinite if no bound is known. If
-            there are no more measurements than latent variables, the noise cannot be estimated.
+            variance in all measurements and the generator is linear near the recovered signal. It is infinite if no
+            bound is known. If there are no more measurements than latent variables, the noise cannot be estimated.
         interval: a confidence interval of this distance. It allows for the sampling error of the noise's variance and
             the spread of the distance.
         factor: the factor with which the part of the signal outside the range enters the squared error, averaged over
@@ -41,7 +41,7 @@ class Recovery:
         predicted: the mean of this factor for normal measurements, 1 + k/(m - k - 1). It is infinite if m is at most k
             + 1.
         noise: the standard deviation of the noise, from the residual and the m - k measurements that the latent
-            variables leave free. It is infinite if there are none.
+            variables leave free. It is infinite if no measurements are left free.
         deviations: the standard deviation that this noise causes in each entry of the signal.
         agreeing: the share of restarts that end with nearly the least residual.
         residuals: the residuals of all restarts in ascending order.
@@ -49,7 +49,7 @@ class Recovery:
         dimension: the number k of latent variables.
         level: the confidence level of the interval.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     signal: Float[np.ndarray, " n"]
