@@ -24,10 +24,10 @@ class Speciation:
     """The time at which reverse paths decide on a class.
 
     Args:
-        time: half the logarithm of the largest eigenvalue of the covariance of rows with mean variance 1, for
-            x_t = e^-t x + sqrt(1 - e^-2t) z.
+        time: half the logarithm of `eigenvalue`, the largest eigenvalue of the covariance of the rows. The process is
+            x_t = e^-t x + sqrt(1 - e^-2t) z, for rows that are scaled to mean variance 1.
         interval: a confidence interval of `time`, for its sampling error.
-        sigma: the standard deviation of the noise at this time, in the unit of the rows.
+        sigma: the standard deviation of the noise at `time`, in the unit of the rows.
         measured: the time at which two paths from one noisy row end in the same class as often as the theory predicts
             for `time`. It is measured with the exact score of the rows. NaN if there is no such time.
         measured_interval: a confidence interval of `measured`, for the error from probes and noise.
@@ -41,7 +41,7 @@ class Speciation:
         rows: the number of rows.
         level: the confidence level of the intervals.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     time: float
@@ -101,9 +101,9 @@ def speciation(
 
     For two distant normal classes, consider the signal along the line between the classes. The class is decided at
     about the time at which this signal has the same variance as the noise. This time is half of the logarithm of the
-    largest eigenvalue of the covariance. The agreement is also computed from the rows. By Bayes' rule, a noisy row has
-    a probability of each class. Two paths from it end in the same class with probability equal to the sum of the
-    squared probabilities.
+    largest eigenvalue of the covariance. The agreement is also computed from the rows. By Bayes' rule, a noisy row
+    belongs to each class with some probability. Two paths from this noisy row end in the same class with a probability
+    that is the sum of the squares of these class probabilities.
 
     Args:
         x: rows, (n, d).
@@ -171,9 +171,9 @@ def _kinds(labels: Any, n: int) -> np.ndarray:
 def _largest(x: np.ndarray, z: float, seed: int) -> tuple[float, np.ndarray, tuple[float, float]]:
     """Return the largest eigenvalue of the covariance, its eigenvector, and confidence limits.
 
-    The largest eigenvalue of a sample is too large on average. The variance of one part of the rows, along the
-    eigenvector of the other rows, is too small on average. The two numbers give the upper and the lower limit,
-    together with their sampling error.
+    The largest eigenvalue of a sample is too large on average. So this eigenvalue plus its sampling error is the upper
+    limit. Now divide the rows into two parts, and compute the eigenvector from one part. The variance of the other part
+    along this eigenvector is too small on average. So this variance minus the sampling error is the lower limit.
     """
     first = lambda rows: principal(rows - rows.mean(axis=0))[1]
     way = first(x)

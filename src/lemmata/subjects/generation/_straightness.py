@@ -37,16 +37,16 @@ class Straightness:
     Args:
         energy: the integral over time of the mean squared speed.
         energy_interval: a confidence interval of the energy over new rows.
-        moved: the mean squared distance of a row from its end. It is at most the energy, and equal for straight paths
-            of constant speed.
-        transport: W2 squared between the rows and their ends. It is at most `moved`, and equal if the flow is the
-            optimal transport of the rows.
+        moved: the mean squared distance of a row from its end. It is at most the energy, and it equals the energy for
+            straight paths of constant speed.
+        transport: W2 squared between the rows and their ends. It is at most `moved`, and it equals `moved` if the flow
+            is the optimal transport of the rows.
         bent: the share of the energy that straight paths between the same ends would save.
         detour: the share of the energy that the optimal transport to the same set of ends would save in addition.
         steps: the number of steps of the solver at which the error is at most the requested error. None if it is more
             than 4,096.
         reached: the measured error with this number of steps, or NaN if `steps` is None.
-        error: the requested error: the root mean square distance from the exact ends.
+        error: the requested error, a root mean square distance from the exact ends.
         method: the method of the solver.
         ladder: several numbers of steps.
         errors: the measured error with each of these numbers of steps.
@@ -55,7 +55,7 @@ class Straightness:
         rows: the number of rows.
         level: the confidence level of the interval.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     energy: float
@@ -205,8 +205,9 @@ def _distance(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def _transport(start: np.ndarray, ends: np.ndarray, seed: int) -> tuple[int, float]:
-    """Return the number of rows used, and their squared displacement under the optimal pairing divided by their actual
-    squared displacement.
+    """Return the number of rows used, and a ratio of two squared displacements of these rows.
+
+    The ratio is the squared displacement under the optimal pairing, divided by the actual squared displacement.
     """
     rows = np.random.default_rng(seed).permutation(len(start))[:_TRANSPORTED]
     (first, second), _, _ = in_unit(start[rows], ends[rows])

@@ -59,10 +59,10 @@ def transport(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "m d"]) -> Trans
 
 
 def solved(costs: Float[np.ndarray, "n m"]) -> Transport:
-    """Return the transport of least mean cost, computed by POT if it is installed, and else by SciPy.
+    """Return the transport of least mean cost, computed by POT if it is installed, and otherwise by SciPy.
 
     Args:
-        costs: the costs of each pair of rows.
+        costs: the cost of each pair of rows.
 
     Raises:
         DataError: if POT is not installed, and the samples are large and differ in size.
@@ -100,8 +100,8 @@ def distances(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "m d"]) -> Float
     """Return Euclidean distances with a relative error of about 1e-12. For many columns, they are computed by a matrix
     product.
 
-    For pairs whose distance is small relative to their norms, this product would cancel, so the difference of rows is
-    used.
+    If the distance of two rows is small relative to their norms, terms would cancel in this computation. Such distances
+    are computed from the difference of the two rows instead.
     """
     if x.shape[1] < _COLUMNS:
         return cdist(x, y)

@@ -102,7 +102,10 @@ class TransportDuality(Claim[TwoSamples]):
         return jnp.asarray(_cheapest(problem.metric[np.ix_(problem.p, problem.q)]))
 
     def measure(self, problem: TwoSamples, key: Key[Array, ""]) -> Array:
-        """Find the best critic by linear programming. The last step makes its slope at most 1 up to rounding."""
+        """Find the best critic by linear programming.
+
+        The last step makes the slope of the critic at most 1 up to rounding.
+        """
         count = len(problem.metric)
         masses = (np.bincount(own, minlength=count) / len(own) for own in (problem.p, problem.q))
         excess = np.subtract(*masses)

@@ -180,7 +180,7 @@ class WallStopsSamples(Claim[Wall]):
 
 
 class NormalTarget(eqx.Module):
-    """The target N(0, s²) of the base N(0, 1)."""
+    """The base N(0, 1) and the target N(0, s²)."""
 
     spread: Float[Array, ""]
 
@@ -222,7 +222,7 @@ class EulerErrorConstant(Claim[NormalTarget]):
         return 0.5 + jnp.pi / 8 * (problem.spread + 1 / problem.spread)
 
     def measure_at(self, problem: NormalTarget, key: Key[Array, ""], rung: float) -> Array:
-        """Return N times the error, minus N times the error on the optimal path, which is 0."""
+        """Return N times the error on the independent path, minus N times the (zero) error on the optimal path."""
         t = jnp.arange(int(rung)) / rung
         error = lambda slopes: 1 - jnp.prod(1 + slopes(t) / rung) / problem.spread
         return rung * (error(problem.slopes) - error(problem.straight))
@@ -255,7 +255,7 @@ class HeunErrorConstant(Claim[NormalTarget]):
         return (problem.spread**2 - problem.spread**-2) / 8
 
     def measure_at(self, problem: NormalTarget, key: Key[Array, ""], rung: float) -> Array:
-        """Return N² times the error, minus N² times the error on the optimal path, which is 0."""
+        """Return N² times the error on the independent path, minus N² times the (zero) error on the optimal path."""
         h, t = 1 / rung, jnp.arange(int(rung)) / rung
 
         def error(slopes) -> Array:

@@ -92,7 +92,7 @@ class GaussianFlowEnergy(Claim[GaussianPair]):
         return jnp.stack([jnp.trace(problem.base) + jnp.trace(problem.target) - floor, floor])
 
     def measure(self, problem: GaussianPair, key: Key[Array, ""]) -> Array:
-        """Compute both by quadrature. The least loss comes from the covariance of X_1 - X_0 given X_t."""
+        """Compute both numbers by quadrature. The least loss comes from the covariance of X_1 - X_0 given X_t."""
 
         def left(t: Array) -> Array:
             velocity = problem.velocity(t)
@@ -142,5 +142,5 @@ class PathEnergyAboveTransport(Claim[GaussianPair]):
         return len(spectrum) * spectrum[-1] / spectrum[0] * total / problem.squared_distance
 
     def trivial(self, problem: GaussianPair) -> Array:
-        """Return the squared difference of the root mean square lengths of X_0 and X_1, which W_2² is never below."""
+        """Return the squared difference of the root mean square lengths of X_0 and X_1, a lower bound of W_2²."""
         return (jnp.sqrt(jnp.trace(problem.base)) - jnp.sqrt(jnp.trace(problem.target))) ** 2

@@ -243,7 +243,10 @@ class FalseMinimum(Claim[LatentCode]):
         return _on_ray(problem.depth)
 
     def measure(self, problem: LatentCode, key: Key[Array, ""]) -> Array:
-        """Return, for one network, the place of the least loss on the ray, and the ratio of the losses there."""
+        """Return the place of the least loss on the ray, and this loss divided by the loss at minus this place.
+
+        Both numbers are for one network.
+        """
         widths = [len(problem.code), *(200 * 3**i for i in range(problem.depth))]
         keys, weights = jax.random.split(key, problem.depth), []
         for own, (inputs, outputs) in zip(keys, itertools.pairwise(widths), strict=True):

@@ -1,7 +1,7 @@
 """Velocities: the function that flow matching learns by regression, and its relation to the score.
 
 This theory is about X_t = a X_0 + b X_1 for a normal base X_0 and any target X_1. The velocity is the conditional mean
-of the derivative of X_t. The theory assumes exact means. It does not explain how well a network learns them.
+of the derivative of X_t. The theory assumes exact means. It does not explain how well a network learns these means.
 """
 
 import equinox as eqx

@@ -54,7 +54,7 @@ class DelayPrediction:
         test_errors: errors on the new rows at these times. Without new rows, the squared length of the start in the
             directions that no row contains.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     verdict: str

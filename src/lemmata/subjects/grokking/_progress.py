@@ -31,16 +31,16 @@ class FourierProgress:
             frequency has all the power.
         top: the frequencies of largest power, the largest first.
         share: the share of these frequencies in the power.
-        random_share: in 95 % of normal embeddings of this shape, the share of the top frequencies is smaller.
+        random_share: in 95 % of normal embeddings of this shape, the share of the top frequencies is below this number.
         restricted: the part of the outputs that consists of waves of a + b at the top frequencies, (p, p, p), or None.
-        excluded: the other part. Both add up to the outputs minus their mean over the classes.
+        excluded: the other part of the outputs. The two parts add up to the outputs minus their mean over the classes.
         restricted_share: the share of the restricted part in the sum of squares.
         restricted_accuracy: the accuracy of the restricted part alone. This part depends on a + b alone, so it has p
             different rows. Ties count as wrong.
-        excluded_accuracy: the accuracy of the other part.
+        excluded_accuracy: the accuracy of the excluded part.
         accuracy: the accuracy of the outputs.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     p: int
@@ -92,9 +92,9 @@ def fourier_progress(embedding: Any, logits: Any = None, *, top: Any = None) -> 
 
     Args:
         embedding: one row for each residue 0, ..., p-1, for example the first weights of the network, (p, d).
-        logits: the outputs for all pairs. Its shape is (p, p, p) with the axes a, b and class, or (p², p) with the
-            pair (a, b) in row p a + b.
-        top: the number of top frequencies. With None, 5, or all if there are fewer.
+        logits: the outputs for all pairs. The shape is (p, p, p) with the axes a, b and class, or (p², p) with the pair
+            (a, b) in row p a + b.
+        top: the number of top frequencies. None means 5, or all frequencies if there are fewer than 5.
 
     Raises:
         ShapeError, DataError, SettingError: if the input cannot be used.

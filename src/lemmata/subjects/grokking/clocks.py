@@ -62,9 +62,11 @@ def fit_time(problem: DecayedFlow) -> float:
 
 
 def flow_times(problem: DecayedFlow, decay: float) -> tuple[float, float, float]:
-    """Return the time at which the flow has fitted the rows, the time at which its test error has fallen to twice its
-    final value, and the test error of the flow without decay at that time. The flow is computed by powers of its
-    exponential, not by eigenvectors.
+    """Return the times at which the flow has fitted the rows and has generalised, and a test error.
+
+    The flow has generalised when its test error has fallen to twice its final value. The test error that is returned is
+    the test error of the flow without decay at this second time. The flow is computed by powers of its exponential, not
+    by eigenvectors.
     """
     x, truth = np.asarray(problem.x), np.asarray(problem.truth)
     n, d = x.shape
@@ -82,7 +84,7 @@ def flow_times(problem: DecayedFlow, decay: float) -> tuple[float, float, float]
         return found[::-1]
 
     def crossing(error: Callable[[np.ndarray], float], least: float) -> list[bool]:
-        """Return which powers lead to the last multiple of the step at which the error is above `least`."""
+        """Return which powers to multiply to reach the last multiple of the step with an error above `least`."""
         at, taken = start, []
         for power in decayed:
             ahead = power @ at
@@ -325,7 +327,7 @@ class DelayByThreshold(Claim[TwoErrors]):
         return a / problem.test_rate + a * problem.onset / log
 
     def measure(self, problem: TwoErrors, key: Key[Array, ""]) -> Array:
-        """Find the first times by root-finding on the two curves."""
+        """Find by root-finding when each of the two curves first reaches a threshold."""
         a, b, onset = (float(value) for value in (problem.train_rate, problem.test_rate, problem.onset))
         train, test = (lambda t: -np.expm1(-a * t)), (lambda t: -np.expm1(-b * max(t - onset, 0.0)))
 
@@ -343,5 +345,5 @@ class DelayByThreshold(Claim[TwoErrors]):
 
 
 def _as_at(delays: Array, problem: TwoErrors) -> Array:
-    """Return the delay at the middle threshold, or twice the delay if there is no onset."""
+    """Return the delay at the middle threshold for all thresholds, or 1.1 times each delay if there is no onset."""
     return jnp.where(problem.onset > 0, jnp.asarray([1.0, 1.1, 1.0]) * delays[1], 1.1 * delays)

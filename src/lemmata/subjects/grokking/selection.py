@@ -126,8 +126,9 @@ class RandomSums(Population[SeenSums]):
 
 
 def equations(problem: SeenSums, every: bool) -> Int[np.ndarray, "equations p"]:
-    """Return one row e_i + e_j - e_k - e_l for every two seen pairs (i, j) and (k, l) of equal sum, or for
-    neighbouring pairs only.
+    """Return one row e_i + e_j - e_k - e_l for every two seen pairs (i, j) and (k, l) of equal sum.
+
+    If `every` is false, use only two pairs that are neighbours in the list of seen pairs of this sum.
     """
     found, pairs = [], problem.pairs
     unit = np.eye(problem.p, dtype=int)
@@ -180,8 +181,9 @@ class ParallelogramsForceALine(Claim[SeenSums]):
         return jnp.asarray(float(nullity(equations(problem, every=False))))
 
     def measure(self, problem: SeenSums, key: Key[Array, ""]) -> Array:
-        """Return 2 plus the mean squared distance from the lines, computed from the ends of descent from all unit
-        vectors.
+        """Return 2 plus the mean squared distance from the lines.
+
+        For standard normal starts, this mean is the sum of the squared distances for descent from all unit vectors.
         """
         rows, p = equations(problem, every=True).astype(float), problem.p
         curvature = rows.T @ rows

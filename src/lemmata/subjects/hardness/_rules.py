@@ -104,14 +104,14 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
 
     For a k-CNF, the learner begins with all clauses (ORs) of at most k literals. It deletes the clauses that a positive
     row violates, and takes the AND of the remaining clauses. If the labels are some k-CNF f of the columns, no clause
-    of f is ever deleted. So the learned formula implies f, and it errs only on positive rows. For a k-DNF, it deletes
-    the terms (ANDs) that are true on a negative row, and takes the OR of the remaining terms. If the labels are
+    of f is ever deleted. So the learned formula implies f, and it errs only on positive rows. For a k-DNF, the learner
+    deletes the terms (ANDs) that are true on a negative row, and takes the OR of the remaining terms. If the labels are
     some k-DNF, this OR errs only on negative rows.
 
     A row that is left out is predicted wrongly exactly if the formula learned from all rows is wrong on it, or if this
-    row alone deletes some clause. Counting these rows gives the leave-one-out error without fitting again. For one
-    form and fixed thresholds, this is an unbiased estimate of the error of the rule learned from one row less. (The
-    choice of the better of two forms makes it a little too small.)
+    row alone deletes some clause. Counting these rows gives the leave-one-out error without fitting again. For one form
+    and fixed thresholds, this is an unbiased estimate of the error of the rule learned from one row less. (The choice
+    of the better of two forms makes the estimate a little too small.)
 
     A column with two values is true at the larger one. A column with more values is true above its median, and the
     formula says so.
@@ -216,7 +216,8 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
         return rule, clauses
 
     def __sklearn_tags__(self):
-        """Say that two classes are allowed, and that rules over medians score poorly on data that is not Boolean."""
+        """Tell scikit-learn that two classes are allowed, and that rules over medians score poorly on non-Boolean
+        data."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True
@@ -239,7 +240,7 @@ def _two_classes(y: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _readable(threshold: float, values: np.ndarray) -> str:
-    """Return the threshold in the fewest digits (4 or more) that still divide these values at the same place."""
+    """Round the threshold to the fewest digits (4 or more) that still divide these values at the same place."""
     texts = (f"{threshold:.{digits}g}" for digits in range(4, 18))
     return next(text for text in texts if ((values > float(text)) == (values > threshold)).all())
 

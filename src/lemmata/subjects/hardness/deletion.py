@@ -33,7 +33,7 @@ ABOUT = {
 def kept_clauses(
     clauses: Int[np.ndarray, "c v"], examples: Bool[np.ndarray, "m v"], labels: Bool[np.ndarray, " m"]
 ) -> Bool[np.ndarray, " c"]:
-    """Return for each clause whether it is left, that is, whether it is true on every positive example."""
+    """Return for each clause whether deletion keeps it, which means that it is true on every positive example."""
     return np.logical_and.reduce(clause_values(clauses, examples[labels]), axis=1)
 
 

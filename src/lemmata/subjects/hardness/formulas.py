@@ -36,7 +36,7 @@ class Graph(eqx.Module):
 
 
 class Graphs(Population[Graph]):
-    """Half of them are random graphs. The others contain a complete graph on 4 vertices or a wheel with 5 spokes."""
+    """Half of the graphs are random. The others contain a complete graph on 4 vertices or a wheel with 5 spokes."""
 
     settings = Space(vertices=Integer(7, 6, 8, "vertices", corners=(6, 7)))
 
@@ -114,7 +114,7 @@ class ThreeTermDnf(Claim[Graph]):
 
 
 def prime_clauses(values: Bool[np.ndarray, " points"]) -> int:
-    """Return the number of prime clauses, which the function implies, but does not imply if any literal is left out.
+    """Return the number of prime clauses: clauses that the function implies, and from which no literal can be left out.
 
     A clause is false on a subcube, so the function must be 0 there. On axis i of the table of subcubes, the entries 0
     and 1 mean that variable i is fixed, and 2 that it is free.

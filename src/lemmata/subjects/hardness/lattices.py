@@ -190,7 +190,7 @@ class OneCosineNeuron(Claim[CosineNeuron]):
     predict = (_DIGITS, _DIGITS, _DIGITS)
 
     def measure(self, problem: CosineNeuron, key: Key[Array, ""]) -> Float[Array, "3"]:
-        """Return the digits without noise, and how many fewer there are with noise or with exchanged values."""
+        """Return how many digits are right without noise, and how many fewer with noise or with exchanged values."""
         points, direction = np.asarray(problem.points), np.asarray(problem.direction)
         frequency = float(problem.frequency)
         values = np.cos(2 * np.pi * frequency * (points @ direction))
