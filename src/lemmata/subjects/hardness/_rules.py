@@ -216,8 +216,10 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
         return rule, clauses
 
     def __sklearn_tags__(self):
-        """Tell scikit-learn that two classes are allowed, and that rules over medians score poorly on non-Boolean
-        data."""
+        """Tell scikit-learn that two classes are allowed, and that rules over medians can score poorly.
+
+        Their scores are poor on data that is not Boolean.
+        """
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True

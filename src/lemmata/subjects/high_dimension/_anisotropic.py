@@ -42,7 +42,9 @@ class Risk(NamedTuple):
 def from_covariance(
     covariance: Float[np.ndarray, "p p"], coefficients: Float[np.ndarray, " p"], noise: float, columns: int
 ) -> LinearTarget:
-    """Return the problem for the first columns; signal that only the other columns explain counts as noise.
+    """Return the problem for the first columns.
+
+    The signal that only the other columns explain counts as noise.
 
     Args:
         covariance: the covariance of all columns, positive definite.
@@ -62,8 +64,8 @@ def from_rows(
 ) -> LinearTarget | None:  # fmt: skip
     """Estimate the problem from N > p rows by least squares; return None if columns are combinations of others.
 
-    In a direction with eigenvalue l, the squared coefficient of least squares is too large by noise/(N l) on average,
-    which is subtracted.
+    In a direction with eigenvalue l, the squared coefficient of least squares is too large by noise/(N l) on average.
+    So noise/(N l) is subtracted.
 
     Args:
         x: the rows, an array of shape (N, p).

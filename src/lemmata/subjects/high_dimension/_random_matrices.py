@@ -32,7 +32,7 @@ def marchenko_pastur_edges(ratio: float) -> tuple[float, float]:
 
 
 def tracy_widom_scales(rows: int, columns: int) -> tuple[float, float]:
-    """Return how much the smallest nonzero and the largest eigenvalue of X'X/n fluctuate about the edges.
+    """Return the sizes of the fluctuations of the smallest nonzero and the largest eigenvalue of X'X/n about the edges.
 
     The two scales are |sqrt(n) ∓ sqrt(d)| |1/sqrt(d) ∓ 1/sqrt(n)|^(1/3) / n, which is of order n^(-2/3). For Gaussian
     entries, the largest eigenvalue is the upper edge plus the upper scale times a Tracy-Widom variable, which is of
@@ -58,8 +58,8 @@ def isotropy(x: Float[Array, "n d"]) -> list[Hypothesis]:
     """Check that inputs look like independent standard normals, by the ends of the covariance spectrum and the
     kurtosis.
 
-    Too few entries fit any distribution: there must be enough to distinguish the kurtosis 3 of a normal distribution
-    from the kurtosis 1.8 of the uniform distribution.
+    A few entries are compatible with any distribution. So there must be enough entries to distinguish the kurtosis 3 of
+    a normal distribution from the kurtosis 1.8 of the uniform distribution.
     """
     rows, columns = x.shape
     lower, upper = marchenko_pastur_edges(columns / rows)

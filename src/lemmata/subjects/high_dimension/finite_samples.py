@@ -32,7 +32,7 @@ class IsotropicModel(eqx.Module):
 
 
 class IsotropicModels(Population[IsotropicModel]):
-    """Half of the models have fewer columns than rows, half have more; the numbers differ by 6 or more."""
+    """Half of the models have fewer columns than rows, half have more; the two numbers differ by 6 or more."""
 
     settings = Space(n=Integer(20, 14, 80, "rows", corners=(16, 30)))
 

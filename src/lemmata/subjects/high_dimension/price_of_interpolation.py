@@ -25,7 +25,7 @@ _WIDE = 50  # columns per row of a spectrum without an end
 
 
 class AnySpectrum(eqx.Module):
-    """The variances of the columns, of which there are more than rows, and the coefficients."""
+    """The variances of the columns, and the coefficients. There are more columns than rows."""
 
     variances: Float[Array, " p"]
     coefficients: Float[Array, " p"]

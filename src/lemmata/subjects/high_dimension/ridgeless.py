@@ -1,4 +1,4 @@
-"""Ridgeless least squares: why the test error peaks if the numbers of parameters and rows are equal.
+"""Ridgeless least squares: why the test error peaks if there are as many parameters as rows.
 
 This theory gives the excess risk E (x'b - x'beta)² of the least squares fit b of smallest norm, for d isotropic inputs
 and n rows at a fixed gamma = d/n. The variance explodes at gamma = 1 and falls again beyond it. The bias is 0 below

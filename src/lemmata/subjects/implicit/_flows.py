@@ -1,4 +1,5 @@
-"""Gradient flows, integrated to a stated tolerance, and a minimiser for the convex duals that give their limits."""
+"""Gradient flows, integrated to a stated tolerance, and a minimiser for convex duals, which give the limits of
+flows."""
 
 from collections.abc import Callable
 from typing import Any

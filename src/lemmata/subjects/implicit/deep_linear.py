@@ -93,7 +93,7 @@ class LayersStayBalanced(Claim[DeepLinear]):
         return jax.jvp(inner, (problem.layers,), (problem.descent(problem.layers),))[1]
 
     def condition(self, problem: DeepLinear) -> Array:
-        """Return the same sums with all terms positive, divided by the largest rate."""
+        """Return the sums of the rates with all terms positive, divided by the largest rate."""
         sizes = DeepLinear(jnp.abs(problem.x), -jnp.abs(problem.y), *map(jnp.abs, problem.layers))
         grown = jax.jvp(inner, (sizes.layers,), (jax.tree.map(jnp.abs, sizes.descent(sizes.layers)),))[1]
         rates = jax.jvp(inner, (problem.layers,), (problem.descent(problem.layers),))[1]
@@ -142,7 +142,7 @@ class Completion(eqx.Module):
     def path(self, times: Float[Array, " s"], corner: float) -> tuple[Float[Array, "s 2 2"], Float[Array, " s"]]:
         """Return the product at the times, and its loss, if w_22 is observed to be `corner`.
 
-        The flow is dM/dt = -M G, where G is the gradient of the loss by the product.
+        The flow is dM/dt = -M G, where G is the gradient of the loss with respect to the product.
         """
 
         def loss(product: Array) -> Array:

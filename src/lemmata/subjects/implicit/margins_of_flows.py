@@ -102,7 +102,7 @@ def _product(layers: tuple, diagonal: bool) -> Float[Array, " d"]:
 
 @functools.partial(jax.jit, static_argnames=("diagonal", "steps"))
 def network(z: Float[Array, "n d"], layers: tuple, diagonal: bool, steps: int) -> Float[Array, " d"]:
-    """Return the classifier of a linear network after many short steps against the gradient of exponential loss."""
+    """Return the classifier of a linear network after many short steps of gradient descent on the exponential loss."""
     loss = lambda layers: jax.nn.logsumexp(-z @ _product(layers, diagonal))
     total = lambda tree: sum(jnp.sum(part**2) for part in tree)
 

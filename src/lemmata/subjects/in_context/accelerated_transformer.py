@@ -33,11 +33,11 @@ LONGEST = 1024
 
 
 def worth_of_steps(iterations: int) -> Float[Array, " t"]:
-    """Return c_1, ..., c_T: where the objective is flat, t accelerated steps are worth c_t plain steps.
+    """Return c_1, ..., c_T: in flat directions of the objective, t accelerated steps are worth c_t plain steps.
 
     Consider an eigenvector with small curvature h / eta. A plain step removes a share h of the distance from the
-    minimum along it, and T accelerated steps remove c_T h, to first order in h. Here c_{k+1} = 1 + c_k + beta_k (c_k -
-    c_{k-1}), and c_T is about T²/8.
+    minimum along this eigenvector. To first order in h, T accelerated steps remove a share c_T h. Here c_{k+1} = 1 +
+    c_k + beta_k (c_k - c_{k-1}), and c_T is about T²/8.
 
     Args:
         iterations: the number of accelerated steps T.

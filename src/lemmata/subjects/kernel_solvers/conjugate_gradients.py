@@ -21,7 +21,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "kernel method", "object": "c
 
 
 class LinearSystem(eqx.Module):
-    """A system A x = b with the matrix A, whose solution x is known."""
+    """A system A x = b with a known solution x."""
 
     matrix: Float[Array, "n n"]
     solution: Float[Array, "n 1"]

@@ -97,13 +97,13 @@ def deep_kernel_machine(
     where D is the Gaussian divergence (`gaussian_divergence`), s the noise and K a map of Gram matrices: `rectify`, or
     the identity. They are the limit of the posterior of a deep Gaussian process whose layers have N nu_l features and
     whose labels are seen N times, as N grows (Yang et al., 2023). A larger nu makes the layer stiffer. At nu =
-    infinity, G_l = K(G_{l-1}), which are the Gram matrices of an infinitely wide network. The search uses L-BFGS over
+    infinity, G_l = K(G_{l-1}): these are the Gram matrices of an infinitely wide network. The search uses L-BFGS over
     triangular factors, from the prior or from a random start. Each layer and step takes time n³ and memory n². Linear
     machines have one maximum. Machines of ReLUs may have several, and the function finds one of them.
 
     Args:
         gram_0: G_0 of the inputs, such that K(G_0) is positive definite.
-        y: labels, one column for each output. Centre them first if they should be centred.
+        y: labels, one column for each output. The labels are not centred, so centre them first if you need this.
         layers: the number of layers L, at least 1.
         nu: the weight of each layer's divergence relative to C columns, above 0; one number for all layers, or one for
             each layer.
@@ -155,9 +155,9 @@ def deep_kernel_machine(
 
 
 def _settled(value: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.ndarray, scale: float) -> np.ndarray:
-    """Return the point where the gradient is small relative to the weights.
+    """Return the point at which the gradient is small relative to the weights of the objective.
 
-    Descent comes first; when rounding of values stops it, root finding follows.
+    The search begins with descent. When the rounding of values stops the descent, root finding follows.
 
     Values of the objective f that are exact to eps |f| do not show gradients below sqrt(eps |f| h) along a direction
     of curvature h. If a direction collapses, h is 1e6. The gradient itself has a smaller error, so its root is

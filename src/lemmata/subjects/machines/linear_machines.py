@@ -53,7 +53,7 @@ class FewRowsPopulation(Population[FewRows]):
 
     Args:
         columns: the number of label columns minus the number of rows; it may be negative.
-        noisy: whether labels have noise, from 1/100 to 1 on a logarithmic scale.
+        noisy: whether labels have noise. Its variance is from 1/100 to 1 on a logarithmic scale.
         even: if true, nu is the number of columns; otherwise it is this number times a random factor from 1/3 to 3.
     """
 

@@ -1,5 +1,4 @@
-"""Fifth problem: is the error independent of the depth of a composition? For one kernel, the constant of its rate is
-not.
+"""Fifth problem: is the error independent of the depth of a composition? Not if one kernel is used.
 
 This is a partial result: interpolation of the L-fold composition of the tent map with one kernel needs twice as many
 points for each further composition. The exponent of the rate does not depend on the depth, but its constant doubles

@@ -29,7 +29,7 @@ def pixel_centres(height: int, width: int) -> Float[np.ndarray, "pixels 2"]:
 def corners(
     positions: Float[Array, "m 2"], shape: tuple[int, int]
 ) -> tuple[Int[Array, "m 4 2"], Float[Array, "m 4 2"], Float[Array, "m 4"]]:
-    """Return the four pixels around each position, its coordinates relative to them, and their weights.
+    """Return the four pixels around each position, the position relative to each pixel, and the pixels' weights.
 
     Coordinates are in pixels. The weight of a corner is the area of the rectangle between the position and the
     opposite corner. Beyond the outermost centres, corners coincide.

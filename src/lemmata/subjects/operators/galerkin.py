@@ -54,7 +54,10 @@ class GalerkinIsBilinearForm(Claim[AttendedField]):
         return galerkin_attention(problem.rows, problem.attentions[0]) - problem.rows
 
     def measure(self, problem: AttendedField, key: Key[Array, ""]) -> Array:
-        """Compute the sum with the kernel's m x m matrix, head by head; layer norms are written out."""
+        """Compute the sum with the m x m matrix of the kernel, head by head.
+
+        Layer norms are written out.
+        """
         own, x = problem.attentions[0], problem.rows
         (heads, d), found = own.key_scale.shape, []
         for a in range(heads):

@@ -123,8 +123,8 @@ class ReadoutFits(Population[ReadoutFit]):
     """States that rotate and contract, with normal inputs.
 
     In half of the problems, the loss is quadratic and uses every output. In the others, it uses only the last output,
-    and the start is along the last state h. There the loss is linear for residuals above |C_0 - C*| |h| / (2 steps +
-    1), the value that makes descent slowest.
+    and the start is along the last state h. In those problems, the loss is linear for residuals above |C_0 - C*| |h| /
+    (2 steps + 1), the value that makes descent slowest.
     """
 
     free = ("states", "best", "start")

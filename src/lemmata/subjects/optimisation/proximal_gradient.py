@@ -3,11 +3,11 @@
 This theory bounds the objective along proximal gradient by the number of steps and the norm of reference coefficients.
 It assumes n + 1 features bounded by 1. It does not explain the linear convergence at the end.
 
-The source takes the step 1/(2n) for n + 1 features. This is right if lambda_max(Phi^T Phi / N) is at most n, which
-holds for nearly all draws of 16 features or more. For every draw, n + 1 is a bound. It is attained if all features are
-1, which happens in about one draw in 3^n. In this case, the objective still falls, as (97a) says. But the fall is only
-at least (n - 1) |step|² instead of n |step|². With the step 1/(2(n + 1)) and the constant n + 1, all statements hold
-for all draws of features. The other claims here use this step.
+The source takes the step 1/(2n) for n + 1 features. This step is right if lambda_max(Phi^T Phi / N) is at most n, which
+holds for nearly all draws of 16 features or more. For every draw, lambda_max(Phi^T Phi / N) is at most n + 1. This
+bound is attained if all features are 1, which happens in about one draw in 3^n. In this case, the objective still
+falls, as (97a) says. But the lower bound on its decrease is then (n - 1) |step|² instead of n |step|². With the step
+1/(2(n + 1)) and the constant n + 1, all statements hold for all draws of features. The other claims here use this step.
 """
 
 import jax
@@ -133,7 +133,7 @@ class Contraction(AbstractStepClaim):
 
 
 def nearer(problem: Step, number: int) -> Array:
-    """Return number (|rho_t - rho*|² - |rho*_{t+1} - rho*|²) for a step of 1/(2 number), without cancellation.
+    """Return `number` times (|rho_t - rho*|² - |rho*_{t+1} - rho*|²) for a step of 1/(2 number), without cancellation.
 
     Args:
         problem: the features, rho_t and rho*.

@@ -18,7 +18,7 @@ _DIVERGED = 1e3  # a method that diverges only just, by 0.2 % in h, gets there w
 def impulse_response(
     transform: optax.GradientTransformation, shape: tuple[int, int], seed: int, window: int
 ) -> Float[Array, " window"]:
-    """Return the weight of a gradient of each age in the last of `window` updates; it is positive for descent.
+    """Return the weight of a gradient of each age in the last of `window` updates; weights are positive for descent.
 
     Gradients have entries +-1, and the sign of one gradient is changed, which does not change second moments. So half
     of the difference of the two updates, along the changed gradient, is the weight of this gradient in the numerator.
@@ -38,7 +38,7 @@ def impulse_response(
 def longest_step(transform: optax.GradientTransformation, shape: tuple[int, int], seed: int, window: int) -> float:
     """Return the largest root mean square of an update over gradients a_t G, where G has entries +-1.
 
-    The result is infinite if it grows with the size of the gradients.
+    The result is infinite if the update grows with the size of the gradients.
 
     The search is over r, for `window` gradients that grow or shrink geometrically, a_t = r^t. For Adam, the result is
     the exact supremum over this number of steps. For other methods, the result is a lower bound.
@@ -111,7 +111,10 @@ def decay_of(transform: optax.GradientTransformation, shape: tuple[int, int], se
 
 
 def _coupled(first: Callable[[Array, Array], Array], at: Array) -> float | None:
-    """Return the lambda for which the gradient -lambda w leaves w unchanged, as coupled decay cancels it."""
+    """Return the lambda for which the gradient -lambda w leaves w unchanged.
+
+    Coupled decay by lambda cancels this gradient.
+    """
     pushed = lambda rate: float(jnp.sum(first(-rate * at, at) * at))
     low, high = 1e-12, 1e6
     if not (pushed(low) < 0 < pushed(high)):

@@ -28,8 +28,8 @@ class Profile:
     Args:
         symmetries: after training in other coordinates, the distance of the end from its expected place, in units of
             the distance that training covered. It is zero up to eps and rounding if the group consists of symmetries.
-        impulse: the weight of a gradient in a step, for each age of the gradient from 0 on. It is exact if the
-            numerator is linear; otherwise it is the mean over random signs of gradients.
+        impulse: the weight of a gradient in a step, for each age of the gradient from 0 on. The weight is exact if the
+            numerator is linear in the gradients; otherwise it is the mean over random signs of gradients.
         longest_step: the largest root mean square of a step that was found over gradients of any size. It is infinite
             if steps grow with the gradients.
         steps: the shape of a step. "linear": linear in the gradients; "sign": all entries have one size; "orthogonal":
@@ -58,7 +58,7 @@ class Profile:
         return float(self.impulse @ np.arange(len(self.impulse)) / self.impulse.sum())
 
     def commutes(self, group: str) -> bool:
-        """Whether the optimiser commutes with a group, a name in `symmetries`: its deviation is below 1/1000.
+        """Whether the optimiser commutes with a group, named as in `symmetries`: the deviation is below 1/1000.
 
         Raises:
             SettingError: for an unknown name.

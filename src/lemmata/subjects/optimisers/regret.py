@@ -91,8 +91,9 @@ class RareFeaturesKeepLongSteps(Claim[TwoFeatures]):
         return (mass[0] / mass[1]) ** -0.5
 
     def measure_at(self, problem: TwoFeatures, key: Key[Array, ""], rung: float) -> Array:
-        """Take T random gradients, then a gradient too small to change the sums, and return the ratio of both
-        features' updates.
+        """Return the ratio of the updates of the two features after T random gradients.
+
+        The update is computed for one more gradient, which is too small to change the sums.
         """
         one, two = jax.random.split(key)
         size = (int(rung), 2)

@@ -121,7 +121,9 @@ class CubicTeacher(eqx.Module):
     def gain_at_held_norm(
         self, share: Float[np.ndarray, "*s"] | float, interaction: float, linear: float, cubic: float
     ):
-        """Return `gain` with |w|² - q² fixed at weight_variance, as `rubin2024grokking` prints it; larger for y > 0.
+        """Return `gain` with |w|² - q² fixed at weight_variance, as `rubin2024grokking` prints it.
+
+        The result is larger than `gain` for y > 0.
 
         Raises:
             SettingError: for the same reasons as `gain`.
