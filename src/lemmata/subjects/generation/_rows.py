@@ -116,7 +116,7 @@ def squarable(name: str, unit: float) -> None:
 
 
 def answered(name: str, function: Any, given: tuple[Any, ...], shape: tuple[int, ...]) -> np.ndarray:
-    """Call a user's function, and return its result if it consists of finite numbers in the expected shape.
+    """Call a user's function and return the result, which must consist of finite numbers in the expected shape.
 
     Args:
         name: the name of the function, for messages.

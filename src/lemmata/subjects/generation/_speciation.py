@@ -31,7 +31,8 @@ class Speciation:
         measured: the time at which two paths from one noisy row end in the same class as often as the theory predicts
             for `time`. It is measured with the exact score of the rows. NaN if there is no such time.
         measured_interval: a confidence interval of `measured`, for the error from probes and noise.
-        at_time: the theory's probability at `time`, which is the same for all distant pairs of normal classes.
+        at_time: the theory's probability that two paths from one noisy row at `time` end in the same class. It is the
+            same number for all distant pairs of normal classes.
         times: several times.
         agreement: at each time, the probability that two paths from the same noisy row end in the same class.
         limits: the confidence limits of the agreement.
@@ -102,8 +103,8 @@ def speciation(
     For two distant normal classes, consider the signal along the line between the classes. The class is decided at
     about the time at which this signal has the same variance as the noise. This time is half of the logarithm of the
     largest eigenvalue of the covariance. The agreement is also computed from the rows. By Bayes' rule, a noisy row
-    belongs to each class with some probability. Two paths from this noisy row end in the same class with a probability
-    that is the sum of the squares of these class probabilities.
+    belongs to each class with some probability. The probability that two paths from this row end in the same class is
+    the sum of the squares of these class probabilities.
 
     Args:
         x: rows, (n, d).

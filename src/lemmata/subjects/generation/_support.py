@@ -72,7 +72,7 @@ class EffectiveSupport:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """Plot how many samples are the same as a given number of others, as an Altair chart."""
+        """Plot, as an Altair chart, how many samples are the same as 0, 1, 2, ... other samples."""
         import altair as alt
 
         sizes, counts = np.unique(self.degrees, return_counts=True)
@@ -93,10 +93,10 @@ def effective_support(samples: Any, same: Any = None, *, level: float | int = 0.
     otherwise. A generator that collapsed to few modes has a small effective support.
 
     All pairs are compared, and pairs that share a sample are not independent. So the sampling error of all pairs is
-    estimated from triples of samples, and converted to the number of independent pairs with this sampling error. The
-    interval is Clopper and Pearson's for that number. Its lower end also allows for a frequent sample that was drawn
-    too rarely. If a sample was seen k times, the Clopper-Pearson limit q bounds its probability, so q² bounds its term
-    in sum_i p_i².
+    estimated from triples of samples. It is converted to the number of independent pairs that have this sampling error,
+    and the interval is Clopper and Pearson's for this number. Its lower end also allows for a frequent sample that was
+    drawn too rarely. If a sample was seen k times, the Clopper-Pearson limit q bounds its probability, so q² bounds its
+    term in sum_i p_i².
 
     Args:
         samples: independent samples, one in each row; numbers, or labels of any kind in one column.

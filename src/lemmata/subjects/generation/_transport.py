@@ -27,9 +27,9 @@ class Transport:
     Args:
         cost: the mean cost of the transport.
         left: the potentials of the rows of x.
-        right: the potentials of the rows of y. left[i] + right[j] is at most the cost of the pair (i, j), and the mean
-            of `left` plus the mean of `right` is the cost.
-        gap: the cost minus the sum of these means.
+        right: the potentials of the rows of y. left[i] + right[j] is at most the cost of the pair (i, j). The mean of
+            `left` plus the mean of `right` is `cost`.
+        gap: `cost` minus the sum of these two means.
         critic: a function with Lipschitz constant 1 that is `left` at x and minus `right` at y. None if costs are not
             distances.
     """

@@ -115,7 +115,7 @@ def wasserstein(x: Any, y: Any, *, level: float | int = 0.95, rows: int | float 
         y: rows of the second sample, (m, d).
         level: the confidence level of the interval, and one minus the level of the test.
         rows: the largest number of rows for one transport, at most 4,000. Larger samples are divided at random into
-            blocks, and the value is the mean over blocks, which is larger than W1 between the whole samples.
+            blocks. Then `value` is the mean over blocks, which is larger than W1 between the whole samples.
         seed: the random seed of divisions and permutations.
 
     Raises:

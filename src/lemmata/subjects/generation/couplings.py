@@ -69,7 +69,7 @@ class RectificationLowersConvexCosts(Claim[GaussianPair]):
         return BY_SOLVER * (jnp.trace(problem.base) + jnp.trace(problem.target)) / spectrum[0]
 
     def trivial(self, problem: GaussianPair) -> Array:
-        """Return the bound for any coupling, under which the covariance of X_1 - X_0 is at most 2 (S_0 + S_1)."""
+        """Return the bound for any coupling, because the covariance of X_1 - X_0 is always at most 2 (S_0 + S_1)."""
         back = root(problem.step, -0.5)
         return 2 * jnp.linalg.eigvalsh(back @ (problem.base + problem.target) @ back)[-1]
 

@@ -1,8 +1,8 @@
 """Critics: the quantity that the best discriminator measures, and cases in which the Jensen-Shannon divergence has no
 signal.
 
-This theory is about critics of unlimited size, which see both distributions and not samples. It does not
-explain critics that are networks, or what training finds.
+This theory is about critics of unlimited size, which see both distributions instead of samples. It does not explain
+critics that are networks, or what training finds.
 """
 
 import math

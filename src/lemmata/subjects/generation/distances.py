@@ -287,8 +287,10 @@ class SampleFarFromItsLaw(Claim[RowsPerDimension]):
         return jnp.sqrt(2.0) * problem.scale
 
     def measure_at(self, problem: RowsPerDimension, key: Key[Array, ""], rung: float) -> Array:
-        """Return the mean distance of 16 fresh points to the nearest row, minus √d times the mean distance of their
-        first coordinates to the nearest first coordinate of a row.
+        """Return the mean distance of 16 fresh points to the nearest row, minus a mean in one dimension.
+
+        That mean is √d times the mean distance of the points' first coordinates to the nearest first coordinate of a
+        row.
         """
         rng, d = generator_of(key), int(rung)
         draws = rng.standard_normal((problem.each * d + 16, d))

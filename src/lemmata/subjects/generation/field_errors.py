@@ -1,7 +1,8 @@
 """Errors of a flow: how errors of the velocity and of the solver's steps change the samples.
 
-This theory bounds the end of a flow whose velocity is wrong, and gives the error of Euler's method. It assumes a bound
-on the error along the model's own path, or the exact velocity. It does not explain errors that cancel.
+This theory bounds the error at the end of a flow whose velocity is wrong, and gives the error of Euler's method. The
+bound assumes a bounded error of the velocity along the model's own path. The error of Euler's method assumes the exact
+velocity. It does not explain errors that cancel.
 """
 
 import equinox as eqx

@@ -95,8 +95,9 @@ class LinearCriticsGeneralise(Claim[SampledLaws]):
         return jnp.sum(problem.apart**2) + traces / problem.n
 
     def measure(self, problem: SampledLaws, key: Key[Array, ""]) -> Array:
-        """Average over pairs of samples with exponential entries. The best w is parallel to the difference of the
-        means.
+        """Average over pairs of samples with exponential entries.
+
+        The best linear critic w is parallel to the difference of the means.
         """
 
         def one(own: Key[Array, ""]) -> Array:

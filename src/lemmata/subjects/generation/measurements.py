@@ -1,8 +1,8 @@
 """Recovery with a generator: how well few measurements determine a signal near the range of a generator.
 
-This theory gives the error for linear generators exactly, bounds it for any range, and shows where descent on the
-latent code can stop too early. It assumes a known measuring matrix. It does not explain how near to a range real
-signals are.
+This theory gives the exact error for linear generators, and a bound on the error for any range. It also shows where
+descent on the latent code can stop too early. It assumes a known measuring matrix. It does not explain how near to a
+range real signals are.
 """
 
 import itertools
@@ -205,7 +205,7 @@ class RecoveryBound(Claim[MeasuredSet]):
         return jnp.linalg.norm(problem.points[jnp.argmin(residuals)] - problem.signal)
 
     def trivial(self, problem: MeasuredSet) -> Array:
-        """Return the distance of the farthest point of the set, which the error never exceeds."""
+        """Return the distance of the signal from the farthest point of the set, which the error never exceeds."""
         return jnp.max(jnp.linalg.norm(problem.points - problem.signal, axis=1))
 
 

@@ -210,8 +210,9 @@ class NoisyReverse(eqx.Module):
     horizon: Float[Array, ""]
 
     def ends(self, share) -> Array:
-        """Return mean and covariance at time 0 of dx = (x + share score) ds + factor sqrt(2) dW at T - s, by a
-        solver.
+        """Return mean and covariance at time 0 of dx = (x + share score) ds + factor sqrt(2) dW, by a solver.
+
+        Score and factor are taken at the time T - s.
         """
         identity = jnp.eye(len(self.mean))
 

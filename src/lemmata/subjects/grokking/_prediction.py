@@ -111,11 +111,11 @@ def predict_delay(
     The gradient flow of the loss |F w - y|²/(2n) + lambda |w|²/2 is solved exactly. Training errors fall at the rates
     of the data, which are the eigenvalues of F'F/n. The part of the start that does not affect the outputs on the rows
     shrinks at the rate lambda. Pass rows of new data to predict their error. Without new rows, consider the directions
-    that no row contains. The start counts as forgotten when it is as short there as the truth, which is assumed to
-    have no preferred direction.
+    that no row contains. The start counts as forgotten when it is as short in these directions as the truth. For this,
+    the truth is assumed to have no preferred direction.
 
-    You can also use a network in the lazy regime, with the parameters w_0 at the start. F then contains the gradients
-    of the output at w_0, and `init` is w_0. y is the labels minus the outputs at w_0, plus F w_0. Change the labels of
+    You can also use a network in the lazy regime, with the parameters w_0 at the start. Then F contains the gradients
+    of the output at w_0, `init` is w_0, and y is the labels minus the outputs at w_0, plus F w_0. Change the labels of
     new rows in the same way.
 
     Args:

@@ -25,8 +25,8 @@ class FourierProgress:
 
     Args:
         p: the modulus.
-        power: the share of each frequency 1, 2, ..., p // 2 in the power. k and p - k count together, and the mean is
-            left out.
+        power: the share of each frequency 1, 2, ..., p // 2 in the power. The frequencies k and p - k count together,
+            and the mean is left out.
         gini: the Gini coefficient of the power. It is 0 if all frequencies have equal power, and near 1 if one
             frequency has all the power.
         top: the frequencies of largest power, the largest first.

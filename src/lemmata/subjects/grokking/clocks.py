@@ -204,8 +204,9 @@ class SparseTruth(eqx.Module):
 
 
 def rich_time(problem: SparseTruth, alpha: float, decayed: bool = True, until: float = np.inf) -> tuple[float, float]:
-    """Return the time at which |w - w*|² has fallen to half of its value for the least-norm fit, or `until` if that is
-    earlier. Also return |w - w*|² at this time, divided by the value for the least-norm fit.
+    """Return the time at which |w - w*|² has fallen to half of its value for the least-norm fit, and at most `until`.
+
+    Also return |w - w*|² at the returned time, divided by the value for the least-norm fit.
 
     With s = alpha e^(-decay t), the flow is u = s e^r and v = s e^(-r), where r' = -2 x'(xw - y)/n.
     """
@@ -268,7 +269,10 @@ class RichTransition(Claim[SparseTruth]):
         return jnp.stack([1 / problem.decay, jnp.ones(())])
 
     def measure(self, problem: SparseTruth, key: Key[Array, ""]) -> Array:
-        """Return the slope between the two starts, and the error without decay at the time of the larger start."""
+        """Return the slope of the time in log alpha between the two starts, and the error without decay.
+
+        This error is taken at the time of the larger start.
+        """
         small, ratio = float(problem.small), float(problem.ratio)
         early, late = (rich_time(problem, start)[0] for start in (small, small * ratio))
         still = rich_time(problem, small * ratio, decayed=False, until=late)[1]

@@ -1,4 +1,4 @@
-"""Modular addition in the lazy regime: the predictions for new pairs of a network whose kernel does not change.
+"""Modular addition in the lazy regime: how a network whose kernel does not change predicts new pairs.
 
 This theory computes the predictions of kernel regression on concatenated one-hot codes of (a, b). It assumes that the
 kernel depends only on the inner product of two codes, as for every dense network of infinite width. It does not explain

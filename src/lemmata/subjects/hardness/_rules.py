@@ -108,10 +108,11 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
     deletes the terms (ANDs) that are true on a negative row, and takes the OR of the remaining terms. If the labels are
     some k-DNF, this OR errs only on negative rows.
 
-    A row that is left out is predicted wrongly exactly if the formula learned from all rows is wrong on it, or if this
-    row alone deletes some clause. Counting these rows gives the leave-one-out error without fitting again. For one form
-    and fixed thresholds, this is an unbiased estimate of the error of the rule learned from one row less. (The choice
-    of the better of two forms makes the estimate a little too small.)
+    Suppose that a row is left out. The prediction for this row is wrong exactly if the formula learned from all rows is
+    wrong on the row, or if the row alone deletes some clause. Counting the rows with wrong predictions gives the
+    leave-one-out error without fitting again. For one form and fixed thresholds, the leave-one-out error is an unbiased
+    estimate of the error of the rule learned from one row less. (The choice of the better of two forms makes the
+    estimate a little too small.)
 
     A column with two values is true at the larger one. A column with more values is true above its median, and the
     formula says so.

@@ -35,8 +35,8 @@ def tracy_widom_scales(rows: int, columns: int) -> tuple[float, float]:
     """Return the sizes of the fluctuations of the smallest nonzero and the largest eigenvalue of X'X/n about the edges.
 
     The two scales are |sqrt(n) ∓ sqrt(d)| |1/sqrt(d) ∓ 1/sqrt(n)|^(1/3) / n, which is of order n^(-2/3). For Gaussian
-    entries, the largest eigenvalue is the upper edge plus the upper scale times a Tracy-Widom variable, which is of
-    order 1, with mean -1.2065 and standard deviation 1.268 (johnstone2001, Theorem 1.1).
+    entries, the largest eigenvalue is the upper edge plus the upper scale times a Tracy-Widom variable. This variable
+    has mean -1.2065 and standard deviation 1.268 (johnstone2001, Theorem 1.1).
 
     >>> round(tracy_widom_scales(200, 100)[1], 4)
     0.067

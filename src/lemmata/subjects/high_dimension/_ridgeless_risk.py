@@ -148,8 +148,8 @@ def ridgeless_risk(
 ) -> RidgelessRisk:
     """The expected squared error of least squares of smallest norm on n rows of your columns, without a ridge.
 
-    Let l_i be the eigenvalues of the covariance of the p columns, let b_i be the coefficients of the target in the
-    directions of its eigenvectors, let kappa be the root of sum l_i/(l_i + kappa) = n, and let D = sum (l_i/(l_i +
+    Let l_i be the eigenvalues of the covariance of the p columns, and let b_i be the coefficients of the target in the
+    directions of the eigenvectors. Let kappa be the root of sum l_i/(l_i + kappa) = n, and let D = sum (l_i/(l_i +
     kappa))². For p > n, where the fit interpolates, and large p and n,
 
         error = n/(n - D) (noise + kappa² sum l_i b_i²/(l_i + kappa)²).
@@ -158,9 +158,9 @@ def ridgeless_risk(
     and target are used without centring and without an intercept, so the covariance is taken about 0.
 
     Noise and coefficients are estimated from N rows by least squares. The formula is corrected for the spread of the
-    eigenvalues of N rows around those of the covariance. Direct fits to some of the rows test the curve. The errors of
-    the first 1, 2, ... columns are computed in the same way, and the part of the target that only the other columns
-    explain counts as noise. So order the columns by how soon you would use them.
+    eigenvalues of N rows around those of the covariance. Direct fits to some of the rows test the curve. The errors for
+    only the first 1, 2, ... columns are computed in the same way. The part of the target that only the other columns
+    explain then counts as noise. So order the columns by how soon you would use them.
 
     Args:
         x: rows (N, p), at least p + 10 of them; None if the covariance is given.

@@ -1,5 +1,4 @@
-"""Gradient flows, integrated to a stated tolerance, and a minimiser for convex duals, which give the limits of
-flows."""
+"""Gradient flows, integrated to a stated tolerance, and a minimiser for the convex duals that give their limits."""
 
 from collections.abc import Callable
 from typing import Any

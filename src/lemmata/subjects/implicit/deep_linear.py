@@ -1,8 +1,8 @@
 """Deep linear networks: what gradient flow conserves, and whether every norm of their product diverges.
 
-This theory is about gradient flow on a product of matrices. It gives the quantities that stay constant in training,
-and an example in which the product tends to rank 1 while all its norms diverge. It assumes that the layers are
-balanced at the start. It does not explain which rank training finds in general.
+This theory is about gradient flow on a product of matrices. It gives the quantities that stay constant in training. In
+an example, the product tends to rank 1 while all its norms diverge. It assumes that the layers are balanced at the
+start. It does not explain which rank training finds in general.
 """
 
 import equinox as eqx

@@ -1,8 +1,8 @@
 """Diagonal linear networks: their solutions, between the least l_2 norm and the least l_1 norm.
 
-This theory gives the limit of gradient flow on w = u² - v² for every size of the start, and how fast the limit becomes
-sparse. It assumes a least-squares loss and u = v at the start. It does not explain networks whose units are shared by
-several coordinates.
+This theory gives the limit of gradient flow on w = u² - v² for every size of the start. It also says how fast the limit
+becomes sparse as the start shrinks. It assumes a least-squares loss and u = v at the start. It does not explain
+networks whose units are shared by several coordinates.
 """
 
 import equinox as eqx

@@ -107,10 +107,10 @@ def attention_alone(layer: TransformerLayer) -> TransformerLayer:
 def dense_rounding(prompt: Prompt, steps: int, accelerated: bool = False) -> Array:
     """Return T p (N + 8) tau, which times 32 eps bounds the rounding error of a dense pass (tokens have an entry 1).
 
-    A head adds up N + 1 terms of size 8 tau sigma(.) phi / N, in total at most 4 tau (1 + 1/N). The error is (N + 4)
-    eps/2 of this total. Four heads and their sum make an error of 8 (N + 8) tau (1 + 1/N) eps in each entry of rho. A
-    proximal step does not enlarge distances between vectors of p entries; momentum enlarges them by a factor of at
-    most 3.
+    A head adds up N + 1 terms of size 8 tau sigma(.) phi / N. Their total is at most 4 tau (1 + 1/N), and the rounding
+    error is (N + 4) eps/2 of this total. Four heads and their sum make an error of 8 (N + 8) tau (1 + 1/N) eps in each
+    entry of rho. A proximal step does not enlarge distances between vectors of p entries; momentum enlarges them by a
+    factor of at most 3.
 
     Args:
         prompt: examples and a transformer.

@@ -119,7 +119,7 @@ class ValueGuess(eqx.Module):
 class ValueGuesses(Population[ValueGuess]):
     """Half of the problems are random.
 
-    In the other problems, state 0 has three kinds of action: one action stays at the reward -2 gamma eps, one action
+    In the other problems, state 0 has three kinds of action. One action stays at the reward -2 gamma eps, one action
     leaves with reward 0, and the other actions are bad. The guess makes the first action look as good as the second.
     """
 

@@ -122,8 +122,7 @@ def _is_table(part: Any) -> bool:
 
 
 def as_steps(given: Any) -> tuple[Int[np.ndarray, "n 3"], Float[np.ndarray, " n"], np.ndarray, np.ndarray]:
-    """Return for each step the states and action, the reward, whether it ends an episode, and whether it starts a
-    table."""
+    """Return states, action and reward of each step, whether it ends an episode, and whether it starts a table."""
     tables = list(given) if isinstance(given, list | tuple) and len(given) and _is_table(given[0]) else [given]
     parts = [numbers_of("steps", table) for table in tables]
     if any(part.ndim != 2 or part.shape[1] not in (4, 5) or part.shape[1] != parts[0].shape[1] for part in parts):

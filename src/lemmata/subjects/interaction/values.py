@@ -1,8 +1,8 @@
 """Learning values: the limit of temporal differences, when they diverge, and why maxima of estimates are too large.
 
-This theory describes three things: the values that linear temporal differences reach on the states that the policy
-visits, the growth of a weight if only some states are updated, and the bias of a maximum of estimates. The theory
-assumes linear features or independent errors. It does not explain networks, whose features change during training.
+This theory gives the values that linear temporal differences reach on the states that the policy visits. It also gives
+the growth of a weight if only some states are updated, and the bias of a maximum of estimates. The theory assumes
+linear features or independent errors. It does not explain networks, whose features change during training.
 """
 
 import equinox as eqx

@@ -1,10 +1,10 @@
 """Convolutional deep kernel machines, whose layers store the covariances of sites with inducing points.
 
 A layer with infinitely many channels is given by the covariances of its features. For n images of S sites, there are (n
-S)² covariances. A machine stores only three things: the covariances of p inducing points with each other, their
-covariances with sites, and the variance of each site. This theory says how layers change these covariances, and how far
-learned Gram matrices move from their prior. It assumes convolutions, ReLU layers and Gram layers. It does not explain
-what the covariances of pairs of sites would add, or whether a machine is accurate.
+S)² covariances. A machine stores only the covariances of p inducing points with each other and with sites, and the
+variance of each site. This theory says how layers change these covariances, and how far learned Gram matrices move from
+their prior. It assumes convolutions, ReLU layers and Gram layers. It does not explain what the covariances of pairs of
+sites would add, or whether a machine is accurate.
 """
 
 import functools

@@ -1,9 +1,10 @@
 """Linear machines: the Gram matrices between inputs and labels, in closed form.
 
-A machine of L linear layers maximises the labels' log likelihood, minus nu times the divergences of each layer's Gram
-matrix from the previous matrix. Without noise, the likelihood is one more divergence, from S = Y Y'/C, and all layers
-are powers of one matrix. This theory gives every layer of such a machine for every nu, and says when a maximum exists
-at all. It assumes linear maps. It does not explain other maps, which have no closed form and may have several maxima.
+A machine of L linear layers maximises the labels' log likelihood, minus nu times a sum of divergences. Each divergence
+is that of a layer's Gram matrix from the previous matrix. Without noise, the likelihood is one more divergence, from S
+= Y Y'/C, and all layers are powers of one matrix. This theory gives every layer of such a machine for every nu, and
+says when a maximum exists at all. It assumes linear maps. It does not explain other maps, which have no closed form and
+may have several maxima.
 """
 
 import equinox as eqx

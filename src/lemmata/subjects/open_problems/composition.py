@@ -1,8 +1,9 @@
 """Fifth problem: is the error independent of the depth of a composition? Not if one kernel is used.
 
-This is a partial result: interpolation of the L-fold composition of the tent map with one kernel needs twice as many
-points for each further composition. The exponent of the rate does not depend on the depth, but its constant doubles
-with each further composition. The result leaves open networks of kernels, which may follow the composition.
+This is a partial result for interpolation of the L-fold composition of the tent map with one kernel. Each further
+composition doubles the number of points that the interpolation needs. The exponent of the rate does not depend on the
+depth, but the constant of the rate doubles with each further composition. The result leaves open networks of kernels,
+which may follow the composition.
 """
 
 import equinox as eqx

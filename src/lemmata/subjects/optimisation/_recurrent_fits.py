@@ -124,7 +124,7 @@ class ReadoutFits(Population[ReadoutFit]):
 
     In half of the problems, the loss is quadratic and uses every output. In the others, it uses only the last output,
     and the start is along the last state h. In those problems, the loss is linear for residuals above |C_0 - C*| |h| /
-    (2 steps + 1), the value that makes descent slowest.
+    (2 steps + 1). This value makes descent slowest.
     """
 
     free = ("states", "best", "start")

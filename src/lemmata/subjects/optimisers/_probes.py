@@ -64,8 +64,9 @@ def longest_step(transform: optax.GradientTransformation, shape: tuple[int, int]
 
 
 def stable_curvature(transform: optax.GradientTransformation) -> float:
-    """Return the largest h for which 2000 steps on h |x|²/2 from a vector of ones stay bounded, or infinity if this h
-    is above 1e8.
+    """Return the largest h for which 2000 steps on h |x|²/2 stay bounded, or infinity if this h is above 1e8.
+
+    The steps start from a vector of ones.
     """
 
     @jax.jit

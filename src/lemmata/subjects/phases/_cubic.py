@@ -70,8 +70,8 @@ class CubicTeacher(eqx.Module):
     sqrt(ratio/u).
 
     Args:
-        epsilon: the cubic component epsilon of the teacher. If epsilon is below 0, its sign differs from the sign of
-            the features' own third component, which is the sign of h_1 h_3 < 0. The transition is then of first order.
+        epsilon: the cubic component epsilon of the teacher, below 0. Then epsilon has the same sign as the features'
+            cubic component relative to their linear component, since h_1 h_3 < 0. So the transition is of first order.
         weight_variance: the prior variance of w, times d.
         ratio: d/(N s).
 
