@@ -108,8 +108,8 @@ def speciation(
 
     Args:
         x: rows, (n, d).
-        labels: the class of each row, at least two classes. None divides the rows in two along their first principal
-            component.
+        labels: the class of each row, at least two classes. None divides the rows into two classes along the rows'
+            first principal component.
         probes: the number of rows to which noise is added.
         level: the confidence level of the intervals.
         seed: the random seed of the choice of probes and of the noise.

@@ -45,7 +45,7 @@ class Straightness:
         detour: the share of the energy that the optimal transport to the same set of ends would save in addition.
         steps: the number of steps of the solver at which the error is at most the requested error. None if it is more
             than 4,096.
-        reached: the measured error with this number of steps, or NaN if `steps` is None.
+        reached: the measured error if the solver takes `steps` steps, or NaN if `steps` is None.
         error: the requested error, a root mean square distance from the exact ends.
         method: the method of the solver.
         ladder: several numbers of steps.
@@ -115,9 +115,10 @@ def straightness(
     """Measure how straight the paths of a flow are, how near its map is to optimal transport, and how many steps it
     needs.
 
-    The flow moves rows from time 0 to time 1. By the Benamou-Brenier formula, its energy is at least the squared
-    distance W2 between both ends. The record divides the difference into two parts: paths that bend, and a pairing of
-    the ends that is not optimal. Straight paths of constant speed need one step of the solver.
+    The flow moves rows from time 0 to time 1. By the Benamou-Brenier formula, the energy of the flow is at least the
+    squared distance W2 between the rows at time 0 and at time 1. The result divides the difference of these two numbers
+    into two parts: paths that bend, and a pairing of the ends that is not optimal. Straight paths of constant speed
+    need one step of the solver.
 
     Args:
         velocity: a function of rows (n, d) and a time in [0, 1] that returns the velocity of each row.

@@ -88,8 +88,8 @@ class EffectiveSupport:
 def effective_support(samples: Any, same: Any = None, *, level: float | int = 0.95) -> EffectiveSupport:
     """Estimate the effective number of different samples of a generator by the birthday test.
 
-    Two samples of a distribution with probabilities p_i are the same with probability sum_i p_i². The effective
-    support is 1 over this probability. It is the number of different samples if all are equally likely, and less
+    Two samples of a distribution with probabilities p_i are the same with probability sum_i p_i². The effective support
+    is 1 over this probability. It is the number of different samples if all samples are equally likely, and less
     otherwise. A generator that collapsed to few modes has a small effective support.
 
     All pairs are compared, and pairs that share a sample are not independent. So the sampling error of all pairs is

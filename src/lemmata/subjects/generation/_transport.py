@@ -29,7 +29,7 @@ class Transport:
         left: the potentials of the rows of x.
         right: the potentials of the rows of y. left[i] + right[j] is at most the cost of the pair (i, j). The mean of
             `left` plus the mean of `right` is `cost`.
-        gap: `cost` minus the sum of these two means.
+        gap: `cost` minus the mean of `left` and the mean of `right`.
         critic: a function with Lipschitz constant 1 that is `left` at x and minus `right` at y. None if costs are not
             distances.
     """
@@ -97,8 +97,9 @@ def solved(costs: Float[np.ndarray, "n m"]) -> Transport:
 
 
 def distances(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
-    """Return Euclidean distances with a relative error of about 1e-12. For many columns, they are computed by a matrix
-    product.
+    """Return Euclidean distances with a relative error of about 1e-12.
+
+    For many columns, the distances are computed by a matrix product.
 
     If the distance of two rows is small relative to their norms, terms would cancel in this computation. Such distances
     are computed from the difference of the two rows instead.

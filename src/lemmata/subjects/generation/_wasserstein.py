@@ -41,7 +41,7 @@ class Distance:
             - level.
         rows: the numbers of rows of x and of y.
         blocks: the number of blocks into which the rows were divided.
-        gap: the largest difference between the cost of a transport and its dual certificate.
+        gap: the largest difference between the cost of a transport and the lower bound from the transport's potentials.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.
     """
@@ -98,7 +98,7 @@ class Distance:
 
 
 def wasserstein(x: Any, y: Any, *, level: float | int = 0.95, rows: int | float = _MOST, seed: int = 0) -> Distance:
-    """Compute the Wasserstein distance W1 between two samples, and test whether it is more than sampling explains.
+    """Compute the Wasserstein distance W1 between two samples, and test whether W1 is more than sampling explains.
 
     W1 is the least mean Euclidean distance by which rows of x must be moved to become rows of y. Between two samples
     of the same distribution, W1 is above 0, and in many dimensions it falls slowly with the number of rows. So compare

@@ -172,7 +172,7 @@ class TranslatedSample(Claim[Translate]):
         return jnp.asarray([_cheapest(cdist(first, second)), sum(each.sum() for each in terms) / 2])
 
     def condition(self, problem: Translate) -> Array:
-        """Allow for coordinates that are rounded before they are subtracted, and for a sum over n pairs."""
+        """Allow for the rounding of coordinates before their subtraction, and for a sum over n pairs."""
         return len(problem.sample) * (1 + jnp.max(jnp.abs(problem.sample)) / problem.distance)
 
 
@@ -237,7 +237,10 @@ class SamplesOnSegment(Claim[FlatSupport]):
     predict = -0.5
 
     def measure_at(self, problem: FlatSupport, key: Key[Array, ""], rung: float) -> Array:
-        """Average over 16 pairs of samples, which are matched in their order along the segment."""
+        """Average over 16 pairs of samples.
+
+        The points of a pair of samples are matched in their order along the segment.
+        """
         line = np.asarray(problem.embedding)[:, 0]
         points = generator_of(key).uniform(size=(2, 16, int(rung), 1)) * line
         x, y = np.sort(points @ line)

@@ -1,4 +1,4 @@
-"""Limited critics: few points are enough to satisfy them, and a birthday test shows the lack of diversity.
+"""Finite samples: few points satisfy limited critics, and a birthday test shows the lack of diversity.
 
 This theory is about critics from a small class, and about generators with few distinct outputs. It assumes independent
 draws. It does not explain which critics a network can learn.
@@ -34,8 +34,8 @@ _TRIES = 8
 class SampledLaws(eqx.Module):
     """Two distributions, P and Q, of the vector mean + mixing e.
 
-    The vector e has independent entries of variance 1, and n is a sample size. If
-    `equal` is 1, P is Q. Otherwise, their means differ by a few standard errors.
+    The vector e has independent entries of variance 1, and n is a sample size. If `equal` is 1, P is Q. Otherwise, the
+    means of P and Q differ by a few standard errors.
     """
 
     shift: Float[Array, " d"]

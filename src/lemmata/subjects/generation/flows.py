@@ -1,4 +1,4 @@
-"""Flows between normal distributions: the result of flow matching, and the energy of its path.
+"""Flows between normal distributions: the result of flow matching, and the energy of the path.
 
 This theory is about the interpolation X_t = (1 - t) X_0 + t X_1 of two normal vectors. The velocity is v_t(x) =
 E[X_1 - X_0 | X_t = x], and the generator is the flow dx/dt = v_t(x). The theory assumes that the velocity is known. It

@@ -108,7 +108,7 @@ class GaussianMeasurements(Claim[LinearRange]):
 
 
 class MeasuredSet(eqx.Module):
-    """A set of possible signals, a signal near its first point, a measuring matrix, and the noise of measurements."""
+    """A set of possible signals, a signal near the first of them, a measuring matrix, and the noise of measurements."""
 
     points: Float[Array, "count n"]
     signal: Float[Array, " n"]

@@ -30,7 +30,7 @@ _COMPONENTS = Integer(3, 1, 8, "components of the mixture", corners=(2, 4))
 
 
 class TwoFields(eqx.Module):
-    """A target, and two models of its velocity, each of the form x A + b + t c."""
+    """A target, and two models of its velocity. Each model has the form x A + b + t c."""
 
     target: MixedTarget
     matrices: Float[Array, "2 d d"]

@@ -301,8 +301,10 @@ def _onset(crossings: list[Crossing]) -> tuple[float | None, Interval | None]:
 
 
 def _slope(runs: tuple[GrokkingRun, ...], levels: tuple[float, ...]) -> DecaySlope | None:
-    """Compute the slopes at the threshold that the most runs reach, or at the highest of several such thresholds.
-    Return None if no threshold is reached by two runs.
+    """Compute the slopes at the threshold that the most runs reach.
+
+    If several thresholds are reached by equally many runs, use the highest. Return None if no threshold is reached by
+    two runs.
     """
     best: list[tuple[float, Crossing]] = []
     for place in reversed(range(len(levels))):

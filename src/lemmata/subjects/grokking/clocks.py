@@ -1,8 +1,8 @@
 """Two clocks. Training errors fall at the rates of the data, and test errors at the rate of the weight decay.
 
-This theory is about a linear model and a diagonal network that start from large weights. It computes when they fit the
-rows, and when they generalise. It assumes gradient flow with a small weight decay. It does not explain the delay of
-networks whose features form in other ways.
+This theory is about a linear model and a diagonal network that start from large weights. It computes when these models
+fit the rows, and when they generalise. It assumes gradient flow with a small weight decay. It does not explain the
+delay of networks whose features form in other ways.
 """
 
 from collections.abc import Callable
@@ -64,9 +64,9 @@ def fit_time(problem: DecayedFlow) -> float:
 def flow_times(problem: DecayedFlow, decay: float) -> tuple[float, float, float]:
     """Return the times at which the flow has fitted the rows and has generalised, and a test error.
 
-    The flow has generalised when its test error has fallen to twice its final value. The test error that is returned is
-    the test error of the flow without decay at this second time. The flow is computed by powers of its exponential, not
-    by eigenvectors.
+    The flow has generalised when its test error has fallen to twice its final value. The returned test error is that of
+    the flow without decay at the time when the flow with decay has generalised. The flow is computed by powers of its
+    exponential, not by eigenvectors.
     """
     x, truth = np.asarray(problem.x), np.asarray(problem.truth)
     n, d = x.shape

@@ -115,7 +115,7 @@ class AbstractMargin(Claim[ModePowers]):
     traced = False
 
     def condition(self, problem: ModePowers) -> Array:
-        """Return p²: outputs of size 1 are subtracted, and their difference may be as small as (pi/p)²."""
+        """Return p²: outputs of size 1 are subtracted, and the difference may be as small as (pi/p)²."""
         return jnp.asarray(float(problem.p) ** 2)
 
 

@@ -1,7 +1,8 @@
 """Whether a fit selects a table of answers or a rule, and when the training pairs force the rule.
 
-This theory computes the share of a shared rule in the least-norm fit, and the representations that the training pairs
-of an addition allow. It assumes a linear readout. It does not explain which rules a network can represent.
+This theory computes how much of a least-norm fit is due to a shared rule. It also computes the representations that the
+training pairs of an addition allow. It assumes a linear readout. It does not explain which rules a network can
+represent.
 """
 
 import equinox as eqx
@@ -30,8 +31,9 @@ _DOUBLINGS = 22  # descent takes 2^22 steps
 
 
 class LookupAndRule(eqx.Module):
-    """n examples with labels -1 and 1. Each example has a feature of size a of its own, and the shared feature, which
-    is b times the label.
+    """n examples with labels -1 and 1.
+
+    Each example has a private feature of size a, and the shared feature, which is b times the label.
     """
 
     labels: Float[Array, " n"]

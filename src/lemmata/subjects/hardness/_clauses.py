@@ -43,8 +43,8 @@ def surviving(rows: Bool[np.ndarray, "m n"], k: int) -> tuple[list[Clauses], Boo
 
     The second result says for each row whether this row alone deletes some clause.
 
-    Deletion begins with all clauses and removes those that a row violates. A row deletes a clause alone if no other
-    row violates this clause.
+    Deletion begins with all clauses and removes each clause that a row violates. A row deletes a clause alone if no
+    other row violates this clause.
 
     Args:
         rows: the values of the columns, true or false.

@@ -24,7 +24,7 @@ _FORMS = ("auto", "cnf", "dnf")
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """A formula that was learned by deletion, and its error, estimated from the examples.
+    """A formula that was learned by deletion, and the estimate of its error from the examples.
 
     Args:
         form: "cnf", an AND of clauses, or "dnf", an OR of terms.
@@ -115,7 +115,7 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
     estimate a little too small.)
 
     A column with two values is true at the larger one. A column with more values is true above its median, and the
-    formula says so.
+    printed formula shows this threshold.
 
     Args:
         k: the largest number of literals in a clause or term.

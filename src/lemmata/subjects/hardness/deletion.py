@@ -1,8 +1,8 @@
 """Learning by deletion: start with all short clauses, and delete the clauses that a positive example contradicts.
 
 This theory is about a fast learner for disjunctions of three terms, which returns clauses instead of terms. It predicts
-which of the two answers can be wrong, and the mean error. It assumes that the labels have no noise. It does not explain
-which classes have such a learner.
+which of the learner's two answers can be wrong, and the mean error. It assumes that the labels have no noise. It does
+not explain which classes have such a learner.
 """
 
 import itertools
@@ -38,7 +38,7 @@ def kept_clauses(
 
 
 def target_clauses(literals: Int[np.ndarray, "3 v"]) -> set[tuple[int, ...]]:
-    """Return the clauses that choose one literal from each term, except those with a literal and its negation."""
+    """Return the clauses that choose one literal from each term, except clauses with a literal and its negation."""
     found = set()
     for places in itertools.product(*(np.nonzero(term)[0] for term in literals)):
         row = np.zeros(literals.shape[1], int)

@@ -11,11 +11,12 @@ _RANK = 1e-22  # share of the largest eigenvalue: the square of a singular value
 
 
 class LinearTarget(NamedTuple):
-    """What the risk depends on: the eigenvalues, the target in their directions, the noise, and the number of rows.
+    """What the risk depends on: the eigenvalues, the target along the eigenvectors, the noise, and the number of rows.
 
     Args:
         eigenvalues: the eigenvalues of the covariance of the columns, or of x'x/N for N rows.
-        squares: the squares of the target's coefficient in each of these directions; estimates of them may be negative.
+        squares: the square of the target's coefficient in each of these directions; an estimate of such a square may be
+            negative.
         noise: the variance of the target that no linear function of the columns explains.
         signal: the variance that the best linear function explains.
         rows: N, if the eigenvalues come from N rows; infinity for a known covariance.

@@ -1,4 +1,4 @@
-"""Matrices of independent entries: how to draw them, the ends of their spectra, and checks of data against them."""
+"""Matrices of independent entries: draws of such matrices, the ends of the spectra, and checks of data."""
 
 import math
 
@@ -47,7 +47,10 @@ def tracy_widom_scales(rows: int, columns: int) -> tuple[float, float]:
 
 
 def mean_square_correlation(x: Float[Array, "n d"]) -> Float[Array, ""]:
-    """The mean of n r² over pairs of columns, where r is the uncentred correlation; near 1 for independent columns."""
+    """The mean of n r² over pairs of columns, where r is the uncentred correlation.
+
+    This mean is near 1 for independent columns.
+    """
     rows, columns = x.shape
     inner = x.T @ x
     squares = rows * inner**2 / jnp.outer(jnp.diagonal(inner), jnp.diagonal(inner))

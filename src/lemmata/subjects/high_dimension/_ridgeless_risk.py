@@ -158,9 +158,9 @@ def ridgeless_risk(
     and target are used without centring and without an intercept, so the covariance is taken about 0.
 
     Noise and coefficients are estimated from N rows by least squares. The formula is corrected for the spread of the
-    eigenvalues of N rows around those of the covariance. Direct fits to some of the rows test the curve. The errors for
-    only the first 1, 2, ... columns are computed in the same way. The part of the target that only the other columns
-    explain then counts as noise. So order the columns by how soon you would use them.
+    eigenvalues of N rows around the eigenvalues of the covariance. Direct fits to some of the rows test the curve. The
+    errors for only the first 1, 2, ... columns are computed in the same way. The part of the target that only the other
+    columns explain then counts as noise. So put the columns that you would use first in front.
 
     Args:
         x: rows (N, p), at least p + 10 of them; None if the covariance is given.

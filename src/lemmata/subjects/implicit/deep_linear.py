@@ -140,7 +140,7 @@ class Completion(eqx.Module):
         return (basis * jnp.sqrt(self.values)) @ basis.T
 
     def path(self, times: Float[Array, " s"], corner: float) -> tuple[Float[Array, "s 2 2"], Float[Array, " s"]]:
-        """Return the product at the times, and its loss, if w_22 is observed to be `corner`.
+        """Return the product of the layers at the times, and its loss, if w_22 is observed to be `corner`.
 
         The flow is dM/dt = -M G, where G is the gradient of the loss with respect to the product.
         """

@@ -1,4 +1,4 @@
-"""Diagonal linear networks: their solutions, between the least l_2 norm and the least l_1 norm.
+"""Diagonal linear networks: solutions between the solution of least l_2 norm and the solution of least l_1 norm.
 
 This theory gives the limit of gradient flow on w = u² - v² for every size of the start. It also says how fast the limit
 becomes sparse as the start shrinks. It assumes a least-squares loss and u = v at the start. It does not explain

@@ -1,7 +1,7 @@
 """Margins of gradient flows: how fast a classifier approaches its largest margin, and what depth changes.
 
 This theory is about gradient flow of the exponential loss after all rows are fitted. It gives the limit direction of
-linear classifiers and of two linear networks, and a margin that never falls in homogeneous networks. It does not
+linear classifiers and of two linear networks. For homogeneous networks, it gives a margin that never falls. It does not
 explain the time before the rows are fitted, or which limit a network of ReLU units finds.
 """
 
@@ -177,7 +177,7 @@ class DiagonalMargin(Claim[SeparableRows]):
 class FittedNetwork(eqx.Module):
     """A network f(x) = a'phi(W x) of leaky ReLU units phi that fits the classes of all rows.
 
-    The classes are the signs of the network itself, and its weights are scaled so that the loss is below 1.
+    The classes are the signs of the network's own outputs. The weights are scaled so that the loss is below 1.
     """
 
     x: Float[Array, "n d"]

@@ -1,4 +1,4 @@
-"""The errors of the steps of a forward pass, and the temperature at which they are small."""
+"""The errors of the steps of a forward pass, and the temperature at which these errors are small."""
 
 import equinox as eqx
 import jax

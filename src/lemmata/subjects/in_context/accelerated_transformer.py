@@ -2,8 +2,8 @@
 
 The theory covers a transformer of D = d + 3n + 8 rows that runs accelerated proximal gradient (FISTA). Its objective
 falls like 1/T² instead of 1/T. The theory assumes eta <= 1/(2 lambda_max(Phi^T Phi)/N), and weights of Attn2 and FF2
-that change from block to block. It leaves open how the risk depends on the objective along the way. The construction
-is not in the source, in which the depth enters the risk as n C_F² / L.
+that change from block to block. It leaves open how the risk depends on the objective along the way. The construction is
+not in the source. In the source, the depth enters the risk as n C_F² / L.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A step size that depends on the curvature of the prompt, and the number of layers that it saves.
+"""A step size that depends on the curvature of the prompt, and the number of layers that this step size saves.
 
 The theory covers proximal gradient with the step 1/lambda_max(H), H = (2/N) Phi^T Phi. The source uses the step 1/(2
 (n+1)) for n + 1 features. Each step of size 1/lambda_max(H) is worth gamma = 2 (n+1)/lambda_max(H) steps of the

@@ -1,4 +1,4 @@
-"""The errors of steps in which logistic attention replaces products, and the temperature that bounds them.
+"""The errors of steps in which logistic attention replaces products, and the temperature that bounds these errors.
 
 The theory bounds how far a step of the transformer is from a step of proximal gradient. The bound depends on eta, tau
 and the size of rho. It assumes features in [0, 1], the fourth head of Attn1 and the factor N in Attn2

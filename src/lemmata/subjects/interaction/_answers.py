@@ -71,7 +71,7 @@ class Advantage:
     Converted to a NumPy array, this object is `gains`.
 
     Args:
-        gains: the gain of each action in each state; their mean over the actions of the policy is 0.
+        gains: the gain of each action in each state. In each state, the mean gain over the actions of the policy is 0.
         error: an upper bound on the distance of the gains from the exact gains. It is computed from the residual of the
             linear equation for the values.
         improvable: the number of states in which some action gains.

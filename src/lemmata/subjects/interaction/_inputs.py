@@ -29,7 +29,10 @@ def as_discount(value: Any) -> float:
 
 
 def as_laws(name: str, table: Float[np.ndarray, "... k"]) -> Float[np.ndarray, "... k"]:
-    """Return probabilities along the last axis, divided by their sum, which must be 1 up to rounding."""
+    """Return probabilities along the last axis, divided by their sum.
+
+    This sum must be 1 up to rounding.
+    """
     places = np.argwhere(table < 0)
     if places.size:
         place = tuple(int(index) for index in places[0])
@@ -73,7 +76,7 @@ def as_rewards(given: Any, transitions: Float[np.ndarray, "s a s"]) -> Float[np.
 
 
 def as_start(given: Any, states: int) -> Float[np.ndarray, " s"]:
-    """Return the distribution of the first state; if none is given, it is uniform."""
+    """Return the distribution of the first state, by default the uniform distribution."""
     if given is None:
         return np.full(states, 1 / states)
     law = numbers_of("start", given).astype(float)

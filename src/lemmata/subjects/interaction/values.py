@@ -220,7 +220,7 @@ class UpdatesOfOneState(Claim[TwoStates]):
 
 
 class EqualActions(eqx.Module):
-    """The number m of actions with the same value, and the size of the errors of their estimates."""
+    """The number m of actions with the same value, and the size of the errors of the estimated values."""
 
     scale: Float[Array, ""]
     actions: int = eqx.field(static=True)

@@ -28,7 +28,7 @@ class LinearSystem(eqx.Module):
 
 
 class RegularisedSystem(eqx.Module):
-    """A system (K + ridge I) x = b whose solution is known, and the rank of its preconditioner.
+    """A system (K + ridge I) x = b with a known solution, and a preconditioner of low rank.
 
     Args:
         gram: the Gram matrix K.

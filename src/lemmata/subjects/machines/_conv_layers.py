@@ -23,9 +23,9 @@ def convolve_grams(
     """Apply a convolution with infinitely many channels, with inducing points before and after it.
 
     Inducing points are not on a grid, so a convolution cannot act on them. Each of the q new inducing points is a patch
-    made of the p old inducing points. At place d of the window, this patch holds the sum of the old points with the
-    weights C_d = mixing[d]. If the convolution has independent normal weights of variance 1/(k² channels), covariances
-    after it are means over places d of the window,
+    made of the p old inducing points. At place d of the window, this patch holds the sum of the old inducing points
+    with the weights C_d = mixing[d]. If the convolution has independent normal weights of variance 1/(k² channels),
+    covariances after the convolution are means over places d of the window,
 
         K_ii' = mean C_d K_ii C_d',   K_ti' = mean K_(t + d)i C_d',   k_t' = mean k_(t + d),
 

@@ -98,8 +98,9 @@ def deep_kernel_machine(
     the identity. Consider a deep Gaussian process whose layers have N nu_l features and whose labels are seen N times.
     As N grows, its posterior tends to these matrices (Yang et al., 2023). A larger nu makes the layer stiffer. At nu =
     infinity, G_l = K(G_{l-1}): these are the Gram matrices of an infinitely wide network. The search uses L-BFGS over
-    triangular factors, from the prior or from a random start. Each layer and step takes time n³ and memory n². Linear
-    machines have one maximum. Machines of ReLUs may have several, and the function finds one of them.
+    triangular factors, from the prior or from a random start. Each layer and step takes time n³ and memory n². The
+    objective of a linear machine has one maximum. The objective of a machine of ReLUs may have several maxima, and the
+    function finds one of these.
 
     Args:
         gram_0: G_0 of the inputs, such that K(G_0) is positive definite.
@@ -159,7 +160,7 @@ def _settled(value: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.
 
     The search begins with descent. When the rounding of values stops the descent, root finding follows.
 
-    If values of the objective f are exact to eps |f|, they do not show gradients below sqrt(eps |f| h) along a
+    Values of the objective f are exact to eps |f|, so they do not show gradients below sqrt(eps |f| h) along a
     direction of curvature h. If a direction collapses, h is 1e6. The gradient is computed with a smaller error, so root
     finding uses the gradient. If the objective at this root differs from the value at which descent ended, the root is
     discarded.

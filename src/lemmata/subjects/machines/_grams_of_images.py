@@ -52,7 +52,7 @@ class ImageGrams(eqx.Module):
         return self.points @ self.points.T
 
     def places(self, number: int) -> list[Float[np.ndarray, "all all"]]:
-        """Return the matrix of each place in a window: it applies C_d to inducing points and shifts sites.
+        """Return the matrix of each place in a window: a matrix that applies C_d to inducing points, and shifts sites.
 
         Args:
             number: the index of the mixing.

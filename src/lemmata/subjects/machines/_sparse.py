@@ -30,7 +30,7 @@ class SparseMachine(eqx.Module):
             prior.
         log_noise: the logarithm of the labels' noise s.
         kernel: the map of Gram matrices.
-        jitter: the number that is added to the diagonal of K_ii, relative to its mean.
+        jitter: the number that is added to the diagonal of K_ii, relative to the mean of this diagonal.
     """
 
     points: Float[Array, "p d"]

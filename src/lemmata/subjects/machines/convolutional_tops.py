@@ -58,8 +58,9 @@ class StiffMachine(eqx.Module):
         return float(_bound(self.grams, self.targets, self.noise, factor)[0])
 
     def best(self, stiffness: float, start: np.ndarray | None = None) -> tuple[np.ndarray, float]:
-        """Return the V for which G = L V V' L' maximises the bound minus stiffness times the divergence, and the bound
-        at this G.
+        """Return the V for which G = L V V' L' maximises the objective, and the bound at this G.
+
+        The objective is the bound minus `stiffness` times the divergence.
 
         Args:
             stiffness: the weight nu of the divergence.

@@ -53,9 +53,10 @@ class FewRowsPopulation(Population[FewRows]):
     """Normal rows of a dimension twice their number, normal labels of a scale between 1/2 and 2.
 
     Args:
-        columns: the number of label columns minus the number of rows; it may be negative.
+        columns: the number of label columns minus the number of rows, which may be negative.
         noisy: whether labels have noise. Its variance is from 1/100 to 1 on a logarithmic scale.
-        even: if true, nu is the number of columns; otherwise it is this number times a random factor from 1/3 to 3.
+        even: if true, nu is the number of columns; otherwise nu is the number of columns times a random factor from 1/3
+            to 3.
     """
 
     columns: int = eqx.field(default=1, static=True)

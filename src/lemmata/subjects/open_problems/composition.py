@@ -44,7 +44,10 @@ class ComposedTents(eqx.Module):
         return 12 * jnp.mean((gram(kernel, test[:, None], at[:, None]) @ weights - _tents(test, folds)) ** 2)
 
     def points_needed(self, folds: int, sizes: tuple[int, ...]) -> Float[Array, ""]:
-        """Return where the error first falls below the accuracy, interpolated between sizes by a power law."""
+        """Return the size at which the error first falls below the accuracy.
+
+        Between the sizes, the error is interpolated by a power law.
+        """
         errors = [_squared_error(self, jnp.asarray(folds), jnp.asarray(size)) for size in sizes]
         logs = jnp.log(jnp.stack(errors) / self.accuracy)
         first = jnp.argmax((logs[:-1] >= 0) & (logs[1:] < 0))

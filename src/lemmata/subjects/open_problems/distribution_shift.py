@@ -2,8 +2,8 @@
 
 This is a partial result. Consider functions in the unit ball of a kernel's space. Their largest difference of means
 over two samples is exactly the mean discrepancy of the samples. The difference of mean squared errors is at most the
-squared norm of the error times the discrepancy under the squared kernel. The result leaves open norms of networks, and
-the complexity of attention, for which there is no definition to test.
+squared norm of the error times the discrepancy under the squared kernel. The result leaves open norms of networks. It
+also leaves open the complexity of attention, for which there is no definition to test.
 """
 
 import equinox as eqx

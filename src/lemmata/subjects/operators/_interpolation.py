@@ -71,7 +71,8 @@ def resize(image: Real[np.ndarray, "h w channels"], shape: tuple[int, int]) -> R
     """Resize by cubic interpolation ("bicubic"), with smoothing if the number of pixels becomes smaller.
 
     The kernel is Keys' kernel with a = -1/2, widened by the ratio if pixels are lost, and normalised at the borders.
-    Results overshoot beside edges in the image. Whole numbers, such as bytes, are rounded and clipped to their type.
+    Results overshoot beside edges in the image. If the values are whole numbers, such as bytes, results are rounded and
+    clipped to this type.
 
     >>> import numpy as np
     >>> from lemmata.subjects.operators import resize

@@ -6,8 +6,8 @@ of a head. A head adds
     z(p) = 1/m sum over points r of (q(p)·k(r)) v(r),
 
 which is q(p) times one small matrix. This theory gives the form and the cost of one such sum, and the space of
-functions of p that contains it. It leaves open which matrices training finds, and what the pointwise networks between
-the sums add.
+functions of p that contains the sum. It leaves open which matrices training finds, and what the pointwise networks
+between the sums add.
 """
 
 import functools

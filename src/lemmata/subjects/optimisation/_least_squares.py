@@ -178,7 +178,8 @@ class Interpolations(Population[LeastSquares]):
         ]
 
     def culprit(self, problem: LeastSquares) -> str | None:
-        """Return the reason if the training rows' Gram matrix is singular. In this case, there are also too few
-        steps.
+        """Return the reason if the training rows' Gram matrix is singular.
+
+        The number of steps is too small for a singular matrix.
         """
         return singular_cause(problem.features @ problem.features.T, problem.inputs)

@@ -61,7 +61,7 @@ class CircleTokens(eqx.Module):
 
 
 class TokensOnCircle(Population[CircleTokens]):
-    """Random planes and first angles; beta is uniform between a third of its largest value and this value."""
+    """Random planes and first angles; beta is uniform between a third of its largest value and its largest value."""
 
     # Tokens, beta and the dimension. The number of tokens is limited so that float64 resolves their
     # condition number.

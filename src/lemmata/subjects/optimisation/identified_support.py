@@ -1,9 +1,9 @@
-"""Proximal gradient for the Lasso after it has found the support of the minimiser: linear convergence.
+"""Proximal gradient for the Lasso converges linearly after it has found the support of the minimiser.
 
-This theory bounds the distance to the minimiser by the curvature on its support S alone. The number of features does
-not matter, and there may be more features than examples. The theory assumes that every slope off the support is smaller
-than the penalty. It does not explain how many steps find the support, because the theory's bound on this number is
-loose.
+This theory bounds the distance to the minimiser by the curvature on the minimiser's support S alone. The number of
+features does not matter, and there may be more features than examples. The theory assumes that every slope off the
+support is smaller than the penalty. It does not explain how many steps find the support, because the theory's bound on
+this number is loose.
 """
 
 import equinox as eqx
@@ -107,7 +107,7 @@ def _last(true: Array) -> Array:
 
 
 def _block(matrix: Array, kept: Array, diagonal: float) -> Array:
-    """Keep the block of some rows and columns, and replace all others by a multiple of the identity."""
+    """Keep the block of some rows and columns, and replace the rest of the matrix by a multiple of the identity."""
     return jnp.where(kept[:, None] & kept[None], matrix, diagonal * jnp.eye(len(matrix)))
 
 

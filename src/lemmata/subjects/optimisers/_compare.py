@@ -28,9 +28,10 @@ class OptimiserComparison:
     Args:
         losses: for each optimiser, the loss after training in every trial, infinite if the trial diverged.
         settings: the settings of each trial, one row for each trial.
-        luck: the probability that identical optimisers, with the same numbers of trials, differ by at least this much.
-            All losses are replaced by their ranks. The statistic is the difference between the two best optimisers in
-            the expected best rank of half of the trials. It is compared with its values for shuffled trials.
+        luck: the probability that identical optimisers, with the same numbers of trials, differ by at least as much as
+            these optimisers. All losses are replaced by their ranks. The statistic is the difference between the two
+            best optimisers in the expected best rank of half of the trials. It is compared with its values for shuffled
+            trials.
         seconds: the time for all trials of each optimiser, compilation included.
         state_bytes: the size of each optimiser's state for these parameters, in bytes.
     """
@@ -52,7 +53,7 @@ class OptimiserComparison:
         return self.settings[name][int(np.argmin(self.losses[name]))]
 
     def curve(self, name: str, *, level: float = 0.9, seed: int = 0) -> np.ndarray:
-        """Return a row (value, low, high) for each k: the expected best loss of k trials and its bootstrap band."""
+        """Return a row (value, low, high) for each k: the expected best loss of k trials and a bootstrap band."""
         losses, rng = self.losses[name], np.random.default_rng(seed)
         drawn = rng.choice(losses, (400, len(losses)))
         rows = []
@@ -111,7 +112,7 @@ def expected_best(losses: Float[np.ndarray, " n"], k: int) -> float:
 
 
 def _chances(n: int, k: int) -> np.ndarray:
-    """Return the probabilities that the i-th smallest of n losses is the best of k losses drawn from them."""
+    """Return the probabilities that the i-th smallest of n losses is the best of k losses drawn from the n losses."""
     return np.array([math.comb(n - i, k - 1) for i in range(1, n + 1)]) / math.comb(n, k)
 
 

@@ -64,9 +64,9 @@ def trained(
 def deviations(transform: optax.GradientTransformation, shape: tuple[int, int], seed: int) -> dict[str, float]:
     """Return how far training in mapped coordinates ends from the image of the end, relative to how far training moved.
 
-    Ten steps minimise mean (tanh(X W) - Y)², a loss without symmetries of its own. Ten further steps use random
+    Ten steps of training minimise mean (tanh(X W) - Y)², a loss without symmetries. Ten further steps use random
     gradients that do not depend on the weights, with sizes over three decades. The sizes matter because clipping only
-    affects large gradients, and clipping by norm only affects some of them. The result is the largest deviation.
+    affects large gradients, and clipping by norm only affects some of these. The result is the largest deviation.
     """
     rng = np.random.default_rng(seed)
     draw = lambda *size: jnp.asarray(rng.standard_normal(size))

@@ -20,8 +20,9 @@ def impulse_response(
 ) -> Float[Array, " window"]:
     """Return the weight of a gradient of each age in the last of `window` updates; weights are positive for descent.
 
-    Gradients have entries +-1, and the sign of one gradient is changed, which does not change second moments. So half
-    of the difference of the two updates, along the changed gradient, is the weight of this gradient in the numerator.
+    Gradients have entries +-1, and the sign of one gradient is changed, which does not change second moments. Project
+    the difference of the two updates on the changed gradient. Half of the projection is the weight of this gradient in
+    the numerator.
     """
     signs = jax.random.rademacher(jax.random.key(seed), (window, *shape), jnp.zeros(()).dtype)
     last = lambda gradients: updates_of(transform, gradients, jnp.zeros(shape))[-1]

@@ -29,8 +29,8 @@ def scale_by_soap(
     The bases that rotate a gradient are computed from earlier gradients. The first gradient only gives the bases, and
     the first step is 0. The bases are renewed in every `every`-th step. Between renewals the bases do not change,
     although the averages do. Momentum is stored in the original coordinates, so it stays valid after a change of basis.
-    The second moment is stored entry by entry, and its meaning changes with the basis. Vectors are matrices of one
-    column.
+    The second moment is stored entry by entry, so a change of basis changes what its entries mean. Vectors are matrices
+    of one column.
 
     Args:
         b1: the rate of the mean of the gradients.

@@ -1,4 +1,4 @@
-"""The regret of diagonal AdaGrad with a projection, and the step length that it leaves to a rare feature.
+"""The regret of diagonal AdaGrad with a projection, and the length of AdaGrad's steps for a rare feature.
 
 This theory is about a player's loss minus the loss of the best fixed point of a box. The theory bounds this
 difference, round by round. It assumes convex losses (linear losses are the worst case) and a projection. It does not

@@ -97,8 +97,8 @@ class ModularAddition(eqx.Module):
     def amplitude(self, noise: float) -> float:
         """Return a, the unlearned part of the teacher for large P: 1 at first, then sigma² over its critical value.
 
-        After the transition, u a² stays at its critical value as long as a fraction of units below 1 is enough for
-        this. Without noise, a is 0.
+        After the transition, u a² stays at its critical value as long as a fraction of units of at most 1 is enough for
+        this value. Without noise, a is 0.
 
         Raises:
             SettingError: for a noise at which `droplets` is above 1.
