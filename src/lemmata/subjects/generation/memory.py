@@ -1,7 +1,7 @@
 """Times of a diffusion: when the classes separate, and when the score of a sample points to a single row.
 
 This theory follows x_t = e^-t x_0 + sqrt(1 - e^-2t) z backwards in time. First the class of the result is decided. If
-the score is the exact score of the sample, a later time decides at which row of the sample the path ends. The theory
+the score is the exact score of the sample, the row of the sample at which the path ends is decided later. The theory
 assumes normal classes and an exact score. It does not explain which rows a trained network remembers.
 """
 

@@ -85,10 +85,10 @@ class FourierProgress:
 def fourier_progress(embedding: Any, logits: Any = None, *, top: Any = None) -> FourierProgress:
     """Measure how far a network for addition modulo p computes with waves.
 
-    The embedding is expanded in the waves e^(2 pi i k x/p) of the residue x, column by column. A few frequencies are
-    enough to add modulo a prime, and any few frequencies are. The outputs of the network on all pairs are divided into
-    two orthogonal parts. The first part consists of the waves cos(2 pi k (a + b)/p) and sin(2 pi k (a + b)/p) of the
-    top frequencies k, and the second part is the rest.
+    The embedding is expanded in the waves e^(2 pi i k x/p) of the residue x, column by column. Any few frequencies are
+    enough to add modulo a prime. The outputs of the network on all pairs are divided into two orthogonal parts. The
+    first part consists of the waves cos(2 pi k (a + b)/p) and sin(2 pi k (a + b)/p) of the top frequencies k, and the
+    second part is the rest.
 
     Args:
         embedding: one row for each residue 0, ..., p-1, for example the first weights of the network, (p, d).

@@ -73,7 +73,7 @@ class ImageGrams(eqx.Module):
         return found
 
     def convolved(self, joint: Float[np.ndarray, "all all"], number: int) -> Float[np.ndarray, "all all"]:
-        """Return the covariances after a convolution: the mean of A_d M A_d' over places d with the matrix A_d.
+        """Return the covariances after a convolution: the mean of A_d M A_d' over places d, each with its matrix A_d.
 
         Args:
             joint: the covariances M of inducing points and all sites.
