@@ -27,7 +27,7 @@ def rows_of(name: str, values: Any, fewest: int = FEWEST) -> Float[np.ndarray, "
         fewest: the least number of rows.
 
     Raises:
-        ShapeError, PrecisionError, DataError: if the values are not such a table, or have too few rows.
+        ShapeError, PrecisionError, DataError: if the values are not a table of finite numbers, or have too few rows.
     """
     if isinstance(values, str | os.PathLike):
         raise DataError(name, found=f"the path {os.fspath(values)[:60]!r}", rule="rows, as an array or a list",
@@ -87,7 +87,7 @@ def in_unit(*tables: Float[np.ndarray, "_ d"]) -> tuple[list[np.ndarray], float,
 
 
 def principal(rows: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " d"]]:
-    """Return the eigenvalues of the covariance of centred rows, and the eigenvector of the largest.
+    """Return the eigenvalues of the covariance of centred rows, and the eigenvector of the largest eigenvalue.
 
     Args:
         rows: the centred rows.
@@ -108,7 +108,7 @@ def squarable(name: str, unit: float) -> None:
 
     Args:
         name: the name of the argument, for messages.
-        unit: the largest difference of two numbers.
+        unit: the largest size of the numbers, or of their differences.
     """
     if not _SQUARABLE[0] <= unit <= _SQUARABLE[1]:
         rule = f"between {_SQUARABLE[0]:g} and {_SQUARABLE[1]:g}, because squared distances are reported"
@@ -116,7 +116,7 @@ def squarable(name: str, unit: float) -> None:
 
 
 def answered(name: str, function: Any, given: tuple[Any, ...], shape: tuple[int, ...]) -> np.ndarray:
-    """Call a user's function, and return its result if it consists of finite numbers in the expected shape.
+    """Call a user's function and return the result, which must consist of finite numbers in the expected shape.
 
     Args:
         name: the name of the function, for messages.

@@ -24,14 +24,15 @@ class Speciation:
     """The time at which reverse paths decide on a class.
 
     Args:
-        time: half the logarithm of the largest eigenvalue of the covariance of rows with mean variance 1, for
-            x_t = e^-t x + sqrt(1 - e^-2t) z.
+        time: half the logarithm of `eigenvalue`, the largest eigenvalue of the covariance of the rows. The process is
+            x_t = e^-t x + sqrt(1 - e^-2t) z, for rows that are scaled to mean variance 1.
         interval: a confidence interval of `time`, for its sampling error.
-        sigma: the standard deviation of the noise at this time, in the unit of the rows.
+        sigma: the standard deviation of the noise at `time`, in the unit of the rows.
         measured: the time at which two paths from one noisy row end in the same class as often as the theory predicts
             for `time`. It is measured with the exact score of the rows. NaN if there is no such time.
         measured_interval: a confidence interval of `measured`, for the error from probes and noise.
-        at_time: the theory's probability at `time`, which is the same for all distant pairs of normal classes.
+        at_time: the theory's probability that two paths from one noisy row at `time` end in the same class. It is the
+            same number for all distant pairs of normal classes.
         times: several times.
         agreement: at each time, the probability that two paths from the same noisy row end in the same class.
         limits: the confidence limits of the agreement.
@@ -41,7 +42,7 @@ class Speciation:
         rows: the number of rows.
         level: the confidence level of the intervals.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     time: float
@@ -101,14 +102,14 @@ def speciation(
 
     For two distant normal classes, consider the signal along the line between the classes. The class is decided at
     about the time at which this signal has the same variance as the noise. This time is half of the logarithm of the
-    largest eigenvalue of the covariance. The agreement is also computed from the rows. By Bayes' rule, a noisy row has
-    a probability of each class. Two paths from it end in the same class with probability equal to the sum of the
-    squared probabilities.
+    largest eigenvalue of the covariance. The agreement is also computed from the rows. By Bayes' rule, a noisy row
+    belongs to each class with some probability. The probability that two paths from this row end in the same class is
+    the sum of the squares of these class probabilities.
 
     Args:
         x: rows, (n, d).
-        labels: the class of each row, at least two classes. None divides the rows in two along their first principal
-            component.
+        labels: the class of each row, at least two classes. None divides the rows into two classes along the rows'
+            first principal component.
         probes: the number of rows to which noise is added.
         level: the confidence level of the intervals.
         seed: the random seed of the choice of probes and of the noise.
@@ -171,9 +172,9 @@ def _kinds(labels: Any, n: int) -> np.ndarray:
 def _largest(x: np.ndarray, z: float, seed: int) -> tuple[float, np.ndarray, tuple[float, float]]:
     """Return the largest eigenvalue of the covariance, its eigenvector, and confidence limits.
 
-    The largest eigenvalue of a sample is too large on average. The variance of one part of the rows, along the
-    eigenvector of the other rows, is too small on average. The two numbers give the upper and the lower limit,
-    together with their sampling error.
+    The largest eigenvalue of a sample is too large on average. So this eigenvalue plus its sampling error is the upper
+    limit. Now divide the rows into two parts, and compute the eigenvector from one part. The variance of the other part
+    along this eigenvector is too small on average. So this variance minus the sampling error is the lower limit.
     """
     first = lambda rows: principal(rows - rows.mean(axis=0))[1]
     way = first(x)

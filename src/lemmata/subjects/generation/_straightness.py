@@ -37,16 +37,16 @@ class Straightness:
     Args:
         energy: the integral over time of the mean squared speed.
         energy_interval: a confidence interval of the energy over new rows.
-        moved: the mean squared distance of a row from its end. It is at most the energy, and equal for straight paths
-            of constant speed.
-        transport: W2 squared between the rows and their ends. It is at most `moved`, and equal if the flow is the
-            optimal transport of the rows.
+        moved: the mean squared distance of a row from its end. It is at most the energy, and it equals the energy for
+            straight paths of constant speed.
+        transport: W2 squared between the rows and their ends. It is at most `moved`, and it equals `moved` if the flow
+            is the optimal transport of the rows.
         bent: the share of the energy that straight paths between the same ends would save.
         detour: the share of the energy that the optimal transport to the same set of ends would save in addition.
         steps: the number of steps of the solver at which the error is at most the requested error. None if it is more
             than 4,096.
-        reached: the measured error with this number of steps, or NaN if `steps` is None.
-        error: the requested error: the root mean square distance from the exact ends.
+        reached: the measured error if the solver takes `steps` steps, or NaN if `steps` is None.
+        error: the requested error, a root mean square distance from the exact ends.
         method: the method of the solver.
         ladder: several numbers of steps.
         errors: the measured error with each of these numbers of steps.
@@ -55,7 +55,7 @@ class Straightness:
         rows: the number of rows.
         level: the confidence level of the interval.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     energy: float
@@ -115,9 +115,10 @@ def straightness(
     """Measure how straight the paths of a flow are, how near its map is to optimal transport, and how many steps it
     needs.
 
-    The flow moves rows from time 0 to time 1. By the Benamou-Brenier formula, its energy is at least the squared
-    distance W2 between both ends. The record divides the difference into two parts: paths that bend, and a pairing of
-    the ends that is not optimal. Straight paths of constant speed need one step of the solver.
+    The flow moves rows from time 0 to time 1. By the Benamou-Brenier formula, the energy of the flow is at least the
+    squared distance W2 between the rows at time 0 and at time 1. The result divides the difference of these two numbers
+    into two parts: paths that bend, and a pairing of the ends that is not optimal. Straight paths of constant speed
+    need one step of the solver.
 
     Args:
         velocity: a function of rows (n, d) and a time in [0, 1] that returns the velocity of each row.
@@ -205,8 +206,9 @@ def _distance(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def _transport(start: np.ndarray, ends: np.ndarray, seed: int) -> tuple[int, float]:
-    """Return the number of rows used, and their squared displacement under the optimal pairing divided by their actual
-    squared displacement.
+    """Return the number of rows used, and a ratio of two squared displacements of these rows.
+
+    The ratio is the squared displacement under the optimal pairing, divided by the actual squared displacement.
     """
     rows = np.random.default_rng(seed).permutation(len(start))[:_TRANSPORTED]
     (first, second), _, _ = in_unit(start[rows], ends[rows])

@@ -29,16 +29,17 @@ class EffectiveSupport:
         value: the effective number, or infinity if no two samples are the same.
         interval: a confidence interval. It is valid for equally likely samples, and for one frequent sample among rare
             samples.
-        collision: the share of pairs that are the same, an estimate of the probability that two samples are the same.
-        collisions: the number of pairs that are the same.
+        collision: the share of pairs whose two samples are the same. It estimates the probability that two samples are
+            the same.
+        collisions: the number of pairs whose two samples are the same.
         pairs: the number of all pairs.
-        effective_pairs: the number of independent pairs that would have the same sampling error.
+        effective_pairs: the number of independent pairs that would give the same sampling error as all pairs.
         largest: the largest number of samples that are the same as one sample, including this sample.
         draws: the number of samples.
         degrees: for each sample, how many other samples are the same.
         level: the confidence level of the interval.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     value: float
@@ -71,7 +72,7 @@ class EffectiveSupport:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """Plot how many samples are the same as a given number of others, as an Altair chart."""
+        """Plot, as an Altair chart, how many samples are the same as 0, 1, 2, ... other samples."""
         import altair as alt
 
         sizes, counts = np.unique(self.degrees, return_counts=True)
@@ -87,19 +88,20 @@ class EffectiveSupport:
 def effective_support(samples: Any, same: Any = None, *, level: float | int = 0.95) -> EffectiveSupport:
     """Estimate the effective number of different samples of a generator by the birthday test.
 
-    Two samples of a distribution with probabilities p_i are the same with probability sum_i p_i². The effective
-    support is 1 over this probability. It is the number of different samples if all are equally likely, and less
+    Two samples of a distribution with probabilities p_i are the same with probability sum_i p_i². The effective support
+    is 1 over this probability. It is the number of different samples if all samples are equally likely, and less
     otherwise. A generator that collapsed to few modes has a small effective support.
 
-    All pairs are compared, and pairs that share a sample are not independent. The interval is Clopper and Pearson's for
-    the number of independent pairs that has the same sampling error, which is estimated from triples. Its lower end
-    also allows for a frequent sample that was drawn too rarely. The Clopper-Pearson limit q bounds the probability of
-    a sample that was seen k times, so q² bounds its term in the sum.
+    All pairs are compared, and pairs that share a sample are not independent. So the sampling error of all pairs is
+    estimated from triples of samples. It is converted to the number of independent pairs that have this sampling error,
+    and the interval is Clopper and Pearson's for this number. Its lower end also allows for a frequent sample that was
+    drawn too rarely. If a sample was seen k times, the Clopper-Pearson limit q bounds its probability, so q² bounds its
+    term in sum_i p_i².
 
     Args:
         samples: independent samples, one in each row; numbers, or labels of any kind in one column.
-        same: defines when two samples are the same. None means equal rows. A number is the largest Euclidean distance.
-            A function of two samples returns true or false.
+        same: defines when two samples are the same. None means equal rows. A number is the largest Euclidean distance
+            at which two samples are the same. A function of two samples returns true or false.
         level: the confidence level of the interval.
 
     Raises:
@@ -140,8 +142,7 @@ def effective_support(samples: Any, same: Any = None, *, level: float | int = 0.
 
 
 def _independent(theta: float, triple: float, s: int) -> float:
-    """Return the number of independent pairs for which the share of equal pairs has the same variance as for all pairs
-    of s samples.
+    """Return how many independent pairs give a share of equal pairs with the same variance as all pairs of s samples.
 
     Args:
         theta: the probability that two samples are the same.

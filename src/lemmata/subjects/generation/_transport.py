@@ -27,9 +27,9 @@ class Transport:
     Args:
         cost: the mean cost of the transport.
         left: the potentials of the rows of x.
-        right: the potentials of the rows of y. left[i] + right[j] is at most the cost of the pair (i, j), and the mean
-            of `left` plus the mean of `right` is the cost.
-        gap: the cost minus the sum of these means.
+        right: the potentials of the rows of y. left[i] + right[j] is at most the cost of the pair (i, j). The mean of
+            `left` plus the mean of `right` is `cost`.
+        gap: `cost` minus the mean of `left` and the mean of `right`.
         critic: a function with Lipschitz constant 1 that is `left` at x and minus `right` at y. None if costs are not
             distances.
     """
@@ -59,10 +59,10 @@ def transport(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "m d"]) -> Trans
 
 
 def solved(costs: Float[np.ndarray, "n m"]) -> Transport:
-    """Return the transport of least mean cost, computed by POT if it is installed, and else by SciPy.
+    """Return the transport of least mean cost, computed by POT if it is installed, and otherwise by SciPy.
 
     Args:
-        costs: the costs of each pair of rows.
+        costs: the cost of each pair of rows.
 
     Raises:
         DataError: if POT is not installed, and the samples are large and differ in size.
@@ -97,11 +97,12 @@ def solved(costs: Float[np.ndarray, "n m"]) -> Transport:
 
 
 def distances(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
-    """Return Euclidean distances with a relative error of about 1e-12. For many columns, they are computed by a matrix
-    product.
+    """Return Euclidean distances with a relative error of about 1e-12.
 
-    For pairs whose distance is small relative to their norms, this product would cancel, so the difference of rows is
-    used.
+    For many columns, the distances are computed by a matrix product.
+
+    If the distance of two rows is small relative to their norms, terms would cancel in this computation. Such distances
+    are computed from the difference of the two rows instead.
     """
     if x.shape[1] < _COLUMNS:
         return cdist(x, y)

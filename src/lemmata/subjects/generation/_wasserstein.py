@@ -29,21 +29,21 @@ class Distance:
     """The distance W1 between two samples, and between the distributions that the samples come from.
 
     Args:
-        value: the exact W1 between the samples, or the mean over blocks if there are several.
+        value: the exact W1 between the samples. If there are several blocks, it is the mean over blocks.
         floor: W1 between two disjoint sets of `size` rows of x, the mean of up to two such distances.
         matched: W1 between `size` rows of x and `size` rows of y, the mean of two such distances.
         size: the number of rows in each of these sets.
         interval: a confidence interval for W1 between the distributions. The lower end is the gain of a critic with
             Lipschitz constant 1 on unseen rows. The critic is the better of two: a linear critic, and the critic of a
-            transport between `size` rows. The upper end is W1 between the samples with its sampling error.
-        p_value: the p-value of a permutation test that both distributions are equal.
+            transport between `size` rows. The upper end is `value` plus its sampling error.
+        p_value: the p-value of a permutation test of the hypothesis that both distributions are equal.
         level: the confidence level of the interval; the samples are called distinguishable if the p-value is at most 1
             - level.
         rows: the numbers of rows of x and of y.
         blocks: the number of blocks into which the rows were divided.
-        gap: the largest difference between the cost of a transport and its dual certificate.
+        gap: the largest difference between the cost of a transport and the lower bound from the transport's potentials.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     value: float
@@ -98,7 +98,7 @@ class Distance:
 
 
 def wasserstein(x: Any, y: Any, *, level: float | int = 0.95, rows: int | float = _MOST, seed: int = 0) -> Distance:
-    """Compute the Wasserstein distance W1 between two samples, and test whether it is more than sampling explains.
+    """Compute the Wasserstein distance W1 between two samples, and test whether W1 is more than sampling explains.
 
     W1 is the least mean Euclidean distance by which rows of x must be moved to become rows of y. Between two samples
     of the same distribution, W1 is above 0, and in many dimensions it falls slowly with the number of rows. So compare
@@ -115,7 +115,7 @@ def wasserstein(x: Any, y: Any, *, level: float | int = 0.95, rows: int | float 
         y: rows of the second sample, (m, d).
         level: the confidence level of the interval, and one minus the level of the test.
         rows: the largest number of rows for one transport, at most 4,000. Larger samples are divided at random into
-            blocks, and the value is the mean over blocks, which is larger than W1 between the whole samples.
+            blocks. Then `value` is the mean over blocks, which is larger than W1 between the whole samples.
         seed: the random seed of divisions and permutations.
 
     Raises:
@@ -164,8 +164,9 @@ def _variance(plan: Transport) -> float:
 
 
 def _held_out(x: np.ndarray, y: np.ndarray, tail: float) -> tuple[int, tuple[Transport, Transport], float, float]:
-    """Return distances between small sets, and the lower limit of W1 from two critics on rows that they have not
-    seen.
+    """Return distances between small sets, and the lower limit of W1 from two critics.
+
+    Each critic is fitted to some of the rows, and evaluated on other rows.
     """
     size = min(len(x), len(y)) // 2
     size = size if x.shape[1] == 1 else min(size, _SMALL)
@@ -234,8 +235,10 @@ def _features(pooled: np.ndarray, landmarks: np.ndarray) -> np.ndarray:
 
 
 def _shares(column: np.ndarray) -> np.ndarray:
-    """Return features for one column. There, the energy distance is twice the integral, over all places, of the
-    squared difference between the two samples' shares of rows below the place.
+    """Return features for one column.
+
+    In one dimension, consider the difference between the two samples' shares of rows below a place. The energy distance
+    is twice the integral of the square of this difference over all places.
 
     The integral is a sum over at most `_LANDMARKS` places.
     """

@@ -1,4 +1,4 @@
-"""Couplings: the pairs of base and data points on which flow matching trains, and the gain of a better choice.
+"""Couplings: the pairs of base and data points for flow matching, and the gain from better pairs.
 
 This theory is about the pairs (X_0, X_1) that are interpolated by X_t = (1 - t) X_0 + t X_1. A trained flow makes new
 pairs (X_0, flow(X_0)), and optimal transport in batches makes pairs of nearby points. The theory assumes exact
@@ -56,7 +56,7 @@ class RectificationLowersConvexCosts(Claim[GaussianPair]):
     predict = 1.0
 
     def measure(self, problem: GaussianPair, key: Key[Array, ""]) -> Array:
-        """Return the largest generalised eigenvalue, with the flow that a solver computes."""
+        """Return the largest generalised eigenvalue, computed with the flow from a solver."""
         moved = problem.flow() - jnp.eye(len(problem.base))
         back = root(problem.step, -0.5)
         return jnp.linalg.eigvalsh(back @ moved @ problem.base @ moved.T @ back)[-1]
@@ -69,7 +69,7 @@ class RectificationLowersConvexCosts(Claim[GaussianPair]):
         return BY_SOLVER * (jnp.trace(problem.base) + jnp.trace(problem.target)) / spectrum[0]
 
     def trivial(self, problem: GaussianPair) -> Array:
-        """Return the bound for any coupling, under which the covariance of X_1 - X_0 is at most 2 (S_0 + S_1)."""
+        """Return the bound for any coupling, because the covariance of X_1 - X_0 is always at most 2 (S_0 + S_1)."""
         back = root(problem.step, -0.5)
         return 2 * jnp.linalg.eigvalsh(back @ (problem.base + problem.target) @ back)[-1]
 

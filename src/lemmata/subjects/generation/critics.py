@@ -1,8 +1,8 @@
 """Critics: the quantity that the best discriminator measures, and cases in which the Jensen-Shannon divergence has no
 signal.
 
-This theory is about critics of unlimited size, which see both distributions and not samples. It does not
-explain critics that are networks, or what training finds.
+This theory is about critics of unlimited size, which see both distributions instead of samples. It does not explain
+critics that are networks, or what training finds.
 """
 
 import math
@@ -141,7 +141,7 @@ class NearbyNormals(Claim[NormalLaw]):
     predict = 1 / 8  # the next term is -t^4/64, 0.2 % at t = 1/8
 
     def measure_at(self, problem: NormalLaw, key: Key[Array, ""], rung: float) -> Array:
-        """Compute both numbers from their definitions by quadrature."""
+        """Compute the Jensen-Shannon divergence and W1 from their definitions by quadrature, and divide."""
         _, step, p, q = problem.beside(1 / rung)
         middle = jnp.logaddexp(p, q) - jnp.log(2.0)
         divergence = step * jnp.sum(jnp.exp(p) * (p - middle) + jnp.exp(q) * (q - middle)) / 2

@@ -102,7 +102,10 @@ class TransportDuality(Claim[TwoSamples]):
         return jnp.asarray(_cheapest(problem.metric[np.ix_(problem.p, problem.q)]))
 
     def measure(self, problem: TwoSamples, key: Key[Array, ""]) -> Array:
-        """Find the best critic by linear programming. The last step makes its slope at most 1 up to rounding."""
+        """Find the best critic by linear programming.
+
+        The last step makes the slope of the critic at most 1 up to rounding.
+        """
         count = len(problem.metric)
         masses = (np.bincount(own, minlength=count) / len(own) for own in (problem.p, problem.q))
         excess = np.subtract(*masses)
@@ -169,7 +172,7 @@ class TranslatedSample(Claim[Translate]):
         return jnp.asarray([_cheapest(cdist(first, second)), sum(each.sum() for each in terms) / 2])
 
     def condition(self, problem: Translate) -> Array:
-        """Allow for coordinates that are rounded before they are subtracted, and for a sum over n pairs."""
+        """Allow for the rounding of coordinates before their subtraction, and for a sum over n pairs."""
         return len(problem.sample) * (1 + jnp.max(jnp.abs(problem.sample)) / problem.distance)
 
 
@@ -234,7 +237,10 @@ class SamplesOnSegment(Claim[FlatSupport]):
     predict = -0.5
 
     def measure_at(self, problem: FlatSupport, key: Key[Array, ""], rung: float) -> Array:
-        """Average over 16 pairs of samples, which are matched in their order along the segment."""
+        """Average over 16 pairs of samples.
+
+        The points of a pair of samples are matched in their order along the segment.
+        """
         line = np.asarray(problem.embedding)[:, 0]
         points = generator_of(key).uniform(size=(2, 16, int(rung), 1)) * line
         x, y = np.sort(points @ line)
@@ -284,8 +290,10 @@ class SampleFarFromItsLaw(Claim[RowsPerDimension]):
         return jnp.sqrt(2.0) * problem.scale
 
     def measure_at(self, problem: RowsPerDimension, key: Key[Array, ""], rung: float) -> Array:
-        """Return the mean distance of 16 fresh points to the nearest row, minus √d times the mean distance of their
-        first coordinates to the nearest first coordinate of a row.
+        """Return the mean distance of 16 fresh points to the nearest row, minus a mean in one dimension.
+
+        That mean is √d times the mean distance of the points' first coordinates to the nearest first coordinate of a
+        row.
         """
         rng, d = generator_of(key), int(rung)
         draws = rng.standard_normal((problem.each * d + 16, d))

@@ -1,7 +1,8 @@
 """Errors of a flow: how errors of the velocity and of the solver's steps change the samples.
 
-This theory bounds the end of a flow whose velocity is wrong, and gives the error of Euler's method. It assumes a bound
-on the error along the model's own path, or the exact velocity. It does not explain errors that cancel.
+This theory bounds the error at the end of a flow whose velocity is wrong, and gives the error of Euler's method. The
+bound assumes a bounded error of the velocity along the model's own path. The error of Euler's method assumes the exact
+velocity. It does not explain errors that cancel.
 """
 
 import equinox as eqx
@@ -180,7 +181,7 @@ class WallStopsSamples(Claim[Wall]):
 
 
 class NormalTarget(eqx.Module):
-    """The target N(0, s²) of the base N(0, 1)."""
+    """The base N(0, 1) and the target N(0, s²)."""
 
     spread: Float[Array, ""]
 
@@ -222,7 +223,7 @@ class EulerErrorConstant(Claim[NormalTarget]):
         return 0.5 + jnp.pi / 8 * (problem.spread + 1 / problem.spread)
 
     def measure_at(self, problem: NormalTarget, key: Key[Array, ""], rung: float) -> Array:
-        """Return N times the error, minus N times the error on the optimal path, which is 0."""
+        """Return N times the error on the independent path, minus N times the (zero) error on the optimal path."""
         t = jnp.arange(int(rung)) / rung
         error = lambda slopes: 1 - jnp.prod(1 + slopes(t) / rung) / problem.spread
         return rung * (error(problem.slopes) - error(problem.straight))
@@ -255,7 +256,7 @@ class HeunErrorConstant(Claim[NormalTarget]):
         return (problem.spread**2 - problem.spread**-2) / 8
 
     def measure_at(self, problem: NormalTarget, key: Key[Array, ""], rung: float) -> Array:
-        """Return N² times the error, minus N² times the error on the optimal path, which is 0."""
+        """Return N² times the error on the independent path, minus N² times the (zero) error on the optimal path."""
         h, t = 1 / rung, jnp.arange(int(rung)) / rung
 
         def error(slopes) -> Array:

@@ -1,5 +1,4 @@
-"""Finite samples and limited critics. Few points are enough to satisfy such critics, and a birthday test shows a lack
-of diversity.
+"""Finite samples: few points satisfy limited critics, and a birthday test shows the lack of diversity.
 
 This theory is about critics from a small class, and about generators with few distinct outputs. It assumes independent
 draws. It does not explain which critics a network can learn.
@@ -33,10 +32,10 @@ _TRIES = 8
 
 
 class SampledLaws(eqx.Module):
-    """Two distributions P and Q of mean + mixing e.
+    """Two distributions, P and Q, of the vector mean + mixing e.
 
-    The vector e has independent entries of variance 1, and n is a sample size. If
-    `equal` is 1, P is Q. Otherwise, their means differ by a few standard errors.
+    The vector e has independent entries of variance 1, and n is a sample size. If `equal` is 1, P is Q. Otherwise, the
+    means of P and Q differ by a few standard errors.
     """
 
     shift: Float[Array, " d"]
@@ -96,8 +95,9 @@ class LinearCriticsGeneralise(Claim[SampledLaws]):
         return jnp.sum(problem.apart**2) + traces / problem.n
 
     def measure(self, problem: SampledLaws, key: Key[Array, ""]) -> Array:
-        """Average over pairs of samples with exponential entries. The best w is parallel to the difference of the
-        means.
+        """Average over pairs of samples with exponential entries.
+
+        The best linear critic w is parallel to the difference of the means.
         """
 
         def one(own: Key[Array, ""]) -> Array:
@@ -160,7 +160,7 @@ class FewAtomsSuffice(Claim[Critics]):
     trivial = 1.0  # all values are in [0, 1]
 
     def measure(self, problem: Critics, key: Key[Array, ""]) -> Array:
-        """Return the error of the worst critic."""
+        """Return the largest error of a critic."""
         count, points = problem.values.shape
         atoms = int(np.ceil(np.log(2 * count / _DELTA) / (2 * _WITHIN**2)))
         chosen = problem.values[:, jax.random.randint(key, (atoms,), 0, points)]
@@ -276,7 +276,7 @@ class CollisionsOfSamples(Claim[SkewedLaw]):
         return problem.pairs * (jnp.sum(problem.masses**2) - 1 / problem.atoms)
 
     def measure(self, problem: SkewedLaw, key: Key[Array, ""]) -> Array:
-        """Return the mean over 64 samples, minus the mean over uniform samples."""
+        """Return the mean number of equal pairs in 64 samples, minus the mean number in uniform samples."""
         ends = jnp.cumsum(problem.masses)
         uniforms = jax.random.uniform(key, (_REPEATS, problem.n))
 

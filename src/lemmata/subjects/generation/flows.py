@@ -1,4 +1,4 @@
-"""Flows between normal distributions: the result of flow matching, and the energy of its path.
+"""Flows between normal distributions: the result of flow matching, and the energy of the path.
 
 This theory is about the interpolation X_t = (1 - t) X_0 + t X_1 of two normal vectors. The velocity is v_t(x) =
 E[X_1 - X_0 | X_t = x], and the generator is the flow dx/dt = v_t(x). The theory assumes that the velocity is known. It
@@ -92,7 +92,7 @@ class GaussianFlowEnergy(Claim[GaussianPair]):
         return jnp.stack([jnp.trace(problem.base) + jnp.trace(problem.target) - floor, floor])
 
     def measure(self, problem: GaussianPair, key: Key[Array, ""]) -> Array:
-        """Compute both by quadrature. The least loss comes from the covariance of X_1 - X_0 given X_t."""
+        """Compute both numbers by quadrature. The least loss comes from the covariance of X_1 - X_0 given X_t."""
 
         def left(t: Array) -> Array:
             velocity = problem.velocity(t)
@@ -142,5 +142,5 @@ class PathEnergyAboveTransport(Claim[GaussianPair]):
         return len(spectrum) * spectrum[-1] / spectrum[0] * total / problem.squared_distance
 
     def trivial(self, problem: GaussianPair) -> Array:
-        """Return the squared difference of the root mean square lengths of X_0 and X_1, which W_2² is never below."""
+        """Return the squared difference of the root mean square lengths of X_0 and X_1, a lower bound of W_2²."""
         return (jnp.sqrt(jnp.trace(problem.base)) - jnp.sqrt(jnp.trace(problem.target))) ** 2

@@ -100,8 +100,9 @@ class SimultaneousAndExtragradientSteps(Claim[BilinearGame]):
         return factors**problem.steps @ start / problem.energy((problem.x, problem.y))
 
     def measure(self, problem: BilinearGame, key: Key[Array, ""]) -> Array:
-        """Take both kinds of steps with automatic gradients, and divide by the squared length that the flow has at the
-        same time.
+        """Take both kinds of steps with automatic gradients.
+
+        Divide the squared length at the end of the steps by the squared length at the end of the flow.
         """
         h, n = problem.step, len(problem.x)
 
@@ -214,7 +215,7 @@ class OptimisticSteps(Claim[ScalarGame]):
         return jnp.stack([jnp.sqrt(jnp.where(h < 0.5, slow, fast)), jnp.asarray(1.0)])
 
     def measure(self, problem: ScalarGame, key: Key[Array, ""]) -> Array:
-        """Return the mean factor over 200 steps, after 200 steps that do not count."""
+        """Return the mean factor of a step over 200 steps, after 200 steps that do not count."""
         slopes = jax.grad(lambda z: problem.strength * z[0] * z[1])
         ascent = jnp.asarray([-1.0, 1.0])
 

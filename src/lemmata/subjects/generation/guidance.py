@@ -53,8 +53,9 @@ class Guided(eqx.Module):
         return (1 + self.weight) / narrow - self.weight / wide, (1 + self.weight) * a * self.mean / narrow
 
     def ends(self, noise: float | Array, horizon: float = _HORIZON) -> Array:
-        """Return variance and mean at time 0 of the reverse process from N(0, 1) with this factor of the noise, by a
-        solver.
+        """Return variance and mean at time 0 of the reverse process, by a solver.
+
+        The process starts from N(0, 1), and its noise has this factor.
         """
         share = 1 + noise**2
 

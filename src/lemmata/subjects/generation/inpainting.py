@@ -157,8 +157,9 @@ class MaskedBlocks(Claim[AlignedGenerator]):
         return jnp.prod((n - w - hidden) / (n - hidden))
 
     def measure(self, problem: AlignedGenerator, key: Key[Array, ""]) -> Array:
-        """Return the mean over 256 masks, minus the mean for the random G over 16 of these masks, which is 0 up to
-        rounding.
+        """Return the mean squared error over 256 masks, relative to the squared length of the code.
+
+        The mean error for the random G over 16 of these masks is subtracted; it is 0 up to rounding.
         """
         n, k = problem.n, len(problem.code)
         blocks = jnp.repeat(jnp.eye(k), problem.block, axis=0) / jnp.sqrt(problem.block)

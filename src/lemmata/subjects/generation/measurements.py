@@ -1,8 +1,8 @@
 """Recovery with a generator: how well few measurements determine a signal near the range of a generator.
 
-This theory gives the error for linear generators exactly, bounds it for any range, and shows where descent on the
-latent code can stop too early. It assumes a known measuring matrix. It does not explain how near to a range real
-signals are.
+This theory gives the exact error for linear generators, and a bound on the error for any range. It also shows where
+descent on the latent code can stop too early. It assumes a known measuring matrix. It does not explain how near to a
+range real signals are.
 """
 
 import itertools
@@ -108,7 +108,7 @@ class GaussianMeasurements(Claim[LinearRange]):
 
 
 class MeasuredSet(eqx.Module):
-    """A set of possible signals, a signal near its first point, a measuring matrix, and the noise of measurements."""
+    """A set of possible signals, a signal near the first of them, a measuring matrix, and the noise of measurements."""
 
     points: Float[Array, "count n"]
     signal: Float[Array, " n"]
@@ -205,7 +205,7 @@ class RecoveryBound(Claim[MeasuredSet]):
         return jnp.linalg.norm(problem.points[jnp.argmin(residuals)] - problem.signal)
 
     def trivial(self, problem: MeasuredSet) -> Array:
-        """Return the distance of the farthest point of the set, which the error never exceeds."""
+        """Return the distance of the signal from the farthest point of the set, which the error never exceeds."""
         return jnp.max(jnp.linalg.norm(problem.points - problem.signal, axis=1))
 
 
@@ -243,7 +243,10 @@ class FalseMinimum(Claim[LatentCode]):
         return _on_ray(problem.depth)
 
     def measure(self, problem: LatentCode, key: Key[Array, ""]) -> Array:
-        """Return, for one network, the place of the least loss on the ray, and the ratio of the losses there."""
+        """Return the place of the least loss on the ray, and this loss divided by the loss at minus this place.
+
+        Both numbers are for one network.
+        """
         widths = [len(problem.code), *(200 * 3**i for i in range(problem.depth))]
         keys, weights = jax.random.split(key, problem.depth), []
         for own, (inputs, outputs) in zip(keys, itertools.pairwise(widths), strict=True):

@@ -1,8 +1,8 @@
 """Times of a diffusion: when the classes separate, and when the score of a sample points to a single row.
 
-This theory follows x_t = e^-t x_0 + sqrt(1 - e^-2t) z backwards in time. First the class of the result is decided.
-Later, if the score is the exact score of the sample, the row of the sample at which the path ends is decided. The
-theory assumes normal classes and an exact score. It does not explain which rows a trained network remembers.
+This theory follows x_t = e^-t x_0 + sqrt(1 - e^-2t) z backwards in time. First the class of the result is decided. If
+the score is the exact score of the sample, the row of the sample at which the path ends is decided later. The theory
+assumes normal classes and an exact score. It does not explain which rows a trained network remembers.
 """
 
 import equinox as eqx
@@ -156,7 +156,7 @@ class CollapseByClass(Claim[TwoClassSample]):
         return _own_time(problem.spreads[0], problem.rare)
 
     def measure_at(self, problem: TwoClassSample, key: Key[Array, ""], rung: float) -> Array:
-        """Return the time for rows of the first class among all rows."""
+        """Return this time for rows of the first class, with posterior weights over the rows of both classes."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         d, (first, second) = int(rung), np.asarray(problem.spreads)
         own, other = round(np.exp(problem.rare * d)), round(np.exp(problem.common * d))
@@ -230,8 +230,9 @@ class SpeciationTime(Claim[TwoClasses]):
         return values @ _WEIGHTS / _WEIGHTS.sum() / 2
 
     def measure(self, problem: TwoClasses, key: Key[Array, ""]) -> Array:
-        """Return the mean over pairs of eight simulated paths from each start, minus the mean over pairs from any
-        starts.
+        """Return how much more often two paths agree from the same start than from any two starts.
+
+        Eight paths are simulated from each start.
         """
         length = jnp.linalg.norm(problem.mean)
 

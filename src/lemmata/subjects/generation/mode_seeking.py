@@ -1,8 +1,8 @@
 """Two directions of a divergence, for one normal distribution that is fitted to two modes.
 
-This theory computes the best normal fit to a mixture of two normal modes. It does this for the divergence from the data
-to the model, and for the reverse divergence. It assumes that the divergence is minimised exactly. It does not explain
-models that can hold several modes, or divergences that are estimated from samples.
+This theory computes the best normal fit to a mixture of two normal modes, for the divergence from the data to the model
+and for the reverse divergence. It assumes that the divergence is minimised exactly. It does not explain models that can
+hold several modes, or divergences that are estimated from samples.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,9 @@
 """Errors of a score: the distance between the samples of the reverse process and the data.
 
-This theory is about the process dx = -x dt + sqrt(2) dW and its reverse. If both start from the same distribution, the
-divergence of the paths is the integral of the squared error of the score. The divergence of the samples is at most the
-divergence of the paths. The theory assumes continuous time. It does not explain which errors a network makes.
+This theory is about the process dx = -x dt + sqrt(2) dW and its reverse. If both processes start from the same
+distribution, the divergence of the paths is the integral of the squared error of the score. The divergence of the
+samples is at most the divergence of the paths. The theory assumes continuous time. It does not explain which errors a
+network makes.
 """
 
 import equinox as eqx
@@ -195,8 +196,9 @@ class SampleDivergence(Claim[WrongScore]):
         return divergence(jnp.stack([problem.means[0], mean]), jnp.stack([problem.spreads[0] ** 2, variance]))
 
     def condition(self, problem: WrongScore) -> Array:
-        """Allow for the solver's error, which is relative to the moments. A divergence is quadratic in their
-        differences.
+        """Allow for the solver's error, which is relative to the moments.
+
+        A divergence is quadratic in the differences of moments.
         """
         return BY_SOLVER * (1 + 1 / problem.divergence_of_paths())
 
@@ -210,8 +212,9 @@ class NoisyReverse(eqx.Module):
     horizon: Float[Array, ""]
 
     def ends(self, share) -> Array:
-        """Return mean and covariance at time 0 of dx = (x + share score) ds + factor sqrt(2) dW at T - s, by a
-        solver.
+        """Return mean and covariance at time 0 of dx = (x + share score) ds + factor sqrt(2) dW, by a solver.
+
+        Score and factor are taken at the time T - s.
         """
         identity = jnp.eye(len(self.mean))
 

@@ -1,7 +1,7 @@
 """Velocities: the function that flow matching learns by regression, and its relation to the score.
 
 This theory is about X_t = a X_0 + b X_1 for a normal base X_0 and any target X_1. The velocity is the conditional mean
-of the derivative of X_t. The theory assumes exact means. It does not explain how well a network learns them.
+of the derivative of X_t. The theory assumes exact means. It does not explain how well a network learns these means.
 """
 
 import equinox as eqx
@@ -30,7 +30,7 @@ _COMPONENTS = Integer(3, 1, 8, "components of the mixture", corners=(2, 4))
 
 
 class TwoFields(eqx.Module):
-    """A target, and two models of its velocity, each of the form x A + b + t c."""
+    """A target, and two models of its velocity. Each model has the form x A + b + t c."""
 
     target: MixedTarget
     matrices: Float[Array, "2 d d"]

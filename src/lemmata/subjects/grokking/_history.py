@@ -35,7 +35,8 @@ class History:
     Args:
         metric: "accuracy" or "loss".
         columns: the names of the columns of the steps, and of training and test values.
-        runs: the training curve and the test curve for each weight decay. The key is None if there is no such column.
+        runs: the training curve and the test curve for each weight decay. The key is None if there is no column of
+            weight decays.
     """
 
     metric: str

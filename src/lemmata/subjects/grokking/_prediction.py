@@ -1,4 +1,4 @@
-"""Compute when a linear model on given features will fit its rows, and when it will generalise."""
+"""Compute when a linear model on given features will fit the rows, and when the model will generalise."""
 
 import dataclasses
 import math
@@ -39,9 +39,9 @@ class DelayPrediction:
         verdict: a key of VERDICTS.
         train_time: when the training error has fallen to the requested share of the mean square of y. None if this
             never happens.
-        test_time: without new rows, the time when the start is forgotten. With new rows, the time when the error on
-            them has fallen to the larger of two numbers: twice its final value, and the requested share of the error
-            of predicting 0. None if this never happens.
+        test_time: without new rows, the time when the start is forgotten. With new rows, the time when the error on the
+            new rows has fallen to the larger of two numbers: twice the final value of this error, and the requested
+            share of the error of predicting 0. None if this never happens.
         delay: test_time / train_time, or None if a time is None.
         unseen_start: the length of the start in the directions that no row contains.
         unseen_truth: the length of the true weights in these directions, if the truth has no preferred direction.
@@ -54,7 +54,7 @@ class DelayPrediction:
         test_errors: errors on the new rows at these times. Without new rows, the squared length of the start in the
             directions that no row contains.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     verdict: str
@@ -110,12 +110,12 @@ def predict_delay(
 
     The gradient flow of the loss |F w - y|²/(2n) + lambda |w|²/2 is solved exactly. Training errors fall at the rates
     of the data, which are the eigenvalues of F'F/n. The part of the start that does not affect the outputs on the rows
-    shrinks at the rate lambda. Pass rows of new data to predict their error. Without new rows, consider the directions
-    that no row contains. The start counts as forgotten when it is as short there as the truth, which is assumed to
-    have no preferred direction.
+    shrinks at the rate lambda. Pass rows of new data to predict the error on these rows. Without new rows, consider the
+    directions that no row contains. The start counts as forgotten when it is as short in these directions as the truth.
+    For this, the truth is assumed to have no preferred direction.
 
-    You can also use a network in the lazy regime, with the parameters w_0 at the start. F then contains the gradients
-    of the output at w_0, and `init` is w_0. y is the labels minus the outputs at w_0, plus F w_0. Change the labels of
+    You can also use a network in the lazy regime, with the parameters w_0 at the start. Then F contains the gradients
+    of the output at w_0, `init` is w_0, and y is the labels minus the outputs at w_0, plus F w_0. Change the labels of
     new rows in the same way.
 
     Args:
@@ -124,7 +124,7 @@ def predict_delay(
         weight_decay: lambda, the factor of the squared length of the weights. 0 means no decay.
         init: the weights at the start, (d,).
         new: features and labels of new rows.
-        fitted: the rows count as fitted when the mean squared error is this share of the mean square of y.
+        fitted: the rows count as fitted when their mean squared error is at most this share of the mean square of y.
 
     Raises:
         SettingError, ShapeError, DataError: if the input cannot be used.

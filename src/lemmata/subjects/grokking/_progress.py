@@ -1,5 +1,5 @@
-"""Progress of a network on modular addition: the power of its embedding at each frequency, and the frequencies that
-its outputs use.
+"""Progress of a network on modular addition: the power of the embedding at each frequency, and the frequencies that the
+outputs use.
 """
 
 import dataclasses
@@ -25,22 +25,22 @@ class FourierProgress:
 
     Args:
         p: the modulus.
-        power: the share of each frequency 1, 2, ..., p // 2 in the power. k and p - k count together, and the mean is
-            left out.
+        power: the share of each frequency 1, 2, ..., p // 2 in the power. The frequencies k and p - k count together,
+            and the mean is left out.
         gini: the Gini coefficient of the power. It is 0 if all frequencies have equal power, and near 1 if one
             frequency has all the power.
         top: the frequencies of largest power, the largest first.
         share: the share of these frequencies in the power.
-        random_share: in 95 % of normal embeddings of this shape, the share of the top frequencies is smaller.
+        random_share: in 95 % of normal embeddings of this shape, the share of the top frequencies is below this number.
         restricted: the part of the outputs that consists of waves of a + b at the top frequencies, (p, p, p), or None.
-        excluded: the other part. Both add up to the outputs minus their mean over the classes.
+        excluded: the other part of the outputs. The two parts add up to the outputs minus their mean over the classes.
         restricted_share: the share of the restricted part in the sum of squares.
         restricted_accuracy: the accuracy of the restricted part alone. This part depends on a + b alone, so it has p
             different rows. Ties count as wrong.
-        excluded_accuracy: the accuracy of the other part.
+        excluded_accuracy: the accuracy of the excluded part.
         accuracy: the accuracy of the outputs.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     p: int
@@ -85,16 +85,16 @@ class FourierProgress:
 def fourier_progress(embedding: Any, logits: Any = None, *, top: Any = None) -> FourierProgress:
     """Measure how far a network for addition modulo p computes with waves.
 
-    The embedding is expanded in the waves e^(2 pi i k x/p) of the residue x, column by column. A few frequencies are
-    enough to add modulo a prime, whichever they are. The outputs of the network on all pairs are divided into two
-    orthogonal parts. The first part consists of the waves cos(2 pi k (a + b)/p) and sin(2 pi k (a + b)/p) of the top
-    frequencies k, and the second part is the rest.
+    The embedding is expanded in the waves e^(2 pi i k x/p) of the residue x, column by column. Any few frequencies are
+    enough to add modulo a prime. The outputs of the network on all pairs are divided into two orthogonal parts. The
+    first part consists of the waves cos(2 pi k (a + b)/p) and sin(2 pi k (a + b)/p) of the top frequencies k, and the
+    second part is the rest.
 
     Args:
         embedding: one row for each residue 0, ..., p-1, for example the first weights of the network, (p, d).
-        logits: the outputs for all pairs. Its shape is (p, p, p) with the axes a, b and class, or (p², p) with the
-            pair (a, b) in row p a + b.
-        top: the number of top frequencies. With None, 5, or all if there are fewer.
+        logits: the outputs for all pairs. The shape is (p, p, p) with the axes a, b and class, or (p², p) with the pair
+            (a, b) in row p a + b.
+        top: the number of top frequencies. None means 5, or all frequencies if there are fewer than 5.
 
     Raises:
         ShapeError, DataError, SettingError: if the input cannot be used.

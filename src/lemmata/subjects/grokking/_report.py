@@ -29,9 +29,9 @@ class Crossing:
 
     Args:
         threshold: an accuracy. For a loss, the share by which the first logged loss has fallen.
-        train: the first logged step at which the training curve reaches it.
+        train: the first logged step at which the training curve reaches the threshold.
         train_interval: from the previous logged step to `train`.
-        test: the first logged step at which the validation curve reaches it.
+        test: the first logged step at which the validation curve reaches the threshold.
         test_interval: from the previous logged step to `test`.
         delay: test / train.
         delay_interval: the interval of `delay` that follows from the two other intervals.
@@ -54,8 +54,8 @@ class GrokkingRun:
         weight_decay: its weight decay, if the log has a column for it.
         crossings: one `Crossing` for each threshold.
         clocks: a key of CLOCKS.
-        onset: with two clocks, the step before which the test error does not fall, if it falls exponentially
-            afterwards.
+        onset: with two clocks, the step at which the test error begins to fall, on the assumption that it then falls
+            exponentially.
         onset_interval: the interval of `onset` that follows from the logged steps.
         last: the last logged step of the validation curve.
         notes: remarks for the reader.
@@ -91,14 +91,14 @@ class GrokkingRun:
 
 @dataclasses.dataclass(frozen=True)
 class DecaySlope:
-    """The dependence of the times on the weight decay: slopes of their logarithm in the logarithm of the weight decay.
+    """How the times depend on the weight decay: the slopes of log time against log weight decay.
 
     Args:
         threshold: the threshold of the times.
         test: the slope of log t_test.
         test_interval: the range of this slope over all times in the intervals between logged steps.
         train: the slope of log t_train.
-        train_interval: the range of this slope in the same way.
+        train_interval: the range of the slope of log t_train, computed in the same way.
         decays: the weight decays that were used.
     """
 
@@ -133,7 +133,7 @@ class GrokkingReport:
         runs: one `GrokkingRun` for each weight decay.
         slope: how the times depend on the weight decay, or None if fewer than two runs generalise.
         conditions: the conditions for the results.
-        claims: names of the claims that state them.
+        claims: names of the claims that state the results.
     """
 
     metric: str
@@ -178,8 +178,8 @@ def grokking_report(
     same at all thresholds (one clock). If the delay falls as the threshold rises, the test error begins to fall only
     after some time (two clocks).
 
-    With a column of weight decays, each value is one run. Then the slopes of log t_train and log t_test in the
-    logarithm of the weight decay are computed. They are compared with 0 and -1, the values for a linear model.
+    With a column of weight decays, each value is one run. Then the slopes of log t_train and log t_test against the
+    logarithm of the weight decay are computed. These slopes are compared with 0 and -1, the values for a linear model.
 
     Args:
         history: the path of a CSV file, a data frame, or a dictionary of columns. Steps with missing values are
@@ -301,8 +301,10 @@ def _onset(crossings: list[Crossing]) -> tuple[float | None, Interval | None]:
 
 
 def _slope(runs: tuple[GrokkingRun, ...], levels: tuple[float, ...]) -> DecaySlope | None:
-    """Compute the slopes at the threshold that the most runs reach, or at the highest of several such thresholds.
-    Return None if no threshold is reached by two runs.
+    """Compute the slopes at the threshold that the most runs reach.
+
+    If several thresholds are reached by equally many runs, use the highest. Return None if no threshold is reached by
+    two runs.
     """
     best: list[tuple[float, Crossing]] = []
     for place in reversed(range(len(levels))):

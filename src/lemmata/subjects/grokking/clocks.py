@@ -1,8 +1,8 @@
 """Two clocks. Training errors fall at the rates of the data, and test errors at the rate of the weight decay.
 
-This theory is about a linear model and a diagonal network that start from large weights. It computes when they fit the
-rows, and when they generalise. It assumes gradient flow with a small weight decay. It does not explain the delay of
-networks whose features form in other ways.
+This theory is about a linear model and a diagonal network that start from large weights. It computes when these models
+fit the rows, and when they generalise. It assumes gradient flow with a small weight decay. It does not explain the
+delay of networks whose features form in other ways.
 """
 
 from collections.abc import Callable
@@ -62,8 +62,10 @@ def fit_time(problem: DecayedFlow) -> float:
 
 
 def flow_times(problem: DecayedFlow, decay: float) -> tuple[float, float, float]:
-    """Return the time at which the flow has fitted the rows, the time at which its test error has fallen to twice its
-    final value, and the test error of the flow without decay at that time. The flow is computed by powers of its
+    """Return the times at which the flow has fitted the rows and has generalised, and a test error.
+
+    The flow has generalised when its test error has fallen to twice its final value. The returned test error is that of
+    the flow without decay at the time when the flow with decay has generalised. The flow is computed by powers of its
     exponential, not by eigenvectors.
     """
     x, truth = np.asarray(problem.x), np.asarray(problem.truth)
@@ -82,7 +84,7 @@ def flow_times(problem: DecayedFlow, decay: float) -> tuple[float, float, float]
         return found[::-1]
 
     def crossing(error: Callable[[np.ndarray], float], least: float) -> list[bool]:
-        """Return which powers lead to the last multiple of the step at which the error is above `least`."""
+        """Return which powers to multiply to reach the last multiple of the step with an error above `least`."""
         at, taken = start, []
         for power in decayed:
             ahead = power @ at
@@ -202,8 +204,9 @@ class SparseTruth(eqx.Module):
 
 
 def rich_time(problem: SparseTruth, alpha: float, decayed: bool = True, until: float = np.inf) -> tuple[float, float]:
-    """Return the time at which |w - w*|² has fallen to half of its value for the least-norm fit, or `until` if that is
-    earlier. Also return |w - w*|² at this time, divided by the value for the least-norm fit.
+    """Return the time at which |w - w*|² has fallen to half of its value for the least-norm fit, and at most `until`.
+
+    Also return |w - w*|² at the returned time, divided by the value for the least-norm fit.
 
     With s = alpha e^(-decay t), the flow is u = s e^r and v = s e^(-r), where r' = -2 x'(xw - y)/n.
     """
@@ -266,7 +269,10 @@ class RichTransition(Claim[SparseTruth]):
         return jnp.stack([1 / problem.decay, jnp.ones(())])
 
     def measure(self, problem: SparseTruth, key: Key[Array, ""]) -> Array:
-        """Return the slope between the two starts, and the error without decay at the time of the larger start."""
+        """Return the slope of the time in log alpha between the two starts, and the error without decay.
+
+        This error is taken at the time of the larger start.
+        """
         small, ratio = float(problem.small), float(problem.ratio)
         early, late = (rich_time(problem, start)[0] for start in (small, small * ratio))
         still = rich_time(problem, small * ratio, decayed=False, until=late)[1]
@@ -325,7 +331,7 @@ class DelayByThreshold(Claim[TwoErrors]):
         return a / problem.test_rate + a * problem.onset / log
 
     def measure(self, problem: TwoErrors, key: Key[Array, ""]) -> Array:
-        """Find the first times by root-finding on the two curves."""
+        """Find by root-finding when each of the two curves first reaches a threshold."""
         a, b, onset = (float(value) for value in (problem.train_rate, problem.test_rate, problem.onset))
         train, test = (lambda t: -np.expm1(-a * t)), (lambda t: -np.expm1(-b * max(t - onset, 0.0)))
 
@@ -343,5 +349,5 @@ class DelayByThreshold(Claim[TwoErrors]):
 
 
 def _as_at(delays: Array, problem: TwoErrors) -> Array:
-    """Return the delay at the middle threshold, or twice the delay if there is no onset."""
+    """Return the delay at the middle threshold for all thresholds, or 1.1 times each delay if there is no onset."""
     return jnp.where(problem.onset > 0, jnp.asarray([1.0, 1.1, 1.0]) * delays[1], 1.1 * delays)

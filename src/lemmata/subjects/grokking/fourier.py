@@ -115,7 +115,7 @@ class AbstractMargin(Claim[ModePowers]):
     traced = False
 
     def condition(self, problem: ModePowers) -> Array:
-        """Return p²: outputs of size 1 are subtracted, and their difference may be as small as (pi/p)²."""
+        """Return p²: outputs of size 1 are subtracted, and the difference may be as small as (pi/p)²."""
         return jnp.asarray(float(problem.p) ** 2)
 
 
@@ -176,7 +176,7 @@ class FewFrequenciesSuffice(AbstractMargin):
         return problem.count * (1 - least_margin(np.asarray(problem.powers), problem.p))
 
     def trivial(self, problem: ModePowers) -> Array:
-        """Return a bound that holds for all frequencies."""
+        """Return the bound m cos(2 pi/p), which holds for all choices of m frequencies."""
         return problem.count * jnp.cos(2 * jnp.pi / problem.p)
 
 

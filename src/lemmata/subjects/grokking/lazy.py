@@ -1,4 +1,4 @@
-"""Modular addition in the lazy regime: the predictions for new pairs of a network whose kernel does not change.
+"""Modular addition in the lazy regime: how a network whose kernel does not change predicts new pairs.
 
 This theory computes the predictions of kernel regression on concatenated one-hot codes of (a, b). It assumes that the
 kernel depends only on the inner product of two codes, as for every dense network of infinite width. It does not explain
@@ -49,7 +49,7 @@ def codes(p: int) -> Float[np.ndarray, "pairs width"]:
 
 @functools.cache
 def levels_of(kernel: str, p: int) -> tuple[float, float, float]:
-    """Return the kernel of two codes that share 0, 1 or 2 ones."""
+    """Return three values of the kernel: for two codes that share 0, 1 and 2 ones."""
     x, function = jnp.asarray(codes(p)), KERNELS[kernel]()
     none, one, both = (float(function(x[0], x[place])) for place in (p + 1, 1, 0))
     return none, one, both
@@ -258,7 +258,7 @@ class LazyRanksTheAnswerLast(AbstractLazyPrediction):
         return jnp.asarray([1 - (1 / (p * both) + (1 - 1 / p) / c) / own, (1 / (p * c) - 1 / (p * both)) / own])
 
     def measure(self, problem: SeenPairs, key: Key[Array, ""]) -> Array:
-        """Return the outputs of the right class and of the next class."""
+        """Return the outputs of the right class and of one other class."""
         found = predictions(problem, np.eye(problem.p)[sums(problem)])[0]
         right = sums(problem)[int(problem.order[-1])]
         return jnp.asarray([found[right], found[(right + 1) % problem.p]])

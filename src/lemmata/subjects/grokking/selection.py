@@ -1,7 +1,8 @@
 """Whether a fit selects a table of answers or a rule, and when the training pairs force the rule.
 
-This theory computes the share of a shared rule in the least-norm fit, and the representations that the training pairs
-of an addition allow. It assumes a linear readout. It does not explain which rules a network can represent.
+This theory computes how much of a least-norm fit is due to a shared rule. It also computes the representations that the
+training pairs of an addition allow. It assumes a linear readout. It does not explain which rules a network can
+represent.
 """
 
 import equinox as eqx
@@ -30,8 +31,9 @@ _DOUBLINGS = 22  # descent takes 2^22 steps
 
 
 class LookupAndRule(eqx.Module):
-    """n examples with labels -1 and 1. Each example has a feature of size a of its own, and the shared feature, which
-    is b times the label.
+    """n examples with labels -1 and 1.
+
+    Each example has a private feature of size a, and the shared feature, which is b times the label.
     """
 
     labels: Float[Array, " n"]
@@ -126,8 +128,9 @@ class RandomSums(Population[SeenSums]):
 
 
 def equations(problem: SeenSums, every: bool) -> Int[np.ndarray, "equations p"]:
-    """Return one row e_i + e_j - e_k - e_l for every two seen pairs (i, j) and (k, l) of equal sum, or for
-    neighbouring pairs only.
+    """Return one row e_i + e_j - e_k - e_l for every two seen pairs (i, j) and (k, l) of equal sum.
+
+    If `every` is false, use only two pairs that are neighbours in the list of seen pairs of this sum.
     """
     found, pairs = [], problem.pairs
     unit = np.eye(problem.p, dtype=int)
@@ -180,8 +183,9 @@ class ParallelogramsForceALine(Claim[SeenSums]):
         return jnp.asarray(float(nullity(equations(problem, every=False))))
 
     def measure(self, problem: SeenSums, key: Key[Array, ""]) -> Array:
-        """Return 2 plus the mean squared distance from the lines, computed from the ends of descent from all unit
-        vectors.
+        """Return 2 plus the mean squared distance from the lines.
+
+        For standard normal starts, this mean is the sum of the squared distances for descent from all unit vectors.
         """
         rows, p = equations(problem, every=True).astype(float), problem.p
         curvature = rows.T @ rows

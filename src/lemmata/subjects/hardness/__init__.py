@@ -1,4 +1,4 @@
-"""The hardness of learning: consistent hypotheses that are hard to find, and other representations that are easy."""
+"""The hardness of learning: hypotheses that are hard to find, and other representations that are easy to find."""
 
 from lemmata.core import read_arguments as _read_arguments
 

@@ -39,12 +39,12 @@ def all_clauses(n: int, size: int) -> Clauses:
 
 
 def surviving(rows: Bool[np.ndarray, "m n"], k: int) -> tuple[list[Clauses], Bool[np.ndarray, " m"]]:
-    """Return the clauses that every row satisfies, without those that a shorter such clause implies.
+    """Return the clauses that every row satisfies, except a clause that a shorter one of these clauses implies.
 
-    The second result says for each row whether it alone deletes some clause.
+    The second result says for each row whether this row alone deletes some clause.
 
-    Deletion begins with all clauses and removes those that a row violates. A row deletes a clause alone if no other
-    row violates this clause.
+    Deletion begins with all clauses and removes each clause that a row violates. A row deletes a clause alone if no
+    other row violates this clause.
 
     Args:
         rows: the values of the columns, true or false.

@@ -79,7 +79,10 @@ class LabelledSamples(Population[LabelledSample]):
         return LabelledSample(jnp.asarray(literals), jnp.asarray(rng.random((setting["m"], variables)) < 0.5))
 
     def hypotheses(self, problem: LabelledSample) -> list[Hypothesis]:
-        """Leave the examples unchecked: two statements are about uniform examples, the others about any examples."""
+        """Do not check the examples.
+
+        Two statements are about uniform examples, and the other statements about any examples.
+        """
         return [
             Hypothesis(
                 "terms of the target",

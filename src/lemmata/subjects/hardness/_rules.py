@@ -24,7 +24,7 @@ _FORMS = ("auto", "cnf", "dnf")
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """A formula that was learned by deletion, and its error, estimated from the examples.
+    """A formula that was learned by deletion, and the estimate of its error from the examples.
 
     Args:
         form: "cnf", an AND of clauses, or "dnf", an OR of terms.
@@ -104,17 +104,18 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
 
     For a k-CNF, the learner begins with all clauses (ORs) of at most k literals. It deletes the clauses that a positive
     row violates, and takes the AND of the remaining clauses. If the labels are some k-CNF f of the columns, no clause
-    of f is ever deleted. So the learned formula implies f, and it errs only on positive rows. For a k-DNF, it deletes
-    the terms (ANDs) that are true on a negative row, and takes the OR of the remaining terms. If the labels are
+    of f is ever deleted. So the learned formula implies f, and it errs only on positive rows. For a k-DNF, the learner
+    deletes the terms (ANDs) that are true on a negative row, and takes the OR of the remaining terms. If the labels are
     some k-DNF, this OR errs only on negative rows.
 
-    A row that is left out is predicted wrongly exactly if the formula learned from all rows is wrong on it, or if this
-    row alone deletes some clause. Counting these rows gives the leave-one-out error without fitting again. For one
-    form and fixed thresholds, this is an unbiased estimate of the error of the rule learned from one row less. (The
-    choice of the better of two forms makes it a little too small.)
+    Suppose that a row is left out. The prediction for this row is wrong exactly if the formula learned from all rows is
+    wrong on the row, or if the row alone deletes some clause. Counting the rows with wrong predictions gives the
+    leave-one-out error without fitting again. For one form and fixed thresholds, the leave-one-out error is an unbiased
+    estimate of the error of the rule learned from one row less. (The choice of the better of two forms makes the
+    estimate a little too small.)
 
     A column with two values is true at the larger one. A column with more values is true above its median, and the
-    formula says so.
+    printed formula shows this threshold.
 
     Args:
         k: the largest number of literals in a clause or term.
@@ -216,7 +217,10 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
         return rule, clauses
 
     def __sklearn_tags__(self):
-        """Say that two classes are allowed, and that rules over medians score poorly on data that is not Boolean."""
+        """Tell scikit-learn that two classes are allowed, and that rules over medians can score poorly.
+
+        Their scores are poor on data that is not Boolean.
+        """
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True
@@ -239,7 +243,7 @@ def _two_classes(y: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _readable(threshold: float, values: np.ndarray) -> str:
-    """Return the threshold in the fewest digits (4 or more) that still divide these values at the same place."""
+    """Round the threshold to the fewest digits (4 or more) that still divide these values at the same place."""
     texts = (f"{threshold:.{digits}g}" for digits in range(4, 18))
     return next(text for text in texts if ((values > float(text)) == (values > threshold)).all())
 

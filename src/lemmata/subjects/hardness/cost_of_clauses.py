@@ -34,8 +34,9 @@ def searched_terms(
 ) -> Bool[np.ndarray, " points"]:
     """Return the values of a disjunction that fits the examples with as few terms as possible.
 
-    A term is only tried under two conditions. The term must be false on the negative examples. No other such term may
-    be true on these and further positive examples, because that term could replace it.
+    A term is only tried under two conditions. The term must be false on the negative examples. There must be no second
+    term that is also false on the negative examples, and true on the same positive examples and more. Such a second
+    term could replace the first.
     """
     fitting = rng.permutation(values[~values[:, negative].any(axis=1)])
     covered, first = np.unique(fitting[:, positive], axis=0, return_index=True)

@@ -1,8 +1,8 @@
 """Learning by deletion: start with all short clauses, and delete the clauses that a positive example contradicts.
 
 This theory is about a fast learner for disjunctions of three terms, which returns clauses instead of terms. It predicts
-which of the two answers can be wrong, and the mean error. It assumes that the labels have no noise. It does not explain
-which classes have such a learner.
+which of the learner's two answers can be wrong, and the mean error. It assumes that the labels have no noise. It does
+not explain which classes have such a learner.
 """
 
 import itertools
@@ -33,12 +33,12 @@ ABOUT = {
 def kept_clauses(
     clauses: Int[np.ndarray, "c v"], examples: Bool[np.ndarray, "m v"], labels: Bool[np.ndarray, " m"]
 ) -> Bool[np.ndarray, " c"]:
-    """Return for each clause whether it is left, that is, whether it is true on every positive example."""
+    """Return for each clause whether deletion keeps it, which means that it is true on every positive example."""
     return np.logical_and.reduce(clause_values(clauses, examples[labels]), axis=1)
 
 
 def target_clauses(literals: Int[np.ndarray, "3 v"]) -> set[tuple[int, ...]]:
-    """Return the clauses that choose one literal from each term, except those with a literal and its negation."""
+    """Return the clauses that choose one literal from each term, except clauses with a literal and its negation."""
     found = set()
     for places in itertools.product(*(np.nonzero(term)[0] for term in literals)):
         row = np.zeros(literals.shape[1], int)

@@ -1,8 +1,8 @@
-"""Three terms that fit are hard to find, but the clauses that they imply are easy to find.
+"""Three terms that fit are hard to find, but the clauses that these terms imply are easy to find.
 
-This theory is about disjunctions of three terms. To fit them to a sample is as hard as to colour a graph with three
-colours. The same functions are conjunctions of clauses with three literals, which are easy to fit. The theory assumes
-that the number of terms is fixed. It does not explain how many examples the larger class costs.
+This theory is about disjunctions of three terms. To fit such a disjunction to a sample is as hard as to colour a graph
+with three colours. The same functions are conjunctions of clauses with three literals, which are easy to fit. The
+theory assumes that the number of terms is fixed. It does not explain how many examples the larger class costs.
 """
 
 import itertools
@@ -36,7 +36,10 @@ class Graph(eqx.Module):
 
 
 class Graphs(Population[Graph]):
-    """Half of them are random graphs. The others contain a complete graph on 4 vertices or a wheel with 5 spokes."""
+    """Half of the graphs are random.
+
+    The other graphs contain a complete graph on 4 vertices or a wheel with 5 spokes.
+    """
 
     settings = Space(vertices=Integer(7, 6, 8, "vertices", corners=(6, 7)))
 
@@ -114,10 +117,10 @@ class ThreeTermDnf(Claim[Graph]):
 
 
 def prime_clauses(values: Bool[np.ndarray, " points"]) -> int:
-    """Return the number of prime clauses, which the function implies, but does not imply if any literal is left out.
+    """Return the number of prime clauses: clauses that the function implies, and from which no literal can be left out.
 
     A clause is false on a subcube, so the function must be 0 there. On axis i of the table of subcubes, the entries 0
-    and 1 mean that variable i is fixed, and 2 that it is free.
+    and 1 mean that variable i is fixed, and the entry 2 means that variable i is free.
     """
     variables = len(values).bit_length() - 1
     zero = ~values.reshape((2,) * variables)

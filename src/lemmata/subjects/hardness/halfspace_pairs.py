@@ -36,7 +36,10 @@ class Hypergraph(eqx.Module):
 
 
 class Hypergraphs(Population[Hypergraph]):
-    """Random sets of two or three items; half of the families also contain sets that no two parts split."""
+    """Random sets of two or three items.
+
+    Half of the families also contain sets that cannot all be split by one division of the items into two parts.
+    """
 
     settings = Space(
         items=Integer(7, 5, 7, "items", corners=(6, 7)), sets=Integer(9, 1, 20, "random sets", corners=(6, 12))
@@ -79,7 +82,7 @@ def halfspace_excludes(positive: Float[np.ndarray, "p d"], negative: Float[np.nd
 
 
 def two_halfspaces_fit(sets: Int[np.ndarray, "sets items"]) -> bool:
-    """Whether two halfspaces exist that both contain 0 and all sets, with each unit vector outside at least one."""
+    """Whether two halfspaces exist that both contain 0 and all sets, while each unit vector is outside one of them."""
     items = sets.shape[1]
     positive, negative = np.r_[np.zeros((1, items)), sets].astype(float), np.eye(items)
     known: dict[tuple[int, ...], bool] = {}

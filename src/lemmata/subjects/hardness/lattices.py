@@ -1,4 +1,4 @@
-"""Short vectors of lattices: how short fast reduction makes them, and how reduction learns a neuron that descent
+"""Short vectors of lattices: how short vectors fast reduction finds, and how reduction learns a neuron that descent
 cannot learn.
 
 This theory bounds the shortest vector of a lattice, and the vector that lattice reduction returns. Hardness results for
@@ -154,7 +154,7 @@ _NOISE = 1e-3
 def recovered(
     points: Float[np.ndarray, "n d"], values: Float[np.ndarray, " n"], frequency: float
 ) -> Float[np.ndarray, " d"]:
-    """Return the direction w of a cosine neuron, from d + 1 points x_i in d dimensions and its values y_i.
+    """Return the direction w of a cosine neuron, from its values y_i at d + 1 points x_i in d dimensions.
 
     There are signs e_i and integers k_i with frequency <w, x_i> = e_i z_i + k_i, where z_i = arccos(y_i)/(2 pi). For
     weights c_i with sum_i c_i x_i = 0, the signs and integers satisfy the short relation sum_i e_i (c_i z_i) + k_i c_i
@@ -190,7 +190,7 @@ class OneCosineNeuron(Claim[CosineNeuron]):
     predict = (_DIGITS, _DIGITS, _DIGITS)
 
     def measure(self, problem: CosineNeuron, key: Key[Array, ""]) -> Float[Array, "3"]:
-        """Return the digits without noise, and how many fewer there are with noise or with exchanged values."""
+        """Return how many digits are right without noise, and how many fewer with noise or with exchanged values."""
         points, direction = np.asarray(problem.points), np.asarray(problem.direction)
         frequency = float(problem.frequency)
         values = np.cos(2 * np.pi * frequency * (points @ direction))

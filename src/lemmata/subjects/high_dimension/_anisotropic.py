@@ -11,11 +11,12 @@ _RANK = 1e-22  # share of the largest eigenvalue: the square of a singular value
 
 
 class LinearTarget(NamedTuple):
-    """What the risk depends on: the eigenvalues, the target in their directions, the noise, and the number of rows.
+    """What the risk depends on: the eigenvalues, the target along the eigenvectors, the noise, and the number of rows.
 
     Args:
         eigenvalues: the eigenvalues of the covariance of the columns, or of x'x/N for N rows.
-        squares: the squares of the target's coefficient in each of these directions; estimates of them may be negative.
+        squares: the square of the target's coefficient in each of these directions; an estimate of such a square may be
+            negative.
         noise: the variance of the target that no linear function of the columns explains.
         signal: the variance that the best linear function explains.
         rows: N, if the eigenvalues come from N rows; infinity for a known covariance.
@@ -42,7 +43,9 @@ class Risk(NamedTuple):
 def from_covariance(
     covariance: Float[np.ndarray, "p p"], coefficients: Float[np.ndarray, " p"], noise: float, columns: int
 ) -> LinearTarget:
-    """Return the problem for the first columns; signal that only the other columns explain counts as noise.
+    """Return the problem for the first columns.
+
+    The signal that only the other columns explain counts as noise.
 
     Args:
         covariance: the covariance of all columns, positive definite.
@@ -62,8 +65,8 @@ def from_rows(
 ) -> LinearTarget | None:  # fmt: skip
     """Estimate the problem from N > p rows by least squares; return None if columns are combinations of others.
 
-    In a direction with eigenvalue l, the squared coefficient of least squares is too large by noise/(N l) on average,
-    which is subtracted.
+    In a direction with eigenvalue l, the squared coefficient of least squares is too large by noise/(N l) on average.
+    So noise/(N l) is subtracted.
 
     Args:
         x: the rows, an array of shape (N, p).

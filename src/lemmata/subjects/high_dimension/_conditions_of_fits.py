@@ -1,4 +1,4 @@
-"""Conditions for the risk of ridgeless least squares: which of them the rows show, and whether a fit is useful."""
+"""Conditions for the risk of ridgeless least squares: checks on the rows, and a check whether a fit is useful."""
 
 from typing import Any
 

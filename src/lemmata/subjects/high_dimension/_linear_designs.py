@@ -1,4 +1,4 @@
-"""Linear models with isotropic inputs: one kind tests a fit on fresh inputs, the other fits parts of a table."""
+"""Linear models with isotropic inputs, with fresh inputs for tests, and tables of rows of which parts are fitted."""
 
 import equinox as eqx
 import jax
@@ -67,8 +67,9 @@ def pose_design(problem: object, rows: int | None = None) -> LinearDesign | None
 
 
 def linearity(problem: LinearDesign) -> Hypothesis:
-    """Check that the residual of the linear fit is no larger than the known noise, if there are enough rows to see
-    this.
+    """Check that the residual of the linear fit is not larger than the known noise.
+
+    This needs enough rows.
     """
     name, freedom = "the target is linear up to the noise", problem.x.shape[0] - problem.x.shape[1]
     if freedom < 1:
@@ -100,7 +101,7 @@ class LinearDesigns(Population[LinearDesign]):
         return draw_design(setting["n"], round(setting["gamma"] * setting["n"]), _FRESH, 1.0, 0.5, key)
 
     def pose(self, problem: object) -> LinearDesign | None:
-        """Return the linear model of a regression's inputs; for gamma > 1, of its first d/2 rows if it has more."""
+        """Return the linear model of a regression's inputs; for gamma > 1, use at most d/2 of the training rows."""
         if self.gamma.low < 1 or not isinstance(problem, Regression):
             return pose_design(problem)
         return pose_design(problem, min(problem.x.shape[0], max(1, problem.x.shape[1] // 2)))

@@ -34,7 +34,7 @@ def noise_fits(
 
 
 def falling_root(value: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a decreasing function is 0, by halving an interval around this place 60 times."""
+    """Return the place at which a decreasing function is 0, by halving an interval around this place 60 times."""
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if value(middle) > 0 else (low, middle)

@@ -1,4 +1,4 @@
-"""Matrices of independent entries: how to draw them, the ends of their spectra, and checks of data against them."""
+"""Matrices of independent entries: draws of such matrices, the ends of the spectra, and checks of data."""
 
 import math
 
@@ -32,11 +32,11 @@ def marchenko_pastur_edges(ratio: float) -> tuple[float, float]:
 
 
 def tracy_widom_scales(rows: int, columns: int) -> tuple[float, float]:
-    """Return how much the smallest nonzero and the largest eigenvalue of X'X/n fluctuate about the edges.
+    """Return the sizes of the fluctuations of the smallest nonzero and the largest eigenvalue of X'X/n about the edges.
 
     The two scales are |sqrt(n) ∓ sqrt(d)| |1/sqrt(d) ∓ 1/sqrt(n)|^(1/3) / n, which is of order n^(-2/3). For Gaussian
-    entries, the largest eigenvalue is the upper edge plus the upper scale times a Tracy-Widom variable, which is of
-    order 1, with mean -1.2065 and standard deviation 1.268 (johnstone2001, Theorem 1.1).
+    entries, the largest eigenvalue is the upper edge plus the upper scale times a Tracy-Widom variable. This variable
+    has mean -1.2065 and standard deviation 1.268 (johnstone2001, Theorem 1.1).
 
     >>> round(tracy_widom_scales(200, 100)[1], 4)
     0.067
@@ -47,7 +47,10 @@ def tracy_widom_scales(rows: int, columns: int) -> tuple[float, float]:
 
 
 def mean_square_correlation(x: Float[Array, "n d"]) -> Float[Array, ""]:
-    """The mean of n r² over pairs of columns, where r is the uncentred correlation; near 1 for independent columns."""
+    """The mean of n r² over pairs of columns, where r is the uncentred correlation.
+
+    This mean is near 1 for independent columns.
+    """
     rows, columns = x.shape
     inner = x.T @ x
     squares = rows * inner**2 / jnp.outer(jnp.diagonal(inner), jnp.diagonal(inner))
@@ -58,8 +61,8 @@ def isotropy(x: Float[Array, "n d"]) -> list[Hypothesis]:
     """Check that inputs look like independent standard normals, by the ends of the covariance spectrum and the
     kurtosis.
 
-    Too few entries fit any distribution: there must be enough to distinguish the kurtosis 3 of a normal distribution
-    from the kurtosis 1.8 of the uniform distribution.
+    A few entries are compatible with any distribution. So there must be enough entries to distinguish the kurtosis 3 of
+    a normal distribution from the kurtosis 1.8 of the uniform distribution.
     """
     rows, columns = x.shape
     lower, upper = marchenko_pastur_edges(columns / rows)

@@ -47,9 +47,10 @@ class RidgelessRisk:
         errors: expected squared error for each size and each of these numbers of columns.
         best_columns: for each size, the number of columns with the least error.
         best_ratio: `best_columns` divided by the size.
-        isotropic_ratio: the best ratio of columns to rows beyond 1 if the covariance were a multiple of the identity
-            and more columns had the same signal: sqrt(SNR)/(sqrt(SNR) - 1) with SNR = signal/noise. None for SNR at
-            most 1, because then, at every ratio beyond 1, the error is above that of the prediction 0.
+        isotropic_ratio: the ratio of columns to rows, beyond 1, that would be best if the covariance were a multiple of
+            the identity and the signal did not depend on the number of columns. It is sqrt(SNR)/(sqrt(SNR) - 1) with
+            SNR = signal/noise. It is None if SNR is at most 1. In this case, the error at every ratio beyond 1 is above
+            the error of the prediction 0.
         measured: mean squared error of direct fits to random rows, measured at the other rows; NaN if there were no
             fits.
         spread: the standard error of `measured` over the fits; NaN for one fit.
@@ -147,19 +148,19 @@ def ridgeless_risk(
 ) -> RidgelessRisk:
     """The expected squared error of least squares of smallest norm on n rows of your columns, without a ridge.
 
-    Let l_i be the eigenvalues of the covariance of the p columns, let b_i be the coefficients of the target in the
-    directions of its eigenvectors, let kappa be the root of sum l_i/(l_i + kappa) = n, and let D = sum (l_i/(l_i +
+    Let l_i be the eigenvalues of the covariance of the p columns, and let b_i be the coefficients of the target in the
+    directions of the eigenvectors. Let kappa be the root of sum l_i/(l_i + kappa) = n, and let D = sum (l_i/(l_i +
     kappa))². For p > n, where the fit interpolates, and large p and n,
 
         error = n/(n - D) (noise + kappa² sum l_i b_i²/(l_i + kappa)²).
 
-    The factor n/(n - D) is the price of interpolation. For p < n the factor is n/(n - p), and there is no bias. The
-    covariance is about 0: columns and target are used without centring and without an intercept.
+    The factor n/(n - D) is the price of interpolation. For p < n the factor is n/(n - p), and there is no bias. Columns
+    and target are used without centring and without an intercept, so the covariance is taken about 0.
 
     Noise and coefficients are estimated from N rows by least squares. The formula is corrected for the spread of the
-    eigenvalues of N rows around those of the covariance. Direct fits to some of the rows test the curve. The errors of
-    the first 1, 2, ... columns are computed in the same way, and the part that only the other columns explain counts as
-    noise. So order the columns by how soon you would use them.
+    eigenvalues of N rows around the eigenvalues of the covariance. Direct fits to some of the rows test the curve. The
+    errors for only the first 1, 2, ... columns are computed in the same way. The part of the target that only the other
+    columns explain then counts as noise. So put the columns that you would use first in front.
 
     Args:
         x: rows (N, p), at least p + 10 of them; None if the covariance is given.

@@ -1,5 +1,5 @@
 """Double descent in the number of rows: more data hurt if there are fewer rows than features, and help if there are
-more rows.
+more rows than features.
 
 This theory gives the sign of the change of the held-out error as rows are added, for the least squares fit of smallest
 norm. It assumes isotropic inputs, a linear target and, on the rising side, no more signal than noise. It does not
@@ -54,7 +54,7 @@ def signal_to_noise(x: Float[Array, "n d"], y: Float[Array, " n"]) -> Float[Arra
 
 
 def _risk_at(problem: Regression, rung: float, key: Key[Array, ""]) -> Array:
-    """Return the held-out error of fits to rung * d rows, or to all rows if there are fewer."""
+    """Return the held-out error of fits to rung * d rows, or to all rows if there are fewer than rung * d."""
     available, columns = problem.x.shape
     return held_out_risk(problem, min(available, max(1, round(rung * columns))), _DRAWS, key)
 

@@ -1,8 +1,8 @@
 """Ridgeless least squares at finite size: exact mean risk, risk for given rows, and best number of columns.
 
-This theory gives the excess risk of the least squares fit b of smallest norm, that is, the mean of (x'b - x'beta)² over
-new rows x. For isotropic normal rows it gives the mean at every size, not only in the limit. It assumes a linear
-target. It does not explain how columns should be chosen if some are better than others.
+This theory gives the excess risk of the least squares fit b of smallest norm. The excess risk is the mean of (x'b -
+x'beta)² over new rows x. For isotropic normal rows, the theory gives the mean excess risk at every size, not only in
+the limit. It assumes a linear target. It does not explain how columns should be chosen if some are better than others.
 """
 
 import equinox as eqx
@@ -32,7 +32,7 @@ class IsotropicModel(eqx.Module):
 
 
 class IsotropicModels(Population[IsotropicModel]):
-    """Half of the models have fewer columns than rows, half have more; the numbers differ by 6 or more."""
+    """Half of the models have fewer columns than rows, half have more; the two numbers differ by 6 or more."""
 
     settings = Space(n=Integer(20, 14, 80, "rows", corners=(16, 30)))
 

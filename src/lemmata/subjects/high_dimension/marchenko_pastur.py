@@ -3,7 +3,7 @@
 This theory is about the eigenvalues of X'X/n for an n x d matrix X of independent entries of variance 1. The
 eigenvalues fill the interval [(1 - sqrt(d/n))², (1 + sqrt(d/n))²], although the population covariance is the identity.
 The theory assumes that entries are independent with a finite fourth moment. It does not explain data with correlated
-columns, as real data have. It shows how much of the spectrum of such data sampling alone would cause.
+columns, as real data have. The theory shows which spectrum sampling alone would cause.
 """
 
 import jax.numpy as jnp

@@ -25,7 +25,7 @@ _WIDE = 50  # columns per row of a spectrum without an end
 
 
 class AnySpectrum(eqx.Module):
-    """The variances of the columns, of which there are more than rows, and the coefficients."""
+    """The variances of the columns, and the coefficients. There are more columns than rows."""
 
     variances: Float[Array, " p"]
     coefficients: Float[Array, " p"]
@@ -205,8 +205,9 @@ _SHARES = (0.5, 1.0, 2.0)  # rows in units of m
 
 
 def _before_and_after(problem: BrokenPower, ratio: float) -> tuple[float, float, float]:
-    """Return the learned directions before and after the break, divided by m, and the learned share at the break.
-    There are ratio * m rows.
+    """Return the numbers of learned directions before and after the break, and the learned share at the break.
+
+    The numbers are divided by m. There are ratio * m rows.
     """
     a, b = float(problem.first), float(problem.second)
     before = lambda k: hyp2f1(1, 1 / a, 1 + 1 / a, -k)

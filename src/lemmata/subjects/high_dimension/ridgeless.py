@@ -1,10 +1,10 @@
-"""Ridgeless least squares: why the test error peaks if the numbers of parameters and rows are equal.
+"""Ridgeless least squares: why the test error peaks if there are as many parameters as rows.
 
 This theory gives the excess risk E (x'b - x'beta)² of the least squares fit b of smallest norm, for d isotropic inputs
 and n rows at a fixed gamma = d/n. The variance explodes at gamma = 1 and falls again beyond it. The bias is 0 below
-gamma = 1 and rises above it towards the whole signal. The theory assumes a linear target, noise of known variance and
-a covariance that is the identity. It does not explain why fits with many parameters are good on real data, whose
-covariance is far from the identity. The report says how far the covariance of your data is from the identity.
+gamma = 1. Above gamma = 1, the bias rises towards the whole signal. The theory assumes a linear target, noise of known
+variance and a covariance that is the identity. It does not explain why fits with many parameters are good on real data,
+whose covariance is far from the identity. The report says how far the covariance of your data is from the identity.
 """
 
 import jax

@@ -35,7 +35,7 @@ class Interpolant:
         norms: the l_1, l_2 and l_inf norms of w.
         support: the number of weights whose size is above a thousandth of the largest.
         residual: largest |X w - y|, relative to the largest |y|.
-        error: mean squared error on the held-out rows, or None.
+        error: mean squared error on the held-out rows, or None without such rows.
     """
 
     name: str
@@ -60,9 +60,9 @@ class Interpolants:
     Args:
         found: the interpolants, by name.
         eta: the largest |x_j'nu| over columns x_j outside the support of the l_1 solution, for the dual solution nu
-            that makes it least. If eta is below 1, the sparse solution is unique. If the support of this solution has
-            as many columns as there are rows, the l_1 norm that a diagonal network reaches exceeds the least l_1 norm
-            by an amount that falls like alpha^(2 (1 - eta)).
+            that makes this number least. If eta is below 1, the sparse solution is unique. A diagonal network reaches a
+            larger l_1 norm than the least l_1 norm. The difference falls like alpha^(2 (1 - eta)) if the support of the
+            sparse solution has as many columns as there are rows.
         conditions: the conditions for the interpolants.
         claims: names of the claims that state these results.
     """

@@ -23,7 +23,7 @@ class LastLayer:
     """The last layer of a model, whose scores are linear in the features.
 
     Args:
-        weights: the weights of the layer, one row for each score; if there is a bias, it is the last column.
+        weights: the weights of the layer, one row for each score; if there is a bias, the last column is the bias.
         features: the features of the rows; if there is a bias, the last feature is constant.
     """
 

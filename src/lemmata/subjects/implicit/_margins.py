@@ -48,7 +48,8 @@ class Margins:
         attained: the margin of the last layer, divided by the largest possible margin on its features, in the l_2
             norm. None if the last layer is not known, its features cannot be separated, or the margin cannot be
             computed.
-        cosine: the cosine of the last layer with the separator of largest margin on its features.
+        cosine: the cosine of the angle between the last layer and the separator of largest margin on the layer's
+            features.
         largest: the largest possible margin on these features.
         conditions: the conditions for the results.
         claims: names of the claims that state these results.
@@ -117,9 +118,9 @@ class Margins:
 def margins(model: Any, x: Any, y: Any, *, layers: Sequence[Any] | Any = None, optimiser: str | Any = None) -> Margins:
     """Return the normalised margins of a classifier, and how close its last layer is to the largest margin.
 
-    Gradient flow on a fitted network raises its normalised margin for ever, but the remaining gap falls only like
-    1/log t. `attained` shows how far the last layer has come: at 1 it is the hard-margin support vector machine on its
-    features. The bias of the last layer counts as the weight of a constant feature.
+    Gradient flow on a fitted network raises its normalised margin for ever, but the remaining gap falls only like 1/log
+    t. `attained` shows how far the last layer has come. If `attained` is 1, the last layer is the hard-margin support
+    vector machine on its features. The bias of the last layer counts as the weight of a constant feature.
 
     Args:
         model: a linear classifier or an MLPClassifier of scikit-learn, a torch.nn.Module, or a function of x that

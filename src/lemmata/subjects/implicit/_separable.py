@@ -1,4 +1,4 @@
-"""Separable rows, their largest margins in the l_1, l_2 and l_inf norms, and long training runs on them."""
+"""Separable rows, their largest margins in the l_1, l_2 and l_inf norms, and long training runs on such rows."""
 
 import equinox as eqx
 import jax

@@ -1,8 +1,8 @@
 """Deep linear networks: what gradient flow conserves, and whether every norm of their product diverges.
 
-This theory is about gradient flow on a product of matrices. It gives the quantities that stay constant in training,
-and an example in which the product tends to rank 1 while all its norms diverge. It assumes that the layers are
-balanced at the start. It does not explain which rank training finds in general.
+This theory is about gradient flow on a product of matrices. It gives the quantities that stay constant in training. In
+an example, the product tends to rank 1 while all its norms diverge. It assumes that the layers are balanced at the
+start. It does not explain which rank training finds in general.
 """
 
 import equinox as eqx
@@ -93,7 +93,7 @@ class LayersStayBalanced(Claim[DeepLinear]):
         return jax.jvp(inner, (problem.layers,), (problem.descent(problem.layers),))[1]
 
     def condition(self, problem: DeepLinear) -> Array:
-        """Return the same sums with all terms positive, divided by the largest rate."""
+        """Return the sums of the rates with all terms positive, divided by the largest rate."""
         sizes = DeepLinear(jnp.abs(problem.x), -jnp.abs(problem.y), *map(jnp.abs, problem.layers))
         grown = jax.jvp(inner, (sizes.layers,), (jax.tree.map(jnp.abs, sizes.descent(sizes.layers)),))[1]
         rates = jax.jvp(inner, (problem.layers,), (problem.descent(problem.layers),))[1]
@@ -140,9 +140,9 @@ class Completion(eqx.Module):
         return (basis * jnp.sqrt(self.values)) @ basis.T
 
     def path(self, times: Float[Array, " s"], corner: float) -> tuple[Float[Array, "s 2 2"], Float[Array, " s"]]:
-        """Return the product at the times, and its loss, if w_22 is observed to be `corner`.
+        """Return the product of the layers at the times, and its loss, if w_22 is observed to be `corner`.
 
-        The flow is dM/dt = -M G, where G is the gradient of the loss by the product.
+        The flow is dM/dt = -M G, where G is the gradient of the loss with respect to the product.
         """
 
         def loss(product: Array) -> Array:

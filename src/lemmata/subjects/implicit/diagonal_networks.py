@@ -1,8 +1,8 @@
-"""Diagonal linear networks: their solutions, between the least l_2 norm and the least l_1 norm.
+"""Diagonal linear networks: solutions between the solution of least l_2 norm and the solution of least l_1 norm.
 
-This theory gives the limit of gradient flow on w = u² - v² for every size of the start, and how fast the limit becomes
-sparse. It assumes a least-squares loss and u = v at the start. It does not explain networks whose units are shared by
-several coordinates.
+This theory gives the limit of gradient flow on w = u² - v² for every size of the start. It also says how fast the limit
+becomes sparse as the start shrinks. It assumes a least-squares loss and u = v at the start. It does not explain
+networks whose units are shared by several coordinates.
 """
 
 import equinox as eqx
@@ -57,9 +57,9 @@ def _resolved(problem: DiagonalNetwork) -> Hypothesis:
 class SparseSystems(Population[DiagonalNetwork]):
     """Systems whose solution of least l_1 norm is sparse and unique, with a known dual certificate.
 
-    The matrix has n columns S on the support, which are near the identity, and further columns. Let nu be the dual
-    solution, for which A_S'nu is the sign of the solution. The further columns are scaled so that |a'nu| is `eta` for
-    one of them and at most 0.3 eta for the others.
+    The matrix has n columns S on the support, and further columns. The columns S are near the identity. Let nu be the
+    dual solution, for which A_S'nu is the sign of the solution. The further columns are scaled so that |a'nu| is `eta`
+    for one of them and at most 0.3 eta for the others.
     """
 
     settings = Space(
@@ -145,7 +145,7 @@ class DiagonalNetworkLimit(Claim[DiagonalNetwork]):
         return trained(problem, problem.alpha, _LONG / problem.rates[0])
 
     def condition(self, problem: DiagonalNetwork) -> Array:
-        """Return tolerance times number of steps; the largest rate at the end of the flow determines that number.
+        """Return the tolerance times the number of steps, which depends on the largest rate at the end of the flow.
 
         Rates are proportional to u² + v² = sqrt(w² + 4 alpha⁴), and u² + v² is 2 alpha² at the start.
         """

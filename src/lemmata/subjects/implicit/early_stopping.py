@@ -82,7 +82,10 @@ class StoppedRegressions(Population[StoppedRegression]):
 
 
 def _risks(problem: StoppedRegression, shrink: Float[Array, "d d"], weights: Float[Array, "d n"]) -> Float[Array, " 2"]:
-    """Return the expected |X (w - beta)|²/n and |w - beta|² for w = weights y, where weights X = 1 - shrink."""
+    """Return the expected |X (w - beta)|²/n and |w - beta|² for w = weights y.
+
+    The product weights X is the identity minus `shrink`.
+    """
     bias = shrink @ problem.beta
     spread = problem.noise**2 * weights @ weights.T
     return jnp.stack([

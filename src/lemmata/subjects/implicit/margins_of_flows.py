@@ -1,7 +1,7 @@
 """Margins of gradient flows: how fast a classifier approaches its largest margin, and what depth changes.
 
 This theory is about gradient flow of the exponential loss after all rows are fitted. It gives the limit direction of
-linear classifiers and of two linear networks, and a margin that never falls in homogeneous networks. It does not
+linear classifiers and of two linear networks. For homogeneous networks, it gives a margin that never falls. It does not
 explain the time before the rows are fitted, or which limit a network of ReLU units finds.
 """
 
@@ -102,7 +102,7 @@ def _product(layers: tuple, diagonal: bool) -> Float[Array, " d"]:
 
 @functools.partial(jax.jit, static_argnames=("diagonal", "steps"))
 def network(z: Float[Array, "n d"], layers: tuple, diagonal: bool, steps: int) -> Float[Array, " d"]:
-    """Return the classifier of a linear network after many short steps against the gradient of exponential loss."""
+    """Return the classifier of a linear network after many short steps of gradient descent on the exponential loss."""
     loss = lambda layers: jax.nn.logsumexp(-z @ _product(layers, diagonal))
     total = lambda tree: sum(jnp.sum(part**2) for part in tree)
 
@@ -177,7 +177,7 @@ class DiagonalMargin(Claim[SeparableRows]):
 class FittedNetwork(eqx.Module):
     """A network f(x) = a'phi(W x) of leaky ReLU units phi that fits the classes of all rows.
 
-    The classes are the signs of the network itself, and its weights are scaled so that the loss is below 1.
+    The classes are the signs of the network's own outputs. The weights are scaled so that the loss is below 1.
     """
 
     x: Float[Array, "n d"]

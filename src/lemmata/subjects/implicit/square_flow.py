@@ -1,4 +1,4 @@
-"""Gradient flow through squares: the nonnegative solution of A x = b that it reaches, and its path.
+"""Gradient flow through squares: the nonnegative solution of A x = b that the flow reaches, and the flow's path.
 
 This theory gives the limit and the path of gradient flow on y for x = y². It assumes a least-squares loss, positive
 starting values, and a positive solution. It does not explain discrete steps that are large, or losses without a

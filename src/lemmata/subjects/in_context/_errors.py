@@ -1,4 +1,4 @@
-"""The errors of the steps of a forward pass, and the temperature at which they are small."""
+"""The errors of the steps of a forward pass, and the temperature at which these errors are small."""
 
 import equinox as eqx
 import jax
@@ -126,7 +126,7 @@ def found_at(prompt: Prompt, temperature: Array) -> Float[Array, " 3"]:
 
 
 def sufficient_temperature(prompt: Prompt, ladder: Float[Array, " k"]) -> Array:
-    """Return the least temperature from which on the three bounds of Lemma 7 and (59b) hold.
+    """Return the least temperature of the ladder such that the three bounds of Lemma 7 and (59b) hold from there on.
 
     Args:
         prompt: examples, the query and a transformer.

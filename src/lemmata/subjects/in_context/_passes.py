@@ -85,7 +85,7 @@ def exact_update(prompt: Prompt, points: Float[Array, "t p"]) -> Float[Array, "t
 
 
 def path_of(prompt: Prompt) -> tuple[Float[Array, "t p"], Float[Array, " t"]]:
-    """Return rho_0 = 0, ..., rho_T and the predictions for the first query, of which the first is 0.
+    """Return rho_0 = 0, ..., rho_T, and the prediction for the first query at each rho; the first prediction is 0.
 
     Args:
         prompt: examples, the query and a transformer.
@@ -105,12 +105,12 @@ def attention_alone(layer: TransformerLayer) -> TransformerLayer:
 
 
 def dense_rounding(prompt: Prompt, steps: int, accelerated: bool = False) -> Array:
-    """Return T p (N + 8) tau; times 32 eps, it bounds the rounding error of a dense pass (tokens have an entry 1).
+    """Return T p (N + 8) tau, which times 32 eps bounds the rounding error of a dense pass (tokens have an entry 1).
 
-    A head adds up N + 1 terms of size 8 tau sigma(.) phi / N, in total at most 4 tau (1 + 1/N). The error is (N + 4)
-    eps/2 of this total. Four heads and their sum make an error of 8 (N + 8) tau (1 + 1/N) eps in each entry of rho. A
-    proximal step does not enlarge distances between vectors of p entries; momentum enlarges them by a factor of at
-    most 3.
+    A head adds up N + 1 terms of size 8 tau sigma(.) phi / N. Their total is at most 4 tau (1 + 1/N), and the rounding
+    error is (N + 4) eps/2 of this total. Four heads and their sum make an error of 8 (N + 8) tau (1 + 1/N) eps in each
+    entry of rho. A proximal step does not enlarge distances between vectors of p entries; momentum enlarges distances
+    by a factor of at most 3.
 
     Args:
         prompt: examples and a transformer.

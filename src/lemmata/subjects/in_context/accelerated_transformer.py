@@ -2,8 +2,8 @@
 
 The theory covers a transformer of D = d + 3n + 8 rows that runs accelerated proximal gradient (FISTA). Its objective
 falls like 1/T² instead of 1/T. The theory assumes eta <= 1/(2 lambda_max(Phi^T Phi)/N), and weights of Attn2 and FF2
-that change from block to block. It leaves open how the risk depends on the objective along the way. The construction
-is not in the source, in which the depth enters the risk as n C_F² / L.
+that change from block to block. It leaves open how the risk depends on the objective along the way. The construction is
+not in the source. In the source, the depth enters the risk as n C_F² / L.
 """
 
 from collections.abc import Callable
@@ -33,11 +33,11 @@ LONGEST = 1024
 
 
 def worth_of_steps(iterations: int) -> Float[Array, " t"]:
-    """Return c_1, ..., c_T: where the objective is flat, t accelerated steps are worth c_t plain steps.
+    """Return c_1, ..., c_T: in flat directions of the objective, t accelerated steps are worth c_t plain steps.
 
     Consider an eigenvector with small curvature h / eta. A plain step removes a share h of the distance from the
-    minimum along it, and T accelerated steps remove c_T h, to first order in h. Here c_{k+1} = 1 + c_k + beta_k (c_k -
-    c_{k-1}), and c_T is about T²/8.
+    minimum along this eigenvector. To first order in h, T accelerated steps remove a share c_T h. Here c_{k+1} = 1 +
+    c_k + beta_k (c_k - c_{k-1}), and c_T is about T²/8.
 
     Args:
         iterations: the number of accelerated steps T.

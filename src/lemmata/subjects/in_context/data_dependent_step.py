@@ -1,4 +1,4 @@
-"""A step size that depends on the curvature of the prompt, and the number of layers that it saves.
+"""A step size that depends on the curvature of the prompt, and the number of layers that this step size saves.
 
 The theory covers proximal gradient with the step 1/lambda_max(H), H = (2/N) Phi^T Phi. The source uses the step 1/(2
 (n+1)) for n + 1 features. Each step of size 1/lambda_max(H) is worth gamma = 2 (n+1)/lambda_max(H) steps of the
@@ -127,7 +127,10 @@ class StepsAlongEigenvectors(Claim[Prompt]):
         return jnp.full(problem.prompt.shape[1] - 1, gain(problem.prompt))
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
-        """Measure at the eigenvalues; replace those below 1e-9 of the largest, which rounding hides, by this value."""
+        """Measure at the eigenvalues.
+
+        Rounding hides eigenvalues below 1e-9 of the largest, so they are replaced by 1e-9 of the largest.
+        """
         values, size = curvatures(problem.prompt), 2 * problem.prompt.shape[1]
         values, largest = jnp.maximum(values[:-1], 1e-9 * values[-1]), values[-1]
         return jnp.log1p(-values / largest) / jnp.log1p(-values / size)

@@ -1,9 +1,9 @@
 """Outside the hypotheses: other functions, other noise, and weights that are built for another number of examples.
 
 No theorem covers these cases. The source assumes functions of the class, sub-Gaussian noise and the N for which the
-weights are built. The claims say what happens if one of these assumptions fails. The risk grows with the frequency,
-and averages of heavy-tailed noise fall more slowly than 1/sqrt(N). Predictions are wrong by a factor, which is the
-ratio of the two numbers N. It is open how a model could notice this.
+weights are built. The claims say what happens if one of these assumptions fails. The risk grows with the frequency, and
+averages of heavy-tailed noise fall more slowly than 1/sqrt(N). If the weights are built for another N, predictions are
+wrong by a factor, which is the ratio of the two numbers N. It is open how a model could notice this.
 """
 
 import dataclasses
@@ -80,7 +80,7 @@ class NoiseAverages(Claim[NoiseOnFeatures]):
     predict = -1 / 3  # 1/1.5 - 1
 
     def measure_at(self, problem: NoiseOnFeatures, key: Key[Array, ""], rung: float) -> Array:
-        """Return the median over repetitions, computed from the first N examples."""
+        """Return the median over repetitions of the largest entry of the mean over the first N examples."""
         count = int(rung)
         return jnp.median(jnp.abs(problem.noise[:, :count] @ problem.features[:count]).max(axis=1) / count)
 
@@ -110,7 +110,10 @@ class AnotherLength(Claim[Prompt]):
     predict = -1.0
 
     def measure_at(self, problem: Prompt, key: Key[Array, ""], rung: float) -> Array:
-        """Return the relative root mean square distance from twice the correct value, for the first N examples."""
+        """Return the relative root mean square distance of predictions from twice the correct value.
+
+        Only the first N examples are used.
+        """
         count, asked = int(rung), problem.model.features(problem.queries)
         prompt, y = problem.prompt[:count], problem.y[:count]
         built = lambda examples: dataclasses.replace(problem.model, examples=examples)

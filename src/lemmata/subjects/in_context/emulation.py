@@ -7,8 +7,8 @@ The transformer (`lemmata.networks.InContextTransformer`) reads N examples (x_i,
 x_{N+1}. Its first layer writes p = n + 1 features phi_i = phi(x_i) in [0, 1] (n ramps and a constant 1) into token i.
 Then T blocks of two layers each take a step of proximal gradient on the Lasso of penalty lambda, with step eta. Attn1
 and FF1 move the coefficients rho, and Attn2 writes the prediction y^ of the query. Attention uses logistic functions
-sigma at the temperature tau. In place of a product x, it computes g(x) = 4 tau (sigma(x/tau) - sigma(0)), which is near
-x.
+sigma at the temperature tau. In place of a product x, attention computes g(x) = 4 tau (sigma(x/tau) - sigma(0)), which
+is near x.
 """
 
 import abc

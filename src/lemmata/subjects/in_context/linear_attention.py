@@ -2,8 +2,9 @@
 
 The theory covers transformers without activation on prompts of a linear function. A layer is a step of (preconditioned)
 gradient descent from 0, and the best preconditioner and the risk of one layer are known. It assumes normal inputs and
-weights for statements about the risk. It leaves open which weights training finds. Linear attention is the baseline
-for the transformer of this chapter, because it is limited to linear functions and to the columns of the prompt.
+weights for statements about the risk. It leaves open which weights training finds. Linear attention is the baseline for
+the transformer of this chapter, because linear attention is limited to linear functions and to the columns of the
+prompt.
 
 Let inputs have covariance S. Let y = <w, x> + z, where w ~ N(0, I) and the noise z has variance sigma². The squared
 error of a prediction at x ~ N(0, S) is then |S^(1/2) (w - w_hat)|².

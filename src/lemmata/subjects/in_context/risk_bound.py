@@ -1,9 +1,10 @@
 """The risk of the in-context transformer: the bound of Theorem 1, its choices of sizes, and the measured risk.
 
-The theory bounds the mean squared error of the constructed transformer by sqrt(log N/N) + n/L + log|cover|/n, up to a
-constant and C_F (C_F + sigma). It assumes a class of finite C_F and inputs in the unit ball. It leaves open why the
-risk is so much smaller. With the constant 1, the bound exceeds the risk of predicting 0 on most classes. For a smaller
-bound, N must be at least of the order of C_F^4 divided by the square of the target error.
+The theory bounds the mean squared error of the constructed transformer by a sum of sqrt(log N/N), n/L and log|cover|/n.
+Each term has a constant factor, and a factor C_F (C_F + sigma) or C_F². It assumes a class of finite C_F and inputs in
+the unit ball. It leaves open why the risk is so much smaller. With the constant 1, the bound exceeds the risk of
+predicting 0 on most classes. For a smaller bound, N must be at least of the order of C_F^4 divided by the square of the
+target error.
 """
 
 import math

@@ -46,7 +46,7 @@ def predictions(problem: Prompt, examples: int, number: int, **changes: Any) -> 
 
 
 def _errors(problem: Prompt, found: Float[Array, "*t m"]) -> Float[Array, "*t"]:
-    """Return the mean squared difference from the function at the queries."""
+    """Return the mean squared difference of predictions from the function at the queries."""
     return jnp.mean((found - problem.function(problem.queries)) ** 2, axis=-1)
 
 

@@ -1,9 +1,9 @@
-"""The errors of steps in which logistic attention replaces products, and the temperature that bounds them.
+"""The errors of steps in which logistic attention replaces products, and the temperature that bounds these errors.
 
-The theory bounds how far a step of the transformer is from a step of proximal gradient, by eta, tau and the size of
-rho. It assumes features in [0, 1], the fourth head of Attn1 and the factor N in Attn2 (`in_context.emulation`). It
-leaves open why the temperature of the construction is far above the least temperature that suffices. Bounds with tau
-in place of tau² come from a bound on the second derivative, which is in fact 0 at 0.
+The theory bounds how far a step of the transformer is from a step of proximal gradient. The bound depends on eta, tau
+and the size of rho. It assumes features in [0, 1], the fourth head of Attn1 and the factor N in Attn2
+(`in_context.emulation`). It leaves open why the temperature of the construction is far above the least temperature that
+suffices. Bounds with tau in place of tau² come from a bound on the second derivative, which is in fact 0 at 0.
 """
 
 import abc

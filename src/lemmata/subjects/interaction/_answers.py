@@ -38,7 +38,8 @@ class PolicyValue:
         values: the expected discounted sum of rewards from each state.
         action_values: the expected discounted sum after each first action in each state.
         expected: the mean value over the distribution of the first state.
-        error: an upper bound on the distance of the values from the exact values, from the residual of their equation.
+        error: an upper bound on the distance of the values from the exact values. It is computed from the residual of
+            the linear equation for the values.
         conditions: the conditions for the results.
         claims: names of the claims that state what policies gain over each other.
     """
@@ -65,12 +66,14 @@ class PolicyValue:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Advantage:
-    """The gain of each first action over a policy that is followed afterwards. As a NumPy array, the object is
-    `gains`.
+    """The gain of each first action over a policy that is followed afterwards.
+
+    Converted to a NumPy array, this object is `gains`.
 
     Args:
-        gains: the gain of each action in each state; their mean over the actions of the policy is 0.
-        error: an upper bound on the distance of the gains from the exact gains, from the residual of their equation.
+        gains: the gain of each action in each state. In each state, the mean gain over the actions of the policy is 0.
+        error: an upper bound on the distance of the gains from the exact gains. It is computed from the residual of the
+            linear equation for the values.
         improvable: the number of states in which some action gains.
         conditions: the conditions for the results.
         claims: names of the claims that state how gains change the value.
@@ -122,7 +125,8 @@ class OptimalPolicy:
         values: the values of the states.
         action_values: the value of each first action in each state.
         expected: the mean value over the distribution of the first state.
-        error: an upper bound on the distance of the values from the optimal values, from a sweep of value iteration.
+        error: an upper bound on the distance of the values from the optimal values. It is computed by a sweep of value
+            iteration.
         rounds: the number of rounds of policy iteration.
         ties: the number of states in which several actions are best.
         conditions: the conditions for the results.

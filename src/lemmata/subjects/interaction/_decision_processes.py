@@ -119,8 +119,8 @@ class ValueGuess(eqx.Module):
 class ValueGuesses(Population[ValueGuess]):
     """Half of the problems are random.
 
-    In the others, state 0 has three kinds of action: one stays at the reward -2 gamma eps, one leaves with reward 0,
-    and the rest are bad. The guess makes the first action look as good as the second.
+    In the other problems, state 0 has three kinds of action. One action stays at the reward -2 gamma eps, one action
+    leaves with reward 0, and the other actions are bad. The guess makes the first action look as good as the second.
     """
 
     settings = sizes(most=0.95)

@@ -29,7 +29,10 @@ def as_discount(value: Any) -> float:
 
 
 def as_laws(name: str, table: Float[np.ndarray, "... k"]) -> Float[np.ndarray, "... k"]:
-    """Return probabilities along the last axis, divided by their sum, which must be 1 up to rounding."""
+    """Return probabilities along the last axis, divided by their sum.
+
+    This sum must be 1 up to rounding.
+    """
     places = np.argwhere(table < 0)
     if places.size:
         place = tuple(int(index) for index in places[0])
@@ -73,7 +76,7 @@ def as_rewards(given: Any, transitions: Float[np.ndarray, "s a s"]) -> Float[np.
 
 
 def as_start(given: Any, states: int) -> Float[np.ndarray, " s"]:
-    """Return the distribution of the first state; if none is given, it is uniform."""
+    """Return the distribution of the first state, by default the uniform distribution."""
     if given is None:
         return np.full(states, 1 / states)
     law = numbers_of("start", given).astype(float)
@@ -122,7 +125,7 @@ def _is_table(part: Any) -> bool:
 
 
 def as_steps(given: Any) -> tuple[Int[np.ndarray, "n 3"], Float[np.ndarray, " n"], np.ndarray, np.ndarray]:
-    """Return state, action, next state, reward of each step, and whether an episode ends or a table starts there."""
+    """Return states, action and reward of each step, whether it ends an episode, and whether it starts a table."""
     tables = list(given) if isinstance(given, list | tuple) and len(given) and _is_table(given[0]) else [given]
     parts = [numbers_of("steps", table) for table in tables]
     if any(part.ndim != 2 or part.shape[1] not in (4, 5) or part.shape[1] != parts[0].shape[1] for part in parts):

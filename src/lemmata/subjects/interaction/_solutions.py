@@ -12,8 +12,8 @@ def solved(
 ) -> tuple[Float[np.ndarray, "... s"], Float[np.ndarray, "... s a"]]:  # fmt: skip
     """Return the values of a policy, and the gain of each action over the policy.
 
-    A constant in all rewards and the value of state 0 are computed separately, because both make all values large for
-    a discount near 1. So rounding errors do not hide the differences between actions.
+    A constant in all rewards and the value of state 0 are computed separately. For a discount near 1, these two numbers
+    would make all values large. So rounding errors do not hide the differences between actions.
 
     Args:
         transitions: the probability of each next state, of one process or of several.

@@ -94,11 +94,12 @@ class TabularMDP:
                 are whole numbers from 0. After the end of an episode comes an additional last state, whose rewards are
                 0.
             discount: the discount of rewards per step, below 1.
-            states: the number of states; by default, those that occur in the steps.
-            actions: the number of actions; by default, those that occur in the steps.
+            states: the number of states; by default, one more than the largest number of a state in the steps.
+            actions: the number of actions; by default, one more than the largest number of an action in the steps.
             unseen: the reward of each pair of a state and an action without a step. After such a pair, all next states
                 are equally likely.
-            prior: the Dirichlet parameter of each next state; by default 1 / states.
+            prior: the Dirichlet parameter of each next state; by default 1 over the number of states, including an
+                additional last state.
             level: the confidence level of the limits.
 
         Raises:
@@ -275,7 +276,7 @@ class TabularMDP:
         )  # fmt: skip
 
     def _centred(self, values: Float[np.ndarray, " s"]) -> Float[np.ndarray, "s a"]:
-        """Return action values for estimates, minus a constant that would hide small differences."""
+        """Return action values for estimates of the values, minus a constant that would hide small differences."""
         middle = values.max() / 2 + values.min() / 2
         return (self.rewards - self._middle) + self.discount * (self.transitions @ (values - middle))
 
@@ -355,7 +356,7 @@ class EstimatedMDP(TabularMDP):
 
     @property
     def _known(self) -> np.ndarray:
-        """A mask of the rows that are not estimated from steps: those of the end state, which leads to itself."""
+        """A mask of the rows that are not estimated from steps: the rows of the end state, which leads to itself."""
         ends = self.transitions[np.arange(self.states), :, np.arange(self.states)] == 1
         return (ends & (self.counts.sum(axis=2) == 0))[..., None]
 

@@ -20,11 +20,14 @@ _EPS = float(np.finfo(float).eps)
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Occupancy:
-    """The discounted share of time that a policy spends in each state. As a NumPy array, the object is `shares`.
+    """The discounted share of time that a policy spends in each state.
+
+    Converted to a NumPy array, this object is `shares`.
 
     Args:
         shares: the share of each state; the shares sum to 1.
-        error: an upper bound on the sum of the absolute errors of the shares, from the residual of their equation.
+        error: an upper bound on the sum of the absolute errors of the shares. It is computed from the residual of the
+            linear equation for the shares.
         conditions: the conditions for the results.
         claims: names of the claims in which these shares are the weights of states.
     """

@@ -1,8 +1,8 @@
 """Policies of a finite Markov decision process: how their values differ, their gradient, and greedy policies.
 
-This theory gives exact identities between the values of two policies, the gradient of the value, and the loss of a
-policy that is greedy for approximate values. It assumes a discount below 1 and known transition probabilities. It does
-not explain how many samples an agent needs to learn the probabilities.
+This theory gives exact identities between the values of two policies, and the gradient of the value. It also bounds the
+loss of a policy that is greedy for approximate values. It assumes a discount below 1 and known transition
+probabilities. It does not explain how many samples an agent needs to learn the probabilities.
 """
 
 import jax

@@ -1,7 +1,7 @@
 """Learning values: the limit of temporal differences, when they diverge, and why maxima of estimates are too large.
 
-This theory describes three things: the values that linear temporal differences reach on the states that the policy
-visits, the growth of a weight if only some states are updated, and the bias of a maximum of estimates. It assumes
+This theory gives the values that linear temporal differences reach on the states that the policy visits. It also gives
+the growth of a weight if only some states are updated, and the bias of a maximum of estimates. The theory assumes
 linear features or independent errors. It does not explain networks, whose features change during training.
 """
 
@@ -220,7 +220,7 @@ class UpdatesOfOneState(Claim[TwoStates]):
 
 
 class EqualActions(eqx.Module):
-    """The number m of actions with the same value, and the size of the errors of their estimates."""
+    """The number m of actions with the same value, and the size of the errors of the estimated values."""
 
     scale: Float[Array, ""]
     actions: int = eqx.field(static=True)
@@ -263,7 +263,10 @@ class MaximumOfEstimates(Claim[EqualActions]):
         return problem.scale * jnp.stack([jnp.asarray((m - 1) / (m + 1)), largest])
 
     def measure(self, problem: EqualActions, key: Key[Array, ""]) -> Array:
-        """Return the mean differences over 2000 draws."""
+        """Return the mean difference between the maximum and the double estimate over 2000 draws.
+
+        The first number is for uniform errors, and the second number for normal errors.
+        """
         uniform_key, normal_key = jax.random.split(key)
         shape = (2, _DRAWS, problem.actions)
         draws = jnp.stack([jax.random.uniform(uniform_key, shape, minval=-1.0), jax.random.normal(normal_key, shape)])

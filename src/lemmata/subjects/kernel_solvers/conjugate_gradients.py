@@ -21,14 +21,14 @@ ABOUT = {"tool": "linear algebra", "architecture": "kernel method", "object": "c
 
 
 class LinearSystem(eqx.Module):
-    """A system A x = b with the matrix A, whose solution x is known."""
+    """A system A x = b with a known solution x."""
 
     matrix: Float[Array, "n n"]
     solution: Float[Array, "n 1"]
 
 
 class RegularisedSystem(eqx.Module):
-    """A system (K + ridge I) x = b whose solution is known, and the rank of its preconditioner.
+    """A system (K + ridge I) x = b with a known solution, and a preconditioner of low rank.
 
     Args:
         gram: the Gram matrix K.

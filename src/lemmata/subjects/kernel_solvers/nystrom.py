@@ -1,9 +1,9 @@
-"""Low-rank approximations of a Gram matrix, and their error compared with the effective dimension.
+"""Low-rank approximations of a Gram matrix: their error compared with the effective dimension.
 
-This theory is about approximations of a Gram matrix by a few columns, random products or random features. It bounds
-the part of the matrix that they miss, and the effect of this part on kernel ridge regression. It assumes a positive
-semidefinite matrix and a ridge. It does not explain how small the effective dimension of a given kernel on given data
-is.
+This theory is about approximations of a Gram matrix by a few columns, random products or random features. It bounds the
+part of the matrix that the approximations miss, and the effect of this part on kernel ridge regression. It assumes a
+positive semidefinite matrix and a ridge. It does not explain how small the effective dimension of a given kernel on
+given data is.
 """
 
 import math

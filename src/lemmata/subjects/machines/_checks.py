@@ -45,7 +45,7 @@ def count(name: str, value: Any, least: int) -> int:
         least: the smallest value that is allowed.
 
     Raises:
-        SettingError: if the value is not a whole number, or is smaller.
+        SettingError: if the value is not a whole number, or is smaller than `least`.
     """
     number = whole(name, value)
     if number < least:
@@ -61,7 +61,7 @@ def counts(name: str, values: Any) -> tuple[int, ...]:
         values: the values that were given.
 
     Raises:
-        SettingError: if the value is not a sequence of such numbers.
+        SettingError: if the values are not a sequence of whole numbers of at least 1.
     """
     try:
         given = tuple(values)
@@ -78,7 +78,7 @@ def check_array(name: str, value: Any) -> None:
         value: the value that was given.
 
     Raises:
-        DataError: if the value is not valid; the message names it.
+        DataError: if the value is not an array; the message names the argument.
     """
     if not isinstance(value, jax.Array | np.ndarray):
         raise DataError(name, found=f"a {type(value).__name__}", rule="an array", remedy="convert it with jnp.asarray")
@@ -122,7 +122,7 @@ def check_variances(name: str, variances: Any, inducing: Any) -> None:
         inducing: the Gram matrix of inducing points, whose diagonal must not be negative either.
 
     Raises:
-        DataError: for a negative variance; the message names it.
+        DataError: for a negative variance; the message names the array that contains it.
     """
     own, matrix = known(variances), known(inducing)
     if own is None or matrix is None or own.size == 0:
@@ -142,7 +142,7 @@ def check_factor(name: str, factor: Array) -> None:
         factor: the lower triangular factor; NaN if there is none.
 
     Raises:
-        NotPositiveDefiniteError: if the matrix is not positive definite; the message names it.
+        NotPositiveDefiniteError: if the matrix is not positive definite; the message names the matrix.
     """
     values = known(factor)
     if values is None:
@@ -165,7 +165,7 @@ def check_semidefinite(name: str, matrix: Any) -> None:
         matrix: the symmetric matrix.
 
     Raises:
-        NotPositiveDefiniteError: if the value is not valid; the message names it.
+        NotPositiveDefiniteError: if the matrix has such an eigenvalue; the message names the matrix.
     """
     values = known(matrix)
     if values is None:

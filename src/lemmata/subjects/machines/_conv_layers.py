@@ -22,10 +22,10 @@ def convolve_grams(
 ) -> ConvolutionalGrams:
     """Apply a convolution with infinitely many channels, with inducing points before and after it.
 
-    Inducing points are on no grid, so a convolution cannot act on them. Each of the q new inducing points is a patch
-    made of the p old ones. At place d of the window, this patch holds the sum of the old points with the weights C_d =
-    mixing[d]. If the convolution has independent normal weights of variance 1/(k² channels), covariances after it are
-    means over places d of the window,
+    Inducing points are not on a grid, so a convolution cannot act on them. Each of the q new inducing points is a patch
+    made of the p old inducing points. At place d of the window, this patch holds the sum of the old inducing points
+    with the weights C_d = mixing[d]. If the convolution has independent normal weights of variance 1/(k² channels),
+    covariances after the convolution are means over places d of the window,
 
         K_ii' = mean C_d K_ii C_d',   K_ti' = mean K_(t + d)i C_d',   k_t' = mean k_(t + d),
 
@@ -35,7 +35,7 @@ def convolve_grams(
     Args:
         grams: the covariances before the convolution.
         mixing: C, one matrix for each place of the k x k window, where k is odd.
-        stride: 1 keeps every site, 2 keeps every second site from the first, and so on.
+        stride: 1 keeps every site, 2 keeps every second site starting with the first, and so on.
 
     Raises:
         ShapeError: for wrong shapes.
@@ -139,7 +139,9 @@ def replace_gram(grams: ConvolutionalGrams, learned: Float[Array, "q r"], *, jit
 
 
 def root(inducing: Float[Array, "p p"], jitter: float = 0.0) -> Float[Array, "p p"]:
-    """Return the Cholesky factor of K + jitter (mean of the diagonal) I; NaN if K is traced and there is none.
+    """Return the Cholesky factor of K + jitter (mean of the diagonal) I.
+
+    The result is NaN if K is traced and the factor does not exist.
 
     Args:
         inducing: the matrix K.

@@ -23,11 +23,11 @@ _BIAS, _JITTER, _WINDOW = 0.1, 1e-5, 3
 
 
 class ConvolutionalMachine(eqx.Module):
-    """A machine of patches, blocks of ReLU, convolution, Gram matrix and normalisation, and then ReLU and pooling.
+    """A machine of patches, then blocks (ReLU, convolution, Gram matrix and normalisation), then a ReLU and pooling.
 
-    The Gram matrix of block l is G = L V V' L' with L L' = K_ii. So its divergence from the prior is the divergence of
-    V V' from the identity, which is 0 if V = I. All lower entries of V are free; the sign of an entry of its diagonal
-    does not change the divergence.
+    The Gram matrix of block l is G = L V V' L' with L L' = K_ii. So the divergence of G from the prior is the
+    divergence of V V' from the identity, which is 0 if V = I. All lower entries of V are free; the sign of an entry of
+    its diagonal does not change the divergence.
 
     Attributes:
         patches: the inducing points of the images.
@@ -104,7 +104,7 @@ def initial_machine(
         key: the source of randomness for the choice of patches.
         images: the images from which patches are taken.
         inducing: the number of inducing points of the patches and of each block. It is at most the number of sites.
-        strides: the stride of each block, so there is one stride fewer than numbers in `inducing`.
+        strides: the stride of each block. `inducing` has one number more, the number for the patches.
 
     Raises:
         ShapeError: for images of another shape.
@@ -176,7 +176,7 @@ def machine_objective(
         stiffness: the weight nu, at least 0. If nu is infinite, the divergence must be 0 and is left out.
 
     Raises:
-        ShapeError: if images do not fit the machine, or targets the images.
+        ShapeError: if images do not fit the machine, or targets do not fit the images.
         DataError: for entries that are not finite.
         SettingError: for a stiffness out of its range.
 
@@ -225,7 +225,7 @@ def train_machine(
         The machine, and the objective before each step.
 
     Raises:
-        ShapeError: if images do not fit the machine, or targets the images.
+        ShapeError: if images do not fit the machine, or targets do not fit the images.
         DataError: for entries that are not finite.
         SettingError: for a stiffness, steps or a rate out of range.
 

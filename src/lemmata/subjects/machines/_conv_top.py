@@ -36,13 +36,13 @@ def pool_grams(grams: ConvolutionalGrams, *, residuals: Residuals = "independent
 
     The covariance of this feature with inducing points is the mean m of K_ti over sites. Its variance is the mean
     covariance over all pairs of sites, which the machine does not store. Inducing points explain the part m K_ii^-1 m'
-    of this variance. Let r be the mean over sites of k_t - K_ti K_ii^-1 K_it. The unexplained part is r/S if the
-    residuals of different sites are independent ("independent", as in the published code). For any dependence it is at
-    most r ("dependent").
+    of this variance. Let r be the mean over sites of k_t - K_ti K_ii^-1 K_it. If the residuals of different sites are
+    independent, the unexplained part is r/S ("independent", as in the published code). For residuals that may depend on
+    each other in any way, the unexplained part is at most r ("dependent").
 
     Args:
         grams: the covariances of the last layer.
-        residuals: which term is added to the explained variance; "dropped" adds nothing.
+        residuals: "independent" adds r/S to the explained variance, "dependent" adds r, and "dropped" adds nothing.
         jitter: as in `replace_gram`.
 
     Raises:
@@ -75,7 +75,7 @@ class InducedPosterior(NamedTuple):
     """The posterior of a Gaussian process with inducing points, given labels with normal noise.
 
     Attributes:
-        bound: Titsias's lower bound on the log density of the targets, summed over their columns.
+        bound: Titsias's lower bound on the log density of the targets, summed over the columns of the targets.
         weights: the outputs of a new image t are K_ti weights.
     """
 

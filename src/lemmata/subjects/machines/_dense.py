@@ -95,15 +95,16 @@ def deep_kernel_machine(
         sum_c log N(y_c; 0, K(G_L) + s I) - sum_l nu_l D(G_l | K(G_{l-1})),
 
     where D is the Gaussian divergence (`gaussian_divergence`), s the noise and K a map of Gram matrices: `rectify`, or
-    the identity. They are the limit of the posterior of a deep Gaussian process whose layers have N nu_l features and
-    whose labels are seen N times, as N grows (Yang et al., 2023). A larger nu makes the layer stiffer. At nu =
-    infinity, G_l = K(G_{l-1}), which are the Gram matrices of an infinitely wide network. The search uses L-BFGS over
-    triangular factors, from the prior or from a random start. Each layer and step takes time n³ and memory n². Linear
-    machines have one maximum. Machines of ReLUs may have several, and the function finds one of them.
+    the identity. Consider a deep Gaussian process whose layers have N nu_l features and whose labels are seen N times.
+    As N grows, its posterior tends to these matrices (Yang et al., 2023). A larger nu makes the layer stiffer. At nu =
+    infinity, G_l = K(G_{l-1}): these are the Gram matrices of an infinitely wide network. The search uses L-BFGS over
+    triangular factors, from the prior or from a random start. Each layer and step takes time n³ and memory n². The
+    objective of a linear machine has one maximum. The objective of a machine of ReLUs may have several maxima, and the
+    function finds one of these.
 
     Args:
         gram_0: G_0 of the inputs, such that K(G_0) is positive definite.
-        y: labels, one column for each output. Centre them first if they should be centred.
+        y: labels, one column for each output. The labels are not centred, so centre them first if you need this.
         layers: the number of layers L, at least 1.
         nu: the weight of each layer's divergence relative to C columns, above 0; one number for all layers, or one for
             each layer.
@@ -155,13 +156,14 @@ def deep_kernel_machine(
 
 
 def _settled(value: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.ndarray, scale: float) -> np.ndarray:
-    """Return the point where the gradient is small relative to the weights.
+    """Return the point at which the gradient is small relative to the weights of the objective.
 
-    Descent comes first; when rounding of values stops it, root finding follows.
+    The search begins with descent. When the rounding of values stops the descent, root finding follows.
 
-    Values of the objective f that are exact to eps |f| do not show gradients below sqrt(eps |f| h) along a direction
-    of curvature h. If a direction collapses, h is 1e6. The gradient itself has a smaller error, so its root is
-    computed. If the objective at this root differs from the value at which descent ended, the root is discarded.
+    Values of the objective f are exact to eps |f|, so they do not show gradients below sqrt(eps |f| h) along a
+    direction of curvature h. If a direction collapses, h is 1e6. The gradient is computed with a smaller error, so root
+    finding uses the gradient. If the objective at this root differs from the value at which descent ended, the root is
+    discarded.
     """
     options = {"maxiter": 5000, "maxfun": 20000, "maxcor": 30, "ftol": 0.0, "gtol": 1e-10}
     found = minimize(value, start, jac=True, method="L-BFGS-B", options=options)

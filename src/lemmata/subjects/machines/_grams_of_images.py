@@ -52,7 +52,7 @@ class ImageGrams(eqx.Module):
         return self.points @ self.points.T
 
     def places(self, number: int) -> list[Float[np.ndarray, "all all"]]:
-        """Return the matrix of each place in a window: it applies C_d to inducing points and shifts sites.
+        """Return the matrix of each place in a window: a matrix that applies C_d to inducing points, and shifts sites.
 
         Args:
             number: the index of the mixing.
@@ -73,8 +73,7 @@ class ImageGrams(eqx.Module):
         return found
 
     def convolved(self, joint: Float[np.ndarray, "all all"], number: int) -> Float[np.ndarray, "all all"]:
-        """Return the covariances after a convolution, which are the mean of A_d M A_d' over places d, where A_d is the
-        matrix of place d.
+        """Return the covariances after a convolution: the mean of A_d M A_d' over places d, each with its matrix A_d.
 
         Args:
             joint: the covariances M of inducing points and all sites.

@@ -58,7 +58,7 @@ def learned(prior: Grams, factor: Float[Array, "p p"]) -> Grams:
 
 
 def triangular(raw: Float[Array, "p p"]) -> Float[Array, "p p"]:
-    """Return the lower triangle of free numbers, with exponentials on the diagonal; for 0 it is the identity."""
+    """Return the lower triangle of free numbers, with exponentials on the diagonal; zeros give the identity."""
     return jnp.tril(raw, -1) + jnp.diag(jnp.exp(jnp.diagonal(raw)))
 
 

@@ -21,8 +21,8 @@ def rectify(
 
     the arc-cosine kernel of degree 1 (Cho and Saul, 2009). It is twice the kernel of `lemmata.architectures.Relu`, so
     variances do not change. Its derivatives are finite everywhere, even at the diagonal, where theta is 0. The
-    derivative by `cross` is (pi - theta)/pi, and the derivative by `left` is sqrt(left right) sin(theta) / (2 pi
-    left).
+    derivative with respect to `cross` is (pi - theta)/pi. The derivative with respect to `left` is sqrt(left right)
+    sin(theta) / (2 pi left).
 
     Args:
         cross: the covariances, of any shape that broadcasts with the variances.
@@ -51,7 +51,7 @@ def _rectified(cross: Array, left: Array, right: Array) -> Array:
 
 
 def _moments(cross: Array, left: Array, right: Array) -> tuple[Array, Array]:
-    """Return 2 E[phi phi] and 2 E[phi' phi'] for phi = ReLU; the second is the derivative of the first by `cross`."""
+    """Return 2 E[phi phi] and its derivative with respect to `cross`, which is 2 E[phi' phi'], for phi = ReLU."""
     after = Relu().push(State(cross, jnp.ones_like(cross), left, right, 1))
     return 2.0 * after.nngp, 2.0 * after.ntk
 

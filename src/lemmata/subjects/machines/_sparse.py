@@ -26,10 +26,11 @@ class SparseMachine(eqx.Module):
 
     Attributes:
         points: the inducing points, in the space of the inputs.
-        raw: the free numbers of the factors A; with 0, A is the identity and the machine is at the prior.
+        raw: the free numbers of the factors A. If all of them are 0, A is the identity, and the machine is at the
+            prior.
         log_noise: the logarithm of the labels' noise s.
         kernel: the map of Gram matrices.
-        jitter: the number that is added to the diagonal of K_ii, relative to its mean.
+        jitter: the number that is added to the diagonal of K_ii, relative to the mean of this diagonal.
     """
 
     points: Float[Array, "p d"]
@@ -78,9 +79,9 @@ class SparseMachine(eqx.Module):
     def likelihood(self, x: Float[Array, "n d"], y: Float[Array, "n C"]) -> Float[Array, ""]:
         """Return the bound on log p(Y | X) of the last layer's sparse Gaussian process, in nats.
 
-        The process has its best posterior. Let B = L^-1 K_it with K_ii = L L'. The bound is sum_c log N(y_c; 0, B'B +
-        s I) - C/(2s) sum_t (k_t - |B_t|²) (Titsias, 2009). If the inducing points are all rows, the bound is log p
-        itself.
+        The bound is for the best posterior of this process. Let B = L^-1 K_it with K_ii = L L'. The bound is sum_c log
+        N(y_c; 0, B'B + s I) - C/(2s) sum_t (k_t - |B_t|²) (Titsias, 2009). If the inducing points are all rows, the
+        bound is log p itself.
 
         Args:
             x: rows.
@@ -187,7 +188,7 @@ def train_sparse_machine(
         machine: the machine at the start.
         x: rows.
         y: labels, one column per output.
-        nu: the weight of the layers' divergences, at least 0. At infinity, the free numbers of the factors do not
+        nu: the weight of the layers' divergences, at least 0. If nu is infinite, the free numbers of the factors do not
             change. If these numbers are 0, the machine is the sparse Gaussian process of the infinitely wide network.
         steps: the number of steps of Adam, 0 or more.
         learning_rate: the learning rate of Adam, above 0.

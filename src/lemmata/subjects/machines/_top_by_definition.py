@@ -55,7 +55,7 @@ def slope_by_definition(
     grams: ConvolutionalGrams, targets: Float[np.ndarray, "n k"], noise: float, factor: Float[np.ndarray, "p p"],
     stiffness: float,
 ) -> float:  # fmt: skip
-    """Return the length of the gradient of the machine's objective with respect to the triangle of V.
+    """Return the length of the gradient of the machine's objective with respect to the lower triangle of V.
 
     Args:
         grams: the covariances of the prior.

@@ -28,9 +28,9 @@ class Posterior(NamedTuple):
     def kurtosis(self, along: Float[np.ndarray, "2"], width: float) -> float:
         """Return E[f⁴]/E[f²]² for f, the combination `along` of one feature's values at the two rows.
 
-        The layer has `width` features. Given G, their values are a root of G times a random orthonormal frame times
-        sqrt(width). With a = `along`, f is distributed like a coordinate of a random vector of squared length width
-        a'G a. So f has E[f²] = a'G a and E[f⁴] = 3 width (a'G a)²/(width + 2).
+        The layer has `width` features. Given G, the values of the features are a root of G times a random orthonormal
+        frame times sqrt(width). With a = `along`, f is distributed like a coordinate of a random vector of squared
+        length width a'G a. So f has E[f²] = a'G a and E[f⁴] = 3 width (a'G a)²/(width + 2).
         """
         a, b = along
         squares = np.array([a * a, 2 * a * b, b * b]) @ self.grams
@@ -59,8 +59,8 @@ def posterior(
 
     The labels' columns are drawn from N(0, K(G) + noise I), where K is the covariance of ReLU features. Their
     likelihood enters `copies` times. Coordinates u are defined by G = R T T' R', with R R' = prior and T = [[e^u0, 0],
-    [u1, e^u2]]. In these coordinates, the Gauss-Hermite nodes are placed about the mode, with the spread given by the
-    second derivatives there.
+    [u1, e^u2]]. In these coordinates, the Gauss-Hermite nodes are placed about the mode. Their spread is given by the
+    second derivatives at the mode.
     """
     root = np.linalg.cholesky(prior)
     seen = y @ y.T

@@ -1,10 +1,10 @@
 """Convolutional deep kernel machines, whose layers store the covariances of sites with inducing points.
 
-A layer with infinitely many channels is given by the covariances of its features. For n images of S sites, these
-are (n S)² numbers. A machine stores only three things: the covariances of p inducing points with each other, their
-covariances with sites, and the variance of each site. This theory says how layers change these covariances, and how
-far learned Gram matrices move from their prior. It assumes convolutions, ReLU layers and Gram layers. It does not
-explain what the covariances of pairs of sites would add, or whether a machine is accurate.
+A layer with infinitely many channels is given by the covariances of its features. For n images of S sites, there are (n
+S)² covariances. A machine stores only the covariances of p inducing points with each other and with sites, and the
+variance of each site. This theory says how layers change these covariances, and how far learned Gram matrices move from
+their prior. It assumes convolutions, ReLU layers and Gram layers. It does not explain what the covariances of pairs of
+sites would add, or whether a machine is accurate.
 """
 
 import functools
@@ -120,9 +120,9 @@ class WideConvolutionalNetwork(Claim[ImageGrams]):
     predict = -0.5
 
     def measure_at(self, problem: ImageGrams, key: Key[Array, ""], channels: float) -> Array:
-        """Return the root mean square difference over networks and covariances.
+        """Return the root mean square difference from the machine's covariances, over networks and covariances.
 
-        If networks have fewer channels, more networks are drawn, because each is less accurate.
+        If networks have fewer channels, more networks are drawn, because each network is less accurate.
         """
         draw, expected = np.random.default_rng(problem.seed), _flat(carried(problem))
         places = [problem.places(number) for number in range(len(problem.mixings))]

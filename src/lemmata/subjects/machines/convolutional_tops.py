@@ -1,10 +1,10 @@
 """The top of a convolutional machine: pooling by inducing points, and the effect of labels on Gram matrices below.
 
-Global average pooling needs the covariances of all pairs of sites of an image. A machine does not store these, but
-inducing points explain a part of them. Labels pull on the learned Gram matrices, and the weight nu of the divergence
-from the prior resists. This theory says how far approximate variances are from exact variances, and how Gram matrices
-move with nu. It assumes one learned Gram matrix. It does not explain whether moving the Gram matrices helps on new
-rows.
+Global average pooling needs the covariances of all pairs of sites of an image. A machine does not store these
+covariances, but inducing points explain a part of them. Labels pull on the learned Gram matrices, and the weight nu of
+the divergence from the prior resists. This theory says how far approximate variances are from exact variances, and how
+Gram matrices move with nu. It assumes one learned Gram matrix. It does not explain whether moving the Gram matrices
+helps on new rows.
 """
 
 import equinox as eqx
@@ -37,7 +37,7 @@ ABOUT = {"tool": "Gaussian processes", "architecture": "convolution", "object": 
 
 
 class StiffMachine(eqx.Module):
-    """The covariances of a layer, and the targets of its images, after a ReLU, pooling and a noisy Gaussian process.
+    """The covariances of a layer, and the targets of its images. A ReLU, pooling and a noisy Gaussian process follow.
 
     Args:
         grams: the covariances of the prior.
@@ -58,8 +58,9 @@ class StiffMachine(eqx.Module):
         return float(_bound(self.grams, self.targets, self.noise, factor)[0])
 
     def best(self, stiffness: float, start: np.ndarray | None = None) -> tuple[np.ndarray, float]:
-        """Return the V for which G = L V V' L' maximises the bound minus stiffness times the divergence, and the bound
-        at this G.
+        """Return the V for which G = L V V' L' maximises the objective, and the bound at this G.
+
+        The objective is the bound minus `stiffness` times the divergence.
 
         Args:
             stiffness: the weight nu of the divergence.
@@ -149,7 +150,7 @@ class PooledSites(eqx.Module):
 
     @property
     def mean_variance(self) -> Float[np.ndarray, " n"]:
-        """The mean variance of each image's sites, which the variance of their mean never exceeds."""
+        """The mean variance of each image's sites, an upper bound of the variance of the mean over the sites."""
         return np.trace(self.blocks, axis1=1, axis2=2) / self.blocks.shape[1]
 
     @property
@@ -339,7 +340,10 @@ class GramsLearnAtFiniteStiffness(Claim[StiffMachine]):
     trials = 16
 
     def predict(self, problem: StiffMachine) -> Array:
-        """Differentiate the bound at G = L V V' L' numerically by V; the gradient at the identity is 2 L' B' L."""
+        """Differentiate the bound at G = L V V' L' numerically with respect to V.
+
+        The gradient at the identity is 2 L' B' L.
+        """
         p, step = len(problem.grams.inducing), 1e-4
         moves = step * np.eye(p * p).reshape(p * p, p, p)
         slopes = [problem.bound(np.eye(p) + move) - problem.bound(np.eye(p) - move) for move in moves]
@@ -373,7 +377,7 @@ class FitFallsWithStiffness(Claim[StiffMachine]):
     predict = -1.0
 
     def hypotheses(self, problem: StiffMachine) -> list[Hypothesis]:
-        """Check that the maximiser that was found is the maximiser of this machine's objective."""
+        """Check that the V that was found maximises the objective of this machine."""
         given = (problem.grams, np.asarray(problem.targets), float(problem.noise))
         slope = slope_by_definition(*given, problem.best(1.0)[0], 1.0)
         return [

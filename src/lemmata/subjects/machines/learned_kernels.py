@@ -1,9 +1,9 @@
 """The effect of inducing points, and of nu, the only free number of a machine of ReLU layers.
 
 The objective is a log likelihood minus nu times divergences from a prior. This theory gives the optimum at large nu,
-which is the kernel of an infinitely wide network. It also says how the two terms change as nu falls, and what inducing
-points compute. It assumes ReLU layers. It does not explain whether a larger likelihood of the training labels gives
-better predictions on other rows.
+which is the kernel of an infinitely wide network. It also says how the likelihood and the divergences change as nu
+falls, and what inducing points compute. It assumes ReLU layers. It does not explain whether a larger likelihood of the
+training labels gives better predictions on other rows.
 """
 
 import equinox as eqx

@@ -1,9 +1,10 @@
 """Linear machines: the Gram matrices between inputs and labels, in closed form.
 
-A machine of L linear layers maximises the labels' log likelihood, minus nu times the divergences of each layer's Gram
-matrix from the previous matrix. Without noise, the likelihood is one more divergence, from S = Y Y'/C, and all layers
-are powers of one matrix. This theory gives every layer of such a machine for every nu, and says when a maximum exists
-at all. It assumes linear maps. It does not explain other maps, which have no closed form and may have several maxima.
+A machine of L linear layers maximises the labels' log likelihood, minus nu times a sum of divergences. Each divergence
+is that of a layer's Gram matrix from the previous matrix. Without noise, the likelihood is one more divergence, from S
+= Y Y'/C, and all layers are powers of one matrix. This theory gives every layer of such a machine for every nu, and
+says when a maximum exists at all. It assumes linear maps. It does not explain other maps, which have no closed form and
+may have several maxima.
 """
 
 import equinox as eqx
@@ -52,9 +53,10 @@ class FewRowsPopulation(Population[FewRows]):
     """Normal rows of a dimension twice their number, normal labels of a scale between 1/2 and 2.
 
     Args:
-        columns: the number of label columns minus the number of rows; it may be negative.
-        noisy: whether labels have noise, from 1/100 to 1 on a logarithmic scale.
-        even: if true, nu is the number of columns; otherwise it is this number times a random factor from 1/3 to 3.
+        columns: the number of label columns minus the number of rows, which may be negative.
+        noisy: whether labels have noise. Its variance is from 1/100 to 1 on a logarithmic scale.
+        even: if true, nu is the number of columns; otherwise nu is the number of columns times a random factor from 1/3
+            to 3.
     """
 
     columns: int = eqx.field(default=1, static=True)

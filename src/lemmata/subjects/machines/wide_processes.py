@@ -1,11 +1,11 @@
 """Wide deep Gaussian processes: their posterior over a Gram matrix, if the labels count once or N times.
 
-A process has N nu features in its hidden layer. The labels are columns of a Gaussian process on the Gram matrix G
-of these features. For two rows, G has three numbers, so the posterior at every width is an integral, and no Markov
-chain is needed. If the labels' likelihood counts once, G returns to the prior as N grows. If it counts N times, G
-tends to the optimum of a deep kernel machine, and features become normal. This theory gives both limits and their
-rates. It assumes one hidden layer of ReLU features on two rows. It does not explain many rows and layers at once, or
-networks, whose features need not be normal.
+A process has N nu features in its hidden layer. The labels are columns of a Gaussian process on the Gram matrix G of
+these features. For two rows, G has three numbers, so the posterior at every width is an integral, and no Markov chain
+is needed. If the labels' likelihood counts once, G returns to the prior as N grows. If the likelihood counts N times, G
+tends to the optimum of a deep kernel machine, and features become normal. This theory gives both limits, and the rates
+at which they are approached. It assumes one hidden layer of ReLU features on two rows. It does not explain many rows
+and layers at once, or networks, whose features need not be normal.
 """
 
 import equinox as eqx

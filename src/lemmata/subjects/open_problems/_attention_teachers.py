@@ -23,7 +23,7 @@ class TaughtHead(eqx.Module):
     teacher: Float[Array, "p p"]
 
     def outputs(self, form: Float[Array, "p p"]) -> Float[Array, " n"]:
-        """Return the outputs for the prompts of the head with this matrix.
+        """Return the outputs of the head with this matrix for the prompts.
 
         Args:
             form: the matrix that replaces M.

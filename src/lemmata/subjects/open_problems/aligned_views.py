@@ -1,9 +1,9 @@
 """Seventh problem: what do contrastive objectives minimise? The spectral loss exactly minimises a distance.
 
 This is a partial result for views with finitely many values. Up to a constant, the population form of the spectral
-contrastive loss is the squared distance of <f(a), g(b)> from the density ratio P(a, b)/(P(a) P(b)), in L2 of the
-product distribution. Its minimum follows from the correlations of the views. The result leaves open sample sizes, and
-losses with a softmax.
+contrastive loss is a squared distance in L2 of the product distribution. It is the distance of <f(a), g(b)> from the
+density ratio P(a, b)/(P(a) P(b)). The minimum of the loss follows from the correlations of the views. The result leaves
+open sample sizes, and losses with a softmax.
 """
 
 import equinox as eqx
@@ -35,7 +35,7 @@ class PairedViews(eqx.Module):
 
 
 class ViewsInPairs(Population[PairedViews]):
-    """Joint distributions whose logarithm nearly has rank k - 1, so the k-th correlation is far above the next."""
+    """Joint distributions with a logarithm of nearly rank k - 1, so that the k-th correlation is far above the next."""
 
     def settings(self) -> Space:
         space = Space(

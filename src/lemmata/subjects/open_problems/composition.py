@@ -1,9 +1,9 @@
-"""Fifth problem: is the error independent of the depth of a composition? For one kernel, the constant of its rate is
-not.
+"""Fifth problem: is the error independent of the depth of a composition? Not if one kernel is used.
 
-This is a partial result: interpolation of the L-fold composition of the tent map with one kernel needs twice as many
-points for each further composition. The exponent of the rate does not depend on the depth, but its constant doubles
-with each further composition. The result leaves open networks of kernels, which may follow the composition.
+This is a partial result for interpolation of the L-fold composition of the tent map with one kernel. Each further
+composition doubles the number of points that the interpolation needs. The exponent of the rate does not depend on the
+depth, but the constant of the rate doubles with each further composition. The result leaves open networks of kernels,
+which may follow the composition.
 """
 
 import equinox as eqx
@@ -44,7 +44,10 @@ class ComposedTents(eqx.Module):
         return 12 * jnp.mean((gram(kernel, test[:, None], at[:, None]) @ weights - _tents(test, folds)) ** 2)
 
     def points_needed(self, folds: int, sizes: tuple[int, ...]) -> Float[Array, ""]:
-        """Return where the error first falls below the accuracy, interpolated between sizes by a power law."""
+        """Return the size at which the error first falls below the accuracy.
+
+        Between the sizes, the error is interpolated by a power law.
+        """
         errors = [_squared_error(self, jnp.asarray(folds), jnp.asarray(size)) for size in sizes]
         logs = jnp.log(jnp.stack(errors) / self.accuracy)
         first = jnp.argmax((logs[:-1] >= 0) & (logs[1:] < 0))

@@ -1,9 +1,9 @@
 """Problem 2: does attention learn a step of gradient descent? One layer of linear attention learns a damped step.
 
 This probe gives the matrix that stochastic descent finds for one layer of linear attention, on prompts of linear
-functions. This matrix is the step of gradient descent of least risk. The noise of N examples makes the step shorter
-than 1. The loss is convex in this matrix. The probe does not explain softmax, several layers, or training of all
-factors together.
+functions. Among the steps of gradient descent, this matrix is the step of least risk. The noise of N examples makes the
+step shorter than 1. The loss is convex in this matrix. The probe does not explain softmax, several layers, or training
+of all factors together.
 """
 
 import jax

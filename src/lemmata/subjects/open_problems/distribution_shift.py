@@ -1,9 +1,9 @@
-"""Sixth problem: how does a norm relate to robustness under a shift? It multiplies a distance of the samples.
+"""Sixth problem: how does a norm relate to robustness under a shift? The norm multiplies a distance of samples.
 
-This is a partial result. For functions in the unit ball of a kernel's space, the largest difference of means over two
-samples is exactly the mean discrepancy of the samples. The difference of mean squared errors is at most the squared
-norm of the error times the discrepancy under the squared kernel. The result leaves open norms of networks, and the
-complexity of attention, for which there is no definition to test.
+This is a partial result. Consider functions in the unit ball of a kernel's space. Their largest difference of means
+over two samples is exactly the mean discrepancy of the samples. The difference of mean squared errors is at most the
+squared norm of the error times the discrepancy under the squared kernel. The result leaves open norms of networks. It
+also leaves open the complexity of attention, for which there is no definition to test.
 """
 
 import equinox as eqx
@@ -19,8 +19,9 @@ ABOUT = {"tool": "reproducing kernels", "architecture": "kernel method", "object
 
 
 class ShiftedSamples(eqx.Module):
-    """Inputs for training and in use, and the error e = sum_i w_i k(u_i, .) of a kernel ridge fit to the training
-    inputs.
+    """Inputs for training and in use, and the error e = sum_i w_i k(u_i, .) of a kernel ridge fit.
+
+    The fit uses the training inputs.
 
     Args:
         x: training inputs.
@@ -69,7 +70,7 @@ class Shifts(Population[ShiftedSamples]):
 
 
 def squared_discrepancy(problem: ShiftedSamples, power: int = 1) -> Float[Array, ""]:
-    """Return the mean of k^power within each sample, summed over both, minus twice the mean between them."""
+    """Return the sum of the means of k^power within each sample, minus twice the mean between the samples."""
     within = [jnp.mean(gram(problem.kernel, points) ** power) for points in (problem.x, problem.z)]
     return within[0] + within[1] - 2 * jnp.mean(gram(problem.kernel, problem.x, problem.z) ** power)
 

@@ -1,4 +1,4 @@
-"""Problem 1: does descent bias attention towards low rank? It does if M is a product of small factors.
+"""Problem 1: does descent bias attention towards low rank? It does if the matrix is a product of small factors.
 
 This probe is about the matrix M = A B' that gradient descent finds for one head on fewer prompts than M has entries.
 It measures the rank of M as |M|_* / |M|_F, and compares it with the rank that descent on M itself finds. The answer

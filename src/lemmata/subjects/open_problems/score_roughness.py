@@ -1,4 +1,4 @@
-"""Third problem: which space holds score functions as the noise falls? Their seminorm diverges at a known rate.
+"""Third problem: which space holds score functions as the noise falls? Their seminorms diverge at a known rate.
 
 This is a partial result for data at two points. The fitted score of any method that is accurate near the data has a
 squared Sobolev seminorm that grows like sigma^(-6). So no ball of a fixed space holds the scores of all noise levels.
@@ -18,7 +18,7 @@ ABOUT = {"tool": "reproducing kernels", "architecture": "diffusion model", "obje
 
 
 class TwoPointScore(eqx.Module):
-    """Noisy data m or -m with probability 1/2 each, and the Gaussian kernel's length scale and ridge of a fit."""
+    """Noisy data m or -m with probability 1/2 each, and a fit: the Gaussian kernel's length scale, and the ridge."""
 
     m: Float[Array, ""]
     width: Float[Array, ""]

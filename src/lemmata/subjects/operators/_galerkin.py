@@ -70,10 +70,10 @@ def galerkin_attention(
     points, by default from x.
 
     Each head's term is the mean over the n points of (q(x)·k(y)) v(y). This estimates the integral of a kernel of rank
-    d against v. K'V is d x d, so m points cost m c² operations instead of m². A layer norm is taken over the d
-    channels of a head: (k - mean)/(std + 1e-5) with the unbiased standard deviation, followed by scale and shift.
-    Points have no order: if the rows of x are permuted, the rows of the result are, too. The value at a point depends
-    on all points in the mean. If these points are given by `over`, the value does not depend on the other rows of x.
+    d against v. K'V is d x d, so m points cost m c² operations instead of m². A layer norm is taken over the d channels
+    of a head: (k - mean)/(std + 1e-5) with the unbiased standard deviation, followed by scale and shift. Points have no
+    order: if the rows of x are permuted, the rows of the result are, too. The value at a point depends on all points in
+    the mean. If you pass the points of the mean as `over`, the value does not depend on the other rows of x.
 
     Source: Wei and Zhang (2023), after Cao (2021).
 

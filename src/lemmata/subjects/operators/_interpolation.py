@@ -29,7 +29,7 @@ def pixel_centres(height: int, width: int) -> Float[np.ndarray, "pixels 2"]:
 def corners(
     positions: Float[Array, "m 2"], shape: tuple[int, int]
 ) -> tuple[Int[Array, "m 4 2"], Float[Array, "m 4 2"], Float[Array, "m 4"]]:
-    """Return the four pixels around each position, its coordinates relative to them, and their weights.
+    """Return the four pixels around each position, the position relative to each pixel, and the pixels' weights.
 
     Coordinates are in pixels. The weight of a corner is the area of the rectangle between the position and the
     opposite corner. Beyond the outermost centres, corners coincide.
@@ -71,7 +71,8 @@ def resize(image: Real[np.ndarray, "h w channels"], shape: tuple[int, int]) -> R
     """Resize by cubic interpolation ("bicubic"), with smoothing if the number of pixels becomes smaller.
 
     The kernel is Keys' kernel with a = -1/2, widened by the ratio if pixels are lost, and normalised at the borders.
-    Results overshoot beside edges in the image. Whole numbers, such as bytes, are rounded and clipped to their type.
+    Results overshoot beside edges in the image. If the values are whole numbers, such as bytes, results are rounded and
+    clipped to this type.
 
     >>> import numpy as np
     >>> from lemmata.subjects.operators import resize

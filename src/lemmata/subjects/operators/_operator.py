@@ -43,9 +43,9 @@ class SuperResolutionOperator(eqx.Module):
     the operator is bilinear interpolation at any scale.
 
     The mean in the attention is over all positions of a call. So colours at a position depend on the other positions of
-    the call. If the positions are drawn at random, the difference is of the order of the inverse square root of their
-    number. If you pass `over`, the mean is over the positions in `over`, and colours do not depend on the other
-    positions.
+    the call. If the positions are drawn at random, the colours vary by the order of the inverse square root of the
+    number of positions. If you pass `over`, the mean is over the positions in `over`, and colours do not depend on the
+    other positions.
 
     Source: Wei and Zhang (2023), whose encoder has 64 channels and 32 convolutions, and whose two blocks have width 256
     and 16 heads.
@@ -159,7 +159,9 @@ class SuperResolutionOperator(eqx.Module):
 def super_resolve(
     model: SuperResolutionOperator, image: Float[np.ndarray | Array, "h w channels"], scale: float | int
 ) -> Float[np.ndarray, "rows columns 3"]:
-    """Return an image with `scale` times as many rows and columns, rounded; the operator's means are over all pixels.
+    """Return an image with `scale` times as many rows and columns, rounded.
+
+    The operator's means are over all pixels of this image.
 
     Args:
         model: the operator.

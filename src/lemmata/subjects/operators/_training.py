@@ -31,9 +31,9 @@ def train_super_resolution(
 ) -> tuple[SuperResolutionOperator, Float[np.ndarray, " steps"]]:
     """Train the operator by Adam on the mean absolute error of colours, with a cosine schedule for the rate.
 
-    For each patch, a scale s is drawn uniformly. A square of round(s side) pixels is cut from an image, turned by one
-    of the eight symmetries of the square, and resized to side x side. The targets are `points` pixels of the square
-    before resizing, drawn at random with repetition.
+    For each patch, a scale s is drawn uniformly. A square of round(s side) pixels per side is cut from an image, turned
+    by one of the eight symmetries of the square, and resized to side x side. The targets are `points` pixels of the
+    square before resizing, drawn at random with repetition.
 
     Args:
         model: the operator at the start.

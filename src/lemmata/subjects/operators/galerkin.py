@@ -6,8 +6,8 @@ of a head. A head adds
     z(p) = 1/m sum over points r of (q(p)·k(r)) v(r),
 
 which is q(p) times one small matrix. This theory gives the form and the cost of one such sum, and the space of
-functions of p that contains it. It leaves open which matrices training finds, and what the pointwise networks between
-the sums add.
+functions of p that contains the sum. It leaves open which matrices training finds, and what the pointwise networks
+between the sums add.
 """
 
 import functools
@@ -54,7 +54,10 @@ class GalerkinIsBilinearForm(Claim[AttendedField]):
         return galerkin_attention(problem.rows, problem.attentions[0]) - problem.rows
 
     def measure(self, problem: AttendedField, key: Key[Array, ""]) -> Array:
-        """Compute the sum with the kernel's m x m matrix, head by head; layer norms are written out."""
+        """Compute the sum with the m x m matrix of the kernel, head by head.
+
+        Layer norms are written out.
+        """
         own, x = problem.attentions[0], problem.rows
         (heads, d), found = own.key_scale.shape, []
         for a in range(heads):

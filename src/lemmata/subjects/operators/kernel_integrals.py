@@ -72,7 +72,7 @@ class IntegralByRandomPoints(Claim[AttendedField]):
     predict = -0.5
 
     def measure_at(self, problem: AttendedField, key: Key[Array, ""], m: float) -> Array:
-        """Return the difference over several draws of the points."""
+        """Return the root mean square difference over several draws of the points."""
         return off_the_integral(problem, jax.random.uniform(key, (_DRAWS, int(m), 2)))
 
 
@@ -97,7 +97,7 @@ class AnswersFollowTheGivenGrid(Claim[ResolvedField]):
     predict = 0.0
 
     def measure_at(self, problem: ResolvedField, key: Key[Array, ""], n: float) -> Array:
-        """Return the root mean square change over positions and colours."""
+        """Return the root mean square change of the colours if the number of pixels per side is doubled."""
         once, twice = (problem.model(problem.image(side), problem.places, _CELL) for side in (int(n), 2 * int(n)))
         return jnp.sqrt(jnp.mean((once - twice) ** 2))
 

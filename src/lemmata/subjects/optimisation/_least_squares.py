@@ -58,8 +58,9 @@ def kernel_least_squares(problem: Regression, steps: int = 100) -> LeastSquares:
 
 
 class KernelDescents(Population[LeastSquares]):
-    """Gradient descent from zero on the features of a kernel on random rows, with a step between 0.1 and 1.9 over
-    lambda_max.
+    """Gradient descent from zero on the features of a kernel on random rows.
+
+    The step is between 0.1/lambda_max and 1.9/lambda_max.
     """
 
     def settings(self) -> Space:
@@ -89,8 +90,9 @@ class KernelDescents(Population[LeastSquares]):
 
 
 class DefiniteDescents(Population[LeastSquares]):
-    """Gradient descent from zero on the features of a positive definite kernel on random rows, with the step 1 /
-    lambda_max.
+    """Gradient descent from zero on the features of a positive definite kernel on random rows.
+
+    The step is 1 / lambda_max.
     """
 
     free = ("y",)
@@ -101,7 +103,10 @@ class DefiniteDescents(Population[LeastSquares]):
         return kernel_least_squares(sampled_regression(key, n=n, t=1, d=5, kernel=setting["kernel"], noise=noise))
 
     def pose(self, problem: object) -> LeastSquares | None:
-        """Use the kernel's features on the training rows, fitted to a thousandth of the first residual."""
+        """Use the kernel's features on the training rows.
+
+        Rows count as fitted if the residual is a thousandth of the first residual.
+        """
         return kernel_least_squares(problem) if isinstance(problem, Regression) else None
 
     def hypotheses(self, problem: LeastSquares) -> list[Hypothesis]:
@@ -173,7 +178,8 @@ class Interpolations(Population[LeastSquares]):
         ]
 
     def culprit(self, problem: LeastSquares) -> str | None:
-        """Return the reason if the training rows' Gram matrix is singular. In this case, there are also too few
-        steps.
+        """Return the reason if the training rows' Gram matrix is singular.
+
+        The number of steps is too small for a singular matrix.
         """
         return singular_cause(problem.features @ problem.features.T, problem.inputs)

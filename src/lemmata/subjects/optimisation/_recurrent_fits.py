@@ -122,9 +122,9 @@ class ReadoutFit(eqx.Module):
 class ReadoutFits(Population[ReadoutFit]):
     """States that rotate and contract, with normal inputs.
 
-    In half of the problems, the loss is quadratic and uses every output. In the others, it uses only the last output,
-    and the start is along the last state h. There the loss is linear for residuals above |C_0 - C*| |h| / (2 steps +
-    1), the value that makes descent slowest.
+    In half of the problems, the loss is quadratic and uses every output. In the other problems, the loss uses only the
+    last output, and the start is along the last state h. In these other problems, the loss is linear for residuals
+    above |C_0 - C*| |h| / (2 steps + 1). This value makes descent slowest.
     """
 
     free = ("states", "best", "start")

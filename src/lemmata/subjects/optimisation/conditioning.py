@@ -1,5 +1,5 @@
-"""Condition numbers of kernels on tokens. They grow like a factorial for smooth kernels and quadratically for kernels
-with a kink, and are infinite for attention.
+"""Condition numbers of kernels on tokens. These numbers grow like a factorial for smooth kernels and quadratically for
+kernels with a kink. They are infinite for attention.
 
 This theory gives the condition number of the Gram matrix of n tokens. This number decides how many iterations gradient
 descent needs for the worst target. The explicit formulas assume equally spaced tokens on a circle. The theory does not
@@ -61,7 +61,7 @@ class CircleTokens(eqx.Module):
 
 
 class TokensOnCircle(Population[CircleTokens]):
-    """Random planes and first angles; beta is uniform between a third of its largest value and this value."""
+    """Random planes and first angles; beta is uniform between a third of its largest value and its largest value."""
 
     # Tokens, beta and the dimension. The number of tokens is limited so that float64 resolves their
     # condition number.

@@ -1,9 +1,9 @@
-"""Proximal gradient for the Lasso after it has found the support of the minimiser: linear convergence.
+"""Proximal gradient for the Lasso converges linearly after it has found the support of the minimiser.
 
-This theory bounds the distance to the minimiser by the curvature on its support S alone. The number of features does
-not matter, and there may be more features than examples. The theory assumes that every slope off the support is
-smaller than the penalty. It does not explain how many steps find the support, because the bound on this number is
-loose.
+This theory bounds the distance to the minimiser by the curvature on the minimiser's support S alone. The number of
+features does not matter, and there may be more features than examples. The theory assumes that every slope off the
+support is smaller than the penalty. It does not explain how many steps find the support, because the theory's bound on
+this number is loose.
 """
 
 import equinox as eqx
@@ -107,7 +107,7 @@ def _last(true: Array) -> Array:
 
 
 def _block(matrix: Array, kept: Array, diagonal: float) -> Array:
-    """Keep the block of some rows and columns, and replace all others by a multiple of the identity."""
+    """Keep the block of some rows and columns, and replace the rest of the matrix by a multiple of the identity."""
     return jnp.where(kept[:, None] & kept[None], matrix, diagonal * jnp.eye(len(matrix)))
 
 
@@ -128,8 +128,9 @@ def minimum_on(features: Array, y: Array, penalty: Array, signs: Float[Array, " 
 class IdentifiedPaths(Population[LassoPath]):
     """Paths of 4000 proximal gradient steps, on examples of a function of two ramps.
 
-    The examples have eight ramps as features. Before the last K steps, with (1 - eta mu)^K at most 1/2, the support is
-    found. The minimum comes from the normal equations on the support of the last iterate, and the hypotheses check it.
+    The examples have eight ramps as features. The support is found before the last K steps, where K is the least number
+    with (1 - eta mu)^K at most 1/2. The minimum comes from the normal equations on the support of the last iterate. The
+    hypotheses check this minimum.
     """
 
     settings = Space(
@@ -191,7 +192,7 @@ def rounding(problem: LassoPath) -> Array:
 
 
 def signs_settle(problem: LassoPath) -> Hypothesis:
-    """Check that K steps before the end, the iterates have the signs of rho^."""
+    """Check that the iterates have the signs of rho^ from K steps before the end."""
     why = "then soft thresholding is a shift"
     return Hypothesis("signs settle before", problem.last_signs, "<", problem.end - problem.halving, why)
 

@@ -69,9 +69,9 @@ class MinimumNormInterpolant(Claim[LeastSquares]):
         """Bound the errors: each of the kappa log(1/eps) steps before convergence rounds by eps (|w| + |y| / |Phi|).
 
         Along the row space, each step shrinks the error by the share 1/kappa; outside the row space, the error stays.
-        Only the steps that are taken cause rounding errors. kappa is computed from the eigenvalues above the rounding
-        error, so kappa is finite even for a singular matrix. For such a matrix, descent and pseudo-inverse need not
-        agree. The pseudo-inverse has a rounding error of eps times the condition number of the features.
+        Only the steps that are taken cause rounding errors. The number kappa is computed from the eigenvalues above the
+        rounding error, so it is finite even for a singular matrix. For such a matrix, descent and pseudo-inverse need
+        not agree. The pseudo-inverse has a rounding error of eps times the condition number of the features.
         """
         values = jnp.linalg.svd(problem.features, compute_uv=False)
         kappa = values[0] ** 2 / jnp.maximum(values[-1] ** 2, rounding_floor(values**2))

@@ -3,7 +3,7 @@
 This theory bounds the objective and the l_1 norm of the coefficients after T steps if e_t is added after step t. The
 bounds depend on the largest |e_t|_1. They assume n + 1 features bounded by 1 and steps of 1/(2(n+1)). The theory does
 not explain errors that cancel. Each step forgets a part of the earlier errors, so the sum of all errors is only an
-upper bound of their effect; the theory does not say how far the sum is above this effect.
+upper bound of their effect. The theory does not say how far the sum is above this effect.
 
 The iterates are rho_t, and rho*_t = rho_t - e_t are the results of the exact steps. Constants are explicit: the mean
 of |y_i| replaces C_F + sigma, and 2 |rho*|_1 replaces C_F.

@@ -135,6 +135,6 @@ class ConditionNumberIterations(Claim[LeastSquares]):
         return jnp.ceil(values[-1] / jnp.maximum(values[0], 0.0) * jnp.log(1 / problem.accuracy))
 
     def measure(self, problem: LeastSquares, key: Key[Array, ""]) -> Array:
-        """Run the iterations, and return their number."""
+        """Run the iterations, and return the number of iterations."""
         matrix = problem.features @ problem.features.T
         return iterations_to_fit(matrix, problem.y, problem.step, problem.accuracy)

@@ -3,11 +3,12 @@
 This theory bounds the objective along proximal gradient by the number of steps and the norm of reference coefficients.
 It assumes n + 1 features bounded by 1. It does not explain the linear convergence at the end.
 
-The source takes the step 1/(2n) for n + 1 features. This is right if lambda_max(Phi^T Phi / N) is at most n, which
-holds for nearly all draws of 16 features or more. For every draw, n + 1 is a bound. It is attained if all features are
-1, which happens in about one draw in 3^n. In this case, the objective still falls, as (97a) says. But the fall is only
-at least (n - 1) |step|² instead of n |step|². With the step 1/(2(n + 1)) and the constant n + 1, all statements hold
-for all draws of features. The other claims here use this step.
+The source takes the step 1/(2n) for n + 1 features. This step is right if lambda_max(Phi^T Phi / N) is at most n, which
+holds for nearly all draws of 16 features or more. For every draw, lambda_max(Phi^T Phi / N) is at most n + 1. This
+bound is attained if all features are 1, which happens in about one draw in 3^n. In this case, the objective still
+falls, as (97a) says. But the lower bound on the decrease of the objective is then (n - 1) |step|² instead of n |step|².
+With the step 1/(2(n + 1)) and the constant n + 1, all statements hold for all draws of features. The other claims here
+use this step.
 """
 
 import jax
@@ -46,7 +47,8 @@ class SoftThresholdIsProximal(Claim[Point]):
     def measure(self, problem: Point, key: Key[Array, ""]) -> Array:
         """Return the zero of the increasing subgradient rho - z + level sign(rho), by 64 bisections.
 
-        The zero is in the remaining interval. If 0 is in this interval, the result is 0; otherwise it is the middle.
+        The zero is in the remaining interval. If 0 is in this interval, the result is 0; otherwise the result is the
+        middle of the interval.
         """
 
         def halve(_: int | Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -133,7 +135,7 @@ class Contraction(AbstractStepClaim):
 
 
 def nearer(problem: Step, number: int) -> Array:
-    """Return number (|rho_t - rho*|² - |rho*_{t+1} - rho*|²) for a step of 1/(2 number), without cancellation.
+    """Return `number` times (|rho_t - rho*|² - |rho*_{t+1} - rho*|²) for a step of 1/(2 number), without cancellation.
 
     Args:
         problem: the features, rho_t and rho*.
@@ -203,7 +205,7 @@ class ExactConvergence(Claim[Prompt]):
         return lasso_objective(problem.prompt, problem.y, problem.model.penalty, rho)
 
     def _references(self, problem: Prompt) -> tuple[Array, Array]:
-        """Return rho_1, ..., rho_8, and for each of them two points rho for comparison."""
+        """Return rho_1, ..., rho_8, and for each iterate two points rho for comparison."""
         step = 1 / (2 * problem.prompt.shape[1])
         path = proximal_gradient(problem.prompt, problem.y, problem.model.penalty, step, 8)[1:]
         found = representing_coefficients(problem.functions, problem.model.features, problem.function)
@@ -234,7 +236,10 @@ class ConvergenceRate(Claim[Prompt]):
     predict = -1.0
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
-        """Return the excess over the minimum; once the path has arrived, this is the rounding error."""
+        """Return the excess over the minimum.
+
+        Once the path has arrived at the minimum, the excess is the rounding error.
+        """
         return _above_minimum(problem)
 
     def condition(self, problem: Prompt) -> Array:

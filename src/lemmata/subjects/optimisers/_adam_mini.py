@@ -16,7 +16,7 @@ class AdamMiniState(NamedTuple):
 
 
 def scale_by_adam_mini(b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> optax.GradientTransformation:
-    """Scale by Adam with one second moment per block, the mean of g² over a row of a matrix, or a whole vector.
+    """Scale by Adam with one second moment per block: the mean of g² over a row of a matrix, or over a whole vector.
 
     For a tensor, a block is a row, too. Parameters in one row, which belong to one neuron, head or token, have similar
     scales. So the second moment stores one number for each row, and Adam's second moment stores one for each

@@ -28,9 +28,10 @@ class OptimiserComparison:
     Args:
         losses: for each optimiser, the loss after training in every trial, infinite if the trial diverged.
         settings: the settings of each trial, one row for each trial.
-        luck: the probability that identical optimisers, with the same numbers of trials, differ by at least this much.
-            The statistic is the difference between the two best optimisers in the expected best of half of the trials.
-            This difference is compared with its values for shuffled trials.
+        luck: the probability that identical optimisers, with the same numbers of trials, differ by at least as much as
+            these optimisers. All losses are replaced by their ranks. The statistic is the difference between the two
+            best optimisers in the expected best rank of half of the trials. It is compared with its values for shuffled
+            trials.
         seconds: the time for all trials of each optimiser, compilation included.
         state_bytes: the size of each optimiser's state for these parameters, in bytes.
     """
@@ -52,7 +53,7 @@ class OptimiserComparison:
         return self.settings[name][int(np.argmin(self.losses[name]))]
 
     def curve(self, name: str, *, level: float = 0.9, seed: int = 0) -> np.ndarray:
-        """Return a row (value, low, high) for each k: the expected best loss of k trials and its bootstrap band."""
+        """Return a row (value, low, high) for each k: the expected best loss of k trials and a bootstrap band."""
         losses, rng = self.losses[name], np.random.default_rng(seed)
         drawn = rng.choice(losses, (400, len(losses)))
         rows = []
@@ -66,7 +67,7 @@ class OptimiserComparison:
     def figure(self, *, level: float = 0.9) -> Any:
         """Return an Altair chart of the expected best loss of k trials against k, with bootstrap bands.
 
-        Numbers of trials that are all expected to diverge are left out.
+        Numbers k for which the expected best loss is infinite are left out.
 
         Args:
             level: the level of the bands.
@@ -111,7 +112,7 @@ def expected_best(losses: Float[np.ndarray, " n"], k: int) -> float:
 
 
 def _chances(n: int, k: int) -> np.ndarray:
-    """Return the probabilities that the i-th smallest of n losses is the best of k losses drawn from them."""
+    """Return the probabilities that the i-th smallest of n losses is the best of k losses drawn from the n losses."""
     return np.array([math.comb(n - i, k - 1) for i in range(1, n + 1)]) / math.comb(n, k)
 
 
@@ -136,8 +137,8 @@ def compare_optimisers(
     Args:
         loss: a scalar loss of the parameters, differentiable.
         params: the parameters at which every trial starts.
-        transforms: for each name, a function that makes an optax transformation, and ranges. Each setting, named as the
-            function's argument, has a range (low, high).
+        transforms: for each name, a pair of a function and ranges. The function makes an optax transformation. The
+            ranges give (low, high) for each setting, by the name of the function's argument.
         trials: the number of settings that are tried for each optimiser.
         steps: the number of steps of every trial.
         evaluate: a function of the parameters that is compared after training instead of the loss, for example the
@@ -179,7 +180,7 @@ def compare_optimisers(
 
 
 def _check_scalar(name: str, function: Callable, params: PyTree, wrapped: Callable[[Callable], Callable]) -> None:
-    """Raise an error unless the function, and what is `wrapped` around it, can be computed, and it is one number."""
+    """Raise an error unless the function returns one real number, and JAX can compute `wrapped` of the function."""
     rule = "a function of the parameters in JAX" + ("" if name == "evaluate" else " that can be differentiated")
     remedy = "write it with jax.numpy, without numpy, math, or an `if` on its values"
     ask = lambda function: answer_of(name, jax.eval_shape, function, params, rule=rule, remedy=remedy)

@@ -84,7 +84,7 @@ class PeriodicGame(eqx.Module):
         return (2 * self.large - 4) / 3
 
     def gradient(self, number: Int[Array, " t"]) -> Float[Array, " t"]:
-        """Return the gradients of the rounds with these numbers, of which the first is 1."""
+        """Return the gradients of the rounds with these numbers; the number of the first round is 1."""
         return jnp.where(number % 3 == 1, self.large, -1.0)
 
 

@@ -1,4 +1,4 @@
-"""Maps of a matrix of weights with which an optimiser may commute, and how far it is from commuting."""
+"""Maps of a matrix of weights with which an optimiser may commute, and how far the optimiser is from commuting."""
 
 from collections.abc import Callable
 
@@ -62,11 +62,11 @@ def trained(
 
 
 def deviations(transform: optax.GradientTransformation, shape: tuple[int, int], seed: int) -> dict[str, float]:
-    """Return how far training in mapped coordinates ends from the mapped end, relative to how far training moved.
+    """Return how far training in mapped coordinates ends from the image of the end, relative to how far training moved.
 
-    Ten steps minimise mean (tanh(X W) - Y)², a loss without symmetries of its own. Ten further steps use random
+    Ten steps of training minimise mean (tanh(X W) - Y)², a loss without symmetries. Ten further steps use random
     gradients that do not depend on the weights, with sizes over three decades. The sizes matter because clipping only
-    affects large gradients, and clipping by norm only affects some of them. The result is the largest deviation.
+    affects large gradients, and clipping by norm only affects some of these. The result is the largest deviation.
     """
     rng = np.random.default_rng(seed)
     draw = lambda *size: jnp.asarray(rng.standard_normal(size))
@@ -90,8 +90,10 @@ def _on_given(
     transform: optax.GradientTransformation, gradients: Float[Array, "t m n"], start: Float[Array, "m n"],
     forth: Callable, scale: float,
 ) -> float:  # fmt: skip
-    """Return the deviation for given gradients. Steps on the mapped gradients times a factor should end at the image
-    of the end of the steps on the gradients themselves.
+    """Return the deviation for given gradients.
+
+    Take steps on the mapped gradients times a factor. They should end at the image of the place at which steps on the
+    original gradients end.
     """
     ends = jax.jit(lambda own, at: at + updates_of(transform, own, at).sum(0))
     end = ends(gradients, start)

@@ -23,7 +23,7 @@ class GradientHistory(eqx.Module):
 
 
 class GradientHistories(Population[GradientHistory]):
-    """Rates near the usual rates, and gradients between those of the longest step and random gradients."""
+    """Rates near the usual rates, and the gradients of the longest step times random factors around 1."""
 
     free = ("gradients",)
     settings = Space(steps=Integer(100, 2, 10_000, "steps"))

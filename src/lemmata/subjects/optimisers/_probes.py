@@ -18,10 +18,11 @@ _DIVERGED = 1e3  # a method that diverges only just, by 0.2 % in h, gets there w
 def impulse_response(
     transform: optax.GradientTransformation, shape: tuple[int, int], seed: int, window: int
 ) -> Float[Array, " window"]:
-    """Return the weight of a gradient of each age in the last of `window` updates; it is positive for descent.
+    """Return the weight of a gradient of each age in the last of `window` updates; weights are positive for descent.
 
-    Gradients have entries +-1, and the sign of one gradient is changed, which does not change second moments. So half
-    of the difference of the two updates, along the changed gradient, is the weight of this gradient in the numerator.
+    Gradients have entries +-1, and the sign of one gradient is changed, which does not change second moments. Project
+    the difference of the two updates on the changed gradient. Half of the projection is the weight of this gradient in
+    the numerator.
     """
     signs = jax.random.rademacher(jax.random.key(seed), (window, *shape), jnp.zeros(()).dtype)
     last = lambda gradients: updates_of(transform, gradients, jnp.zeros(shape))[-1]
@@ -38,7 +39,7 @@ def impulse_response(
 def longest_step(transform: optax.GradientTransformation, shape: tuple[int, int], seed: int, window: int) -> float:
     """Return the largest root mean square of an update over gradients a_t G, where G has entries +-1.
 
-    The result is infinite if it grows with the size of the gradients.
+    The result is infinite if the update grows with the size of the gradients.
 
     The search is over r, for `window` gradients that grow or shrink geometrically, a_t = r^t. For Adam, the result is
     the exact supremum over this number of steps. For other methods, the result is a lower bound.
@@ -64,8 +65,9 @@ def longest_step(transform: optax.GradientTransformation, shape: tuple[int, int]
 
 
 def stable_curvature(transform: optax.GradientTransformation) -> float:
-    """Return the largest h for which 2000 steps on h |x|²/2 from a vector of ones stay bounded, or infinity if this h
-    is above 1e8.
+    """Return the largest h for which 2000 steps on h |x|²/2 stay bounded, or infinity if this h is above 1e8.
+
+    The steps start from a vector of ones.
     """
 
     @jax.jit
@@ -111,7 +113,10 @@ def decay_of(transform: optax.GradientTransformation, shape: tuple[int, int], se
 
 
 def _coupled(first: Callable[[Array, Array], Array], at: Array) -> float | None:
-    """Return the lambda for which the gradient -lambda w leaves w unchanged, as coupled decay cancels it."""
+    """Return the lambda for which the gradient -lambda w leaves w unchanged.
+
+    Coupled decay by lambda cancels this gradient.
+    """
     pushed = lambda rate: float(jnp.sum(first(-rate * at, at) * at))
     low, high = 1e-12, 1e6
     if not (pushed(low) < 0 < pushed(high)):

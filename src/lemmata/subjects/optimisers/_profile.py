@@ -27,17 +27,18 @@ class Profile:
 
     Args:
         symmetries: after training in other coordinates, the distance of the end from its expected place, in units of
-            the distance that training covered. It is zero up to eps and rounding if the group consists of symmetries.
-        impulse: the weight of a gradient in a step, for each age of the gradient from 0 on. It is exact if the
-            numerator is linear; otherwise it is the mean over random signs of gradients.
+            the distance that training covered. The distance is zero up to eps and rounding if the group consists of
+            symmetries.
+        impulse: the weight of a gradient in a step, for each age of the gradient from 0 on. The weight is exact if the
+            numerator is linear in the gradients; otherwise it is the mean over random signs of gradients.
         longest_step: the largest root mean square of a step that was found over gradients of any size. It is infinite
             if steps grow with the gradients.
         steps: the shape of a step. "linear": linear in the gradients; "sign": all entries have one size; "orthogonal":
             nearly equal singular values; "bounded": independent of the unit of the loss; "free": none of these.
         decay: "none"; "box", decoupled decay with bounded steps; "ridge", coupled decay, or decoupled decay with
             linear steps; or "other".
-        strength: for a box, half of its side: the longest constant step divided by the share of a weight that decays in
-            a step. For a ridge, lambda in lambda |w|²/2. NaN for other kinds of decay.
+        strength: for a box, half of the side of the box. It is the longest constant step divided by the share of a
+            weight that decays in a step. For a ridge, lambda in lambda |w|²/2. NaN for other kinds of decay.
         stable_curvature: the largest h for which steps on h |w|²/2 stay bounded; infinite if every h gives bounded
             steps.
         state_bytes: the bytes of state per parameter, for a matrix of 64 rows and 48 columns.
@@ -58,7 +59,7 @@ class Profile:
         return float(self.impulse @ np.arange(len(self.impulse)) / self.impulse.sum())
 
     def commutes(self, group: str) -> bool:
-        """Whether the optimiser commutes with a group, a name in `symmetries`: its deviation is below 1/1000.
+        """Whether the optimiser commutes with a group, named as in `symmetries`: the deviation is below 1/1000.
 
         Raises:
             SettingError: for an unknown name.

@@ -21,14 +21,13 @@ def scale_by_shampoo(decay: float = 1.0, eps: float = 1e-12) -> optax.GradientTr
     """Precondition each matrix of gradients on both sides: L^(-1/4) G R^(-1/4).
 
     L = sum G G' and R = sum G' G over the steps so far, or averages if `decay` is below 1. Vectors and numbers are
-    matrices with one column, whose preconditioner is one number on each side. Tensors are flattened to matrices that
-    keep the first axis.
+    matrices with one column, so R is one number. Tensors are flattened to matrices that keep the first axis.
 
     Args:
         decay: 1 gives sums, as in the original method. A value below 1 gives averages: L <- decay L + (1 - decay) G
             G'.
-        eps: eigenvalues below eps times the largest eigenvalue are replaced by eps times the largest. They belong to
-            directions without a gradient.
+        eps: eigenvalues below eps times the largest eigenvalue are replaced by eps times the largest. Such small
+            eigenvalues belong to directions without a gradient.
 
     >>> step = scale_by_shampoo()
     >>> G = jnp.array([[3.0, 0.0], [0.0, 0.1]])

@@ -10,7 +10,7 @@ from ._matrices import as_matrix
 
 
 class SoapState(NamedTuple):
-    """Averages of G G' and G' G, their eigenvectors, and both moments; the second is in rotated coordinates."""
+    """Averages of G G' and G' G, their eigenvectors, and both moments; the second moment is in rotated coordinates."""
 
     count: Any
     left: Any
@@ -26,11 +26,11 @@ def scale_by_soap(
 ) -> optax.GradientTransformation:
     """Apply Adam to Q_L' G Q_R and rotate its step back; Q_L, Q_R are eigenvectors of averages of G G' and G' G.
 
-    The bases are computed from gradients before the gradient that they rotate. The first gradient only gives the
-    bases, and the first step is 0. The bases are renewed in every `every`-th step. Between renewals the bases do not
-    change, although the averages do. Momentum is stored in the original coordinates, so it is valid after a change of
-    basis. The second moment is stored entry by entry, and its meaning changes with the basis. Vectors are matrices of
-    one column.
+    The bases that rotate a gradient are computed from earlier gradients. The first gradient only gives the bases, and
+    the first step is 0. The bases are renewed in every `every`-th step. Between renewals the bases do not change,
+    although the averages do. Momentum is stored in the original coordinates, so it stays valid after a change of basis.
+    The second moment is stored entry by entry, so a change of basis changes what its entries mean. Vectors are matrices
+    of one column.
 
     Args:
         b1: the rate of the mean of the gradients.

@@ -1,8 +1,8 @@
 """Decoupled weight decay confines weights to a box, and has no effect inside the box.
 
-This theory is about methods with bounded steps and decoupled decay, on full gradients of a convex loss. It gives their
-limit, and shows that coupled decay has another limit. It assumes small steps. It does not explain noise, which makes
-decay shrink the weights.
+This theory is about methods with bounded steps and decoupled decay, on full gradients of a convex loss. It gives the
+limit of these methods, and shows that coupled decay has another limit. It assumes small steps. It does not explain
+noise, which makes decay shrink the weights.
 """
 
 import abc
@@ -38,7 +38,7 @@ class DecayedQuadratic(eqx.Module):
 
 
 class DecayedQuadratics(Population[DecayedQuadratic]):
-    """Random quadratics whose minimiser is inside the box |x|_inf <= 1/lambda, or has coordinates outside it.
+    """Random quadratics whose minimiser is inside the box |x|_inf <= 1/lambda, or has coordinates outside the box.
 
     Args:
         reach: the largest coordinate of the minimiser, in units of 1/lambda.
@@ -80,7 +80,7 @@ class DecayedRun(eqx.Module):
 
 
 class DecayedRuns(Population[DecayedRun]):
-    """Starts outside the box; in half of the runs the gradients point outwards, in the others they are random."""
+    """Starts outside the box; in half of the runs the gradients point outwards, and otherwise they are random."""
 
     free = ("gradients", "start")
     settings = Space(steps=Integer(40, 5, 1000, "steps"), d=Integer(6, 1, 100, "coordinates"))

@@ -56,7 +56,7 @@ class MetricFlows(Population[MetricLeastSquares]):
 
 
 class MarginalClasses(eqx.Module):
-    """Classes +-1 of training and new rows; a row has its class, two ones, and five coordinates of its own."""
+    """Classes +-1 of training and new rows; a row contains its class, two ones, and five coordinates of its own."""
 
     y: Float[Array, " n"]
     y_new: Float[Array, " m"]

@@ -1,4 +1,4 @@
-"""The regret of diagonal AdaGrad with a projection, and the step length that it leaves to a rare feature.
+"""The regret of diagonal AdaGrad with a projection, and the length of AdaGrad's steps for a rare feature.
 
 This theory is about a player's loss minus the loss of the best fixed point of a box. The theory bounds this
 difference, round by round. It assumes convex losses (linear losses are the worst case) and a projection. It does not
@@ -91,8 +91,9 @@ class RareFeaturesKeepLongSteps(Claim[TwoFeatures]):
         return (mass[0] / mass[1]) ** -0.5
 
     def measure_at(self, problem: TwoFeatures, key: Key[Array, ""], rung: float) -> Array:
-        """Take T random gradients, then a gradient too small to change the sums, and return the ratio of both
-        features' updates.
+        """Return the ratio of the updates of the two features after T random gradients.
+
+        The update is computed for one more gradient, which is too small to change the sums.
         """
         one, two = jax.random.split(key)
         size = (int(rung), 2)

@@ -35,7 +35,7 @@ def _trained(problem: MatrixTraining, method: optax.GradientTransformation, loss
 
 
 def _through(problem: MatrixTraining, method: optax.GradientTransformation, maps: Map, scale: Array | float) -> Array:
-    """Train in mapped coordinates on scale times the loss; return the weights in these coordinates."""
+    """Train in mapped coordinates on the loss times `scale`; return the weights in these coordinates."""
     forth, back = maps
     return _trained(problem, method, lambda weights: scale * problem.loss(back(weights)), forth(problem.start))
 

@@ -1,5 +1,5 @@
-"""Two-layer erf networks with a cubic teacher: one unit in the field of the others, and when it turns to the
-teacher.
+"""Two-layer erf networks with a cubic teacher: one unit in the field of the other units, and when this unit turns to
+the teacher.
 """
 
 from collections.abc import Callable
@@ -70,8 +70,8 @@ class CubicTeacher(eqx.Module):
     sqrt(ratio/u).
 
     Args:
-        epsilon: the cubic component epsilon of the teacher. If epsilon is below 0, its sign differs from the sign of
-            the features' own third component, which is the sign of h_1 h_3 < 0. The transition is then of first order.
+        epsilon: the cubic component epsilon of the teacher, below 0. Then epsilon has the same sign as the features'
+            cubic component relative to their linear component, since h_1 h_3 < 0. So the transition is of first order.
         weight_variance: the prior variance of w, times d.
         ratio: d/(N s).
 
@@ -121,7 +121,9 @@ class CubicTeacher(eqx.Module):
     def gain_at_held_norm(
         self, share: Float[np.ndarray, "*s"] | float, interaction: float, linear: float, cubic: float
     ):
-        """Return `gain` with |w|² - q² fixed at weight_variance, as `rubin2024grokking` prints it; larger for y > 0.
+        """Return `gain` with |w|² - q² fixed at weight_variance, as `rubin2024grokking` prints it.
+
+        The result is larger than `gain` for y > 0.
 
         Raises:
             SettingError: for the same reasons as `gain`.
@@ -178,8 +180,8 @@ def held_norm_interaction(teacher: CubicTeacher, linear: float) -> tuple[float, 
     """Return the transition at fixed norm for a given b: the u with three equally deep minima, and their overlap.
 
     Let e = -epsilon and let g be the weight variance. `CubicTeacher.gain_at_held_norm` over y/(1 - 2y) is a constant
-    minus (2u/pi) (1 - 2y)(b + 2ey)². This is a cubic, whose largest value 4 (b + e)³/(27 e) is at y = (2e - b)/(6e).
-    Hence
+    minus (2u/pi) (1 - 2y)(b + 2ey)². The product (1 - 2y)(b + 2ey)² is a cubic with the largest value 4 (b + e)³/(27
+    e), at y = (2e - b)/(6e). Hence
 
         u = 27 pi e (1 + 2g) / (16 g (b + e)³),    q² = (1 + 2g) (2e - b)/(2 (b + e)).
 
@@ -268,9 +270,10 @@ def mixed_phase(teacher: CubicTeacher, interaction: float) -> MixedPhase:
     """Return what the network has learned at an interaction, to leading order in d, and by how many units.
 
     Beyond the transition, the share of units with the direction adjusts itself until these units are as likely as the
-    others. If units with the direction were more likely, more units would turn to it. The network would then learn
-    more, which weakens the field. Let P(y) be the first two terms of `CubicTeacher.gain`. The conditions gain = 0 and
-    gain' = 0 give b and c at a share y. The equation for c gives the droplets, and the equation for b fixes y.
+    other units. If units with the direction were more likely, more units would turn to the teacher. The network would
+    then learn more, which weakens the field. Let P(y) be the first two terms of `CubicTeacher.gain`. The conditions
+    gain = 0 and gain' = 0 give b and c at a share y. The equation for c gives the droplets, and the equation for b
+    fixes y.
 
     Args:
         teacher: the model.

@@ -16,8 +16,8 @@ def modular_action(
 ):
     """Return the action S/P = F + G - 2 u F G + (gamma/3)(F³ + G³) of a unit at the frequencies ±k.
 
-    The unit has the powers F = |w_k|² and G = |v_k|² there. If only the part |a| of the teacher is left, replace u by
-    u a².
+    The unit has the powers F = |w_k|² and G = |v_k|² at these frequencies. If only the part |a| of the teacher is left,
+    replace u by u a².
 
     Args:
         first: the power F, at least 0.
@@ -39,13 +39,13 @@ def modular_action(
 
 
 class ModularAddition(eqx.Module):
-    """f_p(x) = sum_i a_pi (w_i'x)², N units, learns y_p = [p = n + m mod P] - 1/P of all pairs, in equilibrium.
+    """A network f_p(x) = sum_i a_pi (w_i'x)² of N units learns y_p = [p = n + m mod P] - 1/P on all pairs (n, m).
 
-    The input x has ones at n and P + m, and is 0 elsewhere. The priors are w ~ N(0, I), cut by a decay of sixth order,
-    and a ~ N(0, s/N). Labels have noise of variance sigma². Let u = 2 s P²/(N sigma⁴) and w_n = sum w_k e^(-2 pi i k
-    n/P), and define v_k of the other P weights in the same way. A unit's frequencies are independent with density
-    exp(-P `modular_action`). On the whole teacher, the units' kernel has a single eigenvalue lambda = 4 P² s E[F G].
-    So the unlearned part is a y, where a = sigma²/(sigma² + lambda).
+    The network is in equilibrium. The input x has ones at n and P + m, and is 0 elsewhere. The priors are w ~ N(0, I),
+    cut by a decay of sixth order, and a ~ N(0, s/N). Labels have noise of variance sigma². Let u = 2 s P²/(N sigma⁴)
+    and w_n = sum w_k e^(-2 pi i k n/P), and define v_k of the other P weights in the same way. A unit's frequencies are
+    independent with density exp(-P `modular_action`). On the whole teacher, the units' kernel has a single eigenvalue
+    lambda = 4 P² s E[F G]. So the unlearned part is a y, where a = sigma²/(sigma² + lambda).
 
     Args:
         prime: P. The formulas need an odd P of at least 3, so that no frequency k equals its own -k. They do not need a
@@ -97,8 +97,8 @@ class ModularAddition(eqx.Module):
     def amplitude(self, noise: float) -> float:
         """Return a, the unlearned part of the teacher for large P: 1 at first, then sigma² over its critical value.
 
-        After the transition, u a² stays at its critical value as long as a fraction of units below 1 is enough for
-        this. Without noise, a is 0.
+        After the transition, u a² stays at its critical value as long as a fraction of units of at most 1 is enough for
+        this value. Without noise, a is 0.
 
         Raises:
             SettingError: for a noise at which `droplets` is above 1.
