@@ -1,8 +1,9 @@
 """Noisy gradient descent can be simulated by noisy queries, and needs many steps to find a target among many.
 
 This theory compares the distributions of two trajectories whose steps differ in their means and share Gaussian noise.
-It bounds the total variation distance, and with it the number of steps after which a trajectory can depend on the
-target. It does not explain descent without noise, which can use digits that noise would hide.
+It bounds the total variation distance of the two trajectories. This bound also gives a number of steps that a
+trajectory needs before it can depend on the target. It does not explain descent without noise, which can use digits
+that noise would hide.
 """
 
 import equinox as eqx
@@ -60,7 +61,7 @@ class OverlapOfGaussians(Claim[ShiftedGaussians]):
         return jnp.full(2, 2 * norm.cdf(problem.distance / 2) - 1)
 
     def measure(self, problem: ShiftedGaussians, key: Key[Array, ""]) -> Array:
-        """The share of 2048 pairs of the coupling that differ, and the mean of (1 - ratio of the densities)_+."""
+        """The share of the coupling's 2048 pairs that differ, and the mean of (1 - ratio of the densities)_+."""
         normal_key, uniform_key = jax.random.split(key)
         way = problem.way / jnp.linalg.norm(problem.way)
         shift = problem.distance * problem.s * way

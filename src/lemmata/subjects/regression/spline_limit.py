@@ -2,7 +2,7 @@
 
 The terms -b r² and c act as a prior on the affine part of the function. This theory controls the Gaussian process with
 that covariance for large b and c, and the spline that is its limit. It does not treat balls in more than two
-dimensions. For these balls, the least level c is larger than for the disc, and has no closed form here.
+dimensions. For these balls, the least level c is larger than for the disc, and no closed form is given here.
 """
 
 import numpy as np

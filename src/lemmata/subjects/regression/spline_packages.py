@@ -4,8 +4,8 @@ A random function whose distribution has no preferred place, direction or scale 
 (ln r - b) + c. Given values Y at t_1, ..., t_N, its mean is F(z) = M(z) K^-1 Y. Splines on the same points share M and
 K. On the centre and the vertices of a hyperoctahedron, k takes four values, so K has an inverse in closed form.
 
-This theory controls values, derivatives and operations. It does not say what a package should be used for. About high
-dimension, it only counts the curvature that N points of R^p can determine.
+This theory controls values, derivatives and operations. It does not say what a package should be used for. For high
+dimensions p, it only counts how many curvatures N points of R^p can determine.
 """
 
 import functools
