@@ -187,13 +187,13 @@ class StepsToFindATarget(Claim[FrozenFeatures]):
     trivial = 1.0
 
     def predict(self, problem: FrozenFeatures) -> Array:
-        """Use the variance over the family: parities are orthonormal, and the mean target is the point mass at 1."""
+        """Sum variances over the family: parities are orthonormal, and the mean target is the point mass at 1."""
         values = problem.values()
         variance = jnp.mean(values**2, axis=0) / len(values) - (values[0] / len(values)) ** 2
         return jnp.sqrt(problem.steps * jnp.sum(variance)) / (2 * problem.s)
 
     def measure(self, problem: FrozenFeatures, key: Key[Array, ""]) -> Array:
-        """Each target shifts all steps by one vector, so its trajectory and the reference are two Gaussians."""
+        """Each target shifts all steps by the same vector. So its trajectory and the reference are two Gaussians."""
         correlations = walsh_hadamard(problem.values().T)
         shifts = jnp.linalg.norm(correlations - correlations.mean(axis=1, keepdims=True), axis=0)
         return jnp.mean(2 * norm.cdf(jnp.sqrt(problem.steps) * shifts / (2 * problem.s)) - 1)

@@ -274,7 +274,7 @@ class HiddenEndsOfChains(Population[HiddenEnds]):
 
 
 def _ends(table: RadiiTable) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"], int]:
-    """Return each nucleus' long chain, its step among the last four isotopes (else 0), and the number of chains."""
+    """Return the long chain of each nucleus, its step among the last four isotopes or 0, and the number of chains."""
     z = table.points[:, 0].astype(int)
     long = [element for element in np.unique(z) if np.sum(z == element) >= _LONG]
     chain, steps = np.zeros(len(z), int), np.zeros(len(z), int)

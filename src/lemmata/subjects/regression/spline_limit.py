@@ -140,7 +140,7 @@ class WeightedSmoothing(Claim[ScatteredValues]):
         return spline_at(problem, problem.noise, problem.x)
 
     def condition(self, problem: ScatteredValues) -> float:
-        """The condition numbers of both systems; close points make that of E large, because E has no noise term."""
+        """The condition numbers of both systems. Close points make E ill-conditioned, because E has no noise term."""
         K, basis = logarithmic(problem.x, problem.x), complement(problem.x)
         range_of_noise = float(problem.noise.max() / problem.noise.min())
         return problem.conditioning(K) * range_of_noise + float(np.linalg.cond(basis.T @ K @ basis))

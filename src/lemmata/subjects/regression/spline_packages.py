@@ -237,7 +237,7 @@ class CurvedDirections(Claim[ScatteredPoints]):
         return jnp.asarray(max(0.0, n - p - 1.0))
 
     def measure(self, problem: ScatteredPoints, key: Key[Array, ""]) -> Array:
-        """Return the rank of second differences of the N splines with the value 1 at one point and 0 at the others."""
+        """Return the rank of second differences of N splines, each of which is 1 at one point and 0 at the others."""
         n, p = problem.points.shape
         bends = lambda a, b: _thin_plate(jnp.sum((a[:, None] - b) ** 2, axis=-1))
         affine = lambda a: jnp.concatenate([jnp.ones((len(a), 1)), a], axis=1)

@@ -1,7 +1,8 @@
 """Depth as computation: how accurately L layers of attention can solve a linear regression.
 
-This theory gives the speed at which the residual falls if each layer is a Newton iteration or a step of gradient
-descent with its own step size. It assumes exact arithmetic. It does not say which algorithm a trained model follows.
+This theory gives the speed at which the residual falls with depth. Each layer is a Newton iteration, or a step of
+gradient descent with its own step size. It assumes exact arithmetic. It does not say which algorithm a trained model
+follows.
 """
 
 import equinox as eqx

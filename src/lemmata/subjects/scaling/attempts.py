@@ -2,7 +2,7 @@
 
 This theory controls the probability that at least one of k attempts solves a problem, and its mean over problems. It
 assumes that attempts on a problem are independent, and that a right answer is recognised. It leaves unexplained how a
-right answer is recognised without an oracle; votes and verifiers are about that.
+right answer is recognised without an oracle; the module `votes` is about this question.
 """
 
 import itertools
