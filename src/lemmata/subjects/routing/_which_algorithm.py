@@ -230,7 +230,7 @@ def which_algorithm(
 
 
 def _in_most(behind: Float[np.ndarray, "k a m"], error: float) -> Bool[np.ndarray, "k a"]:
-    """Whether each algorithm is shown, by the sign test, to be farther in more than half of the prompts."""
+    """Whether the sign test shows that an algorithm is farther than the nearest in more than half of the prompts."""
     more, less = (behind > 0).sum(axis=2), (behind < 0).sum(axis=2)
     return stats.binom.sf(more - 1, more + less, 0.5) <= error
 

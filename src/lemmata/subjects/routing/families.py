@@ -94,7 +94,7 @@ class OverlappingFamiliesStayMixed(Claim[ScaledTask]):
 
 
 class NoisyTask(eqx.Module):
-    """A weight vector w, the noise s_1 of the task, and the ratio s_2/s_1 of the other family's noise to this noise."""
+    """A weight vector w, the noise s_1 of the task, and the ratio s_2/s_1, where the other family has the noise s_2."""
 
     w: Float[Array, " d"]
     noise: Float[Array, ""]

@@ -180,7 +180,7 @@ class LayersAreAPolynomial(Claim[Spectrum]):
         return jnp.full(2, 1 / jnp.cosh(problem.layers * jnp.arccosh(centre)))
 
     def measure(self, problem: Spectrum, key: Key[Array, ""]) -> Array:
-        """Return the optimum of the linear programme, and the largest error of the layers over 400 eigenvalues."""
+        """Return the optimum of the linear programme, and the largest error left by the layers at 400 eigenvalues."""
         low, high = _extremes(problem)
         zeros = np.cos(np.pi * (np.arange(problem.layers) + 0.5) / problem.layers)
         spectrum = (high + low + (high - low) * np.cos(np.pi * np.arange(421) / 420)) / 2

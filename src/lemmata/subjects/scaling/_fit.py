@@ -53,7 +53,7 @@ class Fit:
         return self.scale * np.linalg.pinv(slopes.T @ slopes, rcond=1e-12, hermitian=True)
 
     def towards(self, theta: Float[np.ndarray, "p"], pull, weight: float) -> Float[np.ndarray, "p"]:
-        """Return the best law if weight² (value - wanted)² is added, where pull(theta) = (value - wanted, slope)."""
+        """Return the best law with an extra loss weight² (value - wanted)²; pull(theta) = (value - wanted, slope)."""
         unit = np.sqrt(self.scale)
 
         def residuals(at):

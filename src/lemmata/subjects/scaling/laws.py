@@ -107,7 +107,7 @@ def _measured(problem: SeparableLaw, compute: Float[Array, ""]) -> Float[Array, 
 
 
 def _flat(problem: SeparableLaw) -> Float[Array, ""]:
-    """The error of log N is the root of the rounding error, as a change h costs alpha beta h²/2 of the excess loss."""
+    """The error of log N is the root of the rounding error: a change h adds a share alpha beta h²/2 to the excess."""
     return 1 / jnp.sqrt(jnp.finfo(float).eps * problem.exponents.prod())
 
 
