@@ -34,7 +34,8 @@ class Rewards:
         covariance: the covariance of the rewards, which is the pseudo-inverse of their Fisher information.
         borda: the share of comparisons that each item wins, averaged over the items that it was compared with. A tie is
             half a win.
-        deviance: twice the log likelihood ratio of a free probability for each pair against the rewards.
+        deviance: twice the log likelihood of a model with a free probability for each pair, minus twice the log
+            likelihood of the rewards.
         freedom: the number of compared pairs minus (k - 1), or with ties, twice the number of compared pairs, minus k.
             If the model is true, the deviance has a chi-squared distribution with these degrees of freedom.
         p_value: the probability of a deviance at least as large if the model is true. It is small if preferences are
@@ -271,8 +272,8 @@ def _check_connected(wins: np.ndarray, ties: np.ndarray, items: tuple[Hashable, 
 def _against_saturated(
     wins: np.ndarray, ties: np.ndarray, win: np.ndarray, tie: np.ndarray
 ) -> tuple[float, int, float]:
-    """Return the deviance of the rewards against a free probability for each pair, its degrees of freedom, and the
-    least expected count.
+    """Compare the rewards with a model that has a free probability for each pair. Return the deviance, its degrees of
+    freedom, and the least expected count.
     """
     games = wins + wins.T + ties
     met, pairs = games > 0, int((games > 0).sum()) // 2

@@ -33,7 +33,7 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "sampler"}
 
 
 class NormalProxy(eqx.Module):
-    """Standard deviations of a normal gold reward and of its proxy's independent error; a tilt by e^(tilt proxy)."""
+    """Standard deviations of a normal gold reward and of a proxy's independent error, and a tilt by e^(tilt proxy)."""
 
     gold: Float[Array, ""]
     error: Float[Array, ""]

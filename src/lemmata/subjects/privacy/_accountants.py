@@ -122,7 +122,7 @@ def eps_of(losses: Any, delta: float) -> float:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Suppress warnings of Rényi orders whose series do not converge.
+    """Suppress warnings about Rényi orders whose series do not converge.
 
     dp-accounting leaves these orders out; the other orders give the bound.
     """

@@ -49,7 +49,7 @@ class PrivacySpent:
 
     @property
     def advantage(self) -> float:
-        """The most by which one row can change the mean of a number in [0, 1]: 1 - 2 (1 - delta)/(1 + e^eps).
+        """The most that one row can change the mean of a number in [0, 1]: 1 - 2 (1 - delta)/(1 + e^eps).
 
         It is 1 if eps is infinite or delta is 1.
         """

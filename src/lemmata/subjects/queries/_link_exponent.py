@@ -37,7 +37,8 @@ class InformationExponent:
             of two tests: a test of the mean, and a test with permuted labels.
         label_p_values: for each degree, the p-value of the hypothesis that the polynomial has the same mean for all
             labels.
-        label_exponent: the first degree for which the coefficient is nonzero after the best filter of the label.
+        label_exponent: the first degree whose polynomial is shown to have different means for different labels. Then
+            some filter of the label has a nonzero coefficient of this degree. None if there is no such degree.
         dimension: the number of columns of x.
         rows: the number of rows.
         level: the confidence level of the intervals together.
@@ -194,8 +195,7 @@ def information_exponent(
 
 
 def _content(exponent: int | None, values: np.ndarray, reach: np.ndarray, columns: int) -> tuple[Condition, ...]:
-    """Check whether the rows exclude a smaller exponent, and whether x has more than one direction to choose from.
-    """
+    """Check whether the rows exclude a smaller exponent, and whether x has more than one direction to choose from."""
     several = Condition("x has several columns", float(columns), columns > 1,
                         "with one column, there is only one direction")  # fmt: skip
     if exponent is None:

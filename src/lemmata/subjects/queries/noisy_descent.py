@@ -187,7 +187,7 @@ class StepsToFindATarget(Claim[FrozenFeatures]):
     trivial = 1.0
 
     def predict(self, problem: FrozenFeatures) -> Array:
-        """Sum variances over the family: parities are orthonormal, and the mean target is the point mass at 1."""
+        """Use the variance over the family. Parities are orthonormal, and the mean target is the point mass at 1."""
         values = problem.values()
         variance = jnp.mean(values**2, axis=0) / len(values) - (values[0] / len(values)) ** 2
         return jnp.sqrt(problem.steps * jnp.sum(variance)) / (2 * problem.s)

@@ -42,7 +42,7 @@ class LabelledModes(eqx.Module):
     depth: int = eqx.field(static=True, default=1)
 
     def at_size(self, n: int) -> Float[np.ndarray, " n"]:
-        """Return the target on n points of the interval. The factor makes its largest size on 1024 points 0.9."""
+        """Return the target on n points of the interval, scaled so that its largest size on 1024 points is 0.9."""
         return _MOST * self._series(n) / np.abs(self._series(_REFERENCE)).max()
 
     def _series(self, n: int) -> Float[np.ndarray, " n"]:

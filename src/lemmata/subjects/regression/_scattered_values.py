@@ -119,8 +119,8 @@ class FilledDiscs(Population[DiscPoints]):
     settings = Space(rings=Integer(6, 3, 12, "rings of points"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> DiscPoints:
-        """R varies over a factor of 9, and b - ln R is between 1 and 3. Each ring is turned at random and made up to 3
-        % smaller.
+        """R varies over a factor of 9, and b - ln R is between 1 and 3. Each ring is turned at random and made smaller
+        by up to 3 %.
         """
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         rings = setting["rings"]

@@ -101,7 +101,7 @@ def flat_jacobian(problem: CascadeRows) -> Float[Array, "n v"]:
 
 
 def cascade_condition(problem: CascadeRows) -> Float[Array, ""]:
-    """The sum of the covariances' condition numbers, from their eigenvalues on hyperoctahedra."""
+    """The sum of the condition numbers of the covariances, from the eigenvalues on hyperoctahedra."""
     total = jnp.zeros(())
     for package in problem.cascade.packages:
         h = package.constellation

@@ -284,7 +284,7 @@ class StaggeringOfSmoothFunctions(Claim[SmoothFunction]):
         return 2 * _norm(problem)
 
     def condition(self, problem: SmoothFunction) -> Array:
-        """Three sums of the size of the coefficients cancel, and a square root is taken of their difference."""
+        """Three sums of the size of the coefficients cancel, and the bound is the square root of a difference."""
         root = self.predict(problem) / _norm(problem)
         return jnp.abs(problem.coefficients).sum() / self.predict(problem) + 1 / root**2
 

@@ -23,7 +23,7 @@ class Bulk:
         gamma: the ratio r/n.
         noise: the variance of the noise in each direction, from the median eigenvalue.
         misplaced: for a point, take the number of eigenvalues below the point and the number that the Marchenko-Pastur
-            distribution predicts. This is their largest difference over all points.
+            distribution predicts. `misplaced` is the largest difference between these two numbers over all points.
         allowed: the largest `misplaced` that counts as isotropic.
     """
 

@@ -1,4 +1,4 @@
-"""Find directions in the features of a class that a backdoor causes, and compare them with clean structure."""
+"""Find directions that a backdoor causes in the features of a class, and compare them with clean structure."""
 
 import dataclasses
 from collections.abc import Sequence

@@ -21,7 +21,7 @@ class PartitionCertificate:
 
     Args:
         label: the class with the most votes; of tied classes, the smallest.
-        counts: for each class, the number of its votes.
+        counts: the number of votes for each class.
         rows: how many training rows may be changed without changing the label, if each changed row stays in its part.
         conditions: the conditions for the number.
         claims: names of the claims that state this number.

@@ -94,8 +94,8 @@ class MediansAddUp(Claim[ShiftedRows]):
 def _filtered_mean(rows: Float[np.ndarray, "n d"], eps: float) -> Float[np.ndarray, " d"]:
     """Return the mean of the rows that a spectral filter keeps. All rows but a fraction eps have the covariance I.
 
-    There are up to eight rounds. Each removes a share eps/4 of the rows, those farthest out along the direction of
-    largest variance.
+    There are up to eight rounds. Each round removes a share eps/4 of the rows: those farthest out along the direction
+    of largest variance.
     """
     kept, batch = rows, max(1, int(eps * len(rows) / 4))
     for _ in range(8):

@@ -63,8 +63,8 @@ class Retrieval:
         n, d: the number of keys and their dimension.
         weight: the weight that the right key should have.
         gap: the lead that the right logit needs if all other logits are equal.
-        sharpness: the inverse temperature for keys that are uniform on the sphere, and the range that contains it in 90
-            % of draws.
+        sharpness: the inverse temperature for keys that are uniform on the sphere, and the range of 90 % of its values
+            over draws.
         lead: the lead of the right key over the nearest wrong key, which is 1 minus the inner product of the two keys;
             its median, and its 5 % and 95 % quantiles.
         spread: the inverse temperature for the best arrangement of keys; None if the best arrangement is not known.
