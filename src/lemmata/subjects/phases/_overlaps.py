@@ -16,9 +16,9 @@ def hermite_overlaps(overlap: Float[ArrayLike, "*s"], squared_norm: Float[ArrayL
 
         2 q / sqrt(pi (1 + 2|w|²))    and    -4 q³ / sqrt(6 pi (1 + 2|w|²)³),
 
-    With y = q²/(1 + 2|w|²), which is between 0 and 1/2, they are 2 sqrt(y/pi) and -4 sqrt(y³/(6 pi)) times the sign of
-    q. The mean of their outer product over the distribution of w is the kernel on the two polynomials
-    (`rubin2024grokking`).
+    Let y = q²/(1 + 2|w|²), which is between 0 and 1/2. Then the two numbers are 2 sqrt(y/pi) and -4 sqrt(y³/(6 pi)),
+    each times the sign of q. Their outer product, averaged over the distribution of w, is the kernel matrix on the two
+    polynomials (`rubin2024grokking`).
 
     Args:
         overlap: the overlap q.

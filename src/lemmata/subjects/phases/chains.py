@@ -1,9 +1,9 @@
-"""Markov chains of one unit in the field of the others, started on both sides of the transition.
+"""Markov chains of one unit in the field of the other units, started on both sides of the transition.
 
 These chains are Metropolis-corrected Langevin dynamics of a whole weight vector. They use neither least actions nor
-the decoupling of the overlap. At 40 to 75 dimensions, they show the meaning of a transition of first order: in one
-field there are two states, and each state lasts. The theory says which state is more likely. It leaves open how long a
-chain takes to find this state; the time is exponential in d times the barrier.
+the decoupling of the overlap. At 40 to 75 dimensions, the chains show the meaning of a first-order transition: the same
+field has two states, and a chain stays in its state for a long time. The theory says which state is more likely. It
+leaves open how long a chain takes to find this state; the time is exponential in d times the barrier.
 """
 
 import equinox as eqx
@@ -104,13 +104,13 @@ class ChainsRememberTheirStart(Claim[FieldedUnit]):
     predict = 1.0
 
     def measure(self, problem: FieldedUnit, key: Key[Array, ""]) -> Array:
-        """Return the mean shares of the last half of the steps, without and with the direction at the start."""
+        """Return the mean shares over the last half of the steps, for chains started without and with the direction."""
         return shares(problem, key)[_STEPS // 20 :].reshape(-1, 2, _CHAINS).mean(axis=(0, 2))
 
 
 def shares(problem: FieldedUnit, key: Key[Array, ""]) -> Float[Array, "kept chains"]:
     """Return shares y along chains. Half of the chains start at the least action without the teacher's direction, and
-    half at the least action with it.
+    half at the least action with the direction.
     """
     keys, d = jax.random.split(key), problem.dimension
     beside = jnp.repeat(jnp.stack([problem.weight_variance, problem.beside]), _CHAINS)

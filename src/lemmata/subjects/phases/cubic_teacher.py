@@ -1,10 +1,10 @@
-"""A cubic teacher: when units of an erf network turn to its direction, and what the network has learned by then.
+"""A cubic teacher: when units of an erf network turn to the teacher's direction, and what the network then knows.
 
 Each unit moves in the field of all other units. In d dimensions, its density is exp(-d A), so for large d the least
 action decides. The theory gives three things. The first is the interaction at which units with the teacher's direction
-become as likely as units without it. The second is the jump of their overlap at this interaction. The third is the
-number of such units that balances the field. The theory leaves open networks of finite width, whose units are not
-independent. It also leaves open small samples, because it replaces sums over data by expectations.
+become as likely as units without it. The second is the jump of the units' overlap at this interaction. The third is the
+number of units with the direction that balances the field. The theory leaves open networks of finite width, whose units
+are not independent. It also leaves open small samples, because it replaces sums over data by expectations.
 
 For units without the direction, |w|² - q² has its mean under the prior. For units with the direction, fixing |w|² - q²
 at this mean changes the result by an amount of the size of the action itself. If the norm is free, the transition
@@ -85,7 +85,7 @@ class CubicTeachers(Population[TaughtUnit]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TaughtUnit:
-        """Draw factors between 0.8 and 1.25, b between 0.2 and 0.8 of -2 epsilon, and shares between 0.12 and 0.3."""
+        """Multiply settings by 0.8 to 1.25; draw b from 0.2 to 0.8 of -2 epsilon, and shares from 0.12 to 0.3."""
         drawn = np.asarray(jax.random.uniform(key, (5,)))
         epsilon, g, ratio = (
             float(setting[name] * 1.25 ** (2 * own - 1))
@@ -149,7 +149,7 @@ class LevelMinimaAtHeldNorm(Claim[TaughtUnit]):
         return jnp.asarray([1 / gain(found), found])
 
     def condition(self, problem: TaughtUnit) -> Array:
-        """Bound the errors: the gain is flat at its maximum, so the maximiser is less exact."""
+        """Bound the errors: the gain is flat at its maximum, so the maximiser is less exact than the maximum."""
         teacher = problem.teacher
         e, g, b = -teacher.epsilon, teacher.weight_variance, problem.linear
         return jnp.asarray([3.0, 10.0 * (1 + 1 / g) * ((b + e) / (2 * e - b)) ** 2])
@@ -170,8 +170,8 @@ def share_density(problem: TaughtUnit, d: float, share: float, interaction: floa
 
 
 def least_action_difference(problem: TaughtUnit, gain: Callable) -> Array:
-    """Return the action divided by d at the problem's share, minus its value at the share 0.03, at the transition with
-    fixed norm.
+    """Return the action divided by d at the problem's share, minus its value at the share 0.03. The interaction is the
+    one at the transition with fixed norm.
     """
     u = held_norm_interaction(problem.teacher, problem.linear)[0]
     values = [gain(y, u, problem.linear, problem.teacher.epsilon) for y in (problem.share, _REFERENCE)]
@@ -189,7 +189,7 @@ class AbstractShareAction(Claim[TaughtUnit]):
     trials = 40
 
     def measure_at(self, problem: TaughtUnit, key: Key[Array, ""], d: float) -> Array:
-        """Compute the difference from the joint density of overlap and norm."""
+        """Compute the difference of actions from the joint density of overlap and norm."""
         u = held_norm_interaction(problem.teacher, problem.linear)[0]
         logs = [share_density(problem, d, y, u) for y in (problem.share, _REFERENCE)]
         return jnp.asarray((logs[1] - logs[0]) / d)
@@ -224,7 +224,7 @@ def overlap_density(problem: TaughtUnit, d: float, q: float, interaction: float)
 
 
 def overlap_action(problem: TaughtUnit, q: float, interaction: float) -> float:
-    """Return the least action at an overlap over the other components of w, up to a constant."""
+    """Return the action at an overlap, minimised over the other components of w, up to a constant."""
     g, c, b = problem.teacher.weight_variance, problem.teacher.epsilon, problem.linear
 
     def action(rest: float) -> float:
@@ -263,14 +263,14 @@ class OverlapAction(Claim[TaughtUnit]):
         return jnp.asarray(values[0] - values[1])
 
     def measure_at(self, problem: TaughtUnit, key: Key[Array, ""], d: float) -> Array:
-        """Compute the difference from the joint density of overlap and norm."""
+        """Compute the difference of actions from the joint density of overlap and norm."""
         u, at = _overlaps_to_compare(problem)
         logs = [overlap_density(problem, d, q, u) for q in at]
         return jnp.asarray((logs[1] - logs[0]) / d)
 
 
 def _overlaps_to_compare(problem: TaughtUnit) -> tuple[float, tuple[float, float]]:
-    """Return an interaction, and the overlaps with the problem's share and with the share 0.03 if r = g."""
+    """Return an interaction, and the two overlaps at which the share is the problem's share and 0.03 if r = g."""
     u, g = held_norm_interaction(problem.teacher, problem.linear)[0], problem.teacher.weight_variance
     first, second = (float(np.sqrt(y * (1 + 2 * g) / (1 - 2 * y))) for y in (problem.share, _REFERENCE))
     return float(u), (first, second)
@@ -296,7 +296,7 @@ class OverlapJumps(Claim[TaughtUnit]):
     trials = 12
 
     def predict(self, problem: TaughtUnit) -> Array:
-        """Return the share of least action on a fine grid away from 0."""
+        """Return the share at which the action is least, on a fine grid away from 0."""
         critical, y = problem.critical, np.linspace(0.02, 0.49, 4701)
         gain = problem.teacher.gain(y, 1.05 * critical.interaction, critical.linear, problem.teacher.epsilon)
         return jnp.asarray(y[np.argmin(gain)])
@@ -312,7 +312,7 @@ class OverlapJumps(Claim[TaughtUnit]):
 
 
 def solved_at(problem: TaughtUnit, d: float, interaction: float) -> tuple[float, float]:
-    """Return the parts b and c that agree with a network's field in d dimensions, followed from 0.6 u on."""
+    """Return the parts b and c that agree with a network's field in d dimensions, by roots followed from 0.6 u to u."""
     target = np.array([1.0, 6**0.5 * problem.teacher.epsilon])
 
     def lack(found: np.ndarray, u: float) -> np.ndarray:

@@ -1,10 +1,10 @@
 """How little of a cubic component an infinitely wide network learns from fewer than about d³ rows.
 
 The Gaussian process of wide erf networks has one eigenvalue for all polynomials of degree 3, and this eigenvalue falls
-like d^-3. So if the number n of rows is of order d, kernel regression learns almost nothing of such a component. Most
-of the cubic component in its predictions comes from the linear component, because the kernel divides by a length of
-the inputs. The theory says how large this part is for n rows with a given noise. It leaves open whether, for a network
-of finite width, n itself can be of order d instead of n divided by the noise.
+like d^-3. So if the number n of rows is of order d, kernel regression learns almost nothing of a cubic component. Most
+of the cubic component in its predictions comes from the target's linear component, because the kernel divides by a
+length of the inputs. The theory says how large this part is for n rows with a given noise. For networks of finite
+width, it leaves open whether n itself can be of order d, or only n divided by the noise.
 """
 
 import equinox as eqx
@@ -143,7 +143,7 @@ class RegressionSeesTheCubicThroughLengths(Claim[WideErfNetwork]):
         return jnp.asarray(through + cubic / (cubic + t))
 
     def measure(self, problem: WideErfNetwork, key: Key[Array, ""]) -> Array:
-        """Fit drawn rows; return the part of the fit along H_3 at other rows, averaged over the d axes v."""
+        """Fit drawn rows. Return the fit's component along H_3 at other rows, averaged over the d axes v."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         n, d = problem.rows, problem.dimension
         x, z = rng.normal(size=(n, d)), rng.normal(size=(2000, d))

@@ -2,9 +2,9 @@
 
 By symmetry, the only unknown is the part a of the teacher that is not learned, and the frequencies of a unit are
 independent of each other. Each frequency has a power F in the first half of the weights and a power G in the second.
-The theory gives the noise at which units with a frequency become as likely as units without it, and what is learned
-beyond that point. It leaves open finite widths, samples of a part of the table, and more natural decays. The decay of
-sixth order is chosen so that frequencies decouple.
+The theory gives the noise at which units with a frequency become as likely as units without a frequency, and what is
+learned beyond that point. It leaves open finite widths, training on a part of the table, and more natural weight
+decays. The decay of sixth order is chosen so that frequencies decouple.
 """
 
 import equinox as eqx
@@ -34,7 +34,7 @@ PRIMES = ("5", "7", "11", "13", "17")
 
 
 class ModularUnit(eqx.Module):
-    """One unit (w_n + v_m)² on the pairs (n, m) of residues; `first` is w, and `second` is v."""
+    """One unit (w_n + v_m)² on the pairs (n, m) of residues. The field `first` is w, and `second` is v."""
 
     first: Float[Array, " P"]
     second: Float[Array, " P"]

@@ -1,8 +1,8 @@
 """Overlaps: the response of an erf unit to a cubic teacher. Only this response determines the field.
 
-The theory gives the inner products of a network's units with H_1 and H_3 of one direction. They are two exact
-functions of the overlap and the length of a unit's weights. It leaves open what finite samples add to these
-expectations.
+The theory gives the inner products of a network's units with H_1 and H_3 of one direction. These inner products are
+exact functions of the overlap and the length of a unit's weights. The theory leaves open how means over finite samples
+differ from these expectations.
 """
 
 import equinox as eqx

@@ -48,8 +48,8 @@ class BestOfN:
         divergence: KL(best of n | reference); None if `logp` was not given, because a sample only gives the bound.
         divergence_bound: log n - (n - 1)/n; an upper bound on the divergence, and equal to it if two draws never have
             the same reward.
-        vacuous: whether this bound is at least log(1/p), where p is the probability of the best answer. The divergence
-            never exceeds log(1/p).
+        vacuous: whether `divergence_bound` is at least log(1/p), where p is the probability of the best answer. The
+            divergence never exceeds log(1/p), so such a bound adds nothing.
         win_rate: how often the best of n has a larger reward than one more draw; a tie counts as half a win.
         win_rate_bound: n/(n + 1).
         gold: the expected gold reward of the best of n, if gold rewards were given.
@@ -57,8 +57,8 @@ class BestOfN:
         peak: the n at which the gold reward is largest.
         peak_interval: the least and the largest n whose gold reward is not shown to be below the gold reward of the
             peak.
-        falls: whether the gold reward at the last n is shown to be below the peak. If so, the proxy was optimised too
-            far.
+        falls: whether the gold reward at the last n is shown to be below the gold reward at the peak. If so, the proxy
+            was optimised too far.
         tail: the extreme value index of the rewards with its interval; an index above 0 means a heavy tail. None if
             unknown.
         conditions: the conditions for the results.
@@ -97,11 +97,11 @@ def best_of_n(
     Let F_i be the probability of a reward that is at most the i-th smallest. The best of n has the i-th smallest
     reward with probability F_i^n - F_(i-1)^n. Equal rewards are decided by chance.
 
-    Without `logp`, the rewards belong to independent draws of one reference (one prompt, or prompts drawn again for
-    each). The result is averaged over all choices of n of these draws, by order statistics. This average is unbiased
-    and does not need resampling. The intervals use jackknife standard errors and Student's quantiles. Gold rewards
-    must be independent of the choice. Take gold rewards from judges other than the reward model, and not from its
-    training data.
+    Without `logp`, the rewards belong to independent draws from one reference. All draws answer one prompt, or each
+    draw answers a prompt of its own, drawn at random. The result is averaged over all choices of n of these draws, by
+    order statistics. This average is unbiased and does not need resampling. The intervals use jackknife standard errors
+    and Student's quantiles. Gold rewards must be independent of the choice. Take gold rewards from judges other than
+    the reward model, and not from its training data.
 
     Args:
         rewards: the rewards by which the best answer is chosen, one for each answer.
@@ -155,7 +155,7 @@ def _bounds(counts: np.ndarray, log_best: float) -> dict[str, Any]:
 
 
 def _of_list(rewards: np.ndarray, columns: np.ndarray, logp: np.ndarray, n: int) -> BestOfN:
-    """Compute exact sums over groups of equal rewards; within a group, answers keep their relative probabilities."""
+    """Compute exact sums over groups of equal rewards. Within a group, answers keep their relative probabilities."""
     total = float(np.exp(logp).sum())
     if abs(total - 1) > 1e-6:
         remedy = "if the list is complete, pass logp - scipy.special.logsumexp(logp); if it is a sample, leave logp out"

@@ -17,8 +17,8 @@ _STEPS, _TOLERANCE = 100, 1e-10
 
 
 def separated_part(wins: Int[np.ndarray, "k k"]) -> tuple[np.ndarray, int, bool] | None:
-    """Return a part whose items never beat an item outside it, the number of parts, and whether an item in the part
-    loses to an item outside.
+    """Return a part whose items never beat an item outside the part, the number of parts, and whether an item in the
+    part loses to an item outside.
 
     A part is a strongly connected component of the graph of wins. The result is None if chains of wins lead from every
     item to every other item.
@@ -95,7 +95,7 @@ def ties_are_bounded(wins: Int[np.ndarray, "k k"], ties: Int[np.ndarray, "k k"])
 
     Args:
         wins: how often the row's item beat the column's item.
-        ties: how often the two tied.
+        ties: how often the row's item and the column's item tied.
     """
     items = len(wins)
     if connected_components(wins > 0, connection="strong")[0] < items:
@@ -112,7 +112,7 @@ def ties_are_bounded(wins: Int[np.ndarray, "k k"], ties: Int[np.ndarray, "k k"])
 
 
 def outcomes(rewards: Float[np.ndarray, " k"], log_nu: float) -> tuple[Float[np.ndarray, "k k"], np.ndarray]:
-    """The probabilities that the row's item beats the column's item, and that the two tie.
+    """The probabilities that the row's item beats the column's item, and that the two items tie.
 
     Args:
         rewards: the rewards of the items.
@@ -148,7 +148,8 @@ def davidson(wins: Int[np.ndarray, "k k"], ties: Int[np.ndarray, "k k"]) -> tupl
 
     Args:
         wins: how often the row's item beat the column's item; the graph of wins and ties must be strongly connected.
-        ties: how often the two tied; symmetric, not all zero, and such that `ties_are_bounded`.
+        ties: how often the row's item and the column's item tied; symmetric, not all zero, and such that
+            `ties_are_bounded` is true.
 
     Raises:
         SolverError: if the gradient does not vanish.

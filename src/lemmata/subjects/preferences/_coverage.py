@@ -21,7 +21,7 @@ _FEWEST, _LARGEST_SHARE = 10, 0.1
 
 @dataclasses.dataclass(frozen=True)
 class Coverage:
-    """The distance of a policy from a reference, and by how much a learned reward may over-estimate because of this
+    """The distance of a policy from a reference, and how much a learned reward may over-estimate because of this
     distance.
 
     Args:
@@ -33,15 +33,15 @@ class Coverage:
         chi_squared: the chi-squared divergence, the mean of 1/rho, minus 1; it is at least exp(divergence) - 1.
         chi_squared_interval: the interval of `chi_squared`. Its lower end is at least exp(KL) - 1 for the lower end of
             `divergence_interval`.
-        effective_share: 1/(1 + chi_squared), the effective share of reference draws when they are weighted to represent
-            the policy.
+        effective_share: 1/(1 + chi_squared), the effective share of draws from the reference if these draws are
+            weighted to represent the policy.
         seen: the mean of rho, an estimate of the reference's probability of the answers that the policy can draw; 1 if
             the policy can draw every answer of the reference.
         overestimation: an upper bound on the over-estimation: sqrt(chi_squared), at the upper end of its interval,
-            times the error's standard deviation under the reference. If no standard deviation is given, the bound is
-            in units of it.
-        vacuous: whether this bound is at least the range of the error, so that it adds nothing. None if no range is
-            given.
+            times the error's standard deviation under the reference. If no standard deviation is given, the bound is in
+            units of this standard deviation.
+        vacuous: whether `overestimation` is at least the range of the error. If so, it adds nothing. None if no range
+            is given.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.
     """
@@ -80,8 +80,8 @@ def coverage(
         logp: log probabilities of the drawn answers under the policy that drew them, sums over tokens.
         logp_ref: log probabilities of the same answers under the reference.
         error_sd: standard deviation of the reward's error under the reference.
-        error_range: the largest minus the smallest possible error; without `error_sd`, half of it bounds the standard
-            deviation.
+        error_range: the largest minus the smallest possible error; without `error_sd`, half of this range bounds the
+            standard deviation.
         level: confidence of the intervals.
 
     Raises:

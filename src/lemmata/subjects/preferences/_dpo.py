@@ -25,7 +25,7 @@ Share = tuple[float, float, float]
 
 @dataclasses.dataclass(frozen=True)
 class DpoReport:
-    """The effect of training on a policy's preference pairs.
+    """How training changed a policy's probabilities on preference pairs.
 
     Shares are given as (share, low, high), with exact binomial limits.
 
@@ -38,8 +38,8 @@ class DpoReport:
         both_fallen: the share of pairs whose two answers have both become less likely. Their probability has moved to
             other answers.
         moved: the mean change of the log probability of the chosen answer, with its interval.
-        must_fall: the share of pairs whose chosen answer loses probability in the next step on that pair; None without
-            features.
+        must_fall: the share of pairs for which a next step on the pair lowers the probability of the chosen answer;
+            None without features.
         label: the mean of sigma(beta margin). At the smallest loss, it is the share of labels that prefer the chosen
             answer. Compare it with the agreement of annotators.
         conditions: the conditions for the results.
@@ -71,10 +71,11 @@ def dpo_report(
     """Report how direct preference optimisation has changed the probabilities of chosen and rejected answers.
 
     The margin of a pair is log(pi(chosen)/pi(rejected)) - log(ref(chosen)/ref(rejected)). Here pi is the policy and
-    ref the reference. The margin and the log probabilities of the chosen answer together show how the log probability
-    of the rejected answer has changed. The loss only depends on margins, so a chosen answer may become less likely if
-    the rejected answer loses even more. Let the last layer be log-linear with features phi. Then the next step on a
-    pair lowers the probability of the chosen answer exactly if <phi_chosen - mean phi, phi_chosen - phi_rejected> < 0.
+    ref the reference. Together with the log probabilities of the chosen answer, the margin shows how the log
+    probability of the rejected answer has changed. The loss only depends on margins, so a chosen answer may become less
+    likely if the rejected answer loses even more. Let the last layer be log-linear with features phi. Then the next
+    step on a pair lowers the probability of the chosen answer exactly if <phi_chosen - mean phi, phi_chosen -
+    phi_rejected> < 0.
 
     Args:
         margins: the reference-corrected margins, one for each pair.

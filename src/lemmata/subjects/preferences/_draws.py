@@ -16,7 +16,7 @@ def as_vector(name: str, values: ArrayLike | Any, least: int = 2) -> Float[np.nd
     Args:
         name: the name of the array in the message.
         values: the numbers.
-        least: how many there must be.
+        least: the least allowed number of values.
 
     Raises:
         ShapeError, DataError: if the arrays are not valid.
@@ -36,7 +36,7 @@ def as_log_probabilities(name: str, values: ArrayLike | Any, least: int = 2) -> 
     Args:
         name: the name of the array in the message.
         values: the numbers.
-        least: how many there must be.
+        least: the least allowed number of values.
 
     Raises:
         ShapeError, DataError: if the arrays are not valid.

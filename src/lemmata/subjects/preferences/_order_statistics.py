@@ -47,7 +47,7 @@ def best_of_n_law(logp: Float[Array, " k"], n: int | Float[Array, ""]) -> Float[
 
     Raises:
         SettingError: for an n below 1.
-        DataError: for log probabilities that are NaN or infinite upwards, or all -inf.
+        DataError: for log probabilities that are NaN or +inf, or all -inf.
 
     Example:
         >>> import jax.numpy as jnp
@@ -65,7 +65,7 @@ def best_of_n_law(logp: Float[Array, " k"], n: int | Float[Array, ""]) -> Float[
 
 
 def selection_weights(size: int, n: int) -> np.ndarray:
-    """Return the probability that the i-th smallest of `size` draws is the largest of n draws out of them.
+    """Return the probability that the i-th smallest of `size` draws is the largest of n of these draws.
 
     The n draws are chosen without replacement. The probability is C(i - 1, n - 1) / C(size, n). With these weights, a
     sample estimates the best of n without bias.

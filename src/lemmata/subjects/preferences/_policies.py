@@ -16,7 +16,7 @@ _LEAST = float(np.finfo(float).tiny)  # JAX takes smaller numbers for 0
 
 
 def check_logs(name: str, logs: Float[Array, " k"]) -> None:
-    """Raise DataError for log probabilities that are NaN or infinite upwards, or all -inf; traced ones may be any.
+    """Raise DataError for log probabilities that are NaN or +inf, or all -inf. Traced values are not checked.
 
     Args:
         name: the name in the message.
@@ -42,7 +42,7 @@ def divergence(log_policy: Float[Array, " k"], log_ref: Float[Array, " k"]) -> F
         log_ref: log probabilities of the k answers under the reference.
 
     Raises:
-        DataError: for log probabilities that are NaN or infinite upwards, or all -inf.
+        DataError: for log probabilities that are NaN or +inf, or all -inf.
 
     Example:
         >>> import jax.numpy as jnp
@@ -60,14 +60,14 @@ def divergence(log_policy: Float[Array, " k"], log_ref: Float[Array, " k"]) -> F
 def chi_squared(log_policy: Float[Array, " k"], log_ref: Float[Array, " k"]) -> Float[Array, ""]:
     """The chi-squared divergence sum_y policy(y)² / ref(y) - 1. It is the variance under ref of the ratio policy / ref.
 
-    It is infinite if the policy gives a positive probability to an answer to which ref gives none.
+    The divergence is infinite if the policy gives a positive probability to an answer whose probability under ref is 0.
 
     Args:
         log_policy: log probabilities of the k answers.
         log_ref: log probabilities of the k answers under the reference.
 
     Raises:
-        DataError: for log probabilities that are NaN or infinite upwards, or all -inf.
+        DataError: for log probabilities that are NaN or +inf, or all -inf.
 
     Example:
         >>> import jax.numpy as jnp
@@ -101,8 +101,8 @@ def tilted(
         beta: the coefficient of the divergence penalty, positive.
 
     Raises:
-        SettingError: for a beta that is not finite or below 2.3e-308, the least normal number.
-        DataError: for log probabilities that are NaN or infinite upwards, or all -inf.
+        SettingError: for a beta that is not finite, or that is below 2.3e-308, the least normal number.
+        DataError: for log probabilities that are NaN or +inf, or all -inf.
 
     Example:
         >>> import jax.numpy as jnp

@@ -63,7 +63,7 @@ class Contest(eqx.Module):
         return np.triu_indices(k, 1) if self.graph == "complete" else (np.arange(k - 1), np.arange(1, k))
 
     def laplacian(self, weights: Float[Array, " p"]) -> Float[Array, "k k"]:
-        """The Laplacian of the graph with these weights of its edges."""
+        """The Laplacian of the graph whose edges have these weights."""
         first, second = self.pairs
         signs = jnp.asarray(np.eye(len(self.rewards))[first] - np.eye(len(self.rewards))[second])
         return signs.T @ (weights[:, None] * signs)

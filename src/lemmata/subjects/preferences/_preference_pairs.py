@@ -45,7 +45,7 @@ class FeaturePairs(Population[FeaturePair]):
 
 
 class LabelledPair(eqx.Module):
-    """One pair of answers, of which the first is preferred with a probability; `time` scales steps of descent."""
+    """A pair of answers, whose first is preferred with `probability`; `time` is the time of the gradient flow."""
 
     probability: Float[Array, ""]
     beta: Float[Array, ""]
@@ -73,7 +73,7 @@ class LabelledPairs(Population[LabelledPair]):
 
 
 class UnseenAnswer(eqx.Module):
-    """Three answers, of which only the first two are compared, with a reference, a label, leftover mass and rewards.
+    """Three answers with a reference, a label, leftover mass and rewards. Only the first two answers are compared.
 
     Args:
         log_ref: log probabilities of the reference.
@@ -93,7 +93,7 @@ class UnseenAnswer(eqx.Module):
 
 
 class UnseenAnswers(Population[UnseenAnswer]):
-    """A third answer with reference probability e^-6 to e^-12. In half of the problems, rewards favour it fully."""
+    """A third answer with reference probability e^-6 to e^-12. Half of the problems favour it as much as allowed."""
 
     free = ("rewards",)
     settings = Space(strength=Real(1.5, 0.2, 2.5, "largest bound on the rewards, divided by beta", corners=(1.0, 2.5)))

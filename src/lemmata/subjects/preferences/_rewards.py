@@ -1,4 +1,4 @@
-"""Fit rewards to comparisons by the Bradley-Terry model, or Davidson's model if there are ties; and Borda scores."""
+"""Fit rewards to comparisons by the Bradley-Terry model, or if there are ties, Davidson's model. Also Borda scores."""
 
 import dataclasses
 from collections.abc import Hashable, Iterable
@@ -34,9 +34,10 @@ class Rewards:
         covariance: the covariance of the rewards, which is the pseudo-inverse of their Fisher information.
         borda: the share of comparisons that each item wins, averaged over the items that it was compared with. A tie is
             half a win.
-        deviance: twice the log likelihood ratio of a free probability for each pair against the rewards.
-        freedom: the number of compared pairs minus k - 1; with ties, twice this number of pairs minus k. If the model
-            is true, the deviance has a chi-squared distribution with these degrees of freedom.
+        deviance: twice the log likelihood of a model with a free probability for each pair, minus twice the log
+            likelihood of the rewards.
+        freedom: the number of compared pairs minus (k - 1), or with ties, twice the number of compared pairs, minus k.
+            If the model is true, the deviance has a chi-squared distribution with these degrees of freedom.
         p_value: the probability of a deviance at least as large if the model is true. It is small if preferences are
             intransitive or do not follow rewards for other reasons. NaN if `freedom` is 0.
         worst: the pair that deviates most, the share of its comparisons that the first item won, and the probability
@@ -62,7 +63,7 @@ class Rewards:
     tie: tuple[float, float, float] = (0.0, float("nan"), float("nan"))
 
     def outcomes(self, first: Hashable, second: Hashable) -> tuple[float, float, float]:
-        """The probabilities that the first item wins, that the two tie, and that the second wins.
+        """The probabilities that the first item wins, that the two items tie, and that the second item wins.
 
         Args:
             first: an item.
@@ -184,7 +185,7 @@ def _log_nu(tie: float) -> float:
 
 
 def _counted(pairs: list[tuple[Hashable, Hashable]], items: tuple[Hashable, ...]) -> np.ndarray:
-    """Count how often each pair occurs; the row is the first item and the column the second."""
+    """Count how often each pair occurs. The row stands for the first item, and the column for the second item."""
     index = {item: number for number, item in enumerate(items)}
     counts = np.zeros((len(items), len(items)), int)
     np.add.at(counts, ([index[first] for first, _ in pairs], [index[second] for _, second in pairs]), 1)
@@ -271,8 +272,8 @@ def _check_connected(wins: np.ndarray, ties: np.ndarray, items: tuple[Hashable, 
 def _against_saturated(
     wins: np.ndarray, ties: np.ndarray, win: np.ndarray, tie: np.ndarray
 ) -> tuple[float, int, float]:
-    """Return the deviance of the rewards against a free probability for each pair, its degrees of freedom, and the
-    least expected count.
+    """Compare the rewards with a model that has a free probability for each pair. Return the deviance, its degrees of
+    freedom, and the least expected count.
     """
     games = wins + wins.T + ties
     met, pairs = games > 0, int((games > 0).sum()) // 2

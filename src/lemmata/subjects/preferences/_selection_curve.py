@@ -12,8 +12,8 @@ class RankedSample:
     """A sample of K draws in groups of equal rewards, from the smallest reward to the largest.
 
     Args:
-        ends: how many draws have at most the reward of each group.
-        counts: how many draws each group has.
+        ends: for each group, how many draws have at most the group's reward.
+        counts: the number of draws in each group.
         means: the mean of each column of `values` over each group.
         values: the quantities to average, one column for each; rows are in the order of the rewards.
         groups: the group of each draw, in the order of the rewards.
@@ -56,7 +56,7 @@ def log_factorials(size: int) -> np.ndarray:
     """Return the logarithms of 0!, 1!, ..., size!.
 
     Args:
-        size: the number with the last factorial.
+        size: the number whose factorial is the last.
     """
     return gammaln(np.arange(size + 1) + 1.0)
 
@@ -74,7 +74,7 @@ def best_of(sample: RankedSample, m: int, logs: np.ndarray) -> Float[np.ndarray,
 
 
 def without_each(sample: RankedSample, m: int, logs: np.ndarray) -> Float[np.ndarray, "K c"]:
-    """Return the result of `best_of` K times, each time without one of the draws; all are computed in one pass.
+    """Return K results of `best_of`, each without one of the K draws. All results are computed in one pass.
 
     Args:
         sample: the draws.
@@ -107,7 +107,8 @@ def standard_error(left_out: Float[np.ndarray, "K *c"]) -> Float[np.ndarray, "*c
 def win_rate(sample: RankedSample, m: int, logs: np.ndarray) -> float:
     """The share of choices of m + 1 draws in which the best of the first m beats the last. Ties count by half.
 
-    The best of the first m loses if the last draw is larger than all of them, and wins if some of them is larger.
+    The best of the first m loses if the last draw is larger than all m, and wins if one of the m is larger than the
+    last draw.
 
     Args:
         sample: the draws.

@@ -76,7 +76,7 @@ class TabularPolicies(Population[TabularPolicy]):
 
 
 class ProxyErrors(Population[TabularPolicy]):
-    """Policies with the error of a proxy. In half of the problems, the error is policy/ref, else it is normal."""
+    """Policies with the error of a proxy. The error is policy/ref in half of the problems, and normal in the others."""
 
     free = ("log_ref", "log_policy", "rewards")
     settings = Space(
@@ -85,7 +85,7 @@ class ProxyErrors(Population[TabularPolicy]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TabularPolicy:
-        """Draw a policy and an error, which is the ratio policy/ref with probability 1/2 and else normal."""
+        """Draw a policy and an error. The error is the ratio policy/ref with probability 1/2, and otherwise normal."""
         k = setting["answers"]
         problem = TabularPolicies().sample({"answers": k, "distance": setting["distance"]}, key)
         ratio = jnp.exp(problem.log_policy - problem.log_ref)
@@ -104,7 +104,7 @@ def _hermite(nodes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class SubGaussianRewards(Population[TabularPolicy]):
-    """Rewards on Gauss-Hermite nodes, and policies that tilt the reference, in half of the problems with noise.
+    """Rewards on Gauss-Hermite nodes, and policies that tilt the reference. Half of the problems add noise to logits.
 
     The rewards, divided by their scale, are 1-sub-Gaussian under the discrete reference, because its even moments are
     at most the moments of the normal distribution. With k nodes, the moments are equal up to order 2k - 1. So tilting

@@ -2,7 +2,7 @@
 
 This theory is about the Bradley-Terry model, in which item i beats item j with probability sigma(r_i - r_j), where
 sigma is the logistic function. It assumes that this model is true and that comparisons are independent. It leaves
-unexplained what a fit means if people disagree, which is the topic of the section on ambiguity.
+unexplained what a fit means if people disagree. The module `ambiguity` treats this question.
 """
 
 import jax

@@ -1,8 +1,8 @@
 """How much a reward over-estimates a policy far from its data, and what divergence estimators measure and optimise.
 
-This theory bounds how much a learned reward over-estimates, by the ratio policy/reference. It is also about the
-estimators of KL(policy | reference) from draws of the policy. It assumes that the reward was fitted on answers of the
-reference. It leaves unexplained how large the error of the reward is on these answers.
+This theory uses the ratio policy/reference to bound how much a learned reward over-estimates. It also treats estimators
+of KL(policy | reference) from draws of the policy. It assumes that the reward was fitted on answers of the reference.
+It leaves unexplained how large the error of the reward is on these answers.
 """
 
 import jax
@@ -127,7 +127,7 @@ class NonNegativeEstimateIsQuieter(Claim[TabularPolicy]):
 
 
 def _mean_gradient(problem: TabularPolicy, estimate) -> Array:
-    """Return the mean, over draws from pi, of an estimator's gradient by the logits of pi at fixed draws."""
+    """Return an estimator's gradient with respect to the logits of pi at fixed draws, averaged over draws from pi."""
     jacobian = jax.jacobian(lambda logits: estimate(problem.log_ref - jax.nn.log_softmax(logits)))(problem.log_policy)
     return jnp.exp(problem.log_policy) @ jacobian
 
@@ -143,7 +143,7 @@ def _gradient_of(problem: TabularPolicy, reverse: bool) -> Array:
 
 
 def _rounded_sums(problem: TabularPolicy) -> Array:
-    """The size of the terms of the sums, which is the ratio and its logarithm, relative to the result."""
+    """The size of the summed terms (the ratio and its logarithm), relative to the result."""
     logs = problem.log_ref - problem.log_policy
     size = (1 + jnp.abs(problem.log_policy).max() + jnp.abs(problem.log_ref).max()) * (1 + jnp.exp(logs).max())
     least = jnp.minimum(*(jnp.abs(_gradient_of(problem, reverse)).max() for reverse in (False, True)))

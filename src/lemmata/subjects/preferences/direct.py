@@ -171,7 +171,7 @@ class ChosenCanFall(Claim[FeaturePair]):
 
 
 def _with_mass_on_the_unseen(problem: UnseenAnswer) -> Float[Array, " 3"]:
-    """Return log probabilities with the optimal margin for the labels, and with 1 - `left` on the third answer."""
+    """Return log probabilities that have the optimal margin for the labels and give the third answer 1 - `left`."""
     q = problem.probability
     log_odds = jnp.log(q / (1 - q)) / problem.beta + problem.log_ref[0] - problem.log_ref[1]
     compared = jnp.log(problem.left) + jnp.stack([jax.nn.log_sigmoid(log_odds), jax.nn.log_sigmoid(-log_odds)])

@@ -44,7 +44,7 @@ class DivergenceFrontier(Claim[TabularPolicy]):
         return jnp.sum(moved * problem.rewards)
 
     def condition(self, problem: TabularPolicy) -> Array:
-        """Both sides are rounded sums over the answers, and their terms cancel down to the root of the divergence."""
+        """Both sides are rounded sums over the answers. Terms cancel down to the size of the divergence's root."""
         return 100 * (1 + 1 / jnp.sqrt(2 * divergence(problem.log_policy, problem.log_ref)))
 
     def trivial(self, problem: TabularPolicy) -> Array:

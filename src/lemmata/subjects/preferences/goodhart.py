@@ -1,9 +1,9 @@
 """Goodhart's law with numbers: the gold reward can keep rising with the proxy, peak, or lose all of its gain.
 
-This theory gives the gold reward of policies that follow a proxy of this reward. With independent normal errors, gold
-never falls. If gold is a quadratic function of the proxy, it peaks at a known divergence. Heavy-tailed errors finally
-remove the whole gain. The theory assumes that the distribution of the proxy given the gold reward is known. It leaves
-unexplained which of the three cases a learned reward resembles.
+This theory gives the gold reward of policies that follow a proxy of this reward. With independent normal errors, the
+gold reward never falls. If the gold reward is a quadratic function of the proxy, the gold reward peaks at a known
+divergence. With heavy-tailed errors, the whole gain is finally lost. The theory assumes that the distribution of the
+proxy given the gold reward is known. It leaves unexplained which of the three cases a learned reward resembles.
 """
 
 import equinox as eqx
@@ -33,7 +33,7 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "sampler"}
 
 
 class NormalProxy(eqx.Module):
-    """Standard deviations of a normal gold reward and of its proxy's independent error; a tilt by e^(tilt proxy)."""
+    """Standard deviations of a normal gold reward and of a proxy's independent error, and a tilt by e^(tilt proxy)."""
 
     gold: Float[Array, ""]
     error: Float[Array, ""]
@@ -102,7 +102,7 @@ _LADDER = tuple(map(float, _SIZES))
 
 
 def _best_of(proxy: Float[Array, " s"], values: Float[Array, " s"], counts: tuple[int, ...]) -> Array:
-    """Return, for each n, the mean value of the answer with the largest proxy of n, over groups of n draws."""
+    """For each n, return the mean over groups of n draws of the value at the group's largest proxy."""
 
     def one(n):
         groups = proxy.reshape(-1, n)

@@ -2,8 +2,8 @@
 
 This theory is about one pair of answers and its margin h = log(pi(y_1)/ref(y_1)) - log(pi(y_2)/ref(y_2)). The first
 answer is preferred with probability q. Under the logistic loss and labels without noise, the margin grows without
-limit. The theory assumes that the margin can be any number. It leaves unexplained how many pairs share the weights
-that set their margins.
+limit. The theory assumes that the margin can be any number. It leaves unexplained what happens if many pairs share the
+weights that set their margins.
 """
 
 import jax

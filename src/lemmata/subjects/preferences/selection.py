@@ -117,7 +117,7 @@ class WinRateOfBestOfN(Claim[RankedAnswers]):
         return problem.draws / (problem.draws + 1)
 
     def measure(self, problem: RankedAnswers, key: Key[Array, ""]) -> Array:
-        """Weight the chance that a draw is worse, plus half the chance of a tie, by the distribution of the best."""
+        """Average the chance that a draw is worse, plus half the chance of a tie, over the distribution of the best."""
         chance = jnp.exp(problem.logp)
         worse = jnp.cumsum(chance) - chance
         return jnp.sum(jnp.exp(best_of_n_law(problem.logp, problem.draws)) * (worse + chance / 2))

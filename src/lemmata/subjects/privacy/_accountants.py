@@ -47,7 +47,7 @@ def central_ratio(noise: float, rate: float, steps: int) -> float:
 
 
 def accountable(noise: float) -> bool:
-    """Return whether dp-accounting can compute with this noise, which it squares.
+    """Return whether dp-accounting can compute with this noise, whose square it uses.
 
     Args:
         noise: the standard deviation of the noise in units of the clipping norm.
@@ -99,7 +99,7 @@ def by_divergences(event: Any, delta: float, package: Any) -> float:
 
 
 def by_losses(event: Any, package: Any, scale: float) -> Any:
-    """Return the privacy loss distribution, rounded up, on a grid that grows with `scale`; None if it is too coarse.
+    """Return the privacy loss distribution, rounded up, on a grid that coarsens with `scale`; None if it is too coarse.
 
     Args:
         event: the steps.
@@ -122,7 +122,7 @@ def eps_of(losses: Any, delta: float) -> float:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Suppress warnings of Rényi orders whose series do not converge.
+    """Suppress warnings about Rényi orders whose series do not converge.
 
     dp-accounting leaves these orders out; the other orders give the bound.
     """

@@ -23,8 +23,9 @@ class ThresholdAttack:
         threshold: the threshold, chosen on the first half of the scores.
         above: True if the event is a score above the threshold, and False if it is a score at or below it.
         member: whether the event is more likely with the canary than without it.
-        hits, trials: how often the event happened in held-out runs of the more likely kind.
-        false_hits, false_trials: how often it happened in the other runs.
+        hits, trials: how often the event happened in held-out runs of the more likely kind, and the number of these
+            runs.
+        false_hits, false_trials: how often the event happened in the other runs, and the number of these runs.
         likelier: the lower confidence limit of the event's probability in the runs of the more likely kind.
         rarer: the upper confidence limit of the event's probability in the other runs.
         delta, alpha: the requested values.
@@ -57,9 +58,9 @@ def threshold_attack(with_canary: Any, without: Any, delta: float = 1e-5, alpha:
     """Bound eps from below, from independent scores of a canary (a test row) in training runs with it and without it.
 
     (eps, delta)-privacy requires P(E) <= e^eps Q(E) + delta for every event E. Here P and Q are the distributions with
-    and without the canary, in either order. The event E is a score beyond a threshold, which is chosen on the first
-    half of the scores. On the other half, let p be the lower exact (Clopper-Pearson) confidence limit of P(E), and q
-    the upper limit of Q(E), each at alpha/2. Then, with confidence 1 - alpha,
+    and without the canary, in either order. The event E is a score beyond a threshold. This threshold is chosen on the
+    first half of the scores. On the other half, let p be the lower exact (Clopper-Pearson) confidence limit of P(E),
+    and let q be the upper limit of Q(E), each at alpha/2. Then, with confidence 1 - alpha,
 
         eps >= log((p - delta)/q).
 
@@ -122,7 +123,7 @@ def threshold_attack(with_canary: Any, without: Any, delta: float = 1e-5, alpha:
 def _limits(
     hits: np.ndarray, trials: int, others: np.ndarray, size: int, alpha: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """For each count, the lower limit of the first probability and the upper limit of the second, each at alpha/2."""
+    """Limits at alpha/2 for each count: a lower limit of the first probability, and an upper limit of the second."""
     low = np.where(hits > 0, stats.beta.ppf(alpha / 2, np.maximum(hits, 1), trials - hits + 1), 0.0)
     high = np.where(others < size, stats.beta.isf(alpha / 2, others + 1, np.maximum(size - others, 1)), 1.0)
     return low, high

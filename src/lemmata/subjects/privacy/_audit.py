@@ -30,7 +30,8 @@ class PrivacyAudit:
         upper: the eps of the accountant; None if no noise was given.
         broken: whether the lower bound contradicts the accountant at some delta. If so, the training differs from its
             description.
-        contradicted: this delta, with the lower bound and the accountant's eps at it; None if `broken` is false.
+        contradicted: a delta at which the lower bound contradicts the accountant, the lower bound at this delta, and
+            the accountant's eps at this delta; None if `broken` is false.
         attack: the threshold attack, with its event, counts, and the largest lower bound that they could have given.
         spent: the result of `privacy_spent`; None if no noise was given.
         trainings: the number of training runs.
@@ -86,17 +87,18 @@ def privacy_audit(
 ) -> PrivacyAudit:
     """Train many times with and without a canary, and bound eps from below by how well a score distinguishes the two.
 
-    Each run draws one of the canaries; half of the runs append it to the data. The accountant's eps must hold at every
-    delta, and the confidence limits of one event hold for all deltas together. So the lower bound and the accountant's
-    eps are compared at many deltas, because a few runs show little at 1e-5. A lower bound above the accountant's eps
-    shows that the implementation is wrong. A lower bound of 0 does not show privacy, because the attack may be weak.
+    Each run draws one of the canaries; half of the runs append it to the data. A few runs show little at a delta of
+    1e-5. So the lower bound and the accountant's eps are compared at many deltas. This is valid because the
+    accountant's eps must hold at every delta, and the confidence limits of one event hold for all deltas together. A
+    lower bound above the accountant's eps shows that the implementation is wrong. A lower bound of 0 does not show
+    privacy, because the attack may be weak.
 
     Args:
         train: train(x, y, seed) returns a model; all of its randomness must follow from the seed.
         x: the training rows.
         y: the targets of the rows; None if there are none.
         canaries: rows (k, ...) and their targets (k, ...), or None for the targets. By default, the canary is the row
-            with the largest norm, with the target that differs most from its own target.
+            with the largest norm, combined with the target that differs most from the row's own target.
         score: score(model, row, target) measures how well a model fits a row, for example minus the loss. By default,
             the score is model(row, target).
         trainings: the number of training runs in all, at least 8.
@@ -109,8 +111,8 @@ def privacy_audit(
         seed: the random seed of the choice of canaries and of all training runs.
 
     Raises:
-        SettingError: for settings outside their range, for a train or score that cannot be called or fails, and for
-            the same reasons as `privacy_spent`.
+        SettingError: for settings outside their range, for a `train` or `score` that cannot be called or that fails,
+            and for the same reasons as `privacy_spent`.
         ShapeError: for rows, targets and canaries that do not fit each other.
         DataError: for scores that are not finite numbers.
 
@@ -162,7 +164,7 @@ def privacy_audit(
 
 
 def _contradiction(attack: ThresholdAttack, spent: PrivacySpent) -> tuple[float, float, float] | None:
-    """Return the delta where the lower bound most exceeds the accountant's eps, with both; None if nowhere."""
+    """Return the delta at which the bound most exceeds the accountant's eps, the bound, and this eps; None if none."""
     deltas = sorted({spent.delta, *_DELTAS})
     promised = budgets(spent.noise, spent.rate, spent.steps, deltas)
     found = [(delta, attack.at(delta), eps) for delta, eps in zip(deltas, promised, strict=True)]
@@ -203,7 +205,7 @@ def _given(canaries: Any, rows: np.ndarray, targets: np.ndarray | None) -> tuple
 
 
 def _outlier(rows: np.ndarray, targets: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the row with the largest norm, with the target that differs most from its own target."""
+    """Return the row with the largest norm, combined with the target that differs most from the row's own target."""
     size = np.abs(rows.reshape(len(rows), -1).astype(float)) ** 2
     place = int(size.sum(axis=1).argmax())
     if targets is None:

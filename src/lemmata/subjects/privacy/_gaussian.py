@@ -26,10 +26,10 @@ def gaussian_delta(eps: float, sensitivity: float, sigma: float) -> float:
         delta = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu),
 
     which is exact for one release. T releases with the same noise are equivalent to one release with sqrt(T) times the
-    sensitivity. The two terms are computed as one density times a difference of Mills ratios. So nothing overflows or
-    cancels for a delta above 1e-300. The answer is rounded up by a bound on its relative rounding error, which is
-    below 1e-9, and below 1e-11 for mu above 0.01. A smaller delta is rounded up to 1e-300, or to the smallest positive
-    number, 5e-324, so the answer is never 0.
+    sensitivity. The two terms are computed together, as one density times a difference of Mills ratios. So nothing
+    overflows or cancels for a delta above 1e-300. The answer is rounded up by a bound on its relative rounding error,
+    which is below 1e-9, and below 1e-11 for mu above 0.01. A smaller delta is rounded up to 1e-300, or to the smallest
+    positive number, 5e-324, so the answer is never 0.
 
     Args:
         eps: the eps of (eps, delta)-privacy, above 0.
@@ -73,7 +73,7 @@ def gaussian_eps(delta: float, sensitivity: float, sigma: float) -> float:
 
 
 def gaussian_sigma(eps: float, delta: float, sensitivity: float = 1.0) -> float:
-    """Return the least sigma that is (eps, delta)-private, rounded up; it inverts `gaussian_delta` in sigma.
+    """Return the least sigma that makes the release (eps, delta)-private, rounded up; inverts `gaussian_delta`.
 
     Args:
         eps: the eps of (eps, delta)-privacy, above 0.
@@ -110,7 +110,7 @@ def _ratio(sensitivity: float, sigma: float) -> float:
 
 
 def _start(eps: float, ratio: float) -> float:
-    """Return eps/mu - mu/2, rounded only once, because the density multiplies the rounding error by this number."""
+    """Return eps/mu - mu/2 with only one rounding, because the density multiplies the rounding error by this number."""
     near = eps / ratio
     if not near < 1e9 or near < 1e-9:  # far beyond where the density is 0, or without a part in the difference
         return near - ratio / 2
@@ -190,7 +190,7 @@ def budget(delta: float, ratio: float) -> float:
 
 
 def ratio_for(eps: float, delta: float) -> float:
-    """Return the largest mu = sensitivity/sigma that is (eps, delta)-private, rounded down.
+    """Return the largest mu = sensitivity/sigma at which the release is (eps, delta)-private, rounded down.
 
     Args:
         eps: the eps of (eps, delta)-privacy.

@@ -23,8 +23,8 @@ class NoiseFor:
     """The noise that keeps a privacy budget eps.
 
     Args:
-        noise: the standard deviation of the noise in units of the clipping norm; its accounting, `spent`, is within
-            the budget.
+        noise: the standard deviation of the noise in units of the clipping norm. With this noise, `spent` is within the
+            budget.
         eps: the budget.
         too_little: a smaller noise that exceeds the budget. Below rate 1, a slightly coarser accounting shows this.
         spent: the result of `privacy_spent` for `noise`.
@@ -49,8 +49,9 @@ class NoiseFor:
 def noise_for(eps: float, rate: float, steps: int, delta: float) -> NoiseFor:
     """Return the least noise, rounded up by at most a thousandth, for which DP-SGD steps stay within a budget.
 
-    At rate 1, the noise is sqrt(steps)/mu, where mu comes from the exact Gaussian curve. Below rate 1, the noise is
-    where the eps of `privacy_spent` meets the budget, rounded up until the accounting itself is within the budget.
+    At rate 1, the noise is sqrt(steps)/mu, where mu comes from the exact Gaussian curve. Below rate 1, solve for the
+    noise at which `privacy_spent` returns the eps of the budget. Then raise this noise until `privacy_spent` returns at
+    most this eps.
 
     Args:
         eps: the budget, above 0.
@@ -115,7 +116,7 @@ def _climb(wanted: Callable[[float], float], start: float, step: float) -> float
 
 
 def _least(enough: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
-    """Return two close points: at the first, the noise is too small; at the second, the noise is enough."""
+    """Return two close points. At the first point the noise is too small, and at the second it is enough."""
     step = 0.02
     while enough(low) >= 0:
         low, high, step = low - step, low, 2 * step

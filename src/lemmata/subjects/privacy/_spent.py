@@ -27,8 +27,8 @@ class PrivacySpent:
             and `rdp`.
         delta, noise, rate, steps: the arguments.
         exact: the eps of the exact Gaussian curve; None if rows are sampled.
-        pld: the eps by the privacy loss distribution, rounded up; None at rate 1 if dp-accounting is not installed,
-            or cannot compute with such a noise.
+        pld: the eps by the privacy loss distribution, rounded up; None at rate 1 if dp-accounting is not installed, or
+            cannot compute with this noise.
         rdp: the eps by Rényi divergences; None in the same cases.
         central_limit: the eps if the total privacy loss were normal. It is not a bound; usually it is too small.
         conditions: the conditions for the results.
@@ -49,7 +49,7 @@ class PrivacySpent:
 
     @property
     def advantage(self) -> float:
-        """The most by which one row can change the mean of a number in [0, 1]: 1 - 2 (1 - delta)/(1 + e^eps).
+        """The most that one row can change the mean of a number in [0, 1]: 1 - 2 (1 - delta)/(1 + e^eps).
 
         It is 1 if eps is infinite or delta is 1.
         """
@@ -79,8 +79,8 @@ def privacy_spent(noise: float, rate: float, steps: int, delta: float) -> Privac
 
     Neighbouring data sets differ by one added or removed row. In each step, every row takes part independently with
     probability `rate`. Its gradient is clipped to a norm C, and the sum gets noise of standard deviation noise C. At
-    rate 1, the steps are one Gaussian release with mu = sqrt(steps)/noise, so its exact curve is used and no optional
-    package is needed. Below rate 1, the accountants of dp-accounting are used.
+    rate 1, the steps are equivalent to one Gaussian release with mu = sqrt(steps)/noise. So the exact curve of this
+    release is used, and no optional package is needed. Below rate 1, the accountants of dp-accounting are used.
 
     Args:
         noise: the standard deviation of the noise in units of the clipping norm.

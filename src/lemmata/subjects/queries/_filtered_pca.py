@@ -50,10 +50,10 @@ class FilterResult:
         name: the name of the filter.
         eigenvalues: the eigenvalues of the mean of psi(y) zz', the largest in absolute value first. Here z is a
             whitened input, and the filter psi is scaled to mean 0 and variance 1.
-        p_values: the p-values of the hypotheses that the eigenvalues are zero, up to and including the first
-            hypothesis that is not rejected. Each half of the rows tests an eigenvector of the other half.
+        p_values: for each eigenvalue, the p-value of the hypothesis that the eigenvalue is zero, up to and including
+            the first hypothesis that is not rejected. Each half of the rows tests an eigenvector of the other half.
         count: the number of eigenvalues that are shown to differ from zero.
-        null: the largest absolute eigenvalue of labels that were shuffled among the rows, 19 times or, for large
+        null: the largest absolute eigenvalue for labels that were shuffled among the rows, 19 times or, for large
             tables, at least 3 times.
     """
 
@@ -152,17 +152,17 @@ def filtered_pca(
 ) -> FilteredPCA:
     """Find directions of x on which y depends, by principal components of rows that a filter of y selects or weights.
 
-    The inputs are whitened to z, with mean 0 and covariance I. Let y depend on a few directions of normal inputs. For
-    any filter psi, which is a function of y, an eigenvector of the mean of psi(y)(zz' - I) whose eigenvalue is not
-    zero is one of these directions. The filter "label" is the correlation with quadratic functions. Other filters can
-    find directions although the label does not correlate with linear or quadratic functions. Each half of the rows
-    tests the eigenvectors of the other half, one after the other.
+    The inputs are whitened to z, with mean 0 and covariance I. Let y depend on a few directions of normal inputs. Take
+    any filter psi, which is a function of y, and the mean of psi(y)(zz' - I). Each eigenvector of this matrix with an
+    eigenvalue other than zero lies in the span of these directions. The filter "label" is the correlation with
+    quadratic functions. Other filters can find directions even if the label does not correlate with linear or quadratic
+    functions. Each half of the rows tests the eigenvectors of the other half, one after the other.
 
     Args:
         x: inputs, (n, d).
         y: one number for each row.
         filters: a dictionary from names to functions of all labels, which return one number for each row. None means
-            the filters "square", "large" and "top", as far as they vary with the label. The filter "label" is always
+            those of the filters "square", "large" and "top" that vary with the label. The filter "label" is always
             added.
         level: probability with which any filter finds a direction if no matrix has an eigenvalue other than zero.
         seed: the random seed of the split of the rows into halves.
@@ -257,8 +257,8 @@ def mean_p_value(terms: tuple[np.ndarray, ...]) -> float:
     """Return the p-value of the hypothesis that the mean of all terms is zero; parts are tested separately.
 
     The statistic of each part is Student's t statistic with Johnson's correction for skewness. The mean of the
-    statistics, which may depend on each other, is compared with the normal distribution. This is safe because its
-    variance is at most 1.
+    statistics, which may depend on each other, is compared with the normal distribution. This is safe because the
+    variance of this mean is at most 1.
 
     Args:
         terms: the numbers, one array for each part.

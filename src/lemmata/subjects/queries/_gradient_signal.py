@@ -58,11 +58,11 @@ class GradientSignal:
     claims: tuple[str, ...] = _CLAIMS
 
     def steps(self, noise: float | int, advantage: float | int = 0.5) -> float:
-        """Return a lower bound on the steps of noisy descent, 4 noise² advantage² / signal; infinite for signal 0.
+        """Return a lower bound on the number of noisy steps, 4 noise² advantage² / signal; infinite for signal 0.
 
-        With fewer steps, compare the trajectories for a random target of the family and for the mean target. On
-        average, their total variation distance is below the advantage. This holds if the signal is never larger along
-        the training path.
+        Compare the trajectories for a random target of the family and for the mean target. With fewer steps than the
+        bound, their total variation distance is on average below the advantage. This holds if the signal is never
+        larger along the training path.
 
         Args:
             noise: the standard deviation of the noise in each coordinate of the gradient.
@@ -145,11 +145,11 @@ def gradient_signal(
     Consider the gradient of mean (f - y)²/2, where f is the model and y the target. Its difference from the gradient
     for the mean target is one correlation for each parameter. The signal is the sum of the variances of these
     correlations over the family. If the signal is small, noise of the size of the signal's root hides the target (see
-    `steps`). If the signal is close to that of random signs, the family is no more visible than labels without a
-    pattern. A gradient that differs only by rounding counts as equal.
+    `steps`). If the signal is close to the signal of random signs, the family is no more visible than labels without a
+    pattern. Gradients that differ only by rounding count as equal.
 
     Args:
-        outputs: a function of the parameters that returns one output for each of n inputs, in JAX.
+        outputs: a JAX function of the parameters that returns one output for each of n inputs.
         params: a pytree of arrays.
         targets: the family, an array of shape (k, n) with the values of each target at the inputs.
         sampled: whether the targets are a random sample of a larger family; if so, the result has an interval.
@@ -234,7 +234,7 @@ def gradient_signal(
 
 
 def _interval(squares: np.ndarray, level: float) -> tuple[float, float]:
-    """Student's t interval of the mean; (0, infinity) for two squares, which are equal and do not show the spread."""
+    """Student's t interval of the mean; (0, infinity) for two squares, because both are equal and show no spread."""
     k = len(squares)
     if k < 3:
         return 0.0, float("inf")
@@ -278,7 +278,7 @@ def _check(params: Any) -> None:
 
 
 def _squares(back: Callable, errors: Float[np.ndarray, "k n"]) -> dict[str, Float[np.ndarray, " k"]]:
-    """The squared length of the gradient for each row of output errors, by the path of each array of parameters."""
+    """For each array of parameters, by its path: the squared gradient length for each row of output errors."""
     one = lambda error: [jnp.sum(leaf**2) for leaf in jax.tree.leaves(back(error)[0])]
     paths = jax.tree_util.tree_flatten_with_path(back(jnp.asarray(errors[0]))[0])[0]
     found = jax.lax.map(one, jnp.asarray(errors), batch_size=_BATCH)

@@ -72,7 +72,7 @@ def normality(z: Float[np.ndarray, "n d"], what: str) -> Condition:
 
     Args:
         z: columns.
-        what: the start of the condition's name, which says what the columns are.
+        what: the words with which the condition's name begins; they say what the columns are.
     """
     squares = len(z) / 6 * (stats.skew(z, axis=0) ** 2 + stats.kurtosis(z, axis=0) ** 2 / 4)
     p = min(1.0, z.shape[1] * float(np.exp(-np.max(squares) / 2)))

@@ -32,11 +32,13 @@ class InformationExponent:
         exponent: the first degree whose coefficient is shown to be nonzero. None if there is none.
         coefficients: means of y h_k(z) for the degrees k = 1, 2, ..., in the unit of y. Here z is the scaled
             projection, and h_k is the Hermite polynomial with E h_k² = 1.
-        intervals: confidence intervals of the coefficients, (degrees, 2), which hold together.
-        p_values: one for each hypothesis that a coefficient is zero: the larger p-value of a test of the mean and a
-            test with permuted labels.
-        label_p_values: one for each hypothesis that the polynomial of a degree has the same mean for all labels.
-        label_exponent: the first degree for which the coefficient is nonzero after the best filter of the label.
+        intervals: confidence intervals of the coefficients, (degrees, 2). All intervals hold together.
+        p_values: for each degree, the p-value of the hypothesis that the coefficient is zero. It is the larger p-value
+            of two tests: a test of the mean, and a test with permuted labels.
+        label_p_values: for each degree, the p-value of the hypothesis that the polynomial has the same mean for all
+            labels.
+        label_exponent: the first degree whose polynomial is shown to have different means for different labels. Then
+            some filter of the label has a nonzero coefficient of this degree. None if there is no such degree.
         dimension: the number of columns of x.
         rows: the number of rows.
         level: the confidence level of the intervals together.
@@ -110,11 +112,12 @@ class InformationExponent:
 def information_exponent(
     x: Any, y: Any, direction: Any, *, degrees: int = 4, level: float | int = 0.95
 ) -> InformationExponent:
-    """Find the first Hermite polynomial of a projection of x with which y correlates, and the samples for descent.
+    """Find the first Hermite polynomial of a projection with which y correlates, and the samples that descent needs.
 
     The projection is scaled to mean 0 and variance 1. Let y depend on one direction of normal inputs, and let the first
-    nonzero coefficient have the degree k. For k above 2, gradient descent on new samples then finds the direction from
-    a random start after about d^(k-1) samples. It takes about d log d samples for k = 2, and about d for k = 1.
+    nonzero coefficient have the degree k. Gradient descent on new samples then finds the direction from a random start.
+    For k above 2, it needs about d^(k-1) samples. It needs about d log d samples for k = 2, and about d samples for k =
+    1.
 
     The intervals are normal intervals, widened by 15 %, with Bonferroni's correction over the degrees. The exponent is
     an upper limit: a lower degree may have a coefficient that is too small for these rows.
@@ -192,9 +195,7 @@ def information_exponent(
 
 
 def _content(exponent: int | None, values: np.ndarray, reach: np.ndarray, columns: int) -> tuple[Condition, ...]:
-    """Check whether the rows exclude a smaller exponent, and whether there is more than one direction to choose
-    from.
-    """
+    """Check whether the rows exclude a smaller exponent, and whether x has more than one direction to choose from."""
     several = Condition("x has several columns", float(columns), columns > 1,
                         "with one column, there is only one direction")  # fmt: skip
     if exponent is None:
@@ -216,7 +217,7 @@ def _polynomials(z: np.ndarray, degrees: int) -> np.ndarray:
 
 
 def _moves(z: np.ndarray, y: np.ndarray, polynomials: np.ndarray) -> np.ndarray:
-    """The influence of each row on each coefficient, also through the mean and the scale of the projection."""
+    """The influence of each row on each coefficient, including its influence on the projection's mean and scale."""
     below = np.concatenate([np.ones((len(z), 1)), polynomials[:, :-1]], axis=1)
     slopes = y[:, None] * below * np.sqrt(np.arange(1, polynomials.shape[1] + 1))  # h_k' = sqrt(k) h_(k-1)
     shift, scale = slopes.mean(axis=0), (slopes * z[:, None]).mean(axis=0)
@@ -224,7 +225,7 @@ def _moves(z: np.ndarray, y: np.ndarray, polynomials: np.ndarray) -> np.ndarray:
 
 
 def _permuted(y: np.ndarray, polynomials: np.ndarray, values: np.ndarray, trials: int) -> np.ndarray:
-    """For each degree, the share of permutations of the labels that give a coefficient at least as large."""
+    """For each degree, the share of permutations of the labels whose coefficient is at least as large as `values`."""
     generator = np.random.default_rng(0)
     null = np.stack([np.abs(generator.permutation(y) @ polynomials) for _ in range(trials)]) / len(y)
     return (1 + np.sum(null >= np.abs(values), axis=0)) / (1 + trials)

@@ -88,7 +88,7 @@ class SecondMomentOfANetwork(Claim[Ridges]):
         return jnp.concatenate([matrix, leading @ leading.T])
 
     def condition(self, problem: Ridges) -> Array:
-        """The rounding error of an eigenspace is the error of the matrix, divided by the gap of the eigenvalues."""
+        """The rounding error of an eigenspace is the error of the matrix divided by the gap between the eigenvalues."""
         values = jnp.linalg.eigvalsh(self.predict(problem)[: problem.weights.shape[1]])
         singular = jnp.linalg.svd(problem.weights, compute_uv=False)
         gap = values[-1] / values[-len(problem.weights)]
@@ -172,7 +172,7 @@ class LargeLabelsGiveASignal(Claim[Ridges]):
 
 
 class CubicRidge(eqx.Module):
-    """A direction on which the label is the third Hermite polynomial of the projection."""
+    """A direction w. The label of x is the third Hermite polynomial of <w, x>."""
 
     way: Float[Array, " d"]
 

@@ -1,8 +1,9 @@
 """Gradients of the squared loss are correlations with the target; a parity has small correlations with most functions.
 
-This theory writes every coordinate of a gradient as one correlation of the target with a known function. It bounds how
-much the coordinate depends on which of many orthogonal targets is the true one. It assumes that the distribution of the
-inputs is known. It does not explain methods that use single samples, which are not limited to correlations.
+This theory writes every coordinate of a gradient as one correlation of the target with a known function. It considers
+many orthogonal targets, one of which is true, and bounds how much the coordinate depends on this target. It assumes
+that the distribution of the inputs is known. It does not explain methods that use single samples, which are not limited
+to correlations.
 """
 
 import math
@@ -46,12 +47,12 @@ class CubeNetwork(eqx.Module):
         return jnp.mean((values - target) ** 2) / 2
 
     def gradient(self, target: Float[Array, " points"]) -> Float[Array, " p"]:
-        """The gradient of the loss by weights, bias and output, by automatic differentiation."""
+        """The gradient of the loss with respect to weights, bias and output, by automatic differentiation."""
         found = jax.grad(self.loss)((self.weights, self.bias, self.output), target)
         return jnp.concatenate([part.ravel() for part in found])
 
     def features(self) -> tuple[Float[Array, " points"], Float[Array, "points p"]]:
-        """Return the values of the network, and its derivatives by the parameters, as functions of x."""
+        """Return the network's values and its derivatives with respect to the parameters, as functions of x."""
         x = cube(self.d)
         hidden = jnp.tanh(x @ self.weights.T + self.bias)
         slopes = (1 - hidden**2) * self.output
@@ -141,7 +142,7 @@ class InvisibleParities(Claim[CubeNetwork]):
 
 
 class SignUnit(eqx.Module):
-    """The unit max(<w, x>, 0) whose weights w are signs, and a hidden set of the first k coordinates."""
+    """The unit max(<w, x>, 0) whose weights w are signs. The hidden set contains the first k coordinates."""
 
     w: Float[Array, " d"]
     k: int = eqx.field(static=True)

@@ -1,4 +1,4 @@
-"""The time that gradient descent takes to find one direction, by the degree of the link's first Hermite polynomial.
+"""How the time to find a direction by gradient descent depends on the degree of the link's first Hermite polynomial.
 
 This theory is about a label f(<w, x>) with Gaussian x. A unit weight follows the gradient of the population loss on
 the sphere from a random start. The time until it finds w depends on the degree of the first Hermite polynomial in f
@@ -30,7 +30,7 @@ def hermite(z: Float[Array, "..."], degrees: int) -> Float[Array, "k ..."]:
 
 
 class TwoWays(eqx.Module):
-    """Two vectors, which give the directions of two ridge functions, and coefficients of h_0, ..., h_4."""
+    """Two vectors that give the directions of two ridge functions, and the coefficients of h_0, ..., h_4."""
 
     w: Float[Array, " d"]
     v: Float[Array, " d"]
@@ -68,7 +68,7 @@ class GradientOfACorrelation(Claim[TwoWays]):
         return _slope(problem, power=1) * _tangent(problem)
 
     def measure(self, problem: TwoWays, key: Key[Array, ""]) -> Array:
-        """Compute an expectation over the plane of both vectors by quadrature, and differentiate it."""
+        """Compute an expectation over the plane of both vectors by quadrature, and differentiate the expectation."""
         nodes, weights = np.polynomial.hermite_e.hermegauss(12)
         weights = weights / weights.sum()
         w, v = problem.units

@@ -1,8 +1,8 @@
 """Many orthogonal targets, of which one correlational query can correlate with only a few.
 
 This theory counts how many targets of an orthonormal family one query can correlate with. It shows that the parity
-networks of different sets form such a family. It assumes inputs whose distribution does not change if coordinates
-change their signs. It does not explain queries that use the label in any way other than a correlation.
+networks of different sets form such a family. It assumes that the distribution of the inputs does not change if
+coordinates change their signs. It does not explain queries that use the label in other ways than by a correlation.
 """
 
 import itertools
@@ -148,5 +148,5 @@ class FewTargetsPerQuery(Claim[HiddenSets]):
         return jnp.asarray(float(len(problem.sets)))
 
     def _tau(self, problem: HiddenSets) -> Array:
-        """Return 1/sqrt(K) for a query that adds up K networks, minus the possible rounding error of a correlation."""
+        """Return 1/sqrt(K), minus the possible rounding error of a correlation, for a query that adds up K networks."""
         return (1 - 1e-7) / jnp.sqrt(problem.planted)

@@ -1,8 +1,8 @@
 """The loss of a shallow network under Gaussian inputs is a sum of distances of tensors, and has spurious minima.
 
-This theory writes the squared loss of a student network as one distance of symmetric tensors for each degree. So an
-objective can be designed by choosing degrees. It assumes Gaussian inputs and a teacher network. It does not explain
-which designed objectives have no spurious minima.
+This theory writes the squared loss of a student network as one distance of symmetric tensors for each degree. So one
+can design an objective by choosing degrees. It assumes Gaussian inputs and a teacher network. It does not explain which
+designed objectives have no spurious minima.
 """
 
 import equinox as eqx
@@ -26,7 +26,7 @@ _DEGREES = 800
 
 
 class StudentAndTeacher(eqx.Module):
-    """Two networks of m ReLU units: weight vectors, which are used at length 1, and output weights."""
+    """Two networks of m ReLU units: weight vectors, which are scaled to length 1, and output weights."""
 
     student: Float[Array, "m d"]
     teacher: Float[Array, "m d"]
@@ -34,7 +34,7 @@ class StudentAndTeacher(eqx.Module):
     target: Float[Array, " m"]
 
     def correlations(self) -> Float[Array, "all all"]:
-        """Inner products of all weight vectors at length 1. The student's weights come first."""
+        """Inner products of all weight vectors, scaled to length 1. The student's weights come first."""
         rows = jnp.concatenate([self.student, self.teacher])
         rows = rows / jnp.linalg.norm(rows, axis=1, keepdims=True)
         return rows @ rows.T
@@ -162,7 +162,7 @@ class SpuriousMinimaWithWidth(Claim[Start]):
     predict = 1.0
 
     def measure_at(self, problem: Start, key: Key[Array, ""], n: float) -> Array:
-        """Return 1 if descent on the ReLU loss ends above 1e-3 and else 0, minus this number for the designed loss."""
+        """Return 1 if descent on the ReLU loss ends above 1e-3, else 0, minus the same number for the designed loss."""
         size = int(n)
         start = np.asarray(problem.numbers)[: size**2] / np.sqrt(size)
         options = {"maxiter": 5000, "maxfun": 10000, "ftol": 0.0, "gtol": 1e-7}

@@ -1,8 +1,9 @@
 """Noisy gradient descent can be simulated by noisy queries, and needs many steps to find a target among many.
 
 This theory compares the distributions of two trajectories whose steps differ in their means and share Gaussian noise.
-It bounds the total variation distance, and with it the number of steps after which a trajectory can depend on the
-target. It does not explain descent without noise, which can use digits that noise would hide.
+It bounds the total variation distance of the two trajectories. This bound also gives a number of steps that a
+trajectory needs before it can depend on the target. It does not explain descent without noise, which can use digits
+that noise would hide.
 """
 
 import equinox as eqx
@@ -60,7 +61,7 @@ class OverlapOfGaussians(Claim[ShiftedGaussians]):
         return jnp.full(2, 2 * norm.cdf(problem.distance / 2) - 1)
 
     def measure(self, problem: ShiftedGaussians, key: Key[Array, ""]) -> Array:
-        """The share of 2048 pairs of the coupling that differ, and the mean of (1 - ratio of the densities)_+."""
+        """The share of the coupling's 2048 pairs that differ, and the mean of (1 - ratio of the densities)_+."""
         normal_key, uniform_key = jax.random.split(key)
         way = problem.way / jnp.linalg.norm(problem.way)
         shift = problem.distance * problem.s * way
@@ -186,13 +187,13 @@ class StepsToFindATarget(Claim[FrozenFeatures]):
     trivial = 1.0
 
     def predict(self, problem: FrozenFeatures) -> Array:
-        """Use the variance over the family: parities are orthonormal, and the mean target is the point mass at 1."""
+        """Use the variance over the family. Parities are orthonormal, and the mean target is the point mass at 1."""
         values = problem.values()
         variance = jnp.mean(values**2, axis=0) / len(values) - (values[0] / len(values)) ** 2
         return jnp.sqrt(problem.steps * jnp.sum(variance)) / (2 * problem.s)
 
     def measure(self, problem: FrozenFeatures, key: Key[Array, ""]) -> Array:
-        """Each target shifts all steps by one vector, so its trajectory and the reference are two Gaussians."""
+        """Each target shifts all steps by the same vector. So its trajectory and the reference are two Gaussians."""
         correlations = walsh_hadamard(problem.values().T)
         shifts = jnp.linalg.norm(correlations - correlations.mean(axis=1, keepdims=True), axis=0)
         return jnp.mean(2 * norm.cdf(jnp.sqrt(problem.steps) * shifts / (2 * problem.s)) - 1)

@@ -2,8 +2,8 @@
 
 This theory describes one network for each set S of r coordinates, with 2^r units whose weights are signs on S. It
 assumes that the distribution of the inputs does not change if coordinates change their signs. Gaussian inputs are an
-example. Different sets give orthogonal networks, so a correlational query correlates with only few of them. It does not
-explain learners that use more than correlations with the label.
+example. Different sets give orthogonal networks, so a correlational query correlates with only a few of these networks.
+The theory does not explain learners that use more than correlations with the label.
 """
 
 import math
@@ -75,7 +75,7 @@ class SignFlipsGiveParities(Claim[FlippedPoint]):
     def condition(self, problem: FlippedPoint) -> Array:
         """2^r terms cancel.
 
-        For the ReLU, they cancel completely if one coordinate is larger than the sum of the others.
+        For the ReLU, the terms cancel completely if one coordinate is larger than the sum of the others.
         """
 
         def one(part: slice, unit: Unit) -> Array:
@@ -121,7 +121,7 @@ class LowDegreesCancel(Claim[FlippedPoint]):
         return problem.each(lambda part, unit: self._terms(problem, part, unit).mean())
 
     def condition(self, problem: FlippedPoint) -> Array:
-        """The terms of the mean cancel in part, and so do the network's terms within each of them."""
+        """The terms of the mean cancel in part. Within each of these terms, the network's terms also cancel in part."""
 
         def one(part: slice, unit: Unit) -> Array:
             x = problem.x[part]

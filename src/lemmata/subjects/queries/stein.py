@@ -1,7 +1,8 @@
 """Stein's identity: the mean of a function times a Hermite polynomial of a Gaussian is the mean of a derivative.
 
-This theory replaces the derivatives of a function by correlations with Hermite polynomials. It assumes a Gaussian input
-and functions that grow slowly. It does not explain other inputs, for which the correction is not a polynomial.
+This theory replaces the mean derivatives of a function by correlations of the function with Hermite polynomials. It
+assumes a Gaussian input and functions that grow slowly. It does not explain other inputs, for which the correction is
+not a polynomial.
 """
 
 import equinox as eqx

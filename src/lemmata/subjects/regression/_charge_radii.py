@@ -175,7 +175,8 @@ class RadiiHalf(eqx.Module):
     """A table of radii in two parts.
 
     Args:
-        choose: the nuclei whose errors choose the hyper-parameters. Only the errors at the other nuclei are reported.
+        choose: the nuclei whose errors are used to choose the hyper-parameters. Only the errors at the other nuclei are
+            reported.
         table: the table of radii.
     """
 
@@ -193,7 +194,7 @@ class RadiiHalves(Population[RadiiHalf]):
     bases: tuple[str, ...] = eqx.field(default=BASES, static=True)
 
     def settings(self) -> Space:
-        """The base model, and the share of nuclei that choose the hyper-parameters."""
+        """The base model, and the share of nuclei whose errors are used to choose the hyper-parameters."""
         others = tuple(name for name in ("isospin", "BSkG4") if name in self.bases)
         return Space(
             base=Choice("isospin", self.bases, "base model", corners=others),
@@ -201,7 +202,7 @@ class RadiiHalves(Population[RadiiHalf]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RadiiHalf:
-        """Draw the nuclei that choose the hyper-parameters, each with probability `share`."""
+        """Draw the nuclei for the choice of hyper-parameters, each with probability `share`."""
         table = radii_table(setting["base"])
         return RadiiHalf(jax.random.bernoulli(key, setting["share"], table.radius.shape), table)
 
@@ -213,7 +214,7 @@ class RadiiHalves(Population[RadiiHalf]):
 
 
 class HiddenRadii(eqx.Module):
-    """A table of radii, some of which are hidden at random. A claim may hide more radii."""
+    """A table of radii, some of which are hidden at random. A claim can hide further radii."""
 
     hidden: Bool[Array, " n"]
     table: RadiiTable = eqx.field(static=True)
@@ -273,7 +274,7 @@ class HiddenEndsOfChains(Population[HiddenEnds]):
 
 
 def _ends(table: RadiiTable) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"], int]:
-    """Return each nucleus' long chain, its step among the last four isotopes (else 0), and the number of chains."""
+    """Return the long chain of each nucleus, its step among the last four isotopes or 0, and the number of chains."""
     z = table.points[:, 0].astype(int)
     long = [element for element in np.unique(z) if np.sum(z == element) >= _LONG]
     chain, steps = np.zeros(len(z), int), np.zeros(len(z), int)

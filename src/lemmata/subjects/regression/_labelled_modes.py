@@ -1,4 +1,4 @@
-"""Labels +-1 on grids with known modes: the interval with the kernel min(x, x'), the circle with a tangent kernel."""
+"""Labels +-1 on grids with known modes: the kernel min(x, x') on an interval, and a tangent kernel on a circle."""
 
 import functools
 

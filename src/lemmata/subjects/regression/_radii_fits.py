@@ -1,4 +1,4 @@
-"""Fit the errors of base models of charge radii by five kinds of kernels, for grids of settings and left-out nuclei.
+"""Fit the errors of base models of charge radii by five kinds of kernels, and compute the errors at left-out nuclei.
 
 Let K be the Gram matrix of all nuclei, let Q = (K + ridge I)^-1, and let y be the targets. Fit all nuclei except the
 nuclei of a set S. The errors of this fit at S are Q_SS^-1 (Q y)_S. For the nuclei outside S alone, the inverse is
@@ -36,7 +36,7 @@ CHOSEN = {"smooth": (3.0, 0.005), "odd-even": (2.25, 3.0, 0.3, 0.0016), "two sca
 
 
 def matrix(kind: str, setting: tuple[float, ...], points: Float[np.ndarray, "n 2"]) -> Float[np.ndarray, "n n"]:
-    """Return the Gram matrix of a kind of kernel, without the ridge, which is the last number of the setting."""
+    """Return the Gram matrix of a kind of kernel. The ridge, the last number of the setting, is not added."""
     if kind == "two scales":
         return np.asarray(gram(RBF(1.0), jnp.asarray(points / np.array(setting[:2]))))
     if kind == "parity of N":
@@ -86,7 +86,7 @@ def left_out(table: RadiiTable, kind: str) -> Float[np.ndarray, "settings n"]:
 
 
 def judged_error(table: RadiiTable, kind: str, choose: Bool[np.ndarray, " n"]) -> float:
-    """Choose the setting by left-out errors at `choose`; return their root mean square at the other nuclei."""
+    """Choose the setting by left-out errors at `choose`; return the root mean square error at the other nuclei."""
     errors = left_out(table, kind)
     setting = np.argmin(np.mean(errors[:, choose] ** 2, axis=1))
     return float(np.sqrt(np.mean(errors[setting, ~choose] ** 2)))
@@ -107,7 +107,7 @@ def missed(table: RadiiTable, kind: str, hidden: Bool[np.ndarray, " n"]) -> Floa
 def chosen_on_known(
     table: RadiiTable, kind: str, hidden: Bool[np.ndarray, " n"]
 ) -> tuple[tuple[float, ...], Float[np.ndarray, " hidden"]]:
-    """Return the setting of a fit to the nuclei that are not hidden, and its errors at the hidden nuclei.
+    """Fit the nuclei that are not hidden. Return the setting, and the errors of the fit at the hidden nuclei.
 
     The setting is the one on the grid with the least leave-one-out error over the nuclei that are not hidden.
     """

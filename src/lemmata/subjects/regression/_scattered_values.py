@@ -30,7 +30,7 @@ def affine_columns(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n p"]:
 
 
 def complement(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n m"]:
-    """Return orthonormal columns that span the weights that annihilate affine functions of the points."""
+    """Return orthonormal columns. They span the weights that annihilate affine functions of the points."""
     return np.linalg.qr(affine_columns(x), mode="complete")[0][:, x.shape[1] + 1 :]
 
 
@@ -119,8 +119,8 @@ class FilledDiscs(Population[DiscPoints]):
     settings = Space(rings=Integer(6, 3, 12, "rings of points"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> DiscPoints:
-        """R varies over a factor of 9, b - ln R is between 1 and 3, and each ring is turned at random and up to 3 %
-        smaller.
+        """R varies over a factor of 9, and b - ln R is between 1 and 3. Each ring is turned at random and made smaller
+        by up to 3 %.
         """
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         rings = setting["rings"]

@@ -20,7 +20,7 @@ def some_slope(key: Key[Array, ""]) -> Float[Array, ""]:
 
 
 class SplineValues(eqx.Module):
-    """Values at points, and the points at which the splines through them are evaluated, with a cotangent.
+    """Values at points, the places at which the splines through these values are evaluated, and a cotangent.
 
     Args:
         points: the points t.
@@ -54,7 +54,7 @@ class SplineValues(eqx.Module):
 
 
 class SplinePackages(Population[SplineValues]):
-    """Points in the unit ball or of a hyperoctahedron, with normal values, evaluation points and cotangents.
+    """Points in the unit ball or of a hyperoctahedron; values, places of evaluation and cotangents are normal.
 
     Args:
         octahedron: whether the points are the points of the hyperoctahedron.

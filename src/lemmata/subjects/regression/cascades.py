@@ -1,13 +1,13 @@
 """Cascades of polyharmonic splines: composed packages, their tangent kernel, steps in function space, and depth.
 
 The parameters of a cascade f = F_L(...F_1(z)) are the values Y_l of its packages at their constellations. In these
-coordinates, the tangent kernel is a sum over packages of products of two small matrices. A step that solves for a
-function on the rows is a damped Gauss-Newton step on all values.
+coordinates, the tangent kernel is a sum over packages of products of two small matrices. A step that solves for the
+function on the rows is a damped Gauss-Newton step on all values Y_l.
 
-Packages whose values are their constellation are nearly the identity. The sphere of radius sqrt(4/e - 1) is attracting.
-On this sphere, the packages are the identity to leading order in 1/p, for every b and c. So the gradients of a deep
-cascade do not vanish. This theory controls cascades before training. It does not say how training changes the behaviour
-at the sphere.
+A package whose values equal the points of its constellation is nearly the identity. The sphere of radius sqrt(4/e - 1)
+is attracting. On this sphere, the packages are the identity to leading order in 1/p, for every b and c. So the
+gradients of a deep cascade do not vanish. This theory controls cascades before training. It does not say how training
+changes the behaviour at the sphere.
 """
 
 import math
@@ -84,7 +84,7 @@ _LAYERS = 100
 
 
 def unrolled(problem: CascadeRows, values: tuple[Array, ...]) -> Float[Array, " n"]:
-    """Return f at the rows with other values of the packages, computed by differences and general solves."""
+    """Return f at the rows if the packages have other values, computed from differences and by general solves."""
     z = problem.z
     for package, own in zip(problem.cascade.packages, values, strict=True):
         points, k = package.constellation.points, package.covariance
@@ -101,7 +101,7 @@ def flat_jacobian(problem: CascadeRows) -> Float[Array, "n v"]:
 
 
 def cascade_condition(problem: CascadeRows) -> Float[Array, ""]:
-    """The sum of the covariances' condition numbers, from their eigenvalues on hyperoctahedra."""
+    """The sum of the condition numbers of the covariances, from the eigenvalues on hyperoctahedra."""
     total = jnp.zeros(())
     for package in problem.cascade.packages:
         h = package.constellation
@@ -173,7 +173,7 @@ class CascadeStep(Claim[CascadeRows]):
         return _change(problem, problem.damping)
 
     def measure(self, problem: CascadeRows, key: Key[Array, ""]) -> Array:
-        """Solve the least squares problem in all values, by a QR factorisation of J with the damping below it."""
+        """Solve the least squares problem for all values, by a QR factorisation of J stacked on the damping."""
         jacobian = flat_jacobian(problem)
         size = jacobian.shape[1]
         stacked = jnp.concatenate([jacobian, jnp.sqrt(problem.damping) * jnp.eye(size)])
@@ -196,7 +196,7 @@ def _change(problem: CascadeRows, damping: Array) -> Array:
 
 
 def through(problem: IdentityStack, start: Array, layers: int) -> tuple[Array, Array]:
-    """Return the output z of a chain of packages, and the gradient of <readout, z> by the start."""
+    """Return the output z of a chain of packages, and the gradient of <readout, z> with respect to the start."""
     h = Hyperoctahedron(len(start))
     package = Package(h, problem.covariance, problem.scale * h.points)
     coefficients = package.coefficients()

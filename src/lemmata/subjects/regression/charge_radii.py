@@ -2,9 +2,9 @@
 
 Kernel ridge regression corrects the radii of a base model. It is fitted to the differences between the measured radii
 and the base model. The claims are about the nuclei of one table (Angeli and Marinova 2013, read from the optional
-package nucleardatapy), which are split into random halves. Left-out errors over one half choose the hyper-parameters,
-and the reported errors are over the other half. This theory says how much parities, separate length scales of Z and N,
-and both together lower the error. It does not treat other tables.
+package nucleardatapy), which are split into random halves. The hyper-parameters minimise the left-out errors over one
+half. The reported errors are over the other half. This theory says how much parities, separate length scales of Z and
+N, and both together lower the error. It does not treat other tables.
 """
 
 import jax.numpy as jnp
@@ -23,7 +23,7 @@ _READING = "radii are those of the table of 2013 (885 nuclei), base models are t
 
 
 def half_error(problem: RadiiHalf, kind: str) -> Array:
-    """Return the root mean square error, in fm, over the nuclei that did not choose the hyper-parameters."""
+    """Return the root mean square error, in fm, over the nuclei not used to choose the hyper-parameters."""
     return jnp.asarray(judged_error(problem.table, kind, np.asarray(problem.choose)))
 
 

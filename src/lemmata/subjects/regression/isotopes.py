@@ -3,8 +3,8 @@
 Kernel ridge regression on the known nuclei corrects the isospin formula. The errors at hidden nuclei are computed from
 the inverse for all nuclei (`_radii_fits`). For staggering and kinks, the hyper-parameters minimise the left-out error
 over the table, and a tenth of all nuclei is hidden at random. For radii beyond the last known isotopes, the
-hyper-parameters are chosen only on the known nuclei, and the removed elements are drawn at random. No claim depends on
-one choice of known nuclei. The grids and thresholds were chosen after looking at the table.
+hyper-parameters are chosen only on the known nuclei, and the removed elements are drawn at random. So no claim depends
+on a single choice of known nuclei. The grids and thresholds were chosen after looking at the table.
 """
 
 import jax.numpy as jnp
@@ -53,7 +53,7 @@ def _size(values: Float[np.ndarray, " k"]) -> Array:
 
 
 def staggering_error(problem: HiddenRadii, kind: str) -> Array:
-    """Return the root mean square error of calcium's staggering, where each middle isotope is hidden in turn."""
+    """Hide each middle isotope of calcium in turn, and return the root mean square error of the staggering."""
     errors = []
     for at, _, _ in neighbours(problem.table, _CALCIUM):
         hidden = np.array(problem.hidden)

@@ -2,7 +2,7 @@
 
 Numbers at nuclei (Z, N) are fitted by f + g. Here f is a combination of Gaussians, and g is a combination of Gaussians
 that couple only nuclei of equal parities. Each term has its own ridge. This theory reduces the two terms to one kernel.
-It bounds the staggering of a smooth function, and it gives the error at a left-out nucleus with and without the second
+It bounds the staggering of a smooth function. It also gives the error at a left-out nucleus with and without the second
 term. It does not explain the origin of the staggering of nuclei.
 """
 
@@ -199,7 +199,7 @@ def _effective(problem: TwoTermFit, weight: Float[Array, ""]) -> Float[Array, " 
 
 
 def _spread(problem: TwoTermFit) -> Float[Array, ""]:
-    """Return an upper bound on the condition number of K + ridge I: 1 plus the trace of K over the ridge."""
+    """Return an upper bound on the condition number of K + ridge I: 1 plus the trace of K divided by the ridge."""
     weight = problem.ridge / problem.odd_even_ridge
     return len(problem.x) * (1 + weight) / problem.ridge + 1
 
@@ -284,7 +284,7 @@ class StaggeringOfSmoothFunctions(Claim[SmoothFunction]):
         return 2 * _norm(problem)
 
     def condition(self, problem: SmoothFunction) -> Array:
-        """Three sums of the size of the coefficients cancel, and the square root is taken of a difference."""
+        """Three sums of the size of the coefficients cancel, and the bound is the square root of a difference."""
         root = self.predict(problem) / _norm(problem)
         return jnp.abs(problem.coefficients).sum() / self.predict(problem) + 1 / root**2
 
@@ -345,7 +345,7 @@ class ExpectedLeftOutError(Claim[StaggeredCurve]):
 def _refitted(
     matrix: Float[np.ndarray, "n n"], y: Float[np.ndarray, "n draws"], ridge: float
 ) -> Float[np.ndarray, "n draws"]:
-    """Return the error of each of n fits at the one nucleus that it leaves out."""
+    """Fit n times, leaving out one nucleus each time, and return each fit's error at the left-out nucleus."""
     missed = []
     for out in range(len(y)):
         rest = np.arange(len(y)) != out

@@ -3,8 +3,9 @@
 Consider a Gaussian distribution of functions that is invariant under shifts and rotations. Its covariance depends only
 on r = |x - y|. Suppose that magnification by s multiplies functions by s^(e/2). Up to affine functions, the generalised
 covariance is then homogeneous of degree e: it is r^e, or r² ln r for e = 2. Regression is then universal kriging. The
-predictor is a spline with affine drift; the variances v_i of the noise at x_i are added to the diagonal. This theory
-controls the predictor for a given e. It does not determine e, and no symmetry determines it.
+predictor is a spline with affine drift, and the variances v_i of the noise at x_i are added to the diagonal of the
+covariance matrix. This theory controls the predictor for a given e. It does not determine e, and no symmetry determines
+it.
 """
 
 import equinox as eqx
@@ -62,9 +63,10 @@ def spline_at(
 def gaussian_mixture(squares: Float[np.ndarray, "n m"], weights: Float[np.ndarray, " n"]) -> Float[np.ndarray, ""]:
     """Return 1/2 int over s > 0 of sum_ij w_i w_j e^(-s r_ij²) s^(-2), for weights that annihilate affine functions.
 
-    The function sums e^(-u) - 1 + u, where u = s r_ij², instead of e^(-u). For such weights both sums are equal, and
-    the first does not cancel for small s. The integral is computed by the trapezoid rule in log s with step 1/4. The
-    integrand is analytic in a strip of half-width pi/2, so the relative error is e^(-pi²/step).
+    The function sums e^(-u) - 1 + u, where u = s r_ij², instead of e^(-u). For weights that annihilate affine
+    functions, both sums are equal. The first sum does not cancel for small s. The integral is computed by the trapezoid
+    rule in log s with step 1/4. The integrand is analytic in a strip of half-width pi/2, so the relative error is
+    e^(-pi²/step).
     """
     scales = np.exp(np.arange(-_REACH, _REACH, _STEP))
     u = scales[:, None, None] * squares
@@ -273,6 +275,6 @@ def _weights(problem: ScatteredValues, covariance) -> Float[np.ndarray, "t n"]:
 
 
 def _error(problem: ScatteredValues, weights: Float[np.ndarray, "t n"], covariance) -> Float[np.ndarray, " t"]:
-    """Return E (w'y - f(z))² for functions f with this covariance; a generalised covariance is 0 at r = 0."""
+    """Return E (w'y - f(z))² for functions f with this covariance. A generalised covariance is 0 at r = 0."""
     K = covariance(problem.x, problem.x) + np.diag(problem.noise)
     return np.sum((weights @ K) * weights, axis=1) - 2 * np.sum(weights * covariance(problem.z, problem.x), axis=1)

@@ -1,4 +1,4 @@
-"""Estimate the smoothness of 2 eta - 1 from labels, by a line through the powers, with or without their noise floor.
+"""Estimate the smoothness of 2 eta - 1 by a line through the powers of labels, with or without a noise floor.
 
 Here eta is the probability of the label +1. The mean power of labels in the i-th mode of K/n is f_i² + v/n. Here f_i
 is the coefficient of f = 2 eta - 1 in this mode, and v is the mean of 1 - f². This theory controls the exponent of

@@ -2,10 +2,10 @@
 
 Let the kernel's eigenvalues fall like i^-beta, and let eta be the probability of the label +1. Let f = 2 eta - 1 have
 the interpolation smoothness s, which means coefficients with f_i² ~ i^-(s beta + 1). The flow stops at the time nu =
-n^(beta/(s beta + 1)), when it has learned n^(1/(s beta + 1)) modes. Its squared error falls like n^(-s beta/(s beta +
-1)), and the excess of its 0-1 risk over the least possible risk falls at least like the square root of this power. For
-single targets with a clear boundary, the excess falls faster. Over all targets of a Sobolev space, no classifier does
-better. This theory controls exponents. It does not give constants, or the stopping time if s is not known.
+n^(beta/(s beta + 1)). At this time, it has learned n^(1/(s beta + 1)) modes. Its squared error falls like n^(-s beta/(s
+beta + 1)). The excess of its 0-1 risk over the least possible risk falls at least like the square root of this power.
+For single targets with a clear boundary, the excess falls faster. Over all targets of a Sobolev space, no classifier
+does better. This theory controls exponents. It does not give constants, or the stopping time if s is not known.
 """
 
 import functools
@@ -241,7 +241,7 @@ class WideNetworkExcess(Claim[LabelledModes]):
 
 
 def circle_target(problem: LabelledModes, n: int) -> Float[np.ndarray, " n"]:
-    """Return sum_k (sign_2k cos k t + sign_2k+1 sin k t) k^-(s + 1/2) over k < 64 at n points, of size 0.9."""
+    """Return sum_k (sign_2k cos k t + sign_2k+1 sin k t) k^-(s + 1/2), k < 64, at n points, scaled to size 0.9."""
     k = np.arange(1, 64)
     signs, sizes = problem.signs[2:128].reshape(-1, 2), k ** (-problem.s - 0.5)
     series = lambda t: np.cos(t * k) @ (signs[:, 0] * sizes) + np.sin(t * k) @ (signs[:, 1] * sizes)

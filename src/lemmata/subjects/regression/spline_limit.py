@@ -2,7 +2,7 @@
 
 The terms -b r² and c act as a prior on the affine part of the function. This theory controls the Gaussian process with
 that covariance for large b and c, and the spline that is its limit. It does not treat balls in more than two
-dimensions. For these balls, the least level c is larger than for the disc, and has no closed form here.
+dimensions. For these balls, the least level c is larger than for the disc, and no closed form is given here.
 """
 
 import numpy as np
@@ -140,7 +140,7 @@ class WeightedSmoothing(Claim[ScatteredValues]):
         return spline_at(problem, problem.noise, problem.x)
 
     def condition(self, problem: ScatteredValues) -> float:
-        """The condition numbers of both systems; close points make that of E large, because E has no noise term."""
+        """The condition numbers of both systems. Close points make E ill-conditioned, because E has no noise term."""
         K, basis = logarithmic(problem.x, problem.x), complement(problem.x)
         range_of_noise = float(problem.noise.max() / problem.noise.min())
         return problem.conditioning(K) * range_of_noise + float(np.linalg.cond(basis.T @ K @ basis))

@@ -4,8 +4,8 @@ A random function whose distribution has no preferred place, direction or scale 
 (ln r - b) + c. Given values Y at t_1, ..., t_N, its mean is F(z) = M(z) K^-1 Y. Splines on the same points share M and
 K. On the centre and the vertices of a hyperoctahedron, k takes four values, so K has an inverse in closed form.
 
-This theory controls values, derivatives and operations. It does not say what a package should be used for. About high
-dimension, it only counts the curvature that N points of R^p can determine.
+This theory controls values, derivatives and operations. It does not say what a package should be used for. For high
+dimensions p, it only counts how many curvatures N points of R^p can determine.
 """
 
 import functools
@@ -237,7 +237,7 @@ class CurvedDirections(Claim[ScatteredPoints]):
         return jnp.asarray(max(0.0, n - p - 1.0))
 
     def measure(self, problem: ScatteredPoints, key: Key[Array, ""]) -> Array:
-        """Return the rank of second differences of the N splines with the value 1 at one point and 0 at the others."""
+        """Return the rank of second differences of N splines, each of which is 1 at one point and 0 at the others."""
         n, p = problem.points.shape
         bends = lambda a, b: _thin_plate(jnp.sum((a[:, None] - b) ** 2, axis=-1))
         affine = lambda a: jnp.concatenate([jnp.ones((len(a), 1)), a], axis=1)

@@ -18,14 +18,14 @@ def attack(
     restarts: int = 2,
     seed: int = 0,
 ) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, "r d"]]:
-    """Return the smallest <row, outputs> that projected gradient descent finds on the ball, and its input.
+    """Return the smallest <row, outputs> that projected gradient descent finds on the ball, and the input found.
 
     Args:
         network: the network.
         ball: the inputs that are allowed.
         rows: the combinations of outputs to minimise, one in each row.
         starts: a first guess for each row; by default, the centre.
-        steps: the number of steps; their size falls from half the radius.
+        steps: the number of steps. The first step has half the radius as its size, and later steps are smaller.
         restarts: the number of random starts in addition to the first start.
         seed: the random seed of the random starts.
     """

@@ -22,8 +22,8 @@ class Bulk:
         scores: the coordinates of the rows along the first eigenvector.
         gamma: the ratio r/n.
         noise: the variance of the noise in each direction, from the median eigenvalue.
-        misplaced: the largest difference, over all points, between the number of eigenvalues below the point and the
-            number that the Marchenko-Pastur distribution predicts.
+        misplaced: for a point, take the number of eigenvalues below the point and the number that the Marchenko-Pastur
+            distribution predicts. `misplaced` is the largest difference between these two numbers over all points.
         allowed: the largest `misplaced` that counts as isotropic.
     """
 
@@ -59,11 +59,11 @@ class Bulk:
         return float((root + side) ** 2), float((root + side) * (1 / root + 1 / side) ** (1 / 3))
 
     def spike(self) -> float:
-        """Return the spike l >= sqrt(gamma) for which the first eigenvalue is (1 + l)(1 + gamma/l) noise."""
+        """Return the spike l >= sqrt(gamma) for which (1 + l)(1 + gamma/l) noise is the first eigenvalue."""
         return self._spike_of(self.values[0] / self.noise)
 
     def unseen(self, chance: float) -> float:
-        """Return the spike whose eigenvalue is exceeded by noise with this chance; smaller spikes look like noise."""
+        """Return the spike whose eigenvalue noise exceeds with this chance. Smaller spikes look like noise."""
         centre, scale = self._johnstone()
         normal = float(stats.gamma.isf(chance, _SHAPE, scale=_SCALE)) - _SHIFT
         return max(self._spike_of((centre + scale * normal) / len(self.scores)), float(np.sqrt(self.gamma)))

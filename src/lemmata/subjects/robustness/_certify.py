@@ -51,8 +51,8 @@ class Certificate:
         attack: the smallest margins that an attack found, which are upper bounds on the least margins.
         adversary: an input of another class if the attack found one, and otherwise the input with the smallest margin.
         verdict: "attacked" if an input of another class was found. "robust" if the bounds exclude such an input,
-            because every margin is above 0, or is 0 and the label wins the tie. Otherwise "unknown". The class of tied
-            outputs is the first of them, and a single output of 0 is class 0.
+            because every margin is above 0, or is 0 and the label wins the tie. Otherwise "unknown". If outputs tie,
+            the first of the tied classes wins. A single output of 0 is class 0.
         radius: the argument of `certify`, or an array in the shape of the input if each coordinate has its own radius.
         norm, method: the arguments of `certify`.
         conditions: the conditions for the results.
@@ -78,7 +78,7 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """How far the least margin of the attack is above the bound; 0 if both are exact."""
+        """The least margin of the attack minus the bound; 0 if both are exact."""
         return float(self.attack.min() - self.bound)
 
     def __str__(self) -> str:
@@ -106,17 +106,17 @@ def certify(
 
     Each method is at least as tight as the one before: intervals, CROWN, optimised slopes, the triangle linear
     programme, and the mixed-integer programme, which is exact if it ends in time. The first two methods start from
-    bounds of the hidden units by CROWN. The other methods start from tighter bounds, in which each hidden unit that
-    may be active or inactive is bounded by its own slopes. (If there are so many such units that the matrices between
-    them are four times as large as the network, the first bounds are kept.) The bounds are rounded down by the
-    possible rounding error of float64. The bounds of the two programmes are also lowered by 2e-7 of 1 + |bound|, twice
-    the tolerance of HiGHS.
+    bounds of the hidden units by CROWN. The other methods start from tighter bounds: slopes are optimised separately
+    for each hidden unit that may be active or inactive. (There may be so many of these units that the matrices between
+    them are four times as large as the network. If so, the first bounds are kept.) The bounds on margins are lowered by
+    the possible rounding error of float64. The bounds of the two programmes are also lowered by 2e-7 of 1 + |bound|,
+    twice the tolerance of HiGHS.
 
     Args:
         network: one of these: a list of (weight, bias) of dense layers with ReLU between them; a `Serial`, with its
             params; a `torch.nn.Sequential`; an Equinox `Sequential` or `MLP`; a module of Flax that takes a batch
-            (linen with its variables as params, or nnx). Layers are affine ones (dense, convolution, average pooling)
-            and ReLU.
+            (linen with its variables as params, or nnx). Layers may be affine (dense, convolution, average pooling) or
+            ReLU.
         x: one input, with the shape that the network takes.
         radius: the radius of the ball, above 0. For "linf", it may also be an array of the shape of x with a number of
             at least 0 for each coordinate. Coordinates of radius 0 do not change.
@@ -211,7 +211,7 @@ def _margins(network: ReluNetwork, ball: Ball, label: int | None):
 def _lower(
     network: ReluNetwork, ball: Ball, bounds, tight, rows: Float[np.ndarray, "r k"], method: str, seconds: float
 ):
-    """Return lower bounds, a guess of the worst input for each row, and how many searches ended in time.
+    """Return lower bounds, a guess at the worst input for each row, and the number of searches that ended in time.
 
     Intervals and CROWN start from the bounds `bounds` of the hidden units. The other methods start from tighter
     bounds.
@@ -255,10 +255,10 @@ def largest_radius(
     tolerance: float = 1e-3,
     scales: float | ArrayLike = 1.0,
 ) -> float:
-    """Find the largest radius that `certify` calls robust, by bisection; 0 if the answer is not `label`.
+    """Find by bisection the largest radius that `certify` calls robust; 0 if the network's answer is not `label`.
 
-    The result is infinite only if no change of the input can change the class, by interval arithmetic over all inputs.
-    Otherwise, no coordinate is tried beyond a change of 1e300.
+    The result is infinite only if interval arithmetic over all inputs shows that no change of the input can change the
+    class. Otherwise, the search does not change any coordinate by more than 1e300.
 
     Args:
         network: as for `certify`.
@@ -312,10 +312,10 @@ def largest_radius(
 def _bracket(
     robust: Callable[[float], bool], always: Callable[[], bool], size: float, tiny: float, huge: float
 ) -> tuple[float, float]:
-    """Return a radius that is robust, 0 if there is none, and a larger one that is not, apart by a factor up to 2.
+    """Return a robust radius, or 0 if there is none, and a larger radius that is not robust, at most a factor 2 apart.
 
     The radii next to `size` are tried first, by doubling and halving. Both numbers are infinite if the network is
-    robust `always`, and both are `huge` if that radius is robust.
+    robust `always`, and both are `huge` if the radius `huge` is robust.
     """
     low, high = 0.0, min(size, huge)
     while robust(high):
@@ -334,7 +334,7 @@ def _bracket(
 
 
 def _narrowed(robust: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
-    """Return two radii, of which only the lower one is robust, at most a factor 2 apart, by halving the exponent."""
+    """Return two radii at most a factor 2 apart, the lower robust and the upper not, by halving the exponent."""
     while high > 2 * low:
         middle = math.sqrt(low) * math.sqrt(high)
         low, high = (middle, high) if robust(middle) else (low, middle)
@@ -342,5 +342,5 @@ def _narrowed(robust: Callable[[float], bool], low: float, high: float) -> tuple
 
 
 def _kept(margins: np.ndarray, chosen: int, rivals: tuple[int, ...]) -> np.ndarray:
-    """Return which rivals cannot win: the class of tied outputs is the first of them."""
+    """Return which rivals cannot win. If outputs tie, the first of the tied classes wins."""
     return (margins > 0) | ((margins >= 0) & np.array([chosen < rival for rival in rivals]))

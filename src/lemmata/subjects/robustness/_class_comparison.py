@@ -16,8 +16,8 @@ class Compared:
     """One class compared with the other classes.
 
     Args:
-        value: the logarithm of a ratio: the largest eigenvalue of the class's covariance, whitened by the other
-            classes, over (1 + sqrt(d/n))².
+        value: the logarithm of the ratio of two numbers. The first is the largest eigenvalue of the class's covariance
+            after whitening by the other classes. The second is (1 + sqrt(d/n))².
         low, high: the smallest and the largest such value of the other classes.
         scores: the coordinates of the class's rows along the eigenvector.
         chance: the probability that a further draw from the distribution of the other values is at least as large as
@@ -41,7 +41,7 @@ class Compared:
     free: int
 
     def unseen(self, chance: float) -> float:
-        """Return the least gain in variance of one direction, in whitened units, that could lower `chance` to this.
+        """Return the least whitened variance that one direction must gain so that `self.chance` can fall to `chance`.
 
         If a covariance gains l in one direction, its largest eigenvalue grows by at most l (Weyl).
         """
@@ -55,9 +55,9 @@ def compared_classes(moved: Sequence[Float[np.ndarray, "_ d"]]) -> list[Compared
     Let S be the covariance within the other classes, shrunk towards a multiple of the identity by the rule of Ledoit
     and Wolf (2004). A class of rows x has the value log(top eigenvalue of S^(-1/2) cov(x)
     S^(-1/2)) - 2 log(1 + sqrt(d/n)). The last term removes the effect of n rows of noise in d dimensions. Suppose that
-    the values of clean classes are independent draws of one normal distribution. Take a further draw minus their mean,
-    divided by their standard deviation and by sqrt(1 + 1/(C - 1)). With C classes, this number follows Student's
-    distribution with C - 2 degrees of freedom.
+    the values of clean classes are independent draws of one normal distribution. Take a further draw minus the mean of
+    these values, divided by their standard deviation and by sqrt(1 + 1/(C - 1)). With C classes, this number follows
+    Student's distribution with C - 2 degrees of freedom.
 
     Args:
         moved: the rows of at least four classes, each minus the mean of its class.
@@ -82,7 +82,7 @@ def compared_classes(moved: Sequence[Float[np.ndarray, "_ d"]]) -> list[Compared
 
 
 def _narrow(moved: Sequence[Float[np.ndarray, "_ d"]]) -> tuple[list[np.ndarray], int]:
-    """Return the rows in coordinates of their span if there are more columns than rows, and otherwise unchanged."""
+    """Return the rows; if there are more columns than rows, return their coordinates in the span of the rows."""
     pooled = np.concatenate(moved)
     if pooled.shape[1] <= len(pooled):
         return list(moved), pooled.shape[1]

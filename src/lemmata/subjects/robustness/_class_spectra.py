@@ -1,4 +1,4 @@
-"""Find directions that a backdoor leaves in the features of a class, and compare them with clean structure."""
+"""Find directions that a backdoor causes in the features of a class, and compare them with clean structure."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -27,8 +27,8 @@ class ClassSpectrum:
 
     Args:
         label, n: the class and its number of rows.
-        visible: whether its rows form two groups along a direction with more variance than clean rows have; None if
-            this cannot be decided.
+        visible: whether the rows of the class form two groups along a direction with more variance than clean rows
+            have; None if this cannot be decided.
         noise: the variance of the bulk, from the median eigenvalue and the Marchenko-Pastur distribution.
         eigenvalue, edge: the largest eigenvalue of the covariance, and the edge (1 + sqrt(gamma))² noise of the bulk.
         spike: the number l = fraction (1 - fraction) shift²/noise of a two-part class that would explain the
@@ -37,9 +37,9 @@ class ClassSpectrum:
         unseen: the spike below which nothing would be detected at this level. A larger spike is detected if its rows
             form a group of their own. If the bulk is isotropic, the spike is in units of `noise`. Otherwise it is in
             units of the variance within the other classes, by which rows are whitened. None if there is no reference.
-        overlap: the squared cosine between the eigenvector and the direction of the shift, as the spike predicts it.
-        chance: the probability that a clean class has so large an eigenvalue, if the conditions hold; None if
-            undecided.
+        overlap: the squared cosine between the eigenvector and the direction of the shift, predicted from the spike.
+        chance: the probability that a clean class has an eigenvalue as large as `eigenvalue`, if the conditions hold;
+            None if undecided.
         suspicious: the rows of the smaller of the two groups, as positions in the input; empty if not visible.
         conditions: the conditions for the reading.
         found: the result in words.
@@ -98,17 +98,18 @@ class BackdoorReport:
 
 
 def backdoor_report(features: ArrayLike, labels: ArrayLike, *, level: float = 0.05) -> BackdoorReport:
-    """Find classes whose features form two groups along a direction of large variance, and the rows behind it.
+    """Find classes whose features form two groups along a direction of large variance, and list the smaller groups.
 
     If a fraction of a class's rows is shifted by one vector, the covariance of the class gains a spike. Clean features
-    also have directions of large variance. So the report first looks for a reference, and says which reference it
-    found:
+    also have directions of large variance. So the function first looks for a reference, and the result says which
+    reference it found:
 
     * If the eigenvalues of a class fit isotropic noise (the Marchenko-Pastur distribution), the noise is the
-      reference. The threshold of Baik, Ben Arous and Péché gives the spikes that are visible at this number of rows,
-      and the overlap gives the accuracy of the direction.
+      reference. The threshold of Baik, Ben Arous and Péché says which spikes are visible at this number of rows. The
+      overlap says how accurate the direction is.
     * Otherwise the other classes are the reference, if there are at least four classes. The rows of the class are
-      whitened by the covariance within the other classes, and the top eigenvalue is compared with the other classes'.
+      whitened by the covariance within the other classes, and the top eigenvalue is compared with the top eigenvalues
+      of the other classes.
     * Without a reference, the class is undecided: one direction of a single class cannot be distinguished from clean
       structure.
 
@@ -264,7 +265,7 @@ def _reading(
 
 
 def _shared(reading: ClassSpectrum, many: int, classes: int) -> ClassSpectrum:
-    """Return the result of a class that is visible together with most others: undecided."""
+    """Return the result "undecided" for a class that is visible together with most other classes."""
     if not reading.visible:
         return reading
     why = "structure in most classes is not a sign of a backdoor, because a backdoor is in few classes"

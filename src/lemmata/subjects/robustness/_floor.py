@@ -27,8 +27,8 @@ class RobustFloor:
 
     Args:
         radii: the radii that were asked for.
-        floors: for each radius, a share of the rows: every classifier errs somewhere in the balls of at least this
-            share of rows.
+        floors: for each radius, a share of the rows. Every classifier errs somewhere in the balls of at least this
+            share of the rows.
         reached: for each radius, the robust error of the classifier that answers the class of the nearest row outside
             the cover. Each row of the cover is in conflict with a row outside, so it counts as an error.
         pairs: for each radius, the pairs of rows in conflict that prove the floor, as positions of the two rows. With
@@ -36,7 +36,7 @@ class RobustFloor:
             occur twice, and each pair counts as half an error.
         covers: for each radius, positions of rows such that every conflict contains at least one of them.
         conflicts: for each radius, the number of pairs in conflict.
-        separation: half of the smallest distance between rows of different classes. Below it, the floor is 0.
+        separation: half of the smallest distance between rows of different classes. At smaller radii, the floor is 0.
         norm: the norm of the changes.
         classes: the number of classes.
         rows: the number of rows.
@@ -106,7 +106,7 @@ def robust_floor(x: Any, y: Any, radius: Any, norm: str = "linf") -> RobustFloor
     Args:
         x: inputs, (n, d).
         y: the class of each row.
-        radius: one number or several, each at least 0; the distances are computed once for all.
+        radius: one number or several, each at least 0. Distances are computed only once for all radii.
         norm: "linf", "l2" or "l1".
 
     Raises:
@@ -170,7 +170,7 @@ def _table(x: Any) -> Float[np.ndarray, "n d"]:
 
 
 def _labels(y: Any) -> Int[np.ndarray, " n"]:
-    """Return the number of each row's class, from 0."""
+    """Return each row's class as a number from 0."""
     given = array_of("y", y)
     if given.ndim != 1:
         raise ShapeError("y", found=f"shape {given.shape}", rule="shape (n,), one class for each row")
@@ -188,7 +188,7 @@ def _labels(y: Any) -> Int[np.ndarray, " n"]:
 def _conflicts(
     table: Float[np.ndarray, "n d"], labels: Int[np.ndarray, " n"], norm: str, reach: float
 ) -> tuple[Int[np.ndarray, "m 2"], Float[np.ndarray, " m"], float]:
-    """Return pairs of different classes within reach (smaller class first), distances, and the least distance."""
+    """Return pairs of rows of different classes in reach (smaller class first), distances, and the least distance."""
     pairs, gaps, least, held, most = [], [], np.inf, 0, available_bytes() // _BYTES
     for number in range(int(labels.max())):
         own, others = np.flatnonzero(labels == number), np.flatnonzero(labels > number)
@@ -239,11 +239,11 @@ def _cover(
 def _kept(
     graph: sparse.csr_array, kept: Bool[np.ndarray, " n"], halves: Bool[np.ndarray, " n"], labels: Int[np.ndarray, " n"]
 ) -> Bool[np.ndarray, " n"]:
-    """Return a maximal set of rows without conflicts, the larger set of two searches.
+    """Search twice for a maximal set of rows without conflicts, and return the larger of the two sets.
 
     In the linear program, rows of value 0 are in conflict only with rows of value 1. Rows of one class are not in
-    conflict with each other. So the rows of value 0 and the most frequent class among the rows of value 1/2 can be
-    kept together. Then at most 2(1 - 1/classes) times the floor is left out.
+    conflict with each other. So these can be kept together: the rows of value 0, and the rows of the most frequent
+    class among those of value 1/2. Then the left-out share is at most 2(1 - 1/classes) times the floor.
     """
     most = int(np.bincount(labels[halves], minlength=1).argmax())
     order = np.argsort(np.diff(graph.indptr), kind="stable")  # few conflicts first

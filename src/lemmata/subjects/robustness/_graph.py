@@ -1,8 +1,8 @@
-"""Convert graphs of affine maps and ReLUs to layers one after the other.
+"""Convert graphs of affine maps and ReLUs to a sequence of layers.
 
 A value is an affine function of units, which are the input and ReLUs at any depth. A later layer may need the units of
-an earlier layer, as in a skip connection or in one argument of a maximum. Then the layers between carry these units. A
-value of at least 0 passes a ReLU unchanged; the input is carried as its positive and negative parts. Leaky ReLUs,
+an earlier layer, as in a skip connection or in one argument of a maximum. Then the layers in between carry these units.
+A ReLU does not change a value of at least 0. The input is carried as its positive and negative parts. Leaky ReLUs,
 clips and maxima are sums of ReLUs: max(a, b) = a + max(b - a, 0). So every such graph is a `ReluNetwork` with the same
 outputs.
 """
@@ -75,7 +75,7 @@ class Graph:
         return combined([1.0, -slope], [self.relu(signal), other])
 
     def largest(self, first: Signal, second: Signal) -> Signal:
-        """Return the larger of two signals; the signal with fewer units is carried."""
+        """Return the larger of two signals. Of the two signals, the one with fewer units is carried."""
         return combined([1.0, 1.0], [first, self.relu(combined([1.0, -1.0], [second, first]))])
 
     def largest_of(self, signals: Sequence[Signal]) -> Signal:
@@ -141,7 +141,7 @@ class Graph:
 
 
 def _carried(value: Float[np.ndarray, "k u"], signed: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the units that a layer adds to carry a value, and the value as a function of these units.
+    """Return the units that a layer adds in order to carry a value, and the value as a function of these units.
 
     The input is carried as its positive and negative parts.
 

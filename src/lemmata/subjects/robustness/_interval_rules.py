@@ -43,7 +43,7 @@ _DISTRIBUTIONS = {"normal": norm.cdf, "uniform": _uniform, "laplace": _laplace}
 
 
 class IntervalRules(Population[IntervalRule]):
-    """Rules of which half are thresholds; the others are unions of intervals that contain the input.
+    """Rules, half of which are thresholds. In the other half, the rules are unions of intervals that contain the input.
 
     Args:
         noise: the distribution of the noise.
@@ -56,7 +56,7 @@ class IntervalRules(Population[IntervalRule]):
         return Space(scale=scale, intervals=Integer(3, 1, 8, "intervals"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> IntervalRule:
-        """Draw intervals a few times as long as the scale; the input is in the middle one, mostly far inside."""
+        """Draw intervals a few times as long as the scale. The input is in the middle interval, mostly far inside."""
         kind_key, length_key, gap_key, place_key = jax.random.split(key, 4)
         count, scale = setting["intervals"], jnp.asarray(setting["scale"])
         lengths = scale * jax.random.uniform(length_key, (count,), minval=0.5, maxval=5.0)

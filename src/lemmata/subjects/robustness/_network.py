@@ -71,7 +71,7 @@ class ReluNetwork:
         return found
 
     def gradient(self, x: Float[np.ndarray, "n d"], rows: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n d"]:
-        """Return the gradient of <row, outputs> by each input; a unit at its kink has the derivative 0."""
+        """Return the gradient of <row, outputs> at each input; a unit at its kink has the derivative 0."""
         trace = self.trace(x)
         found = rows @ self.weights[-1]
         for weight, z in zip(self.weights[-2::-1], trace[-2::-1], strict=True):

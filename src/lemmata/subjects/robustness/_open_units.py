@@ -2,7 +2,7 @@
 
 All other units are affine or 0 on the ball. Let r_k = max(z_k, 0) for the open units of layer k. Then the open units
 of every layer are z_k = M_k [1, x, r_1, ..., r_(k-1)], because the maps between them are affine on the ball. The
-relaxations are the same as in `_relaxation`, but take a fraction of the operations.
+relaxations are the same as in `_relaxation`, but they take only a fraction of the operations.
 """
 
 import dataclasses
@@ -45,7 +45,7 @@ class OpenNetwork:
         return self._units(x) @ self.last.T
 
     def gradient(self, x: Float[np.ndarray, "n d"], rows: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n d"]:
-        """Return the gradient of <row, outputs> by each input in the ball; a unit at its kink has the derivative 0."""
+        """Return the gradient of <row, outputs> at each input in the ball; a unit at its kink has the derivative 0."""
         units, found = self._units(x), rows @ self.last
         for matrix in reversed(self.maps):
             start = matrix.shape[1]
@@ -110,7 +110,7 @@ class OpenNetwork:
         return found
 
     def _gradients(self, found: np.ndarray, chords: list, points: np.ndarray) -> np.ndarray:
-        """Return derivatives by all slopes: max(coefficient, 0) z, with z of the relaxation at the minimiser."""
+        """Return derivatives with respect to all slopes: max(coefficient, 0) z at the relaxation's minimiser."""
         first = 1 + points.shape[1]
         units = np.ones(found.shape)
         units[:, 1:first] = points
@@ -124,7 +124,7 @@ class OpenNetwork:
 
 
 def open_network(network: ReluNetwork, bounds: Bounds) -> OpenNetwork | None:
-    """Return the network on the ball of these bounds, or None if that would take much larger matrices than its own.
+    """Return the network on the ball of these bounds, or None if this takes much larger matrices than the network's.
 
     Args:
         network: the network.

@@ -70,7 +70,7 @@ class PlanarRules(Population[PlanarRule]):
         return PlanarRule(kind, size, place, turned, sigma)
 
     def hypotheses(self, problem: PlanarRule) -> list[Hypothesis]:
-        """The noise is not too small for the Fourier series of the checkerboard."""
+        """Check that the noise is large enough for the Fourier series of the checkerboard."""
         what = "the size of the rule, divided by the noise"
         return [
             Hypothesis("the noise", problem.sigma, ">", 0.0, "without noise nothing is smoothed"),

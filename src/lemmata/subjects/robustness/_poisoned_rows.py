@@ -19,7 +19,7 @@ def minority(problem: Any) -> Hypothesis:
 
 
 class Contaminated(eqx.Module):
-    """A sample of n normal draws, of which the fraction eps is replaced."""
+    """A sample of n normal draws. A fraction eps of the draws is replaced."""
 
     mean: Float[Array, ""]
     deviation: Float[Array, ""]
@@ -28,11 +28,11 @@ class Contaminated(eqx.Module):
 
 
 class ShiftedRows(eqx.Module):
-    """Standard normal rows of any dimension, of which the fraction eps is shifted.
+    """Standard normal rows of any dimension. A fraction eps of the rows is shifted.
 
     Args:
         eps: the fraction of shifted rows.
-        per_dimension: the number of rows for each dimension, if the number of rows grows with the dimension.
+        per_dimension: the number of rows divided by the dimension, if the number of rows grows with the dimension.
     """
 
     eps: float = eqx.field(static=True)
@@ -48,7 +48,7 @@ SHIFTED_ROWS = Drawn(
 
 
 class Parts(eqx.Module):
-    """Two parts of a class: covariances are at most sigma² I, and the means' squared distance is 6 sigma²/eps.
+    """Two parts of a class. Covariances are at most sigma² I, and the squared distance of the means is 6 sigma²/eps.
 
     Args:
         eps: the fraction of the second part.
@@ -71,12 +71,12 @@ class Parts(eqx.Module):
 
     @property
     def stray(self) -> float:
-        """The weight of the point beyond the middle. With a weight 5 % larger, the point would lie in the middle."""
+        """The weight of the point beyond the middle. If it were 5 % larger, the point would lie in the middle."""
         return 0.95 * self.eps / (1.5 + self.eps)
 
 
 class SeparatedParts(Population[Parts]):
-    """Pairs of parts, of which half are normal; in the others, each part is on two points."""
+    """Pairs of parts. In half of the pairs, the parts are normal; in the others, each part is on two points."""
 
     settings = Space(
         n=Integer(20_000, 5000, 50_000, "rows", corners=(16_000, 24_000)),
@@ -114,7 +114,7 @@ class Backdoor(eqx.Module):
 
 
 class Backdoors(Population[Backdoor]):
-    """Backdoors with spikes of `low` to `high` times the threshold sqrt(d/n). If `hidden`, half are below it.
+    """Backdoors with spikes of `low` to `high` times the threshold sqrt(d/n); half are below it if `hidden`.
 
     Args:
         low, high: the ends of this range of multiples.

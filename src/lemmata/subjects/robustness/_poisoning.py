@@ -22,7 +22,7 @@ class PartitionCertificate:
     Args:
         label: the class with the most votes; of tied classes, the smallest.
         counts: the number of votes for each class.
-        rows: how many training rows may be changed, each within its part, without changing the label.
+        rows: how many training rows may be changed without changing the label, if each changed row stays in its part.
         conditions: the conditions for the number.
         claims: names of the claims that state this number.
     """
@@ -44,7 +44,7 @@ class PartitionCertificate:
 
 
 def partition_certificate(votes: ArrayLike, classes: int | None = None) -> PartitionCertificate:
-    """Certify how many training rows may change without changing the winner (Levine and Feizi, 2021).
+    """Certify how many training rows can change without a change of the winner (Levine and Feizi, 2021).
 
     Each model sees one part of the rows, so a changed row changes at most one vote. The winning label c with v_c votes
     still wins after
@@ -89,7 +89,7 @@ def spiked_overlap(spike: float, gamma: float) -> float:
     """Return the squared cosine of a shift with the top eigenvector: (1 - gamma/l²)/(1 + gamma/l), or 0 for small l.
 
     Args:
-        spike: l, the excess of the largest eigenvalue of the true covariance over the noise variance, in units of this
+        spike: l, the largest eigenvalue of the true covariance minus the noise variance, in units of the noise
             variance. The squared cosine is 0 for l <= sqrt(gamma).
         gamma: the dimension divided by the number of rows.
 

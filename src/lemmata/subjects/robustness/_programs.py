@@ -1,4 +1,4 @@
-"""Solve the triangle relaxation as a linear programme, and the network as a mixed-integer programme, by HiGHS."""
+"""Solve the triangle relaxation as a linear programme and the network as a mixed-integer programme, with HiGHS."""
 
 import time
 from typing import Any

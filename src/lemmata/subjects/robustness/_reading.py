@@ -26,7 +26,7 @@ _NNX = frozenset(("Linear", "Conv", "BatchNorm", "Dropout"))
 
 @dataclasses.dataclass(frozen=True)
 class _Affine:
-    """A layer that is affine in its input, given by matrix and bias, or by a function of a batch of inputs.
+    """A layer that is affine in its input. It is given by matrix and bias, or by a function of a batch of inputs.
 
     `linear` is the layer without its bias; it maps each unit vector exactly to one column of the matrix.
     """

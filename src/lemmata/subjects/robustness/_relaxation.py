@@ -1,6 +1,6 @@
 """Linear relaxations of ReLU networks on a ball: intervals, CROWN, and optimised slopes.
 
-All of them bound the smallest value of <row, outputs> over |x' - x| <= radius from below. A unit max(z, 0) with
+All of them give a lower bound on the smallest value of <row, outputs> over |x' - x| <= radius. A unit max(z, 0) with
 pre-activation bounds l < 0 < u satisfies alpha z <= max(z, 0) <= u (z - l)/(u - l) for every slope alpha in [0, 1]
 (Zhang et al., 2018; Xu et al., 2021). Backward substitution turns <row, outputs> into a linear function of x, whose
 minimum over a ball follows from the dual norm.
@@ -39,7 +39,7 @@ class Ball:
         return self.center - self.radius * rows / np.where(size > 0, size, 1.0)
 
     def project(self, points: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
-        """Return the nearest point of the ball for each point."""
+        """For each point, return the nearest point of the ball."""
         moved = points - self.center
         if self.norm == "linf":
             return self.center + np.clip(moved, -self.radius, self.radius)
@@ -67,7 +67,7 @@ def _through(weight: np.ndarray, bias: np.ndarray, low: np.ndarray, high: np.nda
 
 
 def pre_activation_bounds(network: ReluNetwork, ball: Ball) -> Bounds:
-    """Bound every hidden z, by the better of intervals and CROWN, from the bounds of the layers before it."""
+    """Bound every hidden z by the better of intervals and CROWN, from the bounds of the layers before its layer."""
     weight, bias = network.weights[0], network.biases[0]
     found = [(ball.least(weight) + bias, -ball.least(-weight) + bias)]
     for position in range(1, len(network.weights) - 1):
@@ -106,7 +106,7 @@ class _Backward:
 
 
 def lines(bounds: Bounds, slopes: list[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Return lower and upper slopes, and the upper offset, of each layer's units.
+    """Return the lower slopes, upper slopes and upper offsets of each layer's units.
 
     Args:
         bounds: the bounds of the units.
@@ -149,12 +149,12 @@ def crown(
 def optimised(
     network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.ndarray, "r k"], steps: int = 40
 ) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, "r d"]]:
-    """Return the best bound in `steps` steps of projected ascent in the slopes of each row, and its minimisers.
+    """Return the best bound over `steps` steps of projected ascent in the slopes of each row, and its minimisers.
 
     The ascent starts at CROWN's slopes. Every choice of slopes gives a valid bound, so stopping early only makes the
-    bound less tight. The derivative of the bound by a slope is max(row, 0) z, where z is the pre-activation in the
-    relaxation at the minimiser. This holds because the chosen lines and the minimiser do not change in a
-    neighbourhood.
+    bound less tight. The derivative of the bound with respect to a slope is max(row, 0) z, where z is the
+    pre-activation in the relaxation at the minimiser. This holds because the chosen lines and the minimiser do not
+    change if slopes change a little.
     """
     slopes = [np.tile(slope, (len(rows), 1)) for slope in adaptive_slopes(bounds)]
     best, where = np.full(len(rows), -np.inf), np.tile(ball.center, (len(rows), 1))

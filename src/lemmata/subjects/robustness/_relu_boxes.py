@@ -1,4 +1,4 @@
-"""Test problems: ReLU networks with the inputs around one point, for bounds that hold at all of these inputs."""
+"""Test problems: a ReLU network and the inputs around one point, for bounds that hold at all of these inputs."""
 
 import functools
 import itertools
@@ -30,7 +30,7 @@ class ReluBox(eqx.Module):
 
 @functools.partial(jax.jit, static_argnums=1)
 def _drawn(key: Key[Array, ""], sizes: tuple[int, ...], monotone: float | Float[Array, ""]):
-    """Draw weights, biases and a centre; compiled once for each size, since trials of programmes run one by one."""
+    """Draw weights, biases and a centre. Trials of programmes run one by one, so compile this once for each size."""
     kind_key, normal_key = jax.random.split(key)
     positive = jax.random.uniform(kind_key) < monotone
     layers = list(itertools.pairwise(sizes))

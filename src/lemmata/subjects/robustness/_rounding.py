@@ -17,7 +17,8 @@ def rounding(
     Every bound is a sum of products along paths from the inputs to an output, with slopes of at most 1. The sizes of
     the products add up to M = |C W_L| ... |W_2| (|W_1| (|x| + radius) + |b_1|) + ..., where C holds the rows, and the
     sums are over units that are active somewhere on the ball. The error of a sum of n products is at most n eps times
-    their sizes (Higham 2002, section 3.1). The bounds of hidden units add their own errors, once for each layer.
+    the sum of the products' sizes (Higham 2002, section 3.1). The bounds of the hidden units in each layer add errors
+    of their own.
 
     Args:
         network: the network.

@@ -56,7 +56,7 @@ def smoothed_radius(p: float, sigma: float, rival: float | None = None) -> float
 
 @dataclasses.dataclass(frozen=True)
 class SmoothCertificate:
-    """The class of a smoothed classifier at one input, and the radius within which it is certain.
+    """The class of a smoothed classifier at one input, and the radius within which this class is certain.
 
     Args:
         label: the class; None if the lower limit of its probability does not exceed 1/2, so that the classifier
@@ -66,7 +66,7 @@ class SmoothCertificate:
         p_lower: the exact lower confidence limit, at level 1 - alpha, of the candidate's probability.
         radius: the radius of the l2 ball on which the class stays the same with confidence 1 - alpha. It is 0 if the
             classifier abstains.
-        linf: the radius of the infinity-norm ball inside the l2 ball, radius/sqrt(d).
+        linf: the radius of the largest infinity-norm ball inside the l2 ball, radius/sqrt(d).
         l1: the radius of the l1 ball inside the l2 ball, which equals `radius`.
         ceiling: sigma Phi^-1(alpha^(1/n)), the largest l2 radius that n draws can give.
         sigma, alpha: the arguments.
@@ -112,14 +112,14 @@ def smooth(
 ) -> SmoothCertificate:
     """Certify, from draws, the smoothed class argmax_c P(f(x + sigma z) = c), where z is standard normal.
 
-    The class is chosen on `selection` draws, and its probability is bounded on n other draws. The same draws for both
-    would make the limit too high. With probability at least 1 - alpha over the draws, the smoothed class is constant
-    on the certified ball. The classifier that is certified is the smoothed one, not f.
+    The class is chosen on `selection` draws, and its probability is bounded on n other draws. If both used the same
+    draws, the limit would be too high. With probability at least 1 - alpha over the draws, the smoothed class is
+    constant on the certified ball. The classifier that is certified is the smoothed one, not f.
 
     Args:
         f: a function that gives classes (batch,) or scores (batch, classes) of inputs (batch, d). The sign of a single
             score is the class. f can also be a network of a kind that `certify` takes, or a fitted classifier of
-            scikit-learn, whose classes are numbered in their order.
+            scikit-learn. The classes of a classifier are numbered in their order.
         x: one input; for a network, it may be a field, such as an image.
         sigma: the standard deviation of the noise.
         n: the number of draws that bound the probability.

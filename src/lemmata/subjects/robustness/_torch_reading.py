@@ -1,8 +1,8 @@
-"""Read modules of PyTorch, by the graph of their operations that torch.fx traces.
+"""Read modules of PyTorch from the graph of operations that torch.fx traces.
 
-Any operation whose outputs are affine in the inputs is a layer, whatever its name in the code. Whether an operation is
-affine is tested on numbers. ReLUs, leaky ReLUs, clips and maxima are recognised by their names. Any other operation
-raises an error that gives its name.
+Any operation whose outputs are affine in the inputs counts as a layer, whatever its name in the code. Whether an
+operation is affine is tested on numbers. ReLUs, leaky ReLUs, clips and maxima are recognised by their names. Any other
+operation raises an error that gives its name.
 """
 
 import copy
@@ -132,7 +132,7 @@ class _Run:
         return self._affine(call, where, given, named)
 
     def _max_pool(self, call: Callable[..., Any], where: str, signal: Signal, settings: Any, given: Any) -> Signal:
-        """Return the largest entry of each window; the entries of a window are found by pooling their indices."""
+        """Return the largest entry of each window. Pooling of the indices shows which entries belong to a window."""
         import torch  # pyright: ignore[reportMissingImports]
 
         padding, ceil = (_setting(settings, given, *own) for own in ((3, "padding", 0), (5, "ceil_mode", False)))

@@ -137,7 +137,7 @@ def _mapped(
 ) -> Signal:
     """Apply the primitive itself to offsets, and its linear part to columns.
 
-    The linear part of a product keeps the other factor; the linear part of a sum drops the other terms.
+    The linear part of a product keeps the constant factor. The linear part of a sum drops the constant terms.
     """
     others = [value if fixed or place in which else jnp.zeros_like(value) for place, value in enumerate(values)]
 

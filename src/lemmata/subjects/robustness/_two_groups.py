@@ -15,7 +15,7 @@ class TwoGroups:
 
     Args:
         gain: twice the gain of the log-likelihood over a single normal distribution.
-        valley: the smallest density between both means, divided by the smaller of the densities at the means.
+        valley: the smallest density between the two means, divided by the smaller of the densities at the two means.
         smaller: whether each number more likely belongs to the smaller group.
     """
 
@@ -25,11 +25,11 @@ class TwoGroups:
 
     @property
     def apart(self) -> bool:
-        """Whether the groups are real: 3 numbers in the smaller one, a gain of 4 log n, and a valley below 1/4.
+        """Whether the groups are real: the smaller has at least 3 numbers, gain > 4 log n, and the valley is below 1/4.
 
-        For 20 to 1000 normal numbers, the gain is below 12 in 99 of 100 samples. Samples from skewed or flat
-        distributions with one mode gain more. Most of them are still not called two groups, because of the condition
-        on the valley.
+        For 20 to 1000 normal numbers, the gain is below 12 in 99 of 100 samples. For samples from skewed or flat
+        distributions with one mode, the gain is larger. Most of these samples are still not called two groups, because
+        of the condition on the valley.
         """
         return bool(self.smaller.sum() >= 3 and self.gain > 4 * np.log(len(self.smaller)) and self.valley < 0.25)
 

@@ -14,7 +14,7 @@ def least_anywhere(
     moves: Bool[np.ndarray, " d"],
     rows: Float[np.ndarray, "r k"],
 ) -> Float[np.ndarray, " r"]:
-    """Return lower bounds of <row, outputs> if some coordinates of the input take any value; -inf if there is none.
+    """Return lower bounds of <row, outputs> if some input coordinates take any value; -inf if there is no bound.
 
     A sum is unbounded if a weight other than 0 reads an unbounded number. Finite bounds are rounded outward.
 

@@ -1,8 +1,9 @@
 """Rows with a backdoor: when the spectrum of the features shows them, and votes that they cannot change.
 
-This theory describes the top eigenvalue and eigenvector of features of which a fraction is shifted. It also says how
-many rows must change before a vote of models on disjoint parts changes. It assumes features that are isotropic except
-for the shift. It does not explain an adversary who hides in a direction of large variance.
+This theory describes the top eigenvalue and eigenvector of features if a fraction of the rows is shifted. It also says
+how many rows must change before a vote of models changes, if the models are trained on disjoint parts of the rows. It
+assumes features that are isotropic except for the shift. It does not explain an adversary who hides in a direction of
+large variance.
 """
 
 import itertools
@@ -112,7 +113,7 @@ class SpectralSignature(Claim[Parts]):
         return jnp.asarray(problem.eps)
 
     def measure(self, problem: Parts, key: Key[Array, ""]) -> Array:
-        """Return the larger of the two shares, at the threshold for which it is smallest."""
+        """Return the larger of the two shares of misplaced rows, minimised over the threshold."""
         generator = np.random.default_rng(np.asarray(jax.random.bits(key, (2,), "uint32")))
         rows, sigma, q = generator.standard_normal((problem.n, problem.d)), float(problem.sigma), problem.stray
         if problem.atoms:

@@ -1,8 +1,8 @@
 """Arbitrary rows in a sample: how far they move a median, and the mean of the rows that a spectral filter keeps.
 
 This theory describes the bias of estimates of the mean of normal rows, if a fraction of the rows is replaced. The
-biases of coordinatewise medians add up. A filter that uses the direction of largest variance avoids that. The theory
-assumes that the covariance of the other rows is known.
+biases of coordinatewise medians add up over the coordinates. A filter that uses the direction of largest variance
+avoids this sum. The theory assumes that the covariance of the rows that are not replaced is known.
 """
 
 import jax
@@ -92,10 +92,10 @@ class MediansAddUp(Claim[ShiftedRows]):
 
 
 def _filtered_mean(rows: Float[np.ndarray, "n d"], eps: float) -> Float[np.ndarray, " d"]:
-    """Return the mean of the rows that a spectral filter keeps; all but a fraction eps have the covariance I.
+    """Return the mean of the rows that a spectral filter keeps. All rows but a fraction eps have the covariance I.
 
-    Each of up to eight rounds removes a quarter of that fraction: the rows farthest out along the direction of largest
-    variance.
+    There are up to eight rounds. Each round removes a share eps/4 of the rows: those farthest out along the direction
+    of largest variance.
     """
     kept, batch = rows, max(1, int(eps * len(rows) / 4))
     for _ in range(8):

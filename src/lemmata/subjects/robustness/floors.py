@@ -95,7 +95,10 @@ class FloorOfRobustError(Claim[LabelledCloud]):
         return jnp.tile(_matched(problem, 2 * problem.radius), 2)
 
     def measure(self, problem: LabelledCloud, key: Key[Array, ""]) -> Array:
-        """Return the least cover's share of rows, and the error of the rule without it if midpoints are attacked."""
+        """Return the least cover's share of rows, and the error of a rule if midpoints are attacked.
+
+        The rule answers the class of the nearest row outside the cover.
+        """
         first, second = np.nonzero(problem.distances <= 2 * problem.radius)
         pairs = np.stack([np.flatnonzero(problem.y == 0)[first], np.flatnonzero(problem.y == 1)[second]], axis=1)
         n, m = len(problem.y), len(pairs)

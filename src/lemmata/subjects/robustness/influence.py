@@ -54,7 +54,7 @@ _NEWTON = 50
 def _fit(
     rows: Float[np.ndarray, "n d"], signs: Float[np.ndarray, " n"], penalty: float, start: Float[np.ndarray, " d"]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The minimiser of sum_i log(1 + exp(-s_i <w, x_i>)) + penalty |w|²/2 by damped Newton steps, and its Hessian."""
+    """The minimiser of sum_i log(1 + exp(-s_i <w, x_i>)) + penalty |w|²/2 by Newton steps, and the Hessian there."""
     eye = penalty * np.eye(rows.shape[1])
     loss = lambda w: np.logaddexp(0.0, -signs * (rows @ w)).sum() + penalty * w @ w / 2
     weights = start
@@ -94,7 +94,7 @@ class InfluenceErrsToSecondOrder(Claim[LogisticRows]):
     predict = -2.0
 
     def measure_at(self, problem: LogisticRows, key: Key[Array, ""], n: float) -> Array:
-        """Compare the fits without each of a few rows with their estimates."""
+        """Leave out a few rows, one at a time, and compare each fit with its estimate."""
         generator = np.random.default_rng(np.asarray(jax.random.bits(key, (2,), "uint32")))
         truth, point, count = np.asarray(problem.truth), np.asarray(problem.point), int(n)
         rows = generator.standard_normal((count, len(truth)))

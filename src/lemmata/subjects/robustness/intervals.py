@@ -1,6 +1,6 @@
 """Interval bounds of networks: when they are exact, and how fast they become loose.
 
-This theory describes the outputs of a network on a box of inputs, layer by layer, for each coordinate separately. It
+This theory bounds the outputs of a network on a box of inputs, layer by layer and for each coordinate separately. It
 ignores that coordinates depend on each other. The bounds are nevertheless exact if no weight is negative. With weights
 of random signs, each further layer makes the bounds looser by a factor of the square root of its width.
 """

@@ -150,7 +150,7 @@ class AttackedClasses(eqx.Module):
 
     @property
     def budget(self) -> Float[Array, ""]:
-        """The budget, as a quantile of the sizes of the means."""
+        """The budget, given as a quantile of the sizes of the means."""
         return jnp.quantile(jnp.abs(self.mean), self.quantile)
 
     def errors(self, weight: Float[Array, " d"]) -> Float[Array, "2"]:
@@ -162,7 +162,7 @@ class AttackedClasses(eqx.Module):
 @jax.jit
 @jax.value_and_grad
 def _log_error(parts: Array, problem: AttackedClasses) -> Array:
-    """Return the log of the robust error of <w, x> + b, where w = p - q; at a minimum, min(p, q) = 0."""
+    """Return the log of the robust error of <w, x> + b, where w = p - q. At a minimum, min(p, q) = 0."""
     plus, minus, offset = parts[: len(problem.mean)], parts[len(problem.mean) : -1], parts[-1]
     weight = plus - minus
     size = jnp.linalg.norm(problem.spread * weight)
@@ -209,7 +209,7 @@ class BestRobustLinearRule(Claim[AttackedClasses]):
         return problem.errors(kept / problem.spread**2)
 
     def measure(self, problem: AttackedClasses, key: Key[Array, ""]) -> Array:
-        """Return the best of 5 descents over w and b; each starts at a rule with more weight on large means."""
+        """Descend 5 times over w and b from rules with more and more weight on large means; return the best result."""
         generator, d = generator_of(key), len(problem.mean)
         size, tries = np.abs(np.asarray(problem.mean)), []
         for power in 2 ** np.arange(_STARTS):
@@ -228,7 +228,7 @@ class BestRobustLinearRule(Claim[AttackedClasses]):
         return jnp.stack([jnp.exp(best.fun), clean])
 
     def condition(self, problem: AttackedClasses) -> Array:
-        """The search ends at the rounding error of slopes.
+        """The search ends if slopes are as small as their rounding error.
 
         Then w has an error of about the square root of the rounding error, which hardly changes the least error.
         """

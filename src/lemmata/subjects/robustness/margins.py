@@ -162,7 +162,7 @@ class MarginFallsWithItsSlope(Claim[SteepNetwork]):
         return margin(start) - jnp.minimum(found.min(), margin(start))
 
     def condition(self, problem: SteepNetwork) -> Array:
-        """The fall is a difference of two margins, which are sums of a few hundred products."""
+        """The fall is a difference of two margins. Each margin is a sum of a few hundred products."""
         size = jnp.abs(problem.readout) @ (jnp.abs(problem.bias) + problem.radius * jnp.linalg.norm(problem.weight))
         fall = jnp.linalg.norm(problem.readout) * jnp.linalg.norm(problem.weight, ord=2) * problem.radius
         return 10 * (1 + size / fall)

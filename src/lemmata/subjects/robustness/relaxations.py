@@ -37,7 +37,7 @@ def _read(problem: ReluBox) -> tuple[ReluNetwork, Ball]:
 
 
 def _drop(problem: ReluBox, bound) -> Array:
-    """Return how far the output may fall below its value at the centre, by a function that gives a lower bound."""
+    """Return how far the output can fall below its value at the centre, from a function that gives a lower bound."""
     network, ball = _read(problem)
     lower = bound(network, ball, pre_activation_bounds(network, ball), _ROW)
     return jnp.asarray(network(ball.center[None])[0, 0] - lower[0])

@@ -1,8 +1,8 @@
 """Randomised smoothing: the radius within which the most frequent answer under noise stays the same.
 
-This theory describes a classifier that answers the class which a rule gives most often under noise on its input. It
-assumes that only the probability of this class is known, and derives the radius from it. It does not use other
-knowledge about the rule, and does not explain what noise costs in accuracy.
+This theory describes a classifier that adds noise to its input and answers the class that a rule gives most often under
+this noise. It assumes that only the probability of this class is known, and derives the radius from it. It does not use
+other knowledge about the rule, and does not explain what noise costs in accuracy.
 """
 
 import jax
@@ -117,7 +117,7 @@ class SmoothedRadiusInThePlane(Claim[PlanarRule]):
         return problem.sigma * jnp.maximum(norm.ppf(jnp.clip(p, 0.5, 1 - 1e-15)), 0.0)
 
     def measure(self, problem: PlanarRule, key: Key[Array, ""]) -> Array:
-        """Return the distance of the first change along some rays, by a grid and bisection; large without a change."""
+        """Return the distance of the first change along some rays, by grid and bisection; large if there is none."""
         angles = 2 * jnp.pi * (jnp.arange(_RAYS) + jax.random.uniform(key)) / _RAYS
         rays = jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)
         leads = lambda reach: problem.probability(problem.place + reach[..., None] * rays) > 0.5
@@ -310,7 +310,7 @@ def _certified(problem: Drawn, count: int) -> Array:
 
 
 def _typical(problem: Drawn) -> Array:
-    """Return the radius certified if the class occurs as often as expected; half of the certificates exceed it."""
+    """Return the radius certified if the class occurs as often as expected. Half of the certificates are larger."""
     return _certified(problem, round(problem.n * float(problem.p)))
 
 
@@ -346,7 +346,7 @@ class CeilingOfCounts(Claim[Drawn]):
         return jnp.asarray(float(problem.sigma) * -stats.norm.isf(limit))
 
     def condition(self, problem: Drawn) -> Array:
-        """The condition numbers of a quantile near 1, at a limit of about 1 - 3/n, and of an n-th power."""
+        """The condition numbers of an n-th power, and of a quantile at a limit of about 1 - 3/n."""
         return jnp.asarray(10.0 * problem.n)
 
 

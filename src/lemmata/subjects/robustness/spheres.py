@@ -1,9 +1,9 @@
 """Errors on a high-dimensional sphere: the distance to the nearest error.
 
 This theory describes the mean distance from a random point of the sphere to a set of errors, using only the measure of
-the set. Caps are the farthest sets of a given measure, and even their mean distance is only a few times n^(-1/2). It
-assumes inputs that are uniform on the sphere. It does not explain data on a manifold, because a set of this measure
-may be far away there.
+the set. Caps are the farthest sets of a given measure, and even their mean distance is only a few times n^(-1/2). The
+theory assumes inputs that are uniform on the sphere. It does not explain data on a manifold, because a set of the same
+measure may be far away on a manifold.
 """
 
 import functools
@@ -37,7 +37,7 @@ class SphereErrors(eqx.Module):
 
 
 class SphereErrorSets(Population[SphereErrors]):
-    """Sets of which half are caps and the others quadrics, which include pairs of opposite caps."""
+    """Sets, half of which are caps. The others are quadrics, which include pairs of opposite caps."""
 
     def settings(self) -> Space:
         measure = Real(0.05, 0.001, 0.3, "largest measure of the errors")
@@ -111,7 +111,7 @@ class CapsAreFarthest(Claim[SphereErrors]):
         return jnp.asarray(_distance_to_cap(problem.n, float(problem.measure)) + _SLACK / np.sqrt(problem.n - 1))
 
     def measure(self, problem: SphereErrors, key: Key[Array, ""]) -> Array:
-        """Average the distances to the set, from each point's angle to the cap's axis or to the quadric's subspace."""
+        """Average the distances to the set. Angles to the cap's axis or to the quadric's subspace give distances."""
         n, k, share = problem.n, int(problem.coordinates), float(problem.measure)
         generator = np.random.default_rng(np.asarray(jax.random.bits(key, (2,), "uint32")))
         points = generator.standard_normal((_DRAWS, n))

@@ -39,11 +39,11 @@ class Prompts:
 
 @dataclasses.dataclass(frozen=True)
 class Scales:
-    """Facts about the whole set of prompts that the algorithms use.
+    """Numbers fitted to the whole set of prompts; the algorithms use these numbers.
 
     Args:
         ridge: the variance of the noise divided by the variance of a weight, from the evidence.
-        inside: whether the evidence is largest inside the searched range of ridges, not at its ends.
+        inside: whether the evidence is largest inside the searched range of ridges and not at an end of the range.
         noise: the standard deviation of the targets around the memorised tasks; None without tasks.
     """
 
@@ -84,7 +84,7 @@ def scales(prompts: Prompts) -> Scales:
 
 
 def _least(cost: Callable[[float], float], ends: tuple[float, float], count: int = 57) -> tuple[float, bool]:
-    """Minimise a cost of one number, on a grid and then between the neighbours of the best point."""
+    """Minimise a cost of one number, on a grid and then between the two neighbours of the best grid point."""
     grid = np.linspace(*ends, count)
     best = int(np.argmin([cost(at) for at in grid]))
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, count - 1)]
@@ -102,7 +102,7 @@ def _residuals(prompts: Prompts) -> Float[np.ndarray, "m t"]:
 def predictions(prompts: Prompts, known: Scales, target: Float[np.ndarray, " m"]) -> dict[str, Float[np.ndarray, " m"]]:
     """Return the predictions of each algorithm at the queries.
 
-    The step size of descent is one number for all prompts, which is chosen so that descent is nearest to the target.
+    Descent has one step size for all prompts, chosen so that its predictions are nearest to `target`.
 
     Args:
         prompts: the prompts, with only the examples that the algorithms may see.

@@ -31,16 +31,17 @@ class AttentionReport:
     """The tokens that the rows of an attention matrix read.
 
     Args:
-        effective: for each query, exp of the entropy of its weights, which is the effective number of tokens that it
-            reads.
+        effective: for each query, the effective number of tokens that it reads. This number is exp of the entropy of
+            the query's weights.
         largest: for each query, its largest weight.
         span: the largest difference between two logits of one query.
-        lengths, bounds: numbers of keys, and the largest weight that logits with this span can give to a single key.
+        lengths, bounds: numbers of keys; and for each of them, the largest weight that logits with this span can give
+            to a single key.
         half: with this many keys or more, no weight can exceed 1/2.
-        contraction: the largest factor by which the spread of any values is multiplied. It is the largest total
-            variation distance between two rows.
-        mixed: the largest mixed difference M of four logits; the contraction is at most tanh(M/4). It is infinite for
-            logits with a mask that differs between queries.
+        contraction: the largest factor by which the layer can multiply the spread of its values. It is the largest
+            total variation distance between two rows.
+        mixed: the largest mixed difference M of four logits; the contraction is at most tanh(M/4). M is infinite if the
+            masks of two queries differ.
         masked: the number of logits that are minus infinity.
         conditions: the conditions for the results.
         claims: names of the claims that state the results.
@@ -105,18 +106,19 @@ def attention_report(logits: Any, *, lengths: Any = None) -> AttentionReport:
     Pass the logits before the softmax, after the division by sqrt(d). A masked entry is minus infinity.
 
     The effective number of tokens is exp of the entropy of a row. Logits with span S can give one of n keys at most the
-    weight 1/(1 + (n - 1) e^-S). So a head whose span does not grow with the length stops reading single tokens. The
-    contraction is exact for these logits. After the layer, the spread of any values is at most this factor times their
-    spread before. Let M be the largest mixed difference of four logits (`mixed`). If the distances between tokens
-    shrink by a factor s, M shrinks by s², so the spread after the layer shrinks by s³.
+    weight 1/(1 + (n - 1) e^-S). So if the span of a head does not grow with the length, the head stops reading single
+    tokens. The contraction is exact for these logits. After the layer, the spread of any values is at most this factor
+    times their spread before. Let M be the largest mixed difference of four logits (`mixed`). If the distances between
+    tokens shrink by a factor s, M shrinks by s², so the spread after the layer shrinks by s³.
 
     Args:
-        logits: shape (queries, keys); numbers, or minus infinity if a query may not look.
+        logits: shape (queries, keys); numbers, or minus infinity if the query must not read the key.
         lengths: numbers of keys for the bound; by default 1, 4 and 16 times the number of keys.
 
     Raises:
         SettingError: for invalid lengths.
-        ShapeError, DataError: for anything but a table of logits, NaN, plus infinity, or a row that is all masked.
+        ShapeError, DataError: for anything but a table of logits; for NaN or plus infinity; for a row in which all
+            entries are masked.
 
     Example:
         >>> print(attention_report([[4.0, 0.0, 0.0, 0.0], [0.0, 4.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]]))
@@ -224,7 +226,7 @@ def _bound(n: int, span: float) -> float:
 
 
 def _contraction(weights: np.ndarray) -> tuple[float, bool]:
-    """Return the largest total variation distance of two rows; for many rows, twice the largest from the mean row."""
+    """Return the largest total variation distance of two rows; for many rows, twice the largest to the mean row."""
     q, n = weights.shape
     if q * q * n / 2 > _WORK:
         return min(1.0, float(np.abs(weights - weights.mean(axis=0)).sum(axis=1).max())), False

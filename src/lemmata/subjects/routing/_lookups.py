@@ -32,7 +32,7 @@ class Lookup(eqx.Module):
 
 
 class Lookups(Population[Lookup]):
-    """In half of the lookups, all wrong keys have the same score; in the others, their scores differ."""
+    """In half of the lookups, all wrong keys have the same score. In the other half, their scores differ."""
 
     settings = Space(n=rows(64, 3, 4096, corners=(32, 128)), d=dimension(8, 2, 64))
 

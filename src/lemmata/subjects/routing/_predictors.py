@@ -1,4 +1,4 @@
-"""Call a user's predictor: functions with arrays of the prompts' precision, and modules of PyTorch with tensors."""
+"""Call a user's predictor. Functions get arrays in the precision of the prompts; modules of PyTorch get tensors."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ Call = Callable[[np.ndarray, np.ndarray, np.ndarray], Any]
 
 @contextlib.contextmanager
 def calls_of(predict: Any, kinds: tuple[np.dtype, ...]) -> Iterator[Call]:
-    """Yield a function that calls a predictor with copies of one prompt, and says in an error what failed.
+    """Yield a function that calls a predictor with copies of one prompt. Its errors say what failed.
 
     A module of PyTorch gets tensors with the precision and the device of its parameters. It runs in evaluation mode
     and without gradients. Afterwards, its mode is restored.

@@ -1,4 +1,4 @@
-"""The sharpness of a lookup among random keys; the nearest keys are drawn, and the others replaced by their mean."""
+"""The sharpness of a lookup among random keys. The nearest keys are drawn, and a mean replaces all other keys."""
 
 import dataclasses
 import functools
@@ -23,8 +23,8 @@ class Draws:
         halves: sin²(t/2) for the angles t.
         counts: the number of keys that each entry represents.
         drawn: the number of entries that are keys; the others are quadrature nodes.
-        noise: one standard normal number for each draw, which sets the deviation of the sum over the other keys from
-            its mean.
+        noise: one standard normal number for each draw. It sets how far the sum over the other keys deviates from the
+            mean of this sum.
     """
 
     halves: Float[np.ndarray, "m k"]
@@ -38,8 +38,8 @@ def draws_of(n: int, d: int, count: int) -> Draws:
     """Draw sets of n - 1 random keys that are uniform on the sphere.
 
     For a random key, the share of the sphere that is nearer to the query than the key is uniform. The order statistics
-    of these shares are drawn by Rényi's formula. For the nearest key, quantiles that are spread evenly over the draws
-    replace random shares.
+    of these shares are drawn by Rényi's formula. For the nearest key, the shares are not random: they are quantiles,
+    spread evenly over the draws.
 
     Args:
         n: the number of keys, including the right one.
@@ -67,12 +67,12 @@ def draws_of(n: int, d: int, count: int) -> Draws:
 
 
 def gap_of(n: int, weight: float) -> float:
-    """Return the lead that the right logit needs if all others are equal; accurate even for weights near 1/n."""
+    """Return the lead that the right logit needs if all other logits are equal; accurate even for weights near 1/n."""
     return math.log1p((n * weight - 1) / (1 - weight))
 
 
 def needed(draws: Draws, n: int, weight: float, unit: float = 0.0) -> Float[np.ndarray, " m"]:
-    """Return, for each draw, the inverse temperature that gives the right key this weight; infinite if none does.
+    """For each draw, return the inverse temperature that gives the right key this weight; infinite if none does.
 
     Args:
         draws: the draws of the other keys.

@@ -63,12 +63,13 @@ class Retrieval:
         n, d: the number of keys and their dimension.
         weight: the weight that the right key should have.
         gap: the lead that the right logit needs if all other logits are equal.
-        sharpness: the inverse temperature for keys that are uniform on the sphere, and the range of 90 % of draws.
-        lead: the lead of the right key over the nearest wrong key, which is 1 minus their inner product: median, 5 %
-            and 95 % quantiles.
+        sharpness: the inverse temperature for keys that are uniform on the sphere, and the range of 90 % of its values
+            over draws.
+        lead: the lead of the right key over the nearest wrong key, which is 1 minus the inner product of the two keys;
+            its median, and its 5 % and 95 % quantiles.
         spread: the inverse temperature for the best arrangement of keys; None if the best arrangement is not known.
         least: a lower bound on the inverse temperature for every arrangement of keys.
-        dimension: the dimension from which on random keys need an inverse temperature of the order of `gap`. In fewer
+        dimension: in this dimension and above, random keys need an inverse temperature of the order of `gap`. In fewer
             dimensions, the nearest wrong key determines the inverse temperature.
         formats: the results for number formats of the logits.
         conditions: the conditions for the results.
@@ -129,7 +130,7 @@ class Retrieval:
 
 
 def retrieval(n: int | float, d: int | float, bits: int | str | None = None, *, weight: float | int = 0.5) -> Retrieval:
-    """Return the scale of logits for a softmax lookup among n unit keys in d dimensions, and which formats suffice.
+    """Return the scale of logits that a softmax lookup among n unit keys needs, and the number formats that suffice.
 
     The query is one of the keys, and the logits are the inverse temperature times the inner products. With p
     significant bits each logit is rounded by a relative error of at most u = 2^-p. In the worst case, rounding lowers
@@ -226,7 +227,7 @@ def _lead(n: int, d: int, quantile: float) -> float:
 
 
 def _share_of(values: np.ndarray, share: float) -> float:
-    """Return the number that this share of the draws does not exceed."""
+    """Return the number that a given share of the draws does not exceed."""
     return float(np.quantile(values, share, method="inverted_cdf"))
 
 

@@ -37,7 +37,7 @@ class AlgorithmDistances:
         lengths: the numbers of examples in the prompts.
         distances: the mean squared difference between the predictor and each algorithm, for each length.
         intervals: confidence intervals of the distances.
-        behind: the distance of each algorithm minus the distance of the nearest algorithm, for each length.
+        behind: for each length, the distance of each algorithm minus the distance of the nearest algorithm.
         behind_intervals: confidence intervals of these differences, paired over prompts; they hold for all algorithms
             together.
         farther: whether each algorithm is shown to be farther away than the nearest one, on average or in most
@@ -97,7 +97,7 @@ class AlgorithmDistances:
         return [f"{first if first == last else f'{first} to {last}'}: {name}" for first, last, name in runs]
 
     def plot(self) -> Any:
-        """Plot each algorithm's distance, divided by the mean square of the predictor, by length, with Altair."""
+        """Plot with Altair: each algorithm's distance against the length, divided by the predictor's mean square."""
         import altair as alt
 
         ink: dict[str, Any] = {"labelColor": "#7b828c", "titleColor": "#7b828c"}
@@ -152,8 +152,8 @@ def which_algorithm(
     Args:
         predict: a function of inputs (n, d), targets (n,) and a query (d,) that returns a number. A function gets
             arrays of NumPy. A torch.nn.Module gets tensors of its own precision, in evaluation mode.
-        prompts: inputs (m, n, d), targets (m, n) and queries (m, d) of m prompts. If they have single or half
-            precision, a function gets arrays of single precision, and otherwise of double precision.
+        prompts: inputs (m, n, d), targets (m, n) and queries (m, d) of m prompts. If the prompts have single or half
+            precision, a function gets arrays of single precision. Otherwise it gets arrays of double precision.
         tasks: weight vectors (t, d) that the predictor may have memorised.
         lengths: how many of the n examples are shown, one number or several; by default, at most 5 numbers from n/16
             to n.
@@ -230,13 +230,13 @@ def which_algorithm(
 
 
 def _in_most(behind: Float[np.ndarray, "k a m"], error: float) -> Bool[np.ndarray, "k a"]:
-    """Whether each algorithm is shown, by the sign test, to be farther in more than half of the prompts."""
+    """Whether the sign test shows that an algorithm is farther than the nearest in more than half of the prompts."""
     more, less = (behind > 0).sum(axis=2), (behind < 0).sum(axis=2)
     return stats.binom.sf(more - 1, more + less, 0.5) <= error
 
 
 def _prompts(prompts: Any) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], tuple[np.dtype, ...]]:
-    """Return the prompts in double precision, and the types of the arrays that a predictor gets, single or double."""
+    """Return the prompts in double precision, and the types (single or double) of the arrays that a predictor gets."""
     if not isinstance(prompts, tuple | list) or len(prompts) != 3:
         raise ShapeError("prompts", found=f"a {type(prompts).__name__}", rule="three arrays: inputs, targets, queries")
     names = ("inputs", "targets", "queries")
@@ -313,7 +313,7 @@ def _interval(values: Float[np.ndarray, "k a m"], level: float, signed: bool = F
 
 
 def _heaviest(apart: Float[np.ndarray, "a m"], size: float) -> float:
-    """Return the largest share that one prompt has in a distance; distances at the level of rounding do not count."""
+    """Return the largest share that one prompt has in a distance. Distances at the level of rounding are ignored."""
     total = apart.sum(axis=1)
     counted = apart.mean(axis=1) > 1e-20 * size
     return float(np.max(apart.max(axis=1)[counted] / total[counted], initial=0.0))

@@ -1,8 +1,8 @@
-"""Attention without skip connections: how fast it makes tokens equal, and how little one token matters.
+"""Attention without skip connections: how fast attention makes tokens equal, and how little one token matters.
 
 This theory bounds the spread of the outputs of an attention layer by the spread of its inputs. It also bounds the
 effect of one input token on the others. It assumes no skip connection, or logits that are small. It does not explain
-how training avoids this.
+how training avoids equal tokens.
 """
 
 import equinox as eqx
@@ -156,7 +156,7 @@ class RankCollapseIsCubic(Claim[TokensNearTheirMean]):
 
 
 class TwoLayers(eqx.Module):
-    """Matrices of a transformer of two layers: query-key product, values, and a feed-forward map, each twice."""
+    """Matrices of a transformer of two layers. Each layer has a query-key product, values and a feed-forward map."""
 
     product: Float[Array, "2 d d"]
     value: Float[Array, "2 d d"]

@@ -94,7 +94,7 @@ class OverlappingFamiliesStayMixed(Claim[ScaledTask]):
 
 
 class NoisyTask(eqx.Module):
-    """A weight vector w, the noise s_1 of the task, and the ratio s_2/s_1 of the other family's noise to this noise."""
+    """A weight vector w, the noise s_1 of the task, and the ratio s_2/s_1, where the other family has the noise s_2."""
 
     w: Float[Array, " d"]
     noise: Float[Array, ""]
@@ -103,7 +103,7 @@ class NoisyTask(eqx.Module):
 
 
 class NoisyTasks(Population[NoisyTask]):
-    """The other noise is larger in half of the problems and smaller in the others."""
+    """The noise s_2 is larger than s_1 in half of the problems and smaller in the others."""
 
     settings = Space(d=dimension(8, 2, 16, corners=(6, 12)), n=rows(40, 16, 256, corners=(40, 64))).where(
         "n is between 4d and 8d", lambda s: 4 * s["d"] <= s["n"] <= 8 * s["d"]

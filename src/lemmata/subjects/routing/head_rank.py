@@ -64,7 +64,7 @@ class StochasticTables(Population[StochasticTable]):
 
 
 def left_by_width(table: np.ndarray, width: int, rng: np.random.Generator) -> float:
-    """Return the least mean divergence of the table from softmax(Q K') for Q and K of this width, over random starts.
+    """Fit softmax(Q K') with Q and K of this width from random starts; return the table's least mean divergence.
 
     Args:
         table: the table of probabilities.

@@ -1,7 +1,8 @@
 """Two heads that copy a continuation, and what a causal mask shows about positions.
 
-This theory gives the probability with which a previous-token head and a content head find what followed an earlier
-occurrence of a token. It assumes one-hot tokens and positions. It does not explain how training finds such heads.
+This theory gives the probability with which a previous-token head and a content head find the token that followed an
+earlier occurrence of the last token. It assumes one-hot tokens and positions. It does not explain how training finds
+such heads.
 """
 
 from collections.abc import Callable
@@ -59,7 +60,7 @@ class RepeatedTokens(Population[RepeatedToken]):
 
 
 def induction_heads(tokens: Int[Array, " n"], sharpness: Float[Array, ""]) -> Float[Array, " n"]:
-    """Return the last position's weights in a head that compares the contents copied by a previous-token head.
+    """Return the last position's weights in a content head, which compares contents that a previous-token head copied.
 
     Args:
         tokens: the tokens, in order.
@@ -119,7 +120,7 @@ class TwoHeadsCopy(Claim[RepeatedToken]):
         return problem.length + problem.sharpness
 
     def trivial(self, problem: RepeatedToken) -> Array:
-        """Return the weight of reading at random, and 0, because probabilities are not negative."""
+        """Return the weight if a position is read at random, and 0, which bounds every probability from below."""
         return jnp.asarray([1 / (problem.length + 1), 0.0])
 
 
@@ -195,7 +196,7 @@ class PositionFromTheMask(Claim[PlacedToken]):
         return jnp.stack([(causal @ jnp.eye(n)[0])[problem.place - 1], states[-1, 0]])
 
     def condition(self, problem: PlacedToken) -> Array:
-        """Logits, which are sums of up to d² products, are rounded; those of layer 2 depend on states of layer 1."""
+        """Logits are sums of up to d² products and are rounded. The logits of layer 2 depend on states of layer 1."""
         size = jnp.max(jnp.abs(problem.products)) * jnp.max(problem.embedding) ** 2 * problem.embedding.shape[1] ** 2
         return len(problem.tokens) + (1 + size) ** 2
 

@@ -1,7 +1,8 @@
 """Softmax as a lookup: the inverse temperature that is needed to read one of n keys.
 
-This theory computes the weight of the right key from its lead over the other keys, and the inverse temperature that a
-given weight needs. It assumes that the query is known exactly. It does not explain which keys training produces.
+This theory computes the weight of the right key from the key's lead over the other keys. It also computes the inverse
+temperature that a given weight needs. It assumes that the query is known exactly. It does not explain which keys
+training produces.
 """
 
 import equinox as eqx
@@ -65,7 +66,7 @@ class WeightOfTheRightKey(Claim[Lookup]):
         return jnp.stack([first_weight(beta * scores) for beta in (problem.sharpness, needed)])
 
     def condition(self, problem: Lookup) -> Array:
-        """The rounding error of the scores, times beta."""
+        """Beta times the rounding error of the scores."""
         sizes = jnp.linalg.norm(problem.keys, axis=1).max() * jnp.linalg.norm(problem.query)
         most = jnp.maximum(problem.sharpness, jnp.log(len(problem.keys) / problem.missed) / problem.lead)
         return 1 + len(problem.query) * most * sizes

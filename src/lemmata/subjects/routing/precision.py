@@ -57,7 +57,7 @@ _BITS = Integer(6, 3, 11, "significant bits", corners=(4, 8))
 
 
 class RoundedLookups(Population[RoundedLookup]):
-    """In half of the lookups, rounding lowers beta and raises the other logits by almost u; the others are random."""
+    """In half of the lookups, rounding lowers beta and raises the other logits by almost u. The rest are random."""
 
     settings = Space(n=rows(64, 2, 4096, corners=(16, 128)), bits=_BITS)
 

@@ -1,7 +1,8 @@
 """Depth as computation: how accurately L layers of attention can solve a linear regression.
 
-This theory gives the speed at which the residual falls if each layer is a Newton iteration or a step of gradient
-descent with its own step size. It assumes exact arithmetic. It does not say which algorithm a trained model follows.
+This theory gives the speed at which the residual falls with depth. Each layer is a Newton iteration, or a step of
+gradient descent with its own step size. It assumes exact arithmetic. It does not say which algorithm a trained model
+follows.
 """
 
 import equinox as eqx
@@ -179,7 +180,7 @@ class LayersAreAPolynomial(Claim[Spectrum]):
         return jnp.full(2, 1 / jnp.cosh(problem.layers * jnp.arccosh(centre)))
 
     def measure(self, problem: Spectrum, key: Key[Array, ""]) -> Array:
-        """Return the optimum of the linear programme, and the largest error of the layers over 400 eigenvalues."""
+        """Return the optimum of the linear programme, and the largest error left by the layers at 400 eigenvalues."""
         low, high = _extremes(problem)
         zeros = np.cos(np.pi * (np.arange(problem.layers) + 0.5) / problem.layers)
         spectrum = (high + low + (high - low) * np.cos(np.pi * np.arange(421) / 420)) / 2

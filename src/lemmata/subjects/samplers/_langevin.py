@@ -52,8 +52,8 @@ def langevin(
         every: the number of steps after which a point is kept; a divisor of `steps`.
 
     Raises:
-        SettingError: for a step that is not one positive number, numbers of steps that do not fit, or a density that is
-            not a function.
+        SettingError: for a step that is not one positive number, invalid numbers `steps` or `every`, or a density that
+            is not a function.
         ShapeError: if the start has no rows, or if the density is not a single number.
         DataError: for entries that are not finite, whole numbers as densities, and a start at which the gradient is not
             finite.
@@ -80,9 +80,9 @@ def mala(
     """Run Langevin dynamics with proposals y = x + h grad log p(x) + sqrt(2 h) xi and Metropolis-Hastings correction.
 
     A proposal is accepted with probability min(1, p(y) q(x|y) / (p(x) q(y|x))), where log q(y|x) = -|y - x - h grad log
-    p(x)|²/(4h). Otherwise, the chain stays at x. Then p is the stationary distribution for every h, and h only changes
-    how fast it is reached. In many dimensions, an acceptance near 0.57 is best. A proposal with density 0 or NaN is
-    rejected.
+    p(x)|²/(4h). Otherwise, the chain stays at x. Then p is the stationary distribution for every h. The step h only
+    changes how fast the chains reach p. In many dimensions, an acceptance near 0.57 is best. A proposal with density 0
+    or NaN is rejected.
 
     Args:
         log_density: log p of one point up to a constant, in JAX.
@@ -93,8 +93,8 @@ def mala(
         every: the number of steps after which a point is kept; a divisor of `steps`.
 
     Raises:
-        SettingError: for a step that is not one positive number, numbers of steps that do not fit, or a density that is
-            not a function.
+        SettingError: for a step that is not one positive number, invalid numbers `steps` or `every`, or a density that
+            is not a function.
         ShapeError: if the start has no rows, or if the density is not a single number.
         DataError: for entries that are not finite, whole numbers as densities, and a start at which the log density or
             its gradient is not finite.
@@ -199,7 +199,7 @@ def _check_finite(name: str, values: Array, rule: str) -> None:
 def _move(
     log_density: LogDensity, step: float | Array, state: tuple, key: Array, adjusted: bool
 ) -> tuple[tuple, Bool[Array, ""]]:
-    """Move one chain by one step; its state is the point with log p and the gradient at the point."""
+    """Move one chain by one step. The chain's state is its point, with log p and the gradient at this point."""
     x, value, slope = state
     noise, uniform = jax.random.split(key)
     y = x + step * slope + jnp.sqrt(2 * step) * jax.random.normal(noise, x.shape)

@@ -1,4 +1,4 @@
-"""How losses fall with size, data and attempts: power laws, the best use of budgets, and the gain of more attempts."""
+"""How losses fall with size, data and attempts: power laws, the best use of budgets, gains from more attempts."""
 
 from lemmata.answers import Condition as Condition
 from lemmata.core import read_arguments as _read_arguments

@@ -34,15 +34,17 @@ class AttemptPlan(AbstractFinding):
 def allocate(p: object, budget: int, *, n: object = None, level: float | int = 0.9) -> AttemptPlan:
     """Spend a budget of attempts so that the expected number of solved problems is largest.
 
-    Attempt j on problem i only matters if the earlier attempts have failed, so it adds p_i (1 - p_i)^(j-1) to the
-    expected number. The gains of each problem decrease. So, for every budget, it is best to take the largest gain
-    next. Pass estimated probabilities as counts: if n is given, p contains the successes among n attempts. The gain of
-    the next attempt is then its posterior mean under Jeffreys' prior. This mean falls with every failure. The interval
-    is for the number of solved problems, not for its mean. The number is below the interval with probability at most
-    (1 - level)/2, and above it with at most the same probability.
+    Attempt j on problem i only matters if the earlier attempts on this problem have failed. So attempt j adds p_i (1 -
+    p_i)^(j-1) to the expected number. For each problem, this gain falls with j. So, for every budget, it is best to
+    make the attempt with the largest gain next. Pass estimated probabilities as counts: if n is given, p contains the
+    successes among n attempts. The gain of the next attempt is then its posterior mean under Jeffreys' prior. This mean
+    falls with every failure. The interval is for the number of solved problems, and not for the mean of this number.
+    The number is below the interval with probability at most (1 - level)/2, and above it with at most the same
+    probability.
 
     Args:
-        p: the probability of success of one attempt, one for each problem. With n, the number of successes instead.
+        p: for each problem, the probability that one attempt succeeds. If n is given, pass the number of successes
+            instead.
         budget: the number of attempts in all.
         n: the number of attempts that were made, one number for all problems or one for each.
         level: the probability of the interval.

@@ -12,7 +12,7 @@ _LARGEST = 3
 
 
 class Attempted(eqx.Module):
-    """One problem: n attempts are made, each right with probability p, and pass@k for k attempts is estimated."""
+    """One problem: n attempts are each right with probability p, and pass@k for k attempts is estimated from them."""
 
     success: Float[Array, ""]
     made: int = eqx.field(static=True)

@@ -1,4 +1,4 @@
-"""Estimate how often k attempts solve a problem, from counts of successes, even for more attempts than were made."""
+"""Estimate from counts of successes how often k attempts solve a problem, even if fewer attempts were made."""
 
 import dataclasses
 import math
@@ -44,18 +44,18 @@ def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9)
 
     Up to n attempts, the estimate is the unbiased 1 - C(n-c, k)/C(n, k) for c successes among n. For a single problem,
     the interval comes from the Clopper-Pearson limits of its success probability. For several problems, drawn from a
-    larger number, the interval of the mean is binomial. Its number of trials is chosen to give the spread of the
-    estimates (Korn and Graubard).
+    larger number, the interval of the mean is binomial. The number of trials of this binomial distribution is chosen to
+    give the spread of the estimates (Korn and Graubard).
 
     Beyond n attempts, there are no observations. Success probabilities are then assumed to follow Beta(a, b) over
     problems, fitted to the counts by maximum likelihood, with an interval by profile likelihood. The result depends on
-    this distribution near p = 0, about which n attempts show nothing; a note says so. If distributions with very
-    different pass@k fit the counts equally well, the value is the middle of them, and a note says so. With one attempt
-    for each problem, all distributions with the same mean fit equally well.
+    this distribution near p = 0, and n attempts show nothing about this part; a note says so. Distributions with very
+    different pass@k may fit the counts equally well. If so, the value is the middle of these pass@k, and a note says
+    so. With one attempt for each problem, all distributions with the same mean fit equally well.
 
     On simulated problems that were not used for tuning, intervals of level 0.9 contained the mean in 90 to 94 % of
-    cases (10 and 50 problems). Beyond n, if the beta distribution is right, they did in 93 % of cases (30 and 100
-    problems).
+    cases (10 and 50 problems). Beyond n, if the beta distribution is right, the intervals contained the mean in 93 % of
+    cases (30 and 100 problems).
 
     Args:
         successes: how many attempts were right, one number for each problem.
@@ -104,7 +104,7 @@ def _all_fail(found: np.ndarray, trials: np.ndarray, k: int) -> np.ndarray:
 
 
 def _mean_limits(each: np.ndarray, level: float) -> tuple[float, float]:
-    """Return binomial limits of a mean of numbers in [0, 1], with the sample size that matches their variance."""
+    """Return binomial limits of a mean of numbers in [0, 1]. The sample size matches the variance of the numbers."""
     mean, variance = float(each.mean()), float(each.var(ddof=1))
     size = float(len(each))
     if variance > 0:
@@ -165,7 +165,7 @@ def _extrapolated(found: np.ndarray, trials: np.ndarray, k: int, level: float, d
 
 
 def _not_exact(low: float, high: float) -> tuple[float, float]:
-    """Return the ends, apart by rounding if they have rounded to one number, because an estimate is not exact."""
+    """Return the ends. If they are one number, move the lower end by rounding, because an estimate is not exact."""
     return (low, high) if low < high else (math.nextafter(low, 0.0), high)
 
 
@@ -177,10 +177,10 @@ def _beta_pass(a, b, k: int):
 def _beta_region(
     found: np.ndarray, trials: np.ndarray, k: int, level: float
 ) -> tuple[float, float, tuple[float, float], tuple[float, float]]:
-    """Return the fitted a and b, the extremes of pass@k in the likelihood's interval, and among equally good fits.
+    """Return a, b, and the extremes of pass@k in the likelihood's interval and among equally good fits.
 
-    The search uses a grid of the mean's logit and the logarithm of a + b, which is refined around the region. If the
-    equally good fits differ much, their extremes are given. Then a and b belong to the fit nearest to the middle.
+    The search uses a grid of the mean's logit and the logarithm of a + b, which is refined around the region. If
+    equally good fits differ much, a and b belong to the fit nearest to the middle of the extremes.
     """
     mean = np.clip(found.sum() / trials.sum(), 1e-6, 1 - 1e-6)
     centre = np.log(mean / (1 - mean))

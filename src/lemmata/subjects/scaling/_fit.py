@@ -25,7 +25,8 @@ class Fit:
         log_loss: the measured log losses.
         theta: the fitted parameters.
         clip: the size beyond which residuals count linearly.
-        scale: the amount that noise alone adds to the objective for each parameter; `excess` is in units of it.
+        scale: the amount that noise alone adds to the objective for each parameter. This amount is the unit of
+            `excess`.
     """
 
     design: Design
@@ -52,7 +53,7 @@ class Fit:
         return self.scale * np.linalg.pinv(slopes.T @ slopes, rcond=1e-12, hermitian=True)
 
     def towards(self, theta: Float[np.ndarray, "p"], pull, weight: float) -> Float[np.ndarray, "p"]:
-        """Return the best law if weight² (value - wanted)² is added, where pull(theta) = (value - wanted, slope)."""
+        """Return the best law with an extra loss weight² (value - wanted)²; pull(theta) = (value - wanted, slope)."""
         unit = np.sqrt(self.scale)
 
         def residuals(at):
@@ -93,7 +94,7 @@ def _minimise(residuals, slopes, start: np.ndarray) -> np.ndarray:
 
 
 def _starts(design: Design, log_loss: np.ndarray) -> list[np.ndarray]:
-    """Return, for each set of exponents on a grid, the floor and amplitudes of least relative error.
+    """For each set of exponents on a grid, compute the floor and amplitudes with the least relative error.
 
     Only the best few of these starts are returned.
     """
@@ -120,7 +121,7 @@ def _best(fit: Fit, starts: list[np.ndarray]) -> Fit:
 
 
 def without_each_scale(fit: Fit) -> list[Fit]:
-    """Return, for every size n that can be left out, the fit to all points except those of this size."""
+    """For every size n that can be left out, return the fit to all points except the points of this size."""
     found = []
     for size in np.unique(fit.design.sizes[:, 0]):
         kept = fit.design.sizes[:, 0] != size
@@ -130,11 +131,11 @@ def without_each_scale(fit: Fit) -> list[Fit]:
 
 
 def fit_law(design: Design, log_loss: Float[np.ndarray, "m"], robust: bool = True) -> Fit:
-    """Fit by least squares from the best starts of a grid, then by Huber's loss at 1.345 robust standard deviations.
+    """Fit by least squares from a grid's best starts, and then by Huber's loss at 1.345 robust standard deviations.
 
-    The unit of `excess` is Huber's: the mean square of the clipped residuals, divided by the share that is not
-    clipped. The mean divides by the degrees of freedom, which are the number of points minus the number of parameters.
-    If no residual is clipped, the unit is the usual variance.
+    The unit of `excess` is Huber's: the mean square of the clipped residuals, divided by the share of residuals that
+    are not clipped. This mean is the sum divided by the degrees of freedom, which are the number of points minus the
+    number of parameters. If no residual is clipped, the unit is the usual variance.
     """
     spare = len(log_loss) - design.parameters
     starts = _starts(design, log_loss)

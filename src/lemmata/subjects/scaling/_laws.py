@@ -12,12 +12,12 @@ _STEEPEST = 3.0  # log of the largest exponent that is considered, 20
 
 @dataclasses.dataclass(frozen=True)
 class Design:
-    """The measured sizes, centred. So a term's amplitude is the term's value at the sizes where it is known best.
+    """The measured sizes, centred. So a term's amplitude is its value at the sizes where it is known best.
 
     Args:
         sizes: log n, and log d if d was varied; one row for each run.
         floor: whether the law has a constant term.
-        centre: the mean logarithm of each size, or another point at which amplitudes are the values of the terms.
+        centre: the point at which amplitudes are the values of the terms, usually the mean logarithm of each size.
     """
 
     sizes: Float[np.ndarray, "m terms"]
@@ -42,7 +42,7 @@ class Design:
     def log_loss(
         self, theta: Float[np.ndarray, "p"], sizes: Float[np.ndarray, "k terms"]
     ) -> tuple[Float[np.ndarray, "k"], Float[np.ndarray, "k p"]]:
-        """Return the logarithm of the law, and its derivatives by the parameters.
+        """Return the logarithm of the law, and its derivatives with respect to the parameters.
 
         Args:
             theta: log E if there is a floor, then for each term the logarithms of its value at the centre and of its

@@ -1,4 +1,4 @@
-"""Fit a scaling law to measured losses, and report what they do not determine."""
+"""Fit a scaling law to measured losses, and report which parameters the losses do not determine."""
 
 import math
 
@@ -25,13 +25,14 @@ def fit_scaling_law(
 ) -> ScalingLaw:
     """Fit loss = E + A n^-alpha (+ B d^-beta) to measured losses, and report what the losses determine.
 
-    The fit minimises Huber's loss on log losses, from a grid of starts. Every interval is given twice: by profile
-    likelihood (`intervals`), and by leaving out one size after another (`leave_one_out`). Intervals of level 0.9 were
-    tested on 1800 simulated curves that were not used for tuning. The curves had 6 to 14 sizes over 1.5 to 4 decades,
-    with noise of 0.1 to 2 %. The noise was normal, or of Student's distribution with 3 degrees of freedom, or with one
-    outlier. The intervals contained the law at 10 and at 100 times the largest size in 92 to 93 % of the curves, and
-    the floor and alpha in 91 to 93 %. The intervals from leaving out contained them in 92 to 96 %. All of this holds
-    if one law holds at all sizes. `broken` is small if residuals show that it does not.
+    The fit minimises Huber's loss on log losses, from a grid of starts. The result has two intervals for each number:
+    by profile likelihood (`intervals`), and by leaving out one size after another (`leave_one_out`). Intervals of level
+    0.9 were tested on 1800 simulated curves that were not used for tuning. The curves had 6 to 14 sizes over 1.5 to 4
+    decades, with noise of 0.1 to 2 %. The noise was normal, or of Student's distribution with 3 degrees of freedom, or
+    with one outlier. The intervals contained the law at 10 and at 100 times the largest size in 92 to 93 % of the
+    curves, and the floor and alpha in 91 to 93 %. The leave-one-out intervals contained these numbers in 92 to 96 % of
+    the curves. All of this holds if one law holds at all sizes. `broken` is small if residuals show that no single law
+    holds.
 
     Args:
         n: the size of each run.
@@ -42,7 +43,7 @@ def fit_scaling_law(
         robust: whether to use Huber's loss at 1.345 robust standard deviations instead of least squares.
 
     Raises:
-        DataError: for numbers that are not positive and finite, for fewer points or different sizes than the
+        DataError: for numbers that are not positive and finite, for fewer points or fewer different sizes than the
             parameters need, or for n and d that vary together.
         ShapeError: for columns of different lengths.
         SettingError: for a level outside (0, 1).

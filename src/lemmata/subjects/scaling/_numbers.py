@@ -1,4 +1,4 @@
-"""Compute numbers that a law implies, in logarithms and with their derivatives, as intervals need them."""
+"""Compute the logarithms of numbers that a law implies, and their derivatives. Intervals need both."""
 
 import numpy as np
 from jaxtyping import Float
@@ -66,8 +66,8 @@ def best_data(design: Design, budget: float, cost: float, served: float) -> Func
 def best_loss(design: Design, budget: float, cost: float, served: float) -> Functional:
     """Return the least log loss under cost n d + 2 n served = budget.
 
-    Its derivatives are those of the law at the optimal n and d, because a small change of n and d does not matter
-    there.
+    The derivatives are those of the law at the optimal n and d, because a small change of n and d does not change the
+    loss there to first order.
     """
 
     def number(theta):

@@ -10,7 +10,7 @@ from scipy import stats
 from ._fit import Fit
 
 Functional = Callable[[Float[np.ndarray, "p"]], tuple[float, Float[np.ndarray, "p"]]]
-"""A number that follows from the parameters of a law, with its derivatives by these parameters."""
+"""A number that follows from the parameters of a law, with its derivatives with respect to these parameters."""
 
 # Huber's fit has noisier units than least squares: with 6 to 14 points intervals at 0.9 held 0.885 of 500 true values
 _STRETCH = 1.06
@@ -20,15 +20,15 @@ _FARTHEST = 30.0  # numbers are logarithms, so beyond a factor e^30 an end count
 
 
 def quantile(fit: Fit, level: float) -> float:
-    """Return a quantile of Student's t, with as many degrees of freedom as there are points minus parameters."""
+    """Return a quantile of Student's t. Its degrees of freedom are the number of points minus that of parameters."""
     return float(stats.t.ppf((1 + level) / 2, len(fit.log_loss) - fit.design.parameters))
 
 
 def profile_interval(fit: Fit, number: Functional, level: float) -> tuple[float, float]:
     """Return the range of a number over laws that do not fit significantly worse; an end may be infinite.
 
-    An end is found by pulling the fit towards a value beyond it. The best law under a pull is also the best law of all
-    laws with the same value of the number. So every pull gives one point of the profile.
+    The search finds an end by pulling the fit towards a value beyond the end. Under a pull, the best law has some value
+    of the number, and it is the best of all laws with this value. So every pull gives one point of the profile.
     """
     ends = [_end(fit, number, _STRETCH * quantile(fit, level), sign) for sign in (-1.0, 1.0)]
     return ends[0], ends[1]
@@ -69,7 +69,7 @@ def _shifted(number: Functional, wanted: float) -> Functional:
 
 
 def jackknife_interval(fit: Fit, others: list[Fit], number: Functional, level: float) -> tuple[float, float]:
-    """Return the jackknife interval, from the changes of a number when one size after another is left out."""
+    """Return the jackknife interval, from the changes of a number if each size in turn is left out."""
     values = np.array([number(other.theta)[0] for other in others])
     count, centre = len(values), number(fit.theta)[0]
     spread = np.sqrt((count - 1) / count * ((values - values.mean()) ** 2).sum())
@@ -80,7 +80,7 @@ def jackknife_interval(fit: Fit, others: list[Fit], number: Functional, level: f
 def both_intervals(
     fit: Fit, others: list[Fit], number: Functional, level: float
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return the profile interval and, if there are other fits, the jackknife interval, for a log number."""
+    """For a log number, return the profile interval and, if there are other fits, the jackknife interval."""
     low, high = (_exponential(end) for end in profile_interval(fit, number, level))
     if not others:
         return (low, high), (math.nan, math.nan)

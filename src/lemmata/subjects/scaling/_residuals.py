@@ -9,13 +9,13 @@ _ROUNDING = 1e-9  # relative misfits below this are the arithmetic's
 
 
 def runs_test(fit: Fit) -> tuple[int, float]:
-    """Count runs of equal signs along the fitted loss, and return the probability of at most this many under the law.
+    """Count runs of equal signs along the fitted loss. Return the probability of at most so many runs under the law.
 
     If the law does not hold at all sizes, residuals have long runs of equal signs. Under independent signs, the number
     of runs has a classical distribution. But the residuals of a fit are not independent, because they are orthogonal
-    to the p derivatives of the law. If those derivatives form a Chebyshev system, the residuals change their sign at
-    least p times, for any noise. The probability is therefore estimated from draws of normal noise, projected in the
-    same way, with a fixed seed.
+    to the p derivatives of the law. If these p derivatives form a Chebyshev system, the residuals change their sign at
+    least p times, whatever the noise is. The probability is therefore estimated from draws of normal noise, projected
+    in the same way, with a fixed seed.
     """
     predicted, slopes = fit.design.log_loss(fit.theta, fit.design.sizes)
     if np.abs(fit.residuals).max() < _ROUNDING:

@@ -29,7 +29,7 @@ class Extrapolation(AbstractFinding):
 
     Args:
         leave_one_out: the jackknife's interval over scales. Its ends are infinite if there is no such interval.
-        beyond: the size, divided by the largest size that was fitted.
+        beyond: the size of this point, divided by the largest size that was fitted.
     """
 
     leave_one_out: tuple[float, float]
@@ -63,7 +63,7 @@ class ScalingLaw(AbstractFinding):
             constants must be known to a factor of 4.
         noise: the standard deviation of the log losses around the law.
         runs: the number of runs of equal signs in the residuals.
-        broken: the probability of at most this many runs under the law; small if the law breaks.
+        broken: the probability of at most this many runs if the law holds. It is small if the law breaks.
         largest: the largest n, and the largest d.
     """
 
@@ -108,11 +108,11 @@ class ScalingLaw(AbstractFinding):
     def needed(self, loss: float | int, d: float | int | None = None) -> Extrapolation:
         """Return the n at which the law reaches a loss; it is infinite if the floor is above this loss.
 
-        The interval holds every n at which the loss lies in the interval of `extrapolate`.
+        The interval holds every n for which this loss lies in the interval that `extrapolate` gives at n.
 
         Raises:
             SettingError: for a loss that is not positive, that is below the interval of the error with unlimited data,
-                or that is above every loss.
+                or that is above every loss of the law.
         """
         loss = positive("the loss that is needed", loss)
         top = _FAR * self.largest[0]

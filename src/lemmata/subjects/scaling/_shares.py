@@ -1,4 +1,4 @@
-"""Read probabilities that a user passes as known numbers, or as successes among trials."""
+"""Read probabilities that a user passes as known numbers, or as counts of successes among trials."""
 
 import dataclasses
 
@@ -42,7 +42,7 @@ def read_share(name: str, given: Share, level: float) -> Known:
 
 
 def counts(name: str, successes: object, n: object) -> tuple[np.ndarray, np.ndarray]:
-    """Return whole numbers of successes and trials, one for each problem. DataError names the first invalid number."""
+    """Return the successes and trials of each problem as whole numbers. DataError names the first invalid number."""
     try:
         found, trials = np.broadcast_arrays(np.atleast_1d(np.asarray(successes, float)), np.asarray(n, float))
     except (TypeError, ValueError) as error:
@@ -78,6 +78,6 @@ def counts(name: str, successes: object, n: object) -> tuple[np.ndarray, np.ndar
 
 
 def joint(level: float | int, given: tuple[Share, ...]) -> float:
-    """Return the level of each interval at which all hold together at `level` (Bonferroni)."""
+    """Return the level that each interval needs if all intervals are to hold together at `level` (Bonferroni)."""
     unsure = sum(isinstance(share, tuple | list) for share in given)
     return 1 - (1 - inside("level", level, 0.0, 1.0)) / max(unsure, 1)

@@ -24,8 +24,8 @@ class Votes(AbstractFinding):
 
     Args:
         exponent: the rate at which the error falls, error ~ exp(-exponent votes) / sqrt(votes).
-        sure: a number of votes that is enough whatever the other wrong answers are. It comes from a sum over all of
-            them.
+        sure: a number of votes that is enough whatever the other wrong answers are. It comes from a sum over all wrong
+            answers.
     """
 
     exponent: float
@@ -45,7 +45,7 @@ class Ceiling(AbstractFinding):
     fpr: float
 
     def accuracy(self, attempts: int) -> float:
-        """Return the accuracy of an accepted answer among `attempts`, or of a random one if none is accepted.
+        """Return the accuracy of an accepted answer among `attempts`; if none is accepted, a random answer is chosen.
 
         Args:
             attempts: the number of attempts, at least 1.
@@ -63,8 +63,8 @@ class Ceiling(AbstractFinding):
 def plurality_error(p1: float, p2: float, votes: int, ahead: int = 0) -> float:
     """Return the probability that answer 2, which starts with `ahead` votes, ties with or beats answer 1.
 
-    The number of votes for the two answers is binomial, and given this number, the votes for the first are binomial.
-    The sums are exact.
+    The number of votes for the two answers together is binomial. Given this number, the votes for the first answer are
+    binomial. The sums are exact.
 
     Args:
         p1: the probability of one answer in one vote.
@@ -92,13 +92,13 @@ def plurality_error(p1: float, p2: float, votes: int, ahead: int = 0) -> float:
 
 
 def votes_needed(p1: Share, p2: Share, error: float | int, *, level: float | int = 0.9) -> Votes:
-    """Return how many samples a plurality vote needs to be wrong with probability at most `error`.
+    """Return how many votes a plurality vote needs so that it is wrong with probability at most `error`.
 
-    The value is the smallest number of votes from which on a condition holds: the strongest wrong answer gets at least
-    as many votes as the right one with probability at most `error`. This probability is computed by exact sums. It
-    falls as exp(-c K)/sqrt(K) in the number K of votes, where c = -log(1 - (sqrt p1 - sqrt p2)²). The number `sure` is
-    enough whatever other wrong answers there are. If p1 and p2 are given as (successes, trials), they have exact
-    limits, which imply the interval of the number of votes.
+    The value is the smallest number of votes from which on a condition holds. The condition is that, with probability
+    at most `error`, the strongest wrong answer gets at least as many votes as the right answer. This probability is
+    computed by exact sums. It falls as exp(-c K)/sqrt(K) in the number K of votes, where c = -log(1 - (sqrt p1 - sqrt
+    p2)²). The number `sure` is enough whatever other wrong answers there are. If p1 and p2 are given as (successes,
+    trials), they have exact limits, which imply the interval of the number of votes.
 
     Args:
         p1: the probability of the right answer, or (successes, trials).
@@ -155,8 +155,8 @@ def _smallest(p1: float, p2: float, error: float) -> float:
     """Return the least number of votes from which on the error stays at or below the allowed error.
 
     One more vote can increase the error, because the error falls along odd numbers and along even numbers separately.
-    So the search finds the first good odd number and the first good even number. All numbers from the one before the
-    larger of these two are good.
+    So the search finds the first good odd number and the first good even number. Let n be the larger of the two. Then
+    all numbers from n - 1 on are good.
     """
 
     def end(parity: int) -> int:
@@ -181,10 +181,10 @@ def _enough(p1: float, p2: float, error: float) -> float:
     """Return a number of votes that is enough however the remaining probability is split into answers of at most p2.
 
     Consider an answer of probability q <= p2, and the event that it has at least one vote and at least as many votes
-    as the right answer. The probability of this event is at most the mean number of votes for the answer, counted only
-    in this event. The mean is K q times the probability that K - 1 other votes leave the answer at most one vote
-    behind. This probability increases with q. The sum over answers replaces q by 1 - p1. The right answer gets no vote
-    with probability (1 - p1)^K.
+    as the right answer. The probability of this event is at most a mean: the mean number of votes for the answer,
+    counted only in this event. This mean is K q times the probability that K - 1 other votes leave the answer at most
+    one vote behind. The latter probability increases with q. The sum over answers replaces q by 1 - p1. The right
+    answer gets no vote with probability (1 - p1)^K.
     """
 
     def bound(votes: int) -> float:
@@ -209,7 +209,7 @@ def verifier_ceiling(p: Share, tpr: Share, fpr: Share, *, level: float | int = 0
     Args:
         p: the probability that one attempt is right.
         tpr: the probability t that a right answer is accepted.
-        fpr: the probability f that a wrong answer is accepted. Each of the three is a probability or (successes,
+        fpr: the probability f that a wrong answer is accepted. Each of p, tpr and fpr is a probability or (successes,
             trials).
         level: the confidence of the interval, for all counts together.
 

@@ -2,7 +2,7 @@
 
 This theory controls the probability that at least one of k attempts solves a problem, and its mean over problems. It
 assumes that attempts on a problem are independent, and that a right answer is recognised. It leaves unexplained how a
-right answer is recognised without an oracle; votes and verifiers are about that.
+right answer is recognised without an oracle; the module `votes` is about this question.
 """
 
 import itertools
@@ -154,7 +154,7 @@ class BetaTail(Claim[Difficulties]):
         return -problem.a
 
     def measure(self, problem: Difficulties, key: Key[Array, ""]) -> Array:
-        """Average over weighted draws from Beta(a/4, b), because draws from Beta(a, b) rarely have so small a p."""
+        """Average over weighted draws from Beta(a/4, b), because draws from Beta(a, b) rarely have a small enough p."""
         drawn_as = problem.a / 4
         success = Difficulties(drawn_as, problem.b, problem.attempts).draw(key, 2 * _DRAWS)
         weights = success ** (problem.a - drawn_as) * jnp.exp(
@@ -252,7 +252,7 @@ class AdaptiveAttempts(Claim[SharedBudget]):
 
 
 def _inverse(problem: SharedBudget) -> float:
-    """Return the number solved by attempts in proportion to 1/p, with the largest remainders rounded up."""
+    """Return the mean number solved if attempts are in proportion to 1/p, with the largest remainders rounded up."""
     success = np.asarray(problem.success)
     shares = problem.budget / success / (1 / success).sum()
     attempts = np.floor(shares)

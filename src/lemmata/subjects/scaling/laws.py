@@ -2,8 +2,8 @@
 
 This theory controls the loss L(N, D) = E + A N^-alpha + B D^-beta of N parameters and D tokens. It covers the best
 allocation of N and D under a budget, and the extrapolation of a fit to noisy losses. It assumes that one such law
-holds over all sizes. It does not explain why losses follow power laws, or what happens at sizes where they stop
-following them.
+holds over all sizes. It does not explain why losses follow power laws, or what happens at sizes where losses stop
+following power laws.
 """
 
 import equinox as eqx
@@ -107,7 +107,7 @@ def _measured(problem: SeparableLaw, compute: Float[Array, ""]) -> Float[Array, 
 
 
 def _flat(problem: SeparableLaw) -> Float[Array, ""]:
-    """The error of log N is the root of the rounding error, as a change h costs alpha beta h²/2 of the excess loss."""
+    """The error of log N is the root of the rounding error: a change h adds a share alpha beta h²/2 to the excess."""
     return 1 / jnp.sqrt(jnp.finfo(float).eps * problem.exponents.prod())
 
 
@@ -319,7 +319,7 @@ class InferenceAwareAllocation(Claim[SeparableLaw]):
 
 
 def _wanted(problem: SeparableLaw):
-    """Return an excess loss, and the tokens that reach it with exp(log) parameters; infinite if no number does."""
+    """Return an excess loss, and how many tokens reach it with exp(log) parameters; infinite if no number is enough."""
     wanted = problem.parts(*_balanced(problem, problem.exponents)).sum()
     (alpha, beta), (a, b) = problem.exponents, problem.amplitudes
 
@@ -366,12 +366,12 @@ class ExtrapolationInterval(Claim[MeasuredCurve]):
         return jnp.stack([law, -law])
 
     def trivial(self, problem: MeasuredCurve) -> Array:
-        """The interval from zero to the loss of the law at the largest size."""
+        """The interval from zero to the law's loss at the largest size."""
         return jnp.stack([problem.law(problem.sizes[-1]), jnp.zeros(())])
 
 
 def _interval(problem: MeasuredCurve) -> Array:
-    """Return the upper end, and the negated lower end, so that both are bounds from above."""
+    """Return the upper end and the negated lower end of the interval, so that both are bounds from above."""
     sizes, losses = np.asarray(problem.sizes), np.asarray(problem.losses)
     low, high = extrapolation_interval(sizes, losses, _FAR * sizes[-1], level=_LEVEL)
     return jnp.asarray([high, -low])

@@ -67,9 +67,10 @@ _KERNEL = Source("cui2021", note="main result, the regime without noise and with
 def _kernel_error(problem: PowerSpectrum, key: Key[Array, ""], n: int) -> Float[Array, ""]:
     """Return the error of interpolating n values without noise, for independent normal features.
 
-    The mean over new inputs is exact. Of many high modes, only sums matter: omitted modes add the sum of their
-    eigenvalues to the diagonal of the kernel matrix, and noise with their energy to the values. For few rows, the
-    error is averaged over several tables, because errors of small tables vary most.
+    The mean over new inputs is exact. Of many high modes, only sums matter. Omitted modes add the sum of their
+    eigenvalues to the diagonal of the kernel matrix. They also add noise to the values; its variance is the energy of
+    the omitted modes. For few rows, the error is averaged over several tables, because the errors on small tables vary
+    most.
     """
     values, end = problem.modes**-problem.decay, problem.modes[-1] + 0.5
     diagonal = end ** (1 - problem.decay) / (problem.decay - 1) * jnp.eye(n)
@@ -164,7 +165,7 @@ class SpectralCutoff(Claim[PowerSpectrum]):
         return -problem.tail / 2
 
     def measure_at(self, problem: PowerSpectrum, key: Key[Array, ""], n: float) -> Array:
-        """Return the exact energy of the tail, plus the error of the coefficients that the tail causes."""
+        """Return the exact energy of the tail, plus the error that the tail causes in the coefficients."""
         modes = round(n**0.5)
         # of a normal tail only the sum counts: independent of the first modes, normal, with the tail's energy
         ends = jnp.arange(1.0, 20_001.0)

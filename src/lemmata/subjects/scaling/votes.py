@@ -1,7 +1,7 @@
 """Choosing among attempts by a vote, by a verifier that says yes or no, or by the highest score.
 
-This theory controls the accuracy of the chosen answer as attempts are added. It assumes independent attempts. It leaves
-unexplained answers that depend on each other, and the source of a verifier's mistakes.
+This theory controls the accuracy of the chosen answer as attempts are added. It assumes independent attempts. It does
+not cover answers that depend on each other, or the source of a verifier's mistakes.
 """
 
 import equinox as eqx
@@ -87,7 +87,7 @@ class Verified(eqx.Module):
 
 
 class Scored(eqx.Module):
-    """Attempts, right with probability `success`; their scores are N(lead, 1) if right, else N(0, spread²)."""
+    """Attempts that are right with probability `success`. Scores are N(lead, 1) if right, else N(0, spread²)."""
 
     success: Float[Array, ""]
     lead: Float[Array, ""]
@@ -233,7 +233,7 @@ class VerifierCeiling(Claim[Verified]):
 
 
 def _best_is_right(problem: Scored, key: Key[Array, ""], attempts: int) -> Float[Array, ""]:
-    """Return how often the highest score belongs to a right answer, averaged over draws of the highest score.
+    """Return how often the highest score belongs to a right answer, as a mean over draws of the highest score.
 
     A single score exceeds the highest score x of K attempts with probability 1 - U^(1/K), where U is uniform. The
     probability that x belongs to a right answer follows from the densities of right and wrong scores at x.

@@ -9,7 +9,7 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Space
 
 
 class CodedFeatures(eqx.Module):
-    """A set of n feature vectors, the number of labelled vectors, a distortion, and the entropy of a model's classes.
+    """A set of n feature vectors, the number of labelled vectors, a distortion, and each row's entropy of classes.
 
     Args:
         features: the matrix Z, one row for each vector.
@@ -38,7 +38,7 @@ class CodedFeatures(eqx.Module):
 
     @property
     def unsure(self) -> Float[Array, " n"]:
-        """Noise that rises with the entropy of each row."""
+        """Noise for each row, which is larger if the row's entropy is larger."""
         return self.noise * (1 + self.entropies)
 
     @property
@@ -56,8 +56,9 @@ class FeatureClouds(Population[CodedFeatures]):
     """Normal vectors with unequal spreads. In half of the problems, they are transformed to equal second moments.
 
     Args:
-        trap: whether this half of the problems instead has as many unit axes as chosen rows, and a longer vector along
-            their sum. If the distortion is small, the best set does not contain this vector.
+        trap: whether the half of the problems with equal second moments is replaced. The replaced problems have as many
+            unit axes as chosen rows, and a longer vector along the sum of the axes. If the distortion is small, the
+            best set does not contain this longer vector.
         even: whether second moments are equal in all problems.
     """
 

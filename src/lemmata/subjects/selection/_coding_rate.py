@@ -1,4 +1,4 @@
-"""Coding rates: how many nats describe features, or points seen through a kernel, up to a distortion."""
+"""Coding rates: how many nats are needed to describe features, or points with a kernel, up to a distortion."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,10 +13,10 @@ _ROUNDING = 16.0  # the multiple of n eps |K| by which an eigenvalue may be belo
 def coding_rate(features: Float[Array, "n d"], eps: float | Float[Array, ""]) -> Float[Array, ""]:
     """Return R(Z, eps) = 1/2 log det(I + d / (n eps²) Z'Z) in nats, for the n rows of Z, of dimension d.
 
-    R is the mutual information of two vectors: a normal vector with the vectors' second moments Z'Z/n, and the same
-    vector with normal noise of variance eps²/d in each coordinate. So R is at least the smallest number of nats that
-    describe such a vector with the squared error that the noise leaves. The two numbers are equal if all eigenvalues
-    of Z'Z are equal. By Sylvester's identity, R equals `kernel_coding_rate` of Z Z' with the dimension d.
+    Take a normal vector with the second moments Z'Z/n of the rows, and add normal noise of variance eps²/d to each
+    coordinate. R is the mutual information of the vectors before and after. So R is at least the smallest number of
+    nats that describe the normal vector up to the squared error that the noise leaves. The two numbers are equal if all
+    eigenvalues of Z'Z are equal. By Sylvester's identity, R equals `kernel_coding_rate` of Z Z' with the dimension d.
 
     Args:
         features: the matrix Z.
@@ -47,9 +47,9 @@ def kernel_coding_rate(
 ) -> Float[Array, ""]:
     """Return R(K, eps) = 1/2 log det(I + d / (n eps²) K) in nats, for n points with Gram matrix K.
 
-    Only inner products of features are used, so a kernel can replace them, for example the tangent kernel of a proxy
-    network. If d / (n eps²) = 1 / noise, R is the information that values at the points with this noise variance give
-    about a Gaussian process with covariance K.
+    The rate uses only inner products of features. So a kernel can replace these products, for example the tangent
+    kernel of a proxy network. If d / (n eps²) = 1 / noise, R is the information that values at the points with this
+    noise variance give about a Gaussian process with covariance K.
 
     Args:
         gram: the Gram matrix K, positive semidefinite.

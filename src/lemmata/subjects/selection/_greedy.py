@@ -17,14 +17,14 @@ def greedy_log_determinant(
     *,
     allowed: Bool[Array, " points"] | None = None,
 ) -> tuple[Int[Array, " count"], Float[Array, " count"]]:
-    """Choose points one by one so that each adds most to log det(K_S + D_S), where D is the diagonal noise matrix.
+    """Choose points one by one. Each adds most to log det(K_S + D_S), where D is the diagonal noise matrix.
 
-    Point i adds the logarithm of its pivot k_ii + d_i - |l_i|² in a Cholesky factorisation of K + D at the chosen
-    points. Here l_i is row i of the factor. The pivot is the variance of a noisy value at the point, given noisy
+    Take the Cholesky factorisation of K + D at the chosen points, and let l_i be row i of the factor. Point i adds the
+    logarithm of its pivot k_ii + d_i - |l_i|². The pivot is the variance of a noisy value at the point, given noisy
     values at the chosen points. Each pivot updates the rows of all candidates, so choosing c of n points takes n c²
     operations. With one noise for all points, the sum of log(pivot / noise) = log det(I + K_S / noise) is a monotone
-    submodular function of the set. So the greedy choice reaches at least 1 - 1/e of the maximum of this sum
-    (Nemhauser, Wolsey and Fisher, 1978). Of tied candidates, the first is chosen.
+    submodular function of the set. So the greedy choice reaches at least 1 - 1/e of the maximum of this sum (Nemhauser,
+    Wolsey and Fisher, 1978). Of tied candidates, the first is chosen.
 
     Args:
         gram: the Gram matrix K of all candidates, positive semidefinite.

@@ -19,11 +19,11 @@ _BIAS = 0.1
 def posterior_gram(
     gram: Float[Array, "n columns"], labelled: Int[Array, " m"], noise: float | Float[Array, ""]
 ) -> Float[Array, "n n"]:
-    """Return K - K_L (K_LL + noise I)^-1 K_L', the posterior covariance at all points given noisy values at some.
+    """Return K - K_L (K_LL + noise I)^-1 K_L', the covariance at all points given noisy values at labelled points.
 
     Here L is the set of labelled points, and the prior is the Gaussian process with covariance K. The result is the
     Schur complement of K_LL + noise I. It is positive semidefinite if K is. Points near labelled points have a small
-    posterior variance, so a choice by this variance prefers new points.
+    posterior variance. So a choice by this variance prefers points that are far from labelled points.
 
     Args:
         gram: the Gram matrix K of all points, including the labelled points.
@@ -64,15 +64,15 @@ def proxy_tangent_gram(
     steps: int = 10,
     rate: float = 0.02,
 ) -> Float[Array, "n n"]:
-    """Return the tangent kernel of a small network after a few steps of imitating a model's outputs from its features.
+    """Train a small network for a few steps to predict a model's outputs from its features; return the tangent kernel.
 
     A dense network with SiLU between its layers is trained by a few full steps of Adam on the squared error to the
     outputs. The kernel is a mean over outputs of a sum over layers. Each layer adds the entrywise product of two Gram
-    matrices: that of the layer's inputs, and that of the derivatives with respect to the layer's outputs. So Jacobians
-    are never formed.
+    matrices: the Gram matrix of the layer's inputs, and the Gram matrix of the derivatives with respect to the layer's
+    outputs. So Jacobians are never formed.
 
     Args:
-        features: the standardised features of a model that is, for example, too large to be differentiated.
+        features: the standardised features of a model, which may be too large to be differentiated.
         outputs: the outputs of this model, one row for each point.
         key: the random key of the initial weights.
         widths: the widths of the hidden layers.
@@ -80,7 +80,7 @@ def proxy_tangent_gram(
         rate: the step length of Adam.
 
     Raises:
-        ShapeError: if the numbers of features and outputs differ.
+        ShapeError: if features or outputs are not tables, or have different numbers of rows.
         DataError: for entries that are not finite.
         PrecisionError: if float64 is off.
     """

@@ -34,8 +34,8 @@ def query(
     `entropy_weight` is above 0.
 
     Args:
-        model: a fitted model, with `predict_proba` if the rule needs probabilities; None if the rule does not need a
-            model.
+        model: a fitted model. If the rule needs probabilities, the model must have `predict_proba`. None if the rule
+            does not need a model.
         pool: the rows without labels.
         count: the number of rows to choose.
         labelled: the rows that have labels, which the choice should not repeat.
@@ -47,8 +47,8 @@ def query(
 
     Raises:
         ShapeError: for a pool that is not a table, or labelled rows with another number of columns.
-        SettingError: for an unknown rule, a count above the size of the pool, or a model without the probabilities that
-            the rule needs.
+        SettingError: for an unknown rule, a count above the size of the pool, or a model that lacks the probabilities
+            that the rule needs.
         DataError: for entries that are not finite.
 
     Example:

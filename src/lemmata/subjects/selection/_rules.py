@@ -1,4 +1,4 @@
-"""Rules that choose the rows to label next. Coding rates and the rival rules all use one Gram matrix."""
+"""Rules that choose the rows to label next. Coding rates and the rival rules all use the same Gram matrix."""
 
 import dataclasses
 from typing import Any, Literal, get_args
@@ -83,14 +83,15 @@ def select(
 ) -> Int[np.ndarray, " count"]:
     """Return the unlabelled rows to label next, in the order in which the rule chooses them.
 
-    "coding rate": greedily maximise the log det of the posterior kernel given the labelled rows; noise and
-    `entropy_weight` times each row's entropy are added to its diagonal (Luo et al., 2023). The entropy is not added to
-    the objective. On the diagonal, entropy acts as more noise at rows of which the model is unsure. "random": each row
-    is equally likely. "entropy": the rows of largest entropy. "k-centre": each time, the row that is farthest from all
-    labelled and chosen rows in the kernel's distance. "gradients": rows are drawn as k-means++ draws its centres, by
-    the squared distance of their gradients (p - e) x features from the gradients of the rows chosen before. Here p is
-    the vector of class probabilities and e the indicator of the class that the model predicts (as in BADGE; Ash et
-    al., 2020). The kernel of the gradients is K times the Gram matrix of p - e.
+    "coding rate": greedily maximise the log det of the posterior kernel given the labelled rows. Noise, and
+    `entropy_weight` times each row's entropy, are added to the diagonal of this kernel (Luo et al., 2023). The entropy
+    is not added to the objective. On the diagonal, entropy acts as additional noise at rows of which the model is
+    unsure. "random": draw rows with equal probabilities. "entropy": choose the rows with the largest entropy.
+    "k-centre": choose, each time, the row that is farthest from all labelled and chosen rows in the kernel's distance.
+    "gradients": compute the gradient (p - e) x features of each row. Then draw rows as k-means++ draws its centres, by
+    the squared distance of a row's gradient from the gradients of the rows chosen before. Here p is the vector of class
+    probabilities and e the indicator of the class that the model predicts (as in BADGE; Ash et al., 2020). The kernel
+    of the gradients is K times the Gram matrix of p - e.
 
     Args:
         candidates: the rows, by their Gram matrix, labels and probabilities.

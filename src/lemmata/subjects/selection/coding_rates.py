@@ -5,8 +5,8 @@ Let the rows of an n x d matrix Z be feature vectors of dimension d, and let eps
     R(Z, eps) = 1/2 log det(I + d/(n eps²) Z'Z).
 
 A kernel's Gram matrix may replace Z Z'. This theory controls one number about a set of rows. It is the information that
-noisy labels there would give about a random function from the kernel's Gaussian process. It leaves open whether the
-kernel fits the labels. So it also leaves open whether a model that is trained on the chosen rows is better.
+noisy labels of these rows would give about a random function from the kernel's Gaussian process. It leaves open whether
+the kernel fits the labels. So it also leaves open whether a model that is trained on the chosen rows is better.
 """
 
 import jax
@@ -99,7 +99,7 @@ class CodingRateIsInformation(Claim[CodedFeatures]):
         return kernel_coding_rate(problem.gram, problem.eps, dimension=float(problem.features.shape[1]))
 
     def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
-        """Add up the labels' information about w ~ N(0, I), whose covariance each label changes by rank one."""
+        """Add up the labels' information about w ~ N(0, I). Each label changes the covariance of w by rank one."""
 
         def label(covariance: Array, z: Array) -> tuple[Array, Array]:
             along = covariance @ z
@@ -211,7 +211,7 @@ class EntropyIsNoise(Claim[CodedFeatures]):
         return problem.rate(problem.noise)
 
     def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
-        """Compute the information from singular values of the rows, divided by the roots of their noise."""
+        """Divide the rows by the roots of their noise, and compute the information from the singular values."""
         rows = problem.features / jnp.sqrt(problem.unsure)[:, None]
         return 0.5 * jnp.sum(jnp.log1p(jnp.linalg.svd(rows, compute_uv=False) ** 2))
 

@@ -1,8 +1,8 @@
-"""Greedy choices: how close a choice of one row at a time comes to the best rows, and the kernels for such choices.
+"""Greedy choices: how close choosing one row at a time comes to the best set of rows, and kernels for this choice.
 
-This theory controls the coding rate of rows that are chosen one by one. It also controls two kernels that the coding
-rate can use: the posterior kernel given labelled rows, and the tangent kernel of a small network in place of a large
-one. It leaves open how much the labels of the chosen rows improve a model.
+This theory controls the coding rate of rows that are chosen one by one. It also treats two kernels for the coding rate:
+the posterior kernel given labelled rows, and the tangent kernel of a small network that replaces a large network. It
+leaves open how much the labels of the chosen rows improve a model.
 """
 
 import itertools
@@ -130,7 +130,7 @@ class GreedyByPivots(Claim[CodedFeatures]):
         return jnp.log(greedy_log_determinant(problem.gram, problem.count, problem.unsure)[1])
 
     def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
-        """Choose by the determinants of all sets that have one more row."""
+        """In each step, choose by the determinants of all sets that have one more row."""
         noise, taken, gains, before = problem.unsure, jnp.zeros(len(problem.gram), bool), [], 0.0
 
         def with_row(row: Array, taken: Array) -> Array:

@@ -1,9 +1,10 @@
-"""Labels for chosen rows of three bundled tables. The accuracy with coding rates is compared with that for random rows.
+"""Labels for chosen rows of three bundled tables, and the accuracy compared with the accuracy for random rows.
 
 Kernel ridge regression on the labelled rows predicts the classes of the other rows, and each round labels more rows.
-The area under the curve of accuracy, which is its mean over rounds, is compared between rules on the same split. This
-theory does not control anything here. The information that rows give about a random function of the kernel and the
-gain of a model from their labels are different things. Only tables can show how far the two agree.
+The area under the curve of accuracy is the mean accuracy over rounds. The rules are compared by this area on the same
+split. No theory predicts this comparison. The information that rows give about a random function of the kernel is one
+thing. The gain of a model from the labels of these rows is another. Only tests on tables can show how far the two
+agree.
 """
 
 import functools
@@ -62,7 +63,7 @@ class RowPool(eqx.Module):
     rounds: int = eqx.field(static=True)
 
     def outputs(self, chosen: Int[np.ndarray, " m"]) -> Float[np.ndarray, "n C"]:
-        """Return kernel ridge regression at all rows, fitted to the class indicators minus 1/C of the chosen rows."""
+        """Fit kernel ridge regression to the chosen rows' class indicators minus 1/C; return its values at all rows."""
         own = self.gram[np.ix_(chosen, chosen)] + NOISE * np.eye(len(chosen))
         level = 1 / self.labels.shape[1]
         return level + self.gram[:, chosen] @ np.linalg.solve(own, self.labels[chosen] - level)
@@ -102,7 +103,7 @@ class RowPools(Population[RowPool]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RowPool:
-        """Draw a permutation of the rows, of which the first are the pool and the next are to be predicted."""
+        """Draw a permutation of the rows. The first rows are the pool, and the next rows are to be predicted."""
         name = setting["table"]
         classes = table(name)[1]
         rows = np.asarray(jax.random.permutation(key, len(classes)))[: _POOL[name] + _TESTED[name]]
@@ -151,5 +152,5 @@ class FewerLabelsOnTumours(Claim[RowPool]):
     predict = 1.0
 
     def measure(self, problem: RowPool, key: Key[Array, ""]) -> Array:
-        """Return the areas of both choices on one split."""
+        """Return the areas under the curve for both choices on one split."""
         return areas(problem, "random")

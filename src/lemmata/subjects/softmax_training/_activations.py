@@ -1,4 +1,4 @@
-"""Two-layer networks with three activations, and the widths and times that their training needs.
+"""Two-layer networks with three activations, and the widths and times that training these networks needs.
 
 Each network is trained in the time of its own tangent kernel H, that is, by the flow dF/dt = -H (F - Y). Here F are
 the outputs and Y the targets. The limit of H at infinite width has the smallest eigenvalue lambda. All networks start
@@ -48,14 +48,14 @@ def slopes(
     x: Float[Array, "n d"],
     units: float | Float[Array, ""],
 ) -> tuple[Float[Array, "n k"], Float[Array, "n m"], Float[Array, "n k"]]:
-    """Return the outputs F of the network with the first units, and the factors of their gradients.
+    """Return the outputs F of the network that consists of the first `units` units, and the factors of the gradients.
 
     Args:
         activation: relu, exp or softmax.
         weight: the weights W.
         sign: the output weights, one row a_l for each output.
         x: the points, one in each row.
-        units: the width; the units beyond it are left out.
+        units: the width of the network. Later units are left out.
 
     Returns:
         F, the factors s scaled so that H = sum_r (a_lr - c_il) s_ir (a_l'r - c_jl') s_jr <x_i, x_j>, and the numbers
@@ -84,10 +84,10 @@ def time_to_fit(
     horizon: Float[Array, ""],
     steps: int = 4096,
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Return the time of the tangent kernel's flow at which descent reaches |F - Y|² <= error, and the loss then.
+    """Return the flow time at which descent reaches |F - Y|² <= error, and the loss at this time.
 
     Descent takes steps of 1 / (2 lambda_max(H)), where H is the tangent kernel at initialisation. The time is infinite
-    if the horizon, or the largest number of steps, comes first.
+    if descent first reaches the horizon or the largest number of steps.
 
     Args:
         activation: relu, exp or softmax.
@@ -158,7 +158,7 @@ def largest_eigenvalue(
 def sufficient_width(
     times: Float[Array, " w"], widths: Sequence[float] | Sequence[int], horizon: Float[Array, ""]
 ) -> Float[Array, ""]:
-    """Return the smallest width from which on training is always in time, or twice the last width if there is none.
+    """Return the smallest width from which on training always ends in time; if none, twice the last width.
 
     Args:
         times: the time to fit at every width.

@@ -1,4 +1,4 @@
-"""Softmax networks at the symmetric initialisation, and regression with their tangent kernel at this point."""
+"""Softmax networks at the symmetric initialisation, and regression with the tangent kernel at the initialisation."""
 
 import functools
 
@@ -78,9 +78,9 @@ def initialised(
 ) -> Initialised:
     """Draw unit inputs and targets, and the symmetric initialisation, from one table of normal numbers.
 
-    One draw replaces five, because compiling a random generator takes longer than everything computed here. The first
-    width/2 rows are pairs of units, then n training points follow, then test points. The last k columns determine
-    signs and targets.
+    One draw of random numbers replaces five draws, because compiling a random generator takes longer than everything
+    computed here. The first width/2 rows are pairs of units. Then follow n training points, and then test points. The
+    last k columns determine signs and targets.
 
     Args:
         normal: independent standard normal numbers, of d + k columns.
@@ -126,7 +126,7 @@ def definite(tangent: Float[Array, "r r"]) -> Hypothesis:
 
 
 def kernel_cause(problem: Initialised) -> str | None:
-    """Return the reason why the kernel is singular, if it is: zero rows, equal rows, or its rank.
+    """If the kernel is singular, return the reason: zero rows, equal rows, or the rank of the kernel.
 
     Args:
         problem: the network and its training points.
@@ -161,7 +161,7 @@ def stack(y: Float[Array, "n k"]) -> Float[Array, " r"]:
 def gamma_descent(
     tangent: Float[Array, "r r"], y: Float[Array, " r"], rate: Float[Array, ""], steps: int
 ) -> Float[Array, " r"]:
-    """Return m gamma after steps of gamma <- gamma - eta (m H* gamma - vec(Y)) from 0 (equation 25).
+    """Return m gamma after several steps of gamma <- gamma - eta (m H* gamma - vec(Y)), from 0 (equation 25).
 
     Args:
         tangent: the tangent kernel H*.
@@ -192,7 +192,7 @@ class InitialisedNetworks(Population[Initialised]):
 
 
 class Underway(eqx.Module):
-    """A network at its start and at W(tau), and m gamma(tau) of the regression with its initial kernel."""
+    """A network at its start and at W(tau), and m gamma(tau) of the regression with the network's initial kernel."""
 
     start: Initialised
     weight: Float[Array, "d m"]

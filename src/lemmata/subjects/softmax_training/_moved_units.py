@@ -32,7 +32,7 @@ def kernel_change(
 
 
 def steepest(objective, start: Float[Array, "d m"], radius: Number, steps: int) -> Float[Array, "d m"]:
-    """Return a change that makes the objective large: each column repeatedly gets length `radius` along its gradient.
+    """Return a change that makes `objective` large. Repeatedly, each column gets length `radius` along its gradient.
 
     Args:
         objective: the function of the change that is to be large.
@@ -56,7 +56,7 @@ def kernel_moves(
     radius: Number,
     drawn: Float[Array, "d m"],
 ) -> Float[Array, "8 d m"]:
-    """Return `moves` and two adversarial moves: steepest for one entry of H, and for the norm of the change of H.
+    """Return `moves` and two adversarial moves: the steepest for one entry of H, and for the norm of H's change.
 
     The entry is the one between the first and the last output at the first input.
 
@@ -155,7 +155,7 @@ class NoisyLayers(Population[NoisyUnits]):
         return NoisyUnits(x, jnp.asarray(setting["sigma"], float), jnp.asarray(setting["rho"], float))
 
     def hypotheses(self, problem: NoisyUnits) -> list[Hypothesis]:
-        """Inputs are in the unit ball, and exponentials of the weights average out over the last width."""
+        """Check that inputs are in the unit ball, and that exponentials of weights average out over the last width."""
         longest = jnp.linalg.norm(problem.x, axis=1).max()
         spread = problem.sigma**2 + problem.rho**2
         why = "the bias at finite width was derived for this range"

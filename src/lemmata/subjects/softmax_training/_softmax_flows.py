@@ -32,7 +32,7 @@ class Flow(eqx.Module):
         start: the network at initialisation.
         unit: the unit 1 / lambda_max(H*) of the times m t.
         path: the weights W at the times m t = unit * RECORDS; the first is W(0).
-        moved: the number eps_H = max_t |H(t) - H*|_F over the records.
+        moved: the number eps_H = max_t |H(t) - H*|_F, where the maximum is over the records.
         moved_test: the numbers eps_l,test = max_t |K_l,te(t) - K*_l,te|_F, at each output and test point.
     """
 
@@ -135,7 +135,7 @@ class Flows(Population[Flow]):
 
 
 class NearbyInputs(eqx.Module):
-    """One softmax network along its flows on two points, trained separately for several angles between them."""
+    """A softmax network trained on two points. Each angle between the points has its own gradient flow."""
 
     networks: tuple[Flow, ...]
 
@@ -163,7 +163,8 @@ class NearbyInputs(eqx.Module):
 def nearby(start: Initialised, angle: float) -> Initialised:
     """Return the network with two unit inputs at this angle, targets 1 and -1, and a short test point along x_1 - x_2.
 
-    At test points c u, the entries of K_te / c tend to <u, x_j>(1 - F(x_j)²/m²) as c falls. These limits hardly move.
+    At test points c u, the entries of K_te / c tend to <u, x_j>(1 - F(x_j)²/m²) as c falls. Training hardly changes
+    these limits.
 
     Args:
         start: the network, with two training points that span a plane.

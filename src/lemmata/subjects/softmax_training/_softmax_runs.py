@@ -1,4 +1,4 @@
-"""Softmax networks before, during and after training, on which the theory's steps of descent are tested."""
+"""Test problems for the theory's steps of descent: softmax networks before, during and after training."""
 
 from collections.abc import Callable
 
@@ -66,7 +66,7 @@ class Descents(Population[Descent]):
 
 
 def trained(first: Training, time: Float[Array, ""], steps: int) -> Training:
-    """Descend at a random multiple of the coarse step, which is 0 in a sixth of the trials.
+    """Descend with a random multiple of the coarse step. This multiple is 0 in a sixth of the trials.
 
     Args:
         first: the network at initialisation.
@@ -100,7 +100,7 @@ def _against(first: Training) -> Float[Array, "d m"]:
 def beyond_targets(first: Training, time: Float[Array, ""], steps: int) -> Training:
     """Move each unit by 0.0099 along the first input, so that the two units of a pair move apart.
 
-    The targets have the opposite sign of the outputs.
+    The sign of each target is opposite to the sign of the output.
     """
     reach = _REACH * first.sign[0] * first.x[0][:, None]
     forward = eqx.tree_at(lambda t: t.moved, first, reach)
@@ -108,7 +108,7 @@ def beyond_targets(first: Training, time: Float[Array, ""], steps: int) -> Train
 
 
 def towards_one_sign(first: Training, time: Float[Array, ""], steps: int) -> Training:
-    """Descend coarsely to targets of one sign; for close inputs, residuals are then along the top eigenvector of H."""
+    """Descend coarsely to targets of one sign. For close inputs, this puts residuals along H's top eigenvector."""
     positive = eqx.tree_at(lambda t: t.y, first, jnp.abs(first.y))
     return positive.after(coarse_step(positive), steps)
 
@@ -163,7 +163,7 @@ class SoftmaxRuns(Population[Training]):
 
 
 class RunsWithinRadius(Population[Training]):
-    """Networks so wide, and targets so small, that D < R. So every unit stays where H keeps half of lambda.
+    """Networks so wide, and targets so small, that D < R. So every unit stays in a region where H keeps half of lambda.
 
     D bounds the movement of the units, and R is the radius of Lemma E.2. Weights are so small that B = 1. Targets are
     along the eigenvector of the smallest eigenvalue of the limit of H.
@@ -212,7 +212,7 @@ class RunsWithinRadius(Population[Training]):
 
 
 class PushedUnits(Population[Training]):
-    """Close inputs, one target on the sphere for all, and units moved by less than R = 0.01 so that F changes most."""
+    """Close inputs with one common target on the sphere. Units move by less than R = 0.01 so that F changes most."""
 
     free = ("moved", "x", "y")
     settings = Space(
@@ -227,7 +227,7 @@ class PushedUnits(Population[Training]):
     def sample(self, setting: dict, key: Key[Array, ""]) -> Training:
         """Draw inputs around one direction, and the movement of the units that changes F most.
 
-        Each unit moves by 0.0099, along or against the first input, as its first sign decides.
+        Each unit moves by 0.0099. The unit's first sign decides whether it moves along or against the first input.
         """
         n, d, k = setting["n"], setting["d"], setting["k"]
         weights, inputs, outputs, side = draws(key, (d + k, setting["pairs"]), (n, d), (1, k), ())

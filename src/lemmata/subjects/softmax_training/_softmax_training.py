@@ -1,9 +1,9 @@
-"""A softmax network at some time of its training, and one step of descent from there, without cancellation.
+"""A softmax network at some time of its training, and one more step of descent, computed without cancellation.
 
-The steps of the theory are so short (eta m is about 1e-9) that W(tau + 1) - W(tau) is lost in the rounding of W. So
-the displacement from the initialisation is stored, and closed forms in expm1 give the changes of outputs. Let S be the
-shares softmax(W'x) of an input x, and let S' be the shares after the step. Let u = <w', x> - <w, x> for every unit and
-e = <S, expm1(u)>. Then S' - S = S (expm1(u) - e) / (1 + e).
+The steps of the theory are so short (eta m is about 1e-9) that W(tau + 1) - W(tau) is lost in the rounding of W. So the
+network stores the displacement of W from the initialisation, and closed forms in expm1 give the changes of outputs. Let
+S be the shares softmax(W'x) of an input x, and let S' be the shares after the step. Let u = <w', x> - <w, x> for every
+unit and e = <S, expm1(u)>. Then S' - S = S (expm1(u) - e) / (1 + e).
 """
 
 import math
@@ -181,8 +181,8 @@ def initialise(
     """Return a network with `pairs` pairs of units at its symmetric initialisation (Definition 3.7), with these data.
 
     Args:
-        drawn: d + k rows of standard normal numbers. The first d rows, times sigma, are the weights, and the signs of
-            the others are a.
+        drawn: d + k rows of standard normal numbers. The first d rows, times sigma, are the weights. The signs of the
+            other rows are a.
         x: the inputs.
         y: the targets.
         sigma: the standard deviation of the weights.
@@ -196,7 +196,7 @@ def sphere_points(drawn: Float[Array, "n d"], alignment: float = 0.0) -> Float[A
 
     Args:
         drawn: standard normal numbers.
-        alignment: 0 for uniform points; the larger, the closer together.
+        alignment: 0 for uniform points. The larger the alignment, the closer together are the points.
     """
     d = drawn.shape[1]
     points = drawn + alignment * math.sqrt(d) * jnp.eye(1, d)
@@ -208,7 +208,7 @@ def balanced_rows(problem: Regression, rows: int = _ROWS) -> tuple[Array, Array]
 
     Args:
         problem: the table.
-        rows: the number of rows to keep; of the outputs, the first four are kept.
+        rows: the number of rows to keep. Of the outputs, only the first four are kept.
     """
     x, y = problem.x[:rows], problem.y[:rows, :_OUTPUTS]
     longest = lambda a: jnp.maximum(jnp.linalg.norm(a, axis=1).max(), jnp.finfo(a.dtype).tiny)
@@ -242,7 +242,7 @@ def coarse_step(training: Training) -> Float[Array, ""]:
 def positive_eigenvalue(training: Training, why: str = "") -> Hypothesis:
     """Return the condition lambda > 0.
 
-    The smallest eigenvalue of H* must be above 16 n k eps times the trace of H*, the rounding error.
+    The smallest eigenvalue of H* must be above its rounding error, which is 16 n k eps times the trace of H*.
 
     Args:
         training: the network and its data.

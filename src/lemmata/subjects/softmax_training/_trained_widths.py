@@ -24,7 +24,7 @@ ERROR = 0.05
 
 
 def spread_points(drawn: Float[Array, "n d"]) -> Float[Array, "n d"]:
-    """Return unit vectors after eight rounds of repulsion, so that no two are close and lambda is not tiny.
+    """Return unit vectors after eight rounds of repulsion, so that no two vectors are close and lambda is not tiny.
 
     Args:
         drawn: standard normal numbers.
@@ -39,7 +39,8 @@ def spread_points(drawn: Float[Array, "n d"]) -> Float[Array, "n d"]:
 def horizon(smallest: float | Array, size: int, error: float) -> Array:
     """Return the flow time T m eta = 2 log(n k / error) / lambda after which the loss is at most the error.
 
-    If each step contracts by 1 - m eta lambda / 2, starting at |F - Y|² = n k, the error is reached at this time.
+    Let |F - Y|² start at n k, and let each step multiply it by 1 - m eta lambda / 2. Then it reaches the error at this
+    time.
 
     Args:
         smallest: the smallest eigenvalue lambda.
@@ -56,8 +57,8 @@ class SlowTargets(Population[Training]):
     Args:
         outputs: the number k of outputs.
         random_targets: whether targets are uniform on the sphere instead.
-        posed_by_tables: whether the first 16 rows of a user's table give such a problem, with weights of unit
-            variance.
+        posed_by_tables: whether the first 16 rows of a user's table can be converted to such a problem, with weights of
+            unit variance.
     """
 
     outputs: int = 2

@@ -1,4 +1,4 @@
-"""Random hidden units before and after they have moved; all parts of Lemma B.1 are about such units."""
+"""Random hidden units before and after a move. All parts of Lemma B.1 are about such units."""
 
 import abc
 from functools import partial

@@ -2,9 +2,9 @@
 
 This theory says that ReLU, exponential and softmax networks need almost the same number of units and steps. It uses
 upper bounds of the same form. Each bound has the activation's own lambda, the smallest eigenvalue of the tangent kernel
-over W. It assumes the symmetric initialisation, n > 1 and lambda < 1. The powers n^o(1) are left out and hidden
-constants are 1, which are the strongest readings. It does not explain why all three networks need far less, or what
-makes the small differences.
+over W. It assumes the symmetric initialisation, n > 1 and lambda < 1. Powers n^o(1) are left out and hidden constants
+are taken as 1. This reads the bounds in the strongest way. The theory does not explain why all three networks need far
+fewer units and steps, or what causes the small differences.
 
 The bounds on ReLU networks come from munteanu2022, and the bounds on exponential networks from gao2023, as Table 1 of
 gu2024softmax cites them.
@@ -28,7 +28,7 @@ ABOUT = {"tool": "spectral theory", "architecture": "dense network", "object": "
 
 
 class WidthRow(NamedTuple):
-    """The width and steps that one statement requires on a table of data, and those that were enough.
+    """The width and steps that one statement requires on a table of data, and the width and steps that were enough.
 
     Args:
         statement: relu, exp or softmax as in Table 1, or softmax as in Theorem 4.2 with its exponentials.
@@ -36,8 +36,8 @@ class WidthRow(NamedTuple):
         required_width, required_steps: the width and steps that the statement requires.
         sufficient_width: the smallest width from which training was always in time. If there is none, twice the last
             width.
-        sufficient_steps: the time in which the last width was trained, in steps of the statement's size. It is infinite
-            if it was not trained in time.
+        sufficient_steps: the time in which the network of the last width was trained, in steps of the statement's size.
+            This time is infinite if the network was not trained in time.
     """
 
     statement: str
@@ -49,7 +49,7 @@ class WidthRow(NamedTuple):
 
 
 def table_width(activation: str, smallest: float | Array, size: int) -> Array:
-    """Return Table 1's n² log(n) / lambda² for the ReLU, n² log²(n) / lambda² for others; n is the size of H.
+    """Return Table 1's width: n² log(n) / lambda² for the ReLU, else n² log²(n) / lambda²; n is the size of H.
 
     Args:
         activation: relu, exp or softmax.
@@ -80,7 +80,7 @@ def width_table(
     widths: Sequence[int] = (2, 4, 8, 16, 32, 64, 128, 256, 512),
     steps: int = 1024,
 ) -> list[WidthRow]:
-    """Return, for three activations, the required widths and steps, and those that are enough.
+    """For three activations, return the widths and steps that are required, and those that are enough.
 
     Args:
         x: the inputs, in the unit ball.
@@ -90,7 +90,7 @@ def width_table(
         error: the required squared Frobenius norm of F - Y.
         key: the random key of the weights, which all activations share.
         widths: the tested widths, increasing.
-        steps: the largest number of steps of descent for each network; a network that would need more counts as not
+        steps: the largest number of steps of descent for each network. A network that needs more steps counts as not
             trained.
     """
     n, k = y.shape
@@ -308,6 +308,6 @@ class WidthsAlike(Claim[Training]):
     predict = (0.0, 0.0)
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
-        """Return log2 of the ReLU and the exponential network's width, each divided by the softmax network's width."""
+        """Divide the widths of the ReLU and the exponential network by the softmax network's; return log2 of both."""
         relu, exponential, softmax = (jnp.log2(width_of(activation, problem)) for activation in ACTIVATIONS)
         return jnp.stack([relu - softmax, exponential - softmax])

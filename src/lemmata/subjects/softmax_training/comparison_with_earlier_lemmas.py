@@ -1,7 +1,7 @@
 """Softmax units compared with ReLU and exponential units if all units move by R, and the meaning of (n d)^(2 + o(1)).
 
-This theory is about two-layer networks of m units for which every w_r moves by at most R. It bounds the change of
-their tangent kernels. These kernels have the entries <x_i, x_j> times
+This theory is about two-layer networks of m units, if every w_r moves by at most R. It bounds the change of the tangent
+kernels of these networks. These kernels have the entries <x_i, x_j> times
 
     (1/m) #{r: <w_r, x_i> >= 0, <w_r, x_j> >= 0},   (1/m) sum exp <w_r, x_i + x_j>,   m <S_i, S_j>
 
@@ -158,7 +158,7 @@ class ReluPerturbation(Claim[RandomUnits]):
         return jnp.asarray(2.0 * problem.radius * len(problem.x))
 
     def measure(self, problem: RandomUnits, key: Key[Array, ""]) -> Array:
-        """Return the largest change over moves that switch each unit at its nearest input, or only on, or only off."""
+        """Switch each unit on or off, only on, or only off at its nearest input, and return the largest change."""
         x, radius = problem.x, problem.radius
         weight = problem.sigma * jax.random.normal(key, (x.shape[1], problem.width))
         logits = x @ weight
@@ -215,7 +215,7 @@ class ExponentialPerturbation(Claim[RandomUnits]):
         return jnp.stack([jnp.linalg.norm(kernel(weight + s * move) - kernel(weight)) for s in (1, -1)]).max()
 
     def trivial(self, problem: RandomUnits) -> Array:
-        """Return a bound on the norms of both kernels, whose entries have means of at most exp(2 sigma²)."""
+        """Return a bound on the norms of both kernels. The means of their entries are at most exp(2 sigma²)."""
         return len(problem.x) * (1 + jnp.exp(2 * problem.radius)) * jnp.exp(2 * problem.sigma**2)
 
 
@@ -297,7 +297,7 @@ class SimplifiedWidth(Claim[WidthSizes]):
     predict = 2.0
 
     def measure_at(self, problem: WidthSizes, key: Key[Array, ""], rung: float) -> Array:
-        """Return the derivative of the logarithm of the width by log(n k / delta)."""
+        """Return the derivative of the logarithm of the width with respect to log(n k / delta)."""
 
         def log_width(logarithm: Array) -> Array:
             bound = jnp.maximum(CONSTANT * problem.sigma * jnp.sqrt(logarithm), 1.0)

@@ -1,9 +1,10 @@
 """Coupling: how far a trained softmax network is from the regression with its tangent kernel at initialisation.
 
-This theory bounds the distance at every time of the gradient flow by how far the kernel moves. It assumes the
-symmetric initialisation and a positive definite kernel that moves by less than half of its smallest eigenvalue. It
-does not explain how far the kernel moves, or how far away the kernel of infinite width is. All bounds hold on [0, T]
-with the largest movements on [0, T]. Trials that end at a last record test them in this form.
+At every time of the gradient flow, this theory bounds the distance between network and regression by how far the kernel
+moves. It assumes the symmetric initialisation and a positive definite kernel that moves by less than half of its
+smallest eigenvalue. It does not explain how far the kernel moves, or how far away the kernel of infinite width is. The
+bounds hold at all times in [0, T] with the largest movement of the kernel in [0, T]. The trials test the bounds in this
+form, where T is the time of the last record.
 """
 
 import jax
@@ -44,7 +45,7 @@ def differences(problem: Flow) -> tuple[Float[Array, " s"], Float[Array, " q"]]:
 
 
 def _apart(problem: Flow) -> Float[Array, " q"]:
-    """Return the sum of the sizes of both predictions, which are integrals of kernel times residual."""
+    """Return the sum of the sizes of both predictions. Each prediction is an integral of kernel times residual."""
     size, left = problem.cross_sizes, problem.smallest - problem.moved
     return problem.targets * (size / problem.smallest + (size + problem.moved_test) / left)
 
@@ -82,7 +83,7 @@ class TrainingPerturbation(Claim[Flow]):
         return differences(problem)[0].max()
 
     def trivial(self, problem: Flow) -> Array:
-        """Neither residual grows, so both outputs stay within |Y| of the targets."""
+        """The residuals of network and regression do not grow, so both outputs stay within |Y| of the targets."""
         return 2 * problem.targets
 
 

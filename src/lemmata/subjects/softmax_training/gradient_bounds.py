@@ -2,7 +2,8 @@
 
 This theory bounds the gradient of every unit, at initialisation and as long as no unit has moved by more than R. The
 gradient says how far one step goes. The theory assumes inputs in the unit ball and the logit bound B. It does not
-explain the factor exp(3 B), which bounds the largest share and makes the steps that the theory allows tiny.
+explain the factor exp(3 B). This factor bounds the largest share, and because of it, the steps that the theory allows
+are tiny.
 
 The network is F_l(x) = m <a_l, softmax(W' x)> for outputs l = 1, ..., k, with hidden weights W of shape (d, m) and
 signs a_l. It is trained on n inputs x_i with targets Y, of shape (n, k), by descent on |F - Y|²/2.

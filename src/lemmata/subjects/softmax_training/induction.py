@@ -1,14 +1,14 @@
 """Descent on a softmax network stays near its initialisation and contracts the loss.
 
-This theory is about training with steps eta = lambda / (10 m n² k² exp(16 B)). Here D is the largest displacement of a
-unit that the gradients allow. Within the radius R, the tangent kernel keeps at least half of its smallest eigenvalue.
-As long as D is below R, every step contracts the loss. The hypothesis D < R can be met if sigma is so small that B =
-1, inputs are nearly orthogonal and targets are small. The hypothesis then requires a width of about 8 exp(13) (n
-k)^(3/2) |Y| / lambda². The theory does not explain why training also works with steps 10^8 times longer and widths
+This theory is about training with steps eta = lambda / (10 m n² k² exp(16 B)). Let D be the largest displacement of a
+unit that the gradients allow. If units move by at most R, the tangent kernel keeps at least half of its smallest
+eigenvalue. As long as D is below R, every step contracts the loss. The hypothesis D < R can be met if sigma is so small
+that B = 1, inputs are nearly orthogonal and targets are small. The hypothesis then requires a width of about 8 exp(13)
+(n k)^(3/2) |Y| / lambda². The theory does not explain why training also works with steps 10^8 times longer and widths
 10^6 times smaller.
 
 The tests reach states at time tau by coarse descent, and then take steps of the theory's size. At this size, one step
-lowers the loss by a relative 10^-9. The tests therefore compare relative decreases, which are computed without
+lowers the loss by about 10^-9 of its value. The tests therefore compare relative decreases, which are computed without
 cancellation.
 """
 
@@ -52,7 +52,7 @@ def width_asked() -> Hypothesis:
 
 
 def within_displacement(problem: Training) -> Hypothesis:
-    """Return the condition that earlier steps can have reached the weights at time tau."""
+    """Return the condition that the weights at time tau can be the result of earlier steps."""
     return Hypothesis(
         "no unit has moved by more than D since the initialisation",
         problem.farthest,

@@ -5,8 +5,8 @@ times
 
     K(x, y) = <x, y> exp(sigma² <x, y>),
 
-with fluctuations of size m^(-1/2) and a known bias of size 1/m. So lambda = lambda_min(H) of the convergence theorems
-is, up to m^(-1/2), the smallest eigenvalue of an n x n matrix. Module `definiteness` states when this eigenvalue is
+with fluctuations of size m^(-1/2) and a known bias of size 1/m. The convergence theorems use lambda = lambda_min(H). Up
+to m^(-1/2), this is the smallest eigenvalue of an n x n matrix. Module `definiteness` states when this eigenvalue is
 positive. The theory assumes that units are drawn in pairs. It does not explain what training does to H.
 """
 
@@ -32,8 +32,8 @@ def width_correction(x: Float[Array, "n d"], sigma: Float[Array, ""], m: int) ->
         c_ij = 2 (e(x_i, x_i) + e(x_j, x_j) + e(x_i, x_j) - e(x_i, x_i + x_j) - e(x_j, x_i + x_j) - 1)
 
     with e(x, y) = exp(sigma² <x, y>). H_ll / <x_i, x_j> is a ratio A / (B C) of means over m/2 pairs of exp(<w, x_i +
-    x_j>), exp(<w, x_i>) and exp(<w, x_j>). The sum of Var B + Var C + Cov(B, C) - Cov(A, B) - Cov(A, C), each divided
-    by the means of its two factors, gives c. Normal exponentials have Cov(exp <w, x>, exp <w, y>) = (e(x, y) - 1) E
+    x_j>), exp(<w, x_i>) and exp(<w, x_j>). Divide each term of Var B + Var C + Cov(B, C) - Cov(A, B) - Cov(A, C) by the
+    means of its two factors. The sum gives c. Normal exponentials have Cov(exp <w, x>, exp <w, y>) = (e(x, y) - 1) E
     exp <w, x> E exp <w, y>.
 
     Args:
@@ -157,14 +157,14 @@ class SmallestEigenvalueWidth(Claim[KernelPoints]):
     predict = -0.5
 
     def hypotheses(self, problem: KernelPoints) -> list[Hypothesis]:
-        """Require a positive smallest eigenvalue of the limit; otherwise only rounding would be measured."""
+        """Require that the limit's smallest eigenvalue is positive. Otherwise, only rounding would be measured."""
         values = jnp.linalg.eigvalsh(problem.limit)
         floor = 16 * len(values) * jnp.finfo(values.dtype).eps * values[-1]
         name = "the smallest eigenvalue of the limit is above its rounding error"
         return [Hypothesis(name, values[0], ">", floor, "two rows are equal, or one is zero")]
 
     def measure(self, problem: KernelPoints, key: Key[Array, ""]) -> Array:
-        """Return the distance between the smallest eigenvalues of H and its limit, for networks with four outputs."""
+        """For networks with four outputs, return the distance of the smallest eigenvalues of H and of its limit."""
         size = 4 * len(problem.x)
         stacked = jnp.stack([h.reshape(size, size) for h in _ladder(problem, 4, key)])
         return jnp.abs(jnp.linalg.eigvalsh(stacked)[:, 0] - jnp.linalg.eigvalsh(problem.limit)[0])

@@ -1,4 +1,4 @@
-"""How far training moves the tangent kernel of a softmax network: as m^(-2), where a lemma's bound gives 1/m.
+"""How far training moves the tangent kernel of a softmax network: as m^(-2), although a lemma only bounds it by 1/m.
 
 This theory is about |H(t) - H(0)| along descent from the symmetric initialisation. Units move by O(1/m), and a bound
 that is linear in the movement (Lemma 5.1 of gu2024softmax) gives O(1/m). But the two units of a pair have equal

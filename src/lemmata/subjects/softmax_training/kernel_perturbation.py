@@ -50,7 +50,7 @@ def changes_of_kernel(problem: RandomUnits, key: Key[Array, ""]) -> Float[Array,
 
 
 def largest_change(problem: RandomUnits) -> Array:
-    """Return twice the bound on an entry of H, which bounds the change of the entry.
+    """Return twice the bound on an entry of H. This bounds the change of the entry.
 
     An entry is at most 4 m, and at most 4 exp(2B + 2R) if the logits are at most B + R.
     """
@@ -128,7 +128,7 @@ class KernelPerturbation(Claim[RandomUnits]):
         return jnp.sqrt(jnp.sum(changes_of_kernel(problem, key) ** 2, axis=(1, 2, 3, 4)).max())
 
     def trivial(self, problem: RandomUnits) -> Array:
-        """The norm if every entry changed as much as its bound allows."""
+        """The norm of the change if every entry changes as much as its bound allows."""
         return len(problem.x) * problem.outputs * largest_change(problem)
 
 
@@ -201,7 +201,7 @@ class PerturbationLinearInRadius(Claim[RandomUnits]):
         return [Hypothesis("some input is not 0", longest, ">", 0.0, "the kernel of the zero input is 0")]
 
     def measure(self, problem: RandomUnits, key: Key[Array, ""]) -> Array:
-        """The Frobenius norm of the change of H, along the direction of the units in which H changes most."""
+        """The Frobenius norm of the change of H if units move in the direction in which H changes most."""
         sign, weight, changes = drawn_kernel(problem.x, problem.outputs, problem.width, problem.sigma, _RADII[0], key)
         scaled = changes[-1] * jnp.asarray(_RADII)[:, None, None] / _RADII[0]
         return jnp.sqrt(jnp.sum(_changes(problem.x, sign, weight, scaled) ** 2, axis=(1, 2, 3, 4)))

@@ -1,9 +1,9 @@
 """The proof of Lemma B.2, which writes the change of an entry of the tangent kernel as a sum of five terms.
 
-This theory bounds each of the five differences that lead from H(W) to H(W~) by replacing one factor after the other.
-The factors are the exponentials, the two averages of signs and the two denominators. It assumes logits bounded by B and
-moves of at most R < 0.01. The five bounds add up to at most R exp(10 B) from B = 2.7745 on. For smaller B the lemma
-needs another proof (`SharperEntryPerturbation`).
+Going from H(W) to H(W~), replace one factor after the other. The factors are the exponentials, the two averages of
+signs and the two denominators. This theory bounds each of the five resulting differences. It assumes logits bounded by
+B and moves of at most R < 0.01. The five bounds add up to at most R exp(10 B) from B = 2.7745 on. For smaller B the
+lemma needs another proof (`SharperEntryPerturbation`).
 """
 
 from typing import ClassVar
@@ -122,7 +122,7 @@ class FiveTermsTelescope(Claim[MovedUnits]):
         return problem.sign.shape[1] ** 2 * (problem.x @ problem.x.T)[None, :, None, :] * total
 
     def condition(self, problem: MovedUnits) -> Array:
-        """The condition number of subtracting two kernels with entries up to 4 (m max S |x|)², sums over m units.
+        """The condition number of subtracting two kernels. Their entries are sums over m units, up to 4 (m max S |x|)².
 
         If all units move by the same vector, only rounding remains.
         """
@@ -134,7 +134,7 @@ class FiveTermsTelescope(Claim[MovedUnits]):
 
 
 def _share(part: float) -> Control:
-    """Return a control that claims the bound `part` R/m², which has no exponentials."""
+    """Return a control that claims the bound `part` R/m². This bound has no exponentials."""
     bound = lambda bound, problem: jnp.asarray(part * problem.radius / problem.width**2)
     return Control(f"the term is at most {part:g} R/m²", bound, loose=_LOOSE)
 
@@ -165,7 +165,7 @@ class AbstractTermBound(Claim[RandomUnits]):
         return jnp.abs(jnp.stack(terms)).max()
 
     def trivial(self, problem: RandomUnits) -> Array:
-        """The bound on a difference of two means over m units, whose terms are at most 4 exp(4B + 4R)/m²."""
+        """The bound on a difference of two means over m units. The terms of the means are at most 4 exp(4B + 4R)/m²."""
         return 8 * jnp.exp(4 * problem.bound + 4 * problem.radius) / problem.width**2
 
 

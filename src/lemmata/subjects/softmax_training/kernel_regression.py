@@ -1,9 +1,9 @@
 """Regression with the tangent kernel of a softmax network at initialisation.
 
-This theory is about the kernel regression with which a trained network is compared. It gives the regression's
-features, coefficients and predictions at every time of training. It assumes only a positive definite kernel. How far a
-network is from this regression is the subject of `coupling`. Time t is that of the flow dF/dt = -m H (F - Y), where F
-are the predictions, H is the kernel and Y are the targets. The kernel of k outputs at n points has k n rows.
+This theory is about the kernel regression with which a trained network is compared. It gives the regression's features,
+coefficients and predictions at every time of training. It assumes only a positive definite kernel. The module
+`coupling` treats the distance of a network from this regression. Time t is the time of the flow dF/dt = -m H (F - Y),
+where F are the predictions, H is the kernel and Y are the targets. The kernel of k outputs at n points has k n rows.
 """
 
 from collections.abc import Sequence
@@ -45,8 +45,8 @@ def ntk_flow(
 ) -> tuple[Float[Array, "s r *k"], Float[Array, "s q *k"]]:
     """Return the predictions of regression with a fixed tangent kernel under gradient flow (Definition F.1).
 
-    The predictions are F(t) = K_te H^-1 (I - exp(-m H t)) vec(Y), with K_te = H on the training points. H is either
-    the kernel of a finite network, with k n rows, or the limit kernel, with n rows for all outputs at once.
+    The predictions are F(t) = K_te H^-1 (I - exp(-m H t)) vec(Y). On the training points, K_te is H. H is either the
+    kernel of a finite network, with k n rows, or the limit kernel, with n rows for all outputs at once.
 
     Args:
         tangent: the tangent kernel H, not multiplied by m.
@@ -112,7 +112,7 @@ def summed_features(problem: Initialised, x: Float[Array, "n d"]) -> Float[Array
 
 @jax.jit
 def jacobian_products(problem: Initialised) -> Float[Array, "q r"]:
-    """Return J_te J' / m, where J and J_te are the Jacobians of all outputs in W, by automatic differentiation.
+    """Return J_te J' / m with the Jacobians J and J_te of all outputs with respect to W, by automatic differentiation.
 
     Args:
         problem: the network.
@@ -177,7 +177,7 @@ class GradientDescentAsPrinted(AbstractKernelRegression):
         return gamma_descent(problem.tangent, stack(problem.y), _step(problem), 2)
 
     def measure(self, problem: Initialised, key: Key[Array, ""]) -> Array:
-        """The coefficients, times m, after 2 steps along gradients of the loss by automatic differentiation."""
+        """The coefficients, times m, after 2 steps along the loss gradient, computed by automatic differentiation."""
         m, rows = problem.network.width, problem.tangent
         slope = jax.grad(lambda gamma: 0.5 * jnp.sum((m * rows @ gamma - stack(problem.y)) ** 2))
         gamma = jnp.zeros(len(rows))

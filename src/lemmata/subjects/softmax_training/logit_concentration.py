@@ -6,8 +6,9 @@ of n m logits is near sigma sqrt(2 log(n m)), but B does not depend on m. With C
 wide enough for logits to reach B. But for sigma = 1, B is 23 with 8 inputs and 3 outputs, so exp(B) is astronomical.
 The default sigma is therefore 0.05, for which B = 1.17.
 
-The tests try random moves, and the moves for which each bound is tightest. The source's probability is 1 -
-delta/poly(n k), with a polynomial that it does not name. Each part is tested here at 1 - delta, which is weaker.
+The tests try random moves, and the moves for which each bound is tightest. The source states the probability 1 -
+delta/poly(n k), with a polynomial that it does not name. Here each part is tested at the probability 1 - delta, which
+is a weaker statement.
 """
 
 import math
@@ -212,7 +213,7 @@ class PairExponentialChange(AbstractPart):
         return jnp.asarray(4 * problem.radius)
 
     def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
-        """The largest difference from 1 over pairs, units, and each move or its negative."""
+        """The largest difference from 1 over all pairs, all units, and each move and its negative."""
         moved = x @ change
         return jnp.expm1(jnp.abs(moved[:, None] + moved)).max()
 
