@@ -128,7 +128,7 @@ class LossDecomposition(Claim[Descent]):
         return (loss(after) - loss(training.weight)) / problem.step
 
     def condition(self, problem: Descent) -> Array:
-        """The condition of subtracting two losses of size |F - Y|², each with an error of about m |F - Y| eps."""
+        """The condition number: losses of size |F - Y|² are subtracted, with errors of about m |F - Y| eps."""
         training = problem.training
         found = jnp.abs(terms(training, problem.step).change.sum())
         return training.width * (1 + jnp.sum(training.residual**2)) / found
@@ -143,7 +143,7 @@ class AbstractNormaliserSlope(Claim[Descent]):
     unexplained = "the size of this part"
 
     def measure(self, problem: Descent, key: Key[Array, ""]) -> Array:
-        """The derivative of v_0, as Lemma E.1 defines it, by automatic differentiation."""
+        """The derivative of v_0 in Lemma E.1 with respect to the step size, by automatic differentiation."""
         training = problem.training
         gradient = training.gradient
 

@@ -253,7 +253,7 @@ class EigenvalueFromBelow(Claim[SphereKernel]):
 
 
 class WideSpheres(Population[SphereKernel]):
-    """Points on spheres of high dimension d, at least 2 d of them, and weights as in `SphereKernels`."""
+    """At least 2 d points on spheres of high dimension d, and weights as in `SphereKernels`."""
 
     settings = Space(
         d=Integer(64, 32, 128, "dimension", corners=(48, 64)),

@@ -91,7 +91,7 @@ def renyi_budget(problem: SampledSteps) -> Float[Array, ""]:
 
 
 def central_ratio(problem: SampledSteps, steps: Array | float) -> Float[Array, ""]:
-    """Return q sqrt(T (e^(1/s²) - 1)), the ratio of the normal release in the central limit."""
+    """Return q sqrt(T (e^(1/s²) - 1)), the ratio of sensitivity to noise of the normal release in the limit."""
     return problem.rate * jnp.sqrt(steps * jnp.expm1(1 / problem.noise**2))
 
 

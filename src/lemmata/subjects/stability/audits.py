@@ -89,7 +89,7 @@ class AuditedTraining(eqx.Module):
 
 
 class AuditedTrainings(Population[AuditedTraining]):
-    """Normal rows and a long canary; the losses of all steps add up to one release with noise 0.4 to 0.6."""
+    """Normal rows and a long canary; all steps together act like one release with noise 0.4 to 0.6."""
 
     # Sizes. A new size of a training is compiled again, so the extra settings change few sizes.
     settings = Space(

@@ -17,7 +17,7 @@ ABOUT = {"tool": "convex optimisation", "architecture": "linear model", "object"
 
 
 class CoupledRuns(eqx.Module):
-    """Rows with replacements, the row index and size of each step, and the radius of the ball for the weights."""
+    """Rows with replacements, the radius of the ball for the weights, and the row index and the size of each step."""
 
     rows: ReplacedRows
     path: Int[Array, " t"]
@@ -114,7 +114,7 @@ class StronglyConvexRuns(Population[CoupledRuns]):
 
 
 class KickedRuns(eqx.Module):
-    """Descent from 0 on L max(0, w_1, ..., w_d), the loss of every row; one row's loss can become linear.
+    """Descent from 0 on L max(0, w_1, ..., w_d), the loss of every row; a replaced row has a linear loss.
 
     The loss L max(0, w_1, ..., w_d) alone does not move the weights from 0. The linear loss also has the slope L.
 

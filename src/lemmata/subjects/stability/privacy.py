@@ -167,7 +167,7 @@ class PrivateGap(Claim[Channel]):
         return jnp.tanh(problem.eps / 4)
 
     def measure(self, problem: Channel, key: Key[Array, ""]) -> Array:
-        """The size of the expected loss at the row's own value minus that at another row of the same distribution."""
+        """The absolute difference of the expected losses at the row's own value and at another, random row."""
         joint = problem.prior[:, None] * problem.answers
         apart = problem.prior[:, None] * joint.sum(axis=0)
         return jnp.abs(jnp.sum((joint - apart) * problem.loss))

@@ -48,7 +48,7 @@ def gramian(system: ContinuousSystem) -> Inexact[Array, "n n"]:
 def _refined(
     entries: Inexact[Array, "n n"], square: Inexact[Array, "n n"], found: Inexact[Array, "n n"]
 ) -> Inexact[Array, "n n"]:
-    """Return a solution whose estimated error is small, corrected by the estimate if needed; otherwise, refuse it."""
+    """Return a solution whose estimated error is small, corrected by the estimate if needed; or raise SolverError."""
     eps = float(jnp.finfo(found.dtype).eps)
     missed, error = _missed(entries, square, found)
     for _ in range(_REFINEMENTS):

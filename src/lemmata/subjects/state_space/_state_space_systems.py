@@ -79,7 +79,7 @@ class DrivenSystem(eqx.Module):
 
 
 def forgetting(step: Inexact[Array, "n n"], doublings: int = 12) -> Hypothesis:
-    """Require that a power of the step matrix is small, so that every state dies out; it is computed by squaring."""
+    """Require that a power of the step matrix, computed by squaring, is small, so that every state dies out."""
     for _ in range(doublings):
         step = step @ step
     return Hypothesis(

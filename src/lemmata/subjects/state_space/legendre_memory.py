@@ -1,10 +1,10 @@
 """HiPPO-LegS: states that are the Legendre coefficients of the whole past.
 
-This theory says what each state of the LegS matrices means, for every signal. With the factor 1/t, the states hold the
-projection of the past on polynomials. Without this factor, as layers run them, the states are a memory that is warped
-exponentially in time. The theory assumes exact arithmetic and the matrices at initialisation. It does not say how
-training changes the matrices. The lower frequencies of the normal part are not multiples of pi, unlike those of the
-diagonal model that replaces it.
+This theory says what each state of the LegS matrices means, for every signal. With the factor 1/t in the differential
+equation, the states hold the projection of the past on polynomials. Layers omit this factor; their states are a memory
+that is warped exponentially in time. The theory assumes exact arithmetic and the matrices at initialisation. It does
+not say how training changes the matrices. The lower frequencies of the normal part are not multiples of pi, unlike
+those of the diagonal model that replaces it.
 """
 
 import equinox as eqx
@@ -114,7 +114,7 @@ class LegendreCoefficients(Claim[LegendreMemory]):
         return jax.jvp(lambda time: _coefficients(problem, time), (problem.time,), (jnp.ones(()),))[1]
 
     def condition(self, problem: LegendreMemory) -> float:
-        """Entries of A are up to 2N, N coefficients cancel in sums, and their integrands have both signs."""
+        """The condition number: entries of A are up to 2N, sums of N terms cancel, and integrands change sign."""
         return 300.0 * problem.states**2
 
 

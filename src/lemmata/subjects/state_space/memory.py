@@ -34,7 +34,7 @@ ABOUT = {"tool": "approximation theory", "architecture": "state-space model", "o
 
 
 class PowerLaw(eqx.Module):
-    """A sum of exponentials for t^-p, whose log rates have the spacing h and are shifted by a share of h."""
+    """A sum of exponentials that approximates t^-p; its log rates lie h apart, shifted by a share of h."""
 
     power: Float[Array, ""]
     spacing: Float[Array, ""]

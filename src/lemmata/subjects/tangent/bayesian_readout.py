@@ -1,4 +1,4 @@
-"""Bayesian readouts: regression on the last hidden layer of a random network, and the Gaussian process it tends to.
+"""Bayesian readouts: regression on the last hidden layer of a random network, and its limit, a Gaussian process.
 
 This theory is about Bayesian linear regression on the m features of a random network, whose readout weights have a
 standard normal prior. At every m, this regression is Gaussian-process regression with the kernel of the features. As m

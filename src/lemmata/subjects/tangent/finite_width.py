@@ -31,7 +31,7 @@ def relu_tangent_gram(
     """Return the tangent kernel of f(x) = m^(-1/2) sum_r a_r phi(sqrt(2/d) <w_r, x>), where phi is the ReLU.
 
     It is (1/m) sum_r phi(u_r) phi(v_r) + (2/d) <x, y> (1/m) sum_r a_r² 1[u_r > 0] 1[v_r > 0]; the terms come from the
-    gradients in a and in w. Here u_r = sqrt(2/d) <w_r, x> and v_r = sqrt(2/d) <w_r, y>.
+    gradients with respect to a and w. Here u_r = sqrt(2/d) <w_r, x> and v_r = sqrt(2/d) <w_r, y>.
 
     Args:
         x: the points, one per row.

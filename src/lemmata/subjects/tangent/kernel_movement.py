@@ -1,8 +1,8 @@
 """The speed of lazy training: how the movement of the tangent kernel depends on the activation and the readout.
 
 This theory gives the rate, in powers of the width, at which a network approaches its linearisation at a fixed training
-time. If the activation is smooth, random signs of the readout make first-order changes cancel. It assumes the NTK
-parameterisation and one hidden layer. It does not cover training times that grow with the width, or networks that
+time. If the activation is smooth, random signs of the readout make first-order changes cancel. The theory assumes the
+NTK parameterisation and one hidden layer. It does not cover training times that grow with the width, or networks that
 learn features.
 """
 

@@ -33,7 +33,7 @@ class FeaturePoints(eqx.Module):
 
 
 def _inputs_of_regression(problem: object) -> FeaturePoints | None:
-    """Return the first 64 inputs of a regression, and its Gaussian kernel's lengthscale or else the median distance."""
+    """Return the first 64 inputs of a regression, and the lengthscale of its kernel or else the median distance."""
     if not isinstance(problem, Regression):
         return None
     x = problem.x[:_POINTS]

@@ -89,7 +89,7 @@ class BestDiscriminator(Claim[TwoLaws]):
         return jnp.asarray(np.sum(p * np.log(p / middle)) + np.sum(q * np.log(q / middle)) - np.log(4))
 
     def measure(self, problem: TwoLaws, key: Key[Array, ""]) -> Array:
-        """The largest value, by Newton's method for the logits, from 0."""
+        """The largest value of the objective, by Newton's method for the logits, which starts from 0."""
         p, q, logits = problem.p, problem.q, np.zeros(len(problem.p))
         for _ in range(_NEWTON):
             share = 1 / (1 + np.exp(-logits))

@@ -103,8 +103,8 @@ def near_pairs(sets: list[np.ndarray], alike: float = ALIKE) -> Int[np.ndarray, 
 
     Such a pair shares at least alike |A| elements of A. Put all elements in a common order. Then the pair shares one of
     the first |A| - ceil(alike |A|) + 1 elements of A. This element is among the same number of first elements of B,
-    because the first shared element cannot be later in either. Elements are ordered by the number of sets that contain
-    them, the rarest first.
+    because the first shared element cannot be later in either set. Elements are ordered by the number of sets that
+    contain them, the rarest first.
 
     Args:
         sets: the sets, each as sorted numbers of its elements without repetitions.
@@ -143,7 +143,8 @@ def head_length(size: int, alike: float = ALIKE) -> int:
 def kept_by_replacing(shingled: int, replaced: float, length: int = LENGTH) -> float:
     """Return the least similarity of a document to its original after some of its tokens are replaced.
 
-    A token is in at most `length` shingles. These are lost, and as many new shingles appear.
+    A token is in at most `length` shingles. If the token is replaced, these shingles are lost, and as many new shingles
+    appear.
 
     Args:
         shingled: the number of different shingles.

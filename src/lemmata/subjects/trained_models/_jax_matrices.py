@@ -75,7 +75,7 @@ class _Products:
 def matrix_factors(
     call: Callable[[list[jax.Array], jax.Array], jax.Array], arrays: list[jax.Array], x: jax.Array
 ) -> dict[int, tuple[jax.Array, jax.Array]]:
-    """Map the index of each array that multiplies rows to its inputs and to outputs' derivatives in its products.
+    """Map the index of each array that multiplies rows to its inputs and the outputs' derivatives by its products.
 
     Args:
         call: a function from arrays and rows to outputs (n, C).

@@ -40,7 +40,7 @@ _FREE = 1e4  # how many times wider the prior of a parameter without decay is ta
 
 @dataclasses.dataclass(frozen=True)
 class LeftOut:
-    """The outputs at the training rows of models that have not seen the respective row.
+    """For each training row, the output of a model that has not seen this row.
 
     Args:
         outputs: the outputs (n, C); row i is that of the model without row i.
@@ -80,7 +80,7 @@ def leave_one_out(
 
     Raises:
         MemoryPlanError: if the matrices for n C outputs and P parameters do not fit into memory.
-        SolverError: if a row's leverage is 1 to rounding, because no other row determines its output.
+        SolverError: if a row's leverage is 1 up to rounding, because no other row determines its output.
     """
     f = model.outputs(x)
     n = len(f)

@@ -151,10 +151,10 @@ def _descended(
         objective: the objective, in the precision of its model.
         start: the parameters at the start.
         steps: the largest number of steps.
-        largest: the largest entry of the gradient at which it ends.
-        gain: the decrease over ten steps at which it ends, divided by the objective if this is above 1. A single step
-            may gain almost nothing if a unit has a kink. This is likely for the first step, which has no curvature
-            estimate.
+        largest: the largest entry of the gradient at which L-BFGS ends.
+        gain: the decrease over ten steps at which L-BFGS ends. If the objective is above 1, the decrease is divided by
+            it. A single step may gain almost nothing if a unit has a kink. This is likely for the first step, which has
+            no curvature estimate.
     """
     values: list[float] = []
 
@@ -171,7 +171,7 @@ def _descended(
 
 
 def _settled(objective: Objective, end: Float[np.ndarray, " P"]) -> Float[np.ndarray, " P"]:
-    """Return the parameters after Newton steps by conjugate gradients, of which the first steps use few products.
+    """Return the parameters after Newton steps by conjugate gradients; the first Newton steps use few products.
 
     Results at the stationary point are then exact to rounding. Without Newton steps, they would depend on where
     descent stopped, which rounding decides. A step is taken if the objective does not rise and the new gradient misses
@@ -196,7 +196,10 @@ def _settled(objective: Objective, end: Float[np.ndarray, " P"]) -> Float[np.nda
 
 @once
 def objective_of(trained: Trained) -> Objective:
-    """Return mean loss plus decay: the stated decay, or else the decay that the weights imply if it is above 0."""
+    """Return the objective, which is mean loss plus decay.
+
+    The decay is the stated decay, or else the decay that the weights imply if this is above 0.
+    """
     free = Objective(trained.model, trained.x, trained.y, trained.task, 0.0)
     decay = trained.decay if trained.decay is not None else _inferred(trained, free)
     return dataclasses.replace(free, decay=max(decay, 0.0) if math.isfinite(decay) else 0.0)

@@ -49,7 +49,7 @@ class Refits:
             targets: the targets of these rows, in place of their own.
 
         Raises:
-            SettingError: if fit fails or returns something else.
+            SettingError: if fit fails, or does not return a model with the same outputs.
         """
         y = self._targets[rows] if targets is None else np.asarray(targets)
         key = (rows.tobytes(), y.tobytes(), seed)
@@ -124,7 +124,8 @@ def wider_refits(trained: Trained) -> Refits:
 
 @once
 def by_chance(trained: Trained) -> Trained:
-    """Return the model trained again on targets that are independent of the inputs; held-out targets are, too.
+    """Return the model trained again on targets that are independent of the inputs; held-out targets are also drawn in
+    this way.
 
     Each target is drawn independently of all others. If the targets were permuted instead, all other rows together
     would show the target of the last row.

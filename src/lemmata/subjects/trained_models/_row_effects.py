@@ -1,4 +1,5 @@
-"""The effect of single rows on a model, by descent from a stationary point to one without the row, for a few rows."""
+"""The effect of single rows on a model, by descent from a stationary point with a row to one without this row.
+"""
 
 import dataclasses
 from collections.abc import Iterator

@@ -1,4 +1,5 @@
-"""A model under noise on its inputs: its most frequent classes, the radii in which they are certain, and attacks."""
+"""A model under noise on its inputs: its most frequent classes, radii within which these classes stay, and attacks.
+"""
 
 import dataclasses
 
@@ -134,7 +135,9 @@ def spread_ratio(x: np.ndarray) -> float:
 
 
 def shared_range(x: np.ndarray) -> float:
-    """Return the share of varying features with the range of all features, up to 10 % of it; it is near 1 for pixels.
+    """Return the share of varying features whose range is the common range of all features, up to 10 % of this range.
+
+    The share is near 1 for pixels.
 
     Columns with different units have different ranges.
 

@@ -125,7 +125,8 @@ class Task:
         return softmax(f, axis=1) if self.is_classification else f
 
     def slopes(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C"]:
-        """Return the gradients of the training loss in the outputs: p - y for log loss, f - y for squared loss.
+        """Return the gradients of the training loss with respect to the outputs: p - y for log loss, f - y for squared
+        loss.
 
         Raises:
             LossError: if the loss is one that cannot be stated.
@@ -133,7 +134,7 @@ class Task:
         return self.loss.slopes(f, y) if isinstance(self.loss, Loss) else self.means(f) - y
 
     def error_slopes(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C"]:
-        """Return the gradients of `losses` in the outputs, for any training loss."""
+        """Return the gradients of `losses` with respect to the outputs, for any training loss."""
         away = self.means(f) - y
         return away * np.exp(f) if self.is_counted else away
 
@@ -281,7 +282,7 @@ def read_task(
 
 
 def _fitting_remedy(outputs: int, stated: StatedLoss | None, values: bool) -> str:
-    """What to do if a model has another number of outputs than each row has values."""
+    """Return the remedy for a model whose number of outputs is not the number of values in each row."""
     if values and stated is not None:
         told = f"the {stated.kind} loss needs one output for each value; if the targets are classes, state"
         return f'{told} loss="log"'
@@ -325,7 +326,7 @@ def _one_hot(y: np.ndarray) -> bool:
 
 
 def _two_classes(y: np.ndarray, f: Float[np.ndarray, "n 1"]) -> bool:
-    """Return whether targets are two classes: words, whole numbers, or 0.0 and 1.0 with an output far from both."""
+    """Return whether targets are two classes: words, whole numbers, or 0.0 and 1.0 if some output is far from both."""
     found = set(y.ravel().tolist())
     if y.dtype.kind == "f":
         return found == {0.0, 1.0} and bool(np.abs(f - 0.5).max() > _BEYOND)

@@ -79,8 +79,8 @@ def _is_torch(model: Any) -> bool:
 
 
 def _first_of_tied(own: Mapping[str, Any]) -> dict[str, str]:
-    """Return, for each entry of a state, the first entry with the same memory and the same shape. It is the entry
-    itself if it is not tied.
+    """Return, for each entry of a state, the first entry with the same memory and the same shape. For an entry that is
+    not tied, this is the entry itself.
     """
     seen: dict[tuple[Any, ...], str] = {}
     place = lambda leaf: (leaf.data_ptr(), tuple(leaf.shape), leaf.stride(), leaf.dtype)

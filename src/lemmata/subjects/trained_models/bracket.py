@@ -98,7 +98,8 @@ class HeldOutErrorBracket(AbstractGauge):
 
 
 def distance(problem: Trained) -> float:
-    """The larger of two changes, each divided by its limit: of outputs by a Newton step, of predictions by polishing.
+    """The change of outputs by a Newton step or of predictions by polishing, over its limit; the larger of these
+    ratios.
 
     Args:
         problem: the model with its rows.
