@@ -238,7 +238,7 @@ class NormaliserSplit(Claim[Descent]):
     unexplained = "the size of the terms"
 
     def predict(self, problem: Descent) -> Array:
-        """The left side as a product of two sums."""
+        """The left side of the equation, as a product of two sums."""
         training, step = problem.training, problem.step
         shares, after = (jax.nn.softmax(training.x @ (training.weight - s * training.gradient)) for s in (0.0, step))
         pull = -jnp.sum(shares * (training.x @ training.gradient), axis=1, keepdims=True)

@@ -50,7 +50,7 @@ class AbstractProgressIdentity(Claim[Descent]):
 
 
 def rounding(problem: Descent) -> Array:
-    """Return the condition number of the slopes: sums over m units, with residuals of absolute error m eps."""
+    """Return the condition number of the slopes, which are sums over m units with residuals of absolute error m eps."""
     training = problem.training
     return 10 * training.width * (1 + 1 / jnp.linalg.norm(training.residual))
 

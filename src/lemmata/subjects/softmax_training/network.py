@@ -174,7 +174,7 @@ class LossGradient(Claim[MovedNetwork]):
         return jax.grad(lambda weight: 0.5 * jnp.sum(residual(weight) ** 2))(problem.weight)
 
     def condition(self, problem: MovedNetwork) -> Array:
-        """Sums over points and outputs cancel: terms of sizes up to 2 m |F - y| S |x|, over the size of the sum."""
+        """The condition number of sums that cancel: the size 2 m |F - y| S |x| of the terms over that of the sum."""
         residual = jnp.abs(problem.network.predict(problem.params, problem.x)) + jnp.abs(problem.y)
         terms = jnp.abs(problem.x).T @ (problem.shares * residual.sum(axis=1, keepdims=True))
         return problem.rounding * 2 * problem.weight.shape[1] * terms / jnp.abs(self.predict(problem))

@@ -245,7 +245,7 @@ class PredictionPerturbationThroughRegression(Claim[Flow]):
         return problem.targets / (problem.smallest - problem.moved) * inner
 
     def measure(self, problem: Flow, key: Key[Array, ""]) -> Array:
-        """The largest difference over the recorded times, for each output and test point."""
+        """The largest difference of the predictions over the recorded times, for each output and test point."""
         return differences(problem)[1]
 
     def trivial(self, problem: Flow) -> Array:

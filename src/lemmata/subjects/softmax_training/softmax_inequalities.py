@@ -2,7 +2,7 @@
 
 This theory gives single steps of the later proofs: a squared distance, the sum of the shares of a softmax, square
 roots, exponentials and geometric series. It assumes arguments near 0, except for the geometric series, which is used
-near 1. It does not explain how loose the steps are in combination, where their constants multiply.
+near 1. It does not explain how loose the steps are when they are combined and their constants multiply.
 """
 
 import math

@@ -27,7 +27,7 @@ class Cascade(eqx.Module):
 
         T = sum_l (H_l H_l') * (G_l G_l')    (* entry by entry).
 
-    If values have leading axes, these run over several cascades side by side, each with one output.
+    Leading axes of the values run over several cascades. These are computed side by side and have one output each.
 
     Args:
         packages: the packages in order; each takes the output of the previous one. The last has one output.
@@ -173,9 +173,9 @@ def initial_cascade(
 ) -> Cascade:
     """Return an untrained cascade on hyperoctahedra; it is 0 everywhere, since the last package has the values 0.
 
-    If a package maps R^p to R^p, its values are its constellation, so it is nearly the identity. Otherwise, the values
-    are uniform on (-1, 1), divided by the square root of the number of splines. They then lie in the unit ball, which
-    the next constellation spans.
+    If a package maps R^p to R^p, its values are the points of its constellation, so the package is nearly the identity.
+    Otherwise, the values are uniform on (-1, 1), divided by the square root of the number of splines. They then lie in
+    the unit ball, which the next constellation spans.
 
     Args:
         key: the key that draws the uniform values.

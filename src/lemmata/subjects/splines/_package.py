@@ -31,8 +31,7 @@ class Package(eqx.Module):
     Raises:
         ShapeError: if Y does not have one row for each point.
         DataError: if a value is not finite.
-        PrecisionError: if JAX computes in float32, which loses the small eigenvalues of K because of its large level
-            c.
+        PrecisionError: if JAX computes in float32, which loses the small eigenvalues of K because the level c is large.
 
     Source: Bakhvalov (2025).
 

@@ -28,7 +28,7 @@ class BiasVariance:
     """The expected squared error and its parts, for each of k fitting methods, with `rows` training rows.
 
     Args:
-        names: the names of the fitting methods, in their order along the curve.
+        names: the names of the fitting methods, in the order of the arrays below.
         rows: the number of training rows of each fit.
         error: the expected squared error at a new row, which is the sum of variance and rest.
         variance: the variance of the prediction over training sets.
@@ -105,7 +105,7 @@ def bias_variance(
     level: float | int = 0.9,
     seed: int = 0,
 ) -> BiasVariance:
-    """Estimate the variance, and bias plus noise, of a fitting method, or of several, under squared error.
+    """Estimate the variance and the bias plus noise of one or several fitting methods, under squared error.
 
     Each draw splits the rows at random into two training sets and the rows to predict. Two fits f_1, f_2 to separate
     rows are independent. So (f_1 - f_2)²/2 is an unbiased estimate of the variance. Likewise, (y - f_1)(y - f_2) is an
@@ -231,7 +231,7 @@ def _one_split(
 
 
 def _pure_noise(x: np.ndarray, y: np.ndarray) -> tuple[int, float | None]:
-    """Return degrees of freedom within groups of equal inputs, and the targets' variance there, summed over outputs."""
+    """Return the degrees of freedom and the targets' variance within groups of equal inputs, summed over outputs."""
     _, group = np.unique(x.reshape(len(x), -1), axis=0, return_inverse=True)
     flat, group = y.reshape(len(y), -1), group.ravel()
     counts = np.bincount(group)

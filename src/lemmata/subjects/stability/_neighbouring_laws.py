@@ -89,7 +89,10 @@ class Channel(eqx.Module):
 
 
 class PrivateChannels(Population[Channel]):
-    """Half output a set that contains the row's own value more often than others; half are exponential mechanisms."""
+    """Algorithms that output a set, and exponential mechanisms; each kind is half of the problems.
+
+    A set contains the row's own value more often than any other value.
+    """
 
     free = ("loss",)
 

@@ -14,7 +14,7 @@ class ReplaceOne:
 
     Args:
         rows: the training rows that were replaced, one at a time.
-        by: the row of the pool that took the place of each.
+        by: the row of the pool that took the place of each replaced row.
         changes: l(A(S^(i)), z_i) - l(A(S), z_i) for each i: the loss at the row z_i after its replacement, minus the
             loss before.
         new: l(A(S), z') - l(A(S^(i)), z') for each i: the loss at the row z' that replaces z_i, before the replacement

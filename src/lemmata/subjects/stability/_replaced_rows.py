@@ -60,8 +60,8 @@ def opposed_rows(
 ) -> tuple[Array, Array, Array, Array]:
     """Draw rows and replacements x, y, x', y': opposed in half of the draws, random in the others.
 
-    In opposed draws, all inputs are one vector, half of the targets are far and half -far, and each replacement has
-    the opposite target. Losses are linear if |x'w| < far, and a replacement reverses a gradient. This is the worst
+    In opposed draws, all inputs are one vector, half of the targets are `far` and half are -`far`, and each replacement
+    has the opposite target. Losses are linear if |x'w| < far, and a replacement reverses a gradient. This is the worst
     case of every bound on stability.
     """
     keys = jax.random.split(key, 6)

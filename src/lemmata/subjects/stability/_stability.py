@@ -100,7 +100,7 @@ def stability(
     held-out rows serve as new rows. If none are given, 1/10 of the rows (at least 4) is held out, and the gap is that
     of fits to the other rows.
 
-    The gap is an expectation over samples; the held-out gap belongs to this fit. The conditions compare the two.
+    The gap is an expectation over samples; the held-out gap belongs to this fit. The conditions compare the two gaps.
 
     The interval is a studentised bootstrap over the rows. The variance is estimated as by Efron and Stein. It is half
     of the sum, over the rows, of the squared change of the estimate when a row is replaced. Intervals of level 0.9 were

@@ -195,7 +195,7 @@ def _drift(problem: CoupledRuns) -> Float[Array, ""]:
 
 
 def _steps_and_size(problem: CoupledRuns) -> Array:
-    """Return the condition: each step rounds, and losses at far targets are large relative to their changes."""
+    """Return the condition number: each step rounds, and losses at far targets are large relative to their changes."""
     rows = problem.rows
     far = jnp.abs(jnp.concatenate([rows.y, rows.other_y])).max()
     return len(problem.path) + far / (rows.lipschitz**2 * jnp.mean(problem.steps)) * len(rows.y)

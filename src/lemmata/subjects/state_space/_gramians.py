@@ -73,7 +73,7 @@ def _refined(
 def _missed(
     entries: Inexact[Array, "n n"], square: Inexact[Array, "n n"], found: Inexact[Array, "n n"]
 ) -> tuple[Inexact[Array, "n n"], float]:
-    """Return the solution for the residual, which is the error, and its size relative to the solution."""
+    """Return the solution for the residual, which is the error, and the relative size of this error."""
     image = entries @ found
     missed = _lyapunov(entries, image + image.conj().T + square)
     unit = float(jnp.max(jnp.abs(found))) or 1.0

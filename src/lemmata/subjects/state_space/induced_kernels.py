@@ -210,7 +210,7 @@ class LongSequenceKernel(Claim[PoleSum]):
         return _form(problem, conjugate=True)
 
     def measure(self, problem: PoleSum, key: Key[Array, ""]) -> Array:
-        """The inner product after running the recurrence on both sequences, with zeros after them."""
+        """The inner product of the outputs of the recurrence on both sequences, with zeros after the sequences."""
         u = jnp.pad(problem.u, ((0, 0), (0, _LONG)))
 
         def advance(states: Array, now: Array) -> tuple[Array, Array]:

@@ -110,7 +110,7 @@ class LegendreCoefficients(Claim[LegendreMemory]):
         return _slope(problem, 0.0)
 
     def measure(self, problem: LegendreMemory, key: Key[Array, ""]) -> Array:
-        """The derivative in t of the integral that defines h_n(t)."""
+        """The derivative with respect to t of the integral that defines h_n(t)."""
         return jax.jvp(lambda time: _coefficients(problem, time), (problem.time,), (jnp.ones(()),))[1]
 
     def condition(self, problem: LegendreMemory) -> float:

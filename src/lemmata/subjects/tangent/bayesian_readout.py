@@ -24,7 +24,7 @@ ABOUT = {"tool": "Gaussian processes", "architecture": "dense network", "object"
 
 
 class NoisyValues(eqx.Module):
-    """Noisy values of a function at points, and other points at which it is evaluated.
+    """Noisy values of a function at points, and other points at which the function is evaluated.
 
     Args:
         x: the points.

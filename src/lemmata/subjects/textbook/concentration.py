@@ -175,9 +175,9 @@ class VarianceBySingleParts(Claim[CoinFunction]):
         return jnp.asarray(np.mean(problem.turns**2, axis=1).sum() / 4)
 
     def measure(self, problem: CoinFunction, key: Key[Array, ""]) -> Array:
-        """The variance over all states."""
+        """The variance of the function over all states."""
         return jnp.asarray(problem.values.var())
 
     def trivial(self, problem: CoinFunction) -> Array:
-        """The bound of a quarter of the squared range."""
+        """A quarter of the squared range, which bounds the variance."""
         return jnp.asarray(np.ptp(problem.values) ** 2 / 4)

@@ -62,8 +62,8 @@ def read_chain(model: AbstractModel, x: np.ndarray) -> Chain:
     """Read the affine maps of a model at its parameters, for rows of the shape of `x`.
 
     This function reads functions of JAX (Equinox, Flax, scikit-learn's linear models and perceptrons) whose activations
-    are max(., 0) or tanh. It also reads PyTorch's Sequential of the layers that certificates can read, and of Tanh,
-    Hardtanh, ReLU6 and Softshrink. The activation itself is not stored, because all of these have a slope of at most 1
+    are max(., 0) or tanh. It also reads PyTorch's Sequential if its layers are layers that certificates can read, Tanh,
+    Hardtanh, ReLU6 or Softshrink. The activation itself is not stored, because all of these have a slope of at most 1
     and are 0 at 0.
 
     Args:

@@ -165,8 +165,7 @@ class AbstractModel(abc.ABC):
     def gauss_newton(
         self, v: Inexact[np.ndarray, " P"], x: np.ndarray, loss: str | Loss, y: Float[np.ndarray, "n C"] | None = None
     ) -> Float[np.ndarray, " P"]:
-        """Return (sum_i J_i' Lambda_i J_i) v, where Lambda_i is the Hessian of the loss of row i with respect to its
-        outputs.
+        """Return (sum_i J_i' Lambda_i J_i) v, where Lambda_i is the Hessian of loss i with respect to the outputs.
 
         The matrix is positive semidefinite, because the losses are convex in the outputs.
         For documents, the outputs are here the logits of all tokens that count. If the Hessian depends on the targets,
@@ -210,8 +209,9 @@ class AbstractModel(abc.ABC):
         )
 
     def matrix_factors(self, x: np.ndarray) -> dict[str, tuple[Float[np.ndarray, "n b"], Float[np.ndarray, "n C a"]]]:
-        """Return, by name, for matrices that multiply rows: inputs, and the outputs' derivatives with respect to
-        products.
+        """Return, by name, a pair for each matrix that multiplies rows.
+
+        The pair has the inputs of the matrix, and the derivatives of the model's outputs with respect to its results.
 
         The interface to a library reports these matrices as far as it can; `factors` checks whether they are right.
         """
@@ -318,7 +318,7 @@ def rows_at_once(model: AbstractModel, x: np.ndarray) -> int:
 
 
 def batch_of_one(call: Callable[[Any], Any], x: Any, joined: Callable[[Any], Any]) -> Any:
-    """Return the output of a model for a batch, whose axis it may drop if there is one row.
+    """Return the output of a model for a batch. The model may drop the axis of a batch with one row.
 
     If the model drops the axis of a batch with one row, a row is passed twice and the first output is used.
 

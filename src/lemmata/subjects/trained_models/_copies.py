@@ -106,8 +106,7 @@ def _hash(row: Float[np.ndarray, " d"]) -> bytes:
 
 
 def nearest_distances(x: np.ndarray) -> tuple[Float[np.ndarray, " m"], Int[np.ndarray, " m"]]:
-    """Return the distance to the nearest other row, for all rows or for 512 evenly spaced ones; and the indices of
-    these rows.
+    """Return distances to the nearest other row, for all rows or 512 evenly spaced ones, and the indices of these rows.
 
     Args:
         x: at least two rows (n, *row).

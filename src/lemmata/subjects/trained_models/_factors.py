@@ -70,8 +70,8 @@ def factors(
     Args:
         model: the model at its parameters.
         x: the rows.
-        prior: the numbers by which the derivatives with respect to the parameters are multiplied. They must be equal
-            within each array.
+        prior: the numbers by which the derivatives with respect to the parameters are multiplied. If they differ within
+            an array, the result is None.
     """
     found = model.matrix_factors(x)
     if not found or len(model.layers) > 2 * len(found):
@@ -159,7 +159,7 @@ def gram_of(left: tuple[Factor, ...], right: tuple[Factor, ...] | None = None) -
 
 
 def mean_gram(left: tuple[Factor, ...], right: tuple[Factor, ...]) -> Float[np.ndarray, "n m"]:
-    """Return, for each pair of rows, the mean over outputs of the inner product of an output's two derivatives.
+    """Return, for each pair of rows, the inner product of an output's derivatives at both rows, averaged over outputs.
 
     Args:
         left: the factors of the rows.

@@ -211,7 +211,7 @@ def _numbers(code: FrameCode, rows: Any, name: str) -> Any:
 
 
 def _array(code: FrameCode, rows: Any, _: str) -> Any:
-    """Return rows as NumPy reads them, unless it finds no common type of numbers for columns of several types."""
+    """Return rows as NumPy reads them, or as coded numbers if NumPy finds no numeric type for all columns."""
     found = np.asarray(rows) if is_frame(rows) else rows
     return code.numbers(rows) if is_frame(rows) and found.dtype.kind not in "fiub" else found
 

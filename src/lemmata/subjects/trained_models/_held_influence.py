@@ -22,8 +22,7 @@ _FREE = 1e-4  # the decay of a parameter that has none, relative to the decay of
 
 @once
 def held_influence(trained: Trained) -> Float[np.ndarray, " n"]:
-    """Return, for each training row, how much the mean held-out loss grows without this row; below 0, the row does
-    harm.
+    """Return how much the mean held-out loss grows without each training row; below 0, the row does harm.
 
     For a single output, the row's own leverage h is removed from the curvature by the factor 1/(1 - h). For a linear
     model with squared loss, the result is then the exact derivative of the held-out loss along the change of the

@@ -153,8 +153,8 @@ def _descended(
         steps: the largest number of steps.
         largest: the largest entry of the gradient at which L-BFGS ends.
         gain: the decrease over ten steps at which L-BFGS ends. If the objective is above 1, the decrease is divided by
-            it. A single step may gain almost nothing if a unit has a kink. This is likely for the first step, which has
-            no curvature estimate.
+            the objective. A single step may gain almost nothing if a unit has a kink. This is likely for the first
+            step, which has no curvature estimate.
     """
     values: list[float] = []
 

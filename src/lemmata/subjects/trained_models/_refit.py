@@ -23,9 +23,9 @@ _FEW = 8
 
 
 class Refits:
-    """Trains models through fit(x, y, seed), and stores every model and the cost of a training.
+    """A trainer that calls fit(x, y, seed), and stores every model and the cost of one training.
 
-    If a fit fails or does not return a model with the same outputs, it raises a SettingError of one line.
+    If a fit fails or does not return a model with the same outputs, the trainer raises a SettingError of one line.
 
     Args:
         fit: the user's function of rows, targets as the user has them, and a seed.
@@ -124,8 +124,9 @@ def wider_refits(trained: Trained) -> Refits:
 
 @once
 def by_chance(trained: Trained) -> Trained:
-    """Return the model trained again on targets that are independent of the inputs; held-out targets are also drawn in
-    this way.
+    """Return the model trained again on targets that are drawn independently of the inputs.
+
+    Held-out targets are drawn in the same way.
 
     Each target is drawn independently of all others. If the targets were permuted instead, all other rows together
     would show the target of the last row.

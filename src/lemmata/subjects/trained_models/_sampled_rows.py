@@ -112,8 +112,8 @@ def _own(array: np.ndarray, theta: np.ndarray) -> np.ndarray:
 
 
 def _curvature(f: Float[np.ndarray, "n C"], objective: Objective) -> Callable[[np.ndarray], np.ndarray]:
-    """Return a map that multiplies by the Hessians of all losses in the outputs. Its result is a new array. Plain
-    losses do not need these matrices.
+    """Return a map that multiplies by the Hessians of all losses with respect to the outputs. Its result is a new
+    array. Plain losses do not need these matrices.
     """
     task = objective.task
     if isinstance(task.loss, Loss):

@@ -134,8 +134,7 @@ def _outputs(trained: Trained, x: np.ndarray) -> Float[np.ndarray, "n c"]:
 def two_sample_areas(
     blocks: list[Float[np.ndarray, "n _"]], second: Bool[np.ndarray, " n"], rng: np.random.Generator
 ) -> tuple[float, Float[np.ndarray, " draws"]]:
-    """Predict each row's sample by cross-fitted ridge regression; return the ROC area, and the areas after
-    permutations.
+    """Predict each row's sample by cross-fitted ridge regression; return its ROC area and those after permutations.
 
     Columns are divided by their spread over all rows, and every block of columns has the same weight. So neither the
     scales nor the weights depend on which sample a row is from. The scores are linear in the labels, so one matrix

@@ -56,7 +56,7 @@ class Task:
 
     Args:
         loss: the loss of the training. "softmax" for classes: log sum exp f - f_y. "squared" for values: |f - y|²/2.
-            "documents" for language models, whose one output f is the loss of a document. Or a `Loss`.
+            "documents" for language models, whose one output f is the loss of a document. Any other loss is a `Loss`.
         outputs: the meaning of the model's outputs. They are "logits", "probabilities", "values", "losses of
             documents", "logarithms of means" of counts, "scores" of classes, or "classes". For scores, the largest
             score gives the class, but no score is a probability.
@@ -125,8 +125,9 @@ class Task:
         return softmax(f, axis=1) if self.is_classification else f
 
     def slopes(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C"]:
-        """Return the gradients of the training loss with respect to the outputs: p - y for log loss, f - y for squared
-        loss.
+        """Return the gradients of the training loss with respect to the outputs.
+
+        They are p - y for log loss and f - y for squared loss.
 
         Raises:
             LossError: if the loss is one that cannot be stated.
@@ -157,7 +158,9 @@ class Task:
     def curvatures(
         self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"] | None = None
     ) -> Float[np.ndarray, "n C C"]:
-        """Return the Hessians of the loss in the outputs: diag p - p p' for classes, the identity for values, else 0.
+        """Return the Hessians of the loss with respect to the outputs.
+
+        They are diag p - p p' for classes, the identity for values, and 0 otherwise.
 
         Args:
             f: the outputs.
@@ -334,7 +337,7 @@ def _two_classes(y: np.ndarray, f: Float[np.ndarray, "n 1"]) -> bool:
 
 
 def _check_columns(y: np.ndarray, f: Float[np.ndarray, "n C"]) -> None:
-    """Raise DataError if columns are several classes of a row, or shares of classes; columns of values pass."""
+    """Raise DataError if columns of targets are several classes of a row or shares of classes, instead of values."""
     if y.dtype.kind not in "biuf":
         raise DataError(
             "targets", found=f"{y.shape[1]} columns of {y.dtype}", rule="one class for each row, or numbers"

@@ -42,7 +42,9 @@ def weights(model: Any) -> dict[str, np.ndarray]:
 
 
 def with_weights(model: Any, arrays: Mapping[str, np.ndarray], name: str = "weights") -> Any:
-    """Return a model with other arrays in place of its own, in its own precision, by the names that `weights` returns.
+    """Return a model whose arrays are replaced by given arrays of the same names, in its own precision.
+
+    Names are those that `weights` returns.
 
     A PyTorch or Flax nnx module is changed in place; a PyTorch module is set to evaluation mode.
 

@@ -98,8 +98,9 @@ class HeldOutErrorBracket(AbstractGauge):
 
 
 def distance(problem: Trained) -> float:
-    """The change of outputs by a Newton step or of predictions by polishing, over its limit; the larger of these
-    ratios.
+    """The larger of two ratios, each of a change to its limit.
+
+    One change is that of the outputs by a Newton step. The other change is that of the predictions by polishing.
 
     Args:
         problem: the model with its rows.

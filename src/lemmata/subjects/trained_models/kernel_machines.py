@@ -148,7 +148,7 @@ class EndKernelKnowsItsRows(Claim[Trained]):
     trivial = 1.0  # a share is at most 1
 
     def predict(self, problem: Trained) -> Array:
-        """Bound by the error of the kernel machine on held-out rows."""
+        """The bound, which is the error of the kernel machine on held-out rows."""
         return jnp.asarray(on_new_rows(problem, end_kernel(problem))[1])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
