@@ -2,7 +2,7 @@
 
 This theory gives the exact change of the loss in one step. The change has four terms, of which two are of first order
 in the step. For all weights, the sum of these two is -2 m eta v' H v, where v = vec(F - Y). The theory assumes only
-that a step is taken. How large the terms are is the subject of `loss_progress` and `loss_remainders`.
+that a step is taken. The modules `loss_progress` and `loss_remainders` bound the sizes of the terms.
 """
 
 import equinox as eqx
@@ -155,7 +155,7 @@ class AbstractNormaliserSlope(Claim[Descent]):
         return jax.jacfwd(normaliser)(0.0)
 
     def condition(self, problem: Descent) -> Array:
-        """The condition number of <S, Delta W' x> and F, in which sums of m terms of size |Delta w| cancel."""
+        """The condition number: sums of m terms of size |Delta w| cancel in <S, Delta W' x> and F."""
         training = problem.training
         size = jnp.linalg.norm(training.gradient, axis=0).max() * training.width
         return 10 * jnp.maximum(size / jnp.abs(_normaliser_slope(training)).max(), 1.0)

@@ -2,9 +2,9 @@
 
 This theory is about C_1. A descent step changes the loss, and C_1 is the part of this change that comes from the
 numerators of the softmax. The theory bounds C_1 by the tangent kernel H at the current weights, and H by its smallest
-eigenvalue lambda at initialisation. The source needs random signs and a width above lambda^-2 to bound C_1 and C_0. At
-every width, C_0 + C_1 is -2 m eta v' H v, where v = vec(F - Y). Within a radius R, H keeps half of lambda. The theory
-does not explain why H moves far less than this radius allows.
+eigenvalue lambda at initialisation. The source needs random signs and a width above lambda^-2 to bound C_1 and the part
+C_0 that comes from the denominators. At every width, C_0 + C_1 is -2 m eta v' H v, where v = vec(F - Y). Within a
+radius R, H keeps half of lambda. The theory does not explain why H moves far less than this radius allows.
 """
 
 import jax
@@ -151,7 +151,7 @@ class FirstOrderTerms(Claim[Descent]):
         return -2 * problem.training.width * quadratic_form(problem.training)
 
     def measure(self, problem: Descent, key: Key[Array, ""]) -> Array:
-        """The derivative of |F(W - eta Delta W) - Y|² in eta at 0, with F from equation (1)."""
+        """The derivative of |F(W - eta Delta W) - Y|² with respect to eta at 0, with F from equation (1)."""
         training = problem.training
         loss = lambda weight: jnp.sum((naive_outputs(weight, training.sign, training.x) - training.y) ** 2)
         slope = jax.grad(loss)

@@ -1,6 +1,6 @@
 """The two-layer softmax network, with its outputs, gradient and tangent kernel.
 
-This theory describes the first-order behaviour of F(x)_l = m <a_l, S(x)> in its trained weights W. Here S(x) is the
+This theory describes how F(x)_l = m <a_l, S(x)> changes to first order in its trained weights W. Here S(x) is the
 softmax of (<w_1, x>, ..., <w_m, x>). It gives the gradient of the squared loss, and the matrix H of inner products of
 gradients, which decides how fast descent moves every output. The theory holds at every W, trained or not. It does not
 explain how H moves in training.
@@ -50,7 +50,7 @@ class MovedNetwork(eqx.Module):
 
     @property
     def rounding(self) -> Float[Array, ""]:
-        """The error of a share in units of eps: a logit l brings |l|, and sums of m terms bring sqrt(m)."""
+        """The error of a share in units of eps: a logit l contributes |l|, and sums of m terms contribute sqrt(m)."""
         logits = jnp.abs(self.x @ self.weight).max()
         return (1 + logits) * jnp.sqrt(1.0 * self.weight.shape[1])
 

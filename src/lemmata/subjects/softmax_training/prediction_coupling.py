@@ -1,10 +1,10 @@
 """How far network and kernel regression differ at test points: Theorem F.2 with max(1, log²) in place of log².
 
-This theory compares the predictions of a trained softmax network with those of the regression with its tangent kernel
-at initialisation. It bounds their distance in terms of how far the kernels move. It assumes a positive definite kernel
-that moves by less than half of its smallest eigenvalue. It does not explain how far the kernel moves. The bound has a
-factor log². Read literally, this factor is 0 at an admissible eps_H, although the predictions differ there. With max(1,
-log²) in its place, the bound holds.
+This theory compares the predictions of a trained softmax network with the predictions of regression with the network's
+tangent kernel at initialisation. It bounds the distance of these predictions in terms of how far the kernels move. It
+assumes a positive definite kernel that moves by less than half of its smallest eigenvalue. It does not explain how far
+the kernel moves. The bound has a factor log². Read literally, this factor is 0 at one movement eps_H of the kernel that
+the theorem allows, although the predictions differ there. With max(1, log²) in its place, the bound holds.
 """
 
 import equinox as eqx

@@ -317,7 +317,7 @@ class EigenvalueInHighDimension(Claim[SphereKernel]):
 
 
 def mean_smallest(problem: SphereKernel, key: Key[Array, ""], draws: int) -> Float[Array, ""]:
-    """Return the mean, over draws of n uniform points, of the smallest eigenvalue of their kernel matrix.
+    """Draw n uniform points several times; return the mean of the smallest eigenvalue of their kernel matrix.
 
     Args:
         problem: the sphere, sigma and n.

@@ -65,7 +65,7 @@ class Cascade(eqx.Module):
         return z[..., 0]
 
     def states(self, z: Float[Array, "... n p"]) -> list[Float[Array, "... n _"]]:
-        """Return the inputs of every package, and last the output (..., n, 1)."""
+        """Return the inputs of every package, followed by the output (..., n, 1)."""
         found = [z]
         for package in self.packages:
             found.append(_values_at(package, found[-1]))

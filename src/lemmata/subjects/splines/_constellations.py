@@ -20,8 +20,7 @@ _LN2 = math.log(2.0)
 
 
 class AbstractConstellation(eqx.Module):
-    """N points t_1, ..., t_N of R^p that all splines of a package share, and products with the points and with K^-1.
-    """
+    """N points t_1, ..., t_N of R^p that all splines of a package share, and products with them and with K^-1."""
 
     points: eqx.AbstractVar[Float[Array, "N p"]]
 

@@ -33,7 +33,8 @@ class BiasVariance:
         error: the expected squared error at a new row, which is the sum of variance and rest.
         variance: the variance of the prediction over training sets.
         rest: squared bias plus noise, which data cannot separate.
-        error_interval, variance_interval, rest_interval: the confidence intervals of each, shape (k, 2).
+        error_interval, variance_interval, rest_interval: the confidence intervals of error, variance and rest, of shape
+            (k, 2).
         noise: the variance of the targets around their mean, either given or estimated from repeated inputs; None
             otherwise.
         bias: rest minus noise, at least 0; None if the noise is not known.

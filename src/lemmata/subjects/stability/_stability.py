@@ -40,7 +40,7 @@ class Stability:
         changes: the change of the loss at each of these rows when it is replaced. A large change means that the fit
             memorised the row.
         n: the number of training rows.
-        unseen: the number of rows that the fit has not seen, which replace training rows.
+        unseen: the number of rows that the fit has not seen. These rows replace training rows.
         level: the confidence level of the intervals.
         conditions: the conditions for the results.
         claims: the claims that state these results.

@@ -187,7 +187,7 @@ def _last(problem: CoupledRuns, replaced: Array | int) -> Float[Array, " d"]:
 
 
 def _drift(problem: CoupledRuns) -> Float[Array, ""]:
-    """Return the mean, over the replaced row, of the largest change of a penalised loss at any row or replacement."""
+    """Replace each row; return the mean of the largest change of a penalised loss at any row or replacement."""
     losses = lambda at: problem.rows.losses(at) + problem.rows.decay * at @ at / 2
     before = losses(_last(problem, -1))
     change = lambda i: jnp.abs(losses(_last(problem, i)) - before).max()

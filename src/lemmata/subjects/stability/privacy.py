@@ -173,7 +173,7 @@ class PrivateGap(Claim[Channel]):
         return jnp.abs(jnp.sum((joint - apart) * problem.loss))
 
     def condition(self, problem: Channel) -> Array:
-        """The condition number of sums over outputs of differences that are smaller than their terms."""
+        """The condition number: differences are smaller than their terms, and are summed over outputs."""
         return jnp.sqrt(problem.answers.size) / problem.eps
 
 
@@ -204,7 +204,7 @@ class GaussianCurve(Claim[GaussianRelease]):
         return integrated_delta(problem.eps, problem.sensitivity / problem.sigma)
 
     def condition(self, problem: GaussianRelease) -> Array:
-        """The condition number of exponents that are sums, and of the difference of the two terms."""
+        """The condition number: exponents are sums, and the two terms are subtracted."""
         ratio = problem.sensitivity / problem.sigma
         exponents = 1 + problem.eps + (problem.eps / ratio + ratio / 2) ** 2
         return 2 * exponents * _exceeding(problem) / integrated_delta(problem.eps, ratio)

@@ -26,8 +26,9 @@ def gramian(system: ContinuousSystem) -> Inexact[Array, "n n"]:
     H is the product of all F. The update S <- S + H S H*, H <- H² doubles the number of terms of the solution P =
     sum_k H^k S (H*)^k.
 
-    The solution for the residual A P + P A* + B B* in place of B B* estimates the error. If this estimate is above
-    sqrt(eps) |P| in the Frobenius norm, it is added as a correction. There is no estimate if JAX traces the system.
+    To estimate the error, the same equation is solved with the residual A P + P A* + B B* in place of B B*. If this
+    estimate is above sqrt(eps) |P| in the Frobenius norm, it is added as a correction. There is no estimate if JAX
+    traces the system.
 
     Args:
         system: a stable system.

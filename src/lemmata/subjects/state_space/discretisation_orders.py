@@ -40,7 +40,7 @@ class AbstractStepOrder(Claim[DrivenMode]):
 
     @abc.abstractmethod
     def order(self) -> float:
-        """The exponent of the number of steps in the error, which is negative."""
+        """The exponent with which the error depends on the number of steps; it is negative."""
 
     @abc.abstractmethod
     def outputs(self, problem: DrivenMode, step: Array, times: Array) -> Array:

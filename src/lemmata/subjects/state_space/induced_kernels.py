@@ -239,7 +239,7 @@ def _form(problem: PoleSum, conjugate: bool) -> Array:
 
 
 def _readouts(problem: StateSequences, key: Key[Array, ""], count: int) -> Array:
-    """Return the last outputs Re(c h_T) of all sequences for random readouts c, from impulse responses."""
+    """Use impulse responses to return the last outputs Re(c h_T) of all sequences for random readouts c."""
     poles, b = problem.poles, problem.input
     length = problem.u.shape[1]
     parts = jax.random.normal(key, (2, count, len(poles)))

@@ -35,7 +35,7 @@ class Outputs:
     y: Float[Array, " n"]
 
     def misfit(self) -> float:
-        """Return |f - y| at the start, relative to the larger of |f| and |y|, or 0 if it is only rounding."""
+        """Return |f - y| at the start, relative to the larger of |f| and |y|, or 0 if it is only a rounding error."""
         outputs = np.asarray(self.of(self.start), float)
         targets = np.asarray(self.y, float)
         size = max(np.linalg.norm(outputs), np.linalg.norm(targets))

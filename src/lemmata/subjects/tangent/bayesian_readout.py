@@ -209,7 +209,7 @@ class ReadoutTendsToNNGP(Claim[NoisyValues]):
     predict = -0.5
 
     def measure(self, problem: NoisyValues, key: Key[Array, ""]) -> Array:
-        """The distance of both moments from their limits, relative to the limits, with new features at every width."""
+        """The distance of both moments from their limits, relative to the limits. Each width has new features."""
         points = jnp.concatenate([problem.x, problem.others])
         networks = [hidden_network(int(width)) for width in self.relation.rungs]
         params = drawn_parameters(networks, points.shape[1], key)

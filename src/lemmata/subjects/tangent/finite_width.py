@@ -1,8 +1,8 @@
 """Finite width: how far the tangent kernel of a randomly drawn network is from its limit.
 
 This theory is about the tangent kernel at initialisation. The kernel is a mean over m hidden units and approaches its
-limit at the rate m^(-1/2). The theory assumes independent units. How training changes the kernel is the subject of
-`lazy_training`. The softmax network has its own subject.
+limit at the rate m^(-1/2). The theory assumes independent units. The module `lazy_training` treats the change of the
+kernel in training, and the subject `softmax_training` treats the softmax network.
 """
 
 import math

@@ -50,7 +50,7 @@ class DensityOfCouplings(Claim[CouplingFlow]):
         return jnp.asarray(_log_normal(z) - scales)
 
     def measure(self, problem: CouplingFlow, key: Key[Array, ""]) -> Array:
-        """The log density with the determinant of the inverse map's Jacobian, by complex steps."""
+        """The log density from the determinant of the inverse map's Jacobian, computed by complex steps."""
         d = len(problem.point)
         derivative = [np.imag(problem.undo(problem.point + 1j * _STEP * row)[0]) / _STEP for row in np.eye(d)]
         return jnp.asarray(_log_normal(problem.undo(problem.point)[0]) + np.linalg.slogdet(np.array(derivative))[1])

@@ -63,8 +63,8 @@ def read_chain(model: AbstractModel, x: np.ndarray) -> Chain:
 
     This function reads functions of JAX (Equinox, Flax, scikit-learn's linear models and perceptrons) whose activations
     are max(., 0) or tanh. It also reads PyTorch's Sequential if its layers are layers that certificates can read, Tanh,
-    Hardtanh, ReLU6 or Softshrink. The activation itself is not stored, because all of these have a slope of at most 1
-    and are 0 at 0.
+    Hardtanh, ReLU6 or Softshrink. The activation itself is not stored, because all of these activations have a slope of
+    at most 1 and are 0 at 0.
 
     Args:
         model: the model.
@@ -162,7 +162,7 @@ def _bodies(step: Any) -> list[ClosedJaxpr]:
 
 
 def _without_tanh(closed: ClosedJaxpr, values: list[Any], replaced: list[bool]) -> list[Any]:
-    """Run the traced function with max(., 0) in place of tanh, so that its maps are read in the same way."""
+    """Run the traced function with max(., 0) in place of tanh, so that its maps can be read as for max(., 0)."""
     known = dict(zip([*closed.jaxpr.constvars, *closed.jaxpr.invars], [*closed.consts, *values], strict=True))
     look_up = lambda var: var.val if isinstance(var, Literal) else known[var]
     for step in closed.jaxpr.eqns:

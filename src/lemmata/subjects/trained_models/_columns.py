@@ -16,7 +16,7 @@ def is_frame(rows: Any) -> bool:
 
 
 def columns_of_model(model: Any) -> tuple[Any, ...] | None:
-    """Return the columns that a scikit-learn estimator or pipeline was fitted to, in order; None if it has no names.
+    """Return the columns that a scikit-learn estimator or pipeline was fitted to, in order; None if there are no names.
 
     A method of an estimator, such as `model.predict_proba`, has the columns of its estimator.
 

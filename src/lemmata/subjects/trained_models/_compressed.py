@@ -50,7 +50,7 @@ class Compressed:
     left: float
 
     def curvature(self, ridge: float) -> Float[np.ndarray, "k k"]:
-        """Return Q J_w' J_w Q + ridge in the basis."""
+        """Return Q J_w' J_w Q + ridge in the basis of the span."""
         found = self.weighted @ self.weighted.T
         found[np.diag_indices_from(found)] += ridge
         return found

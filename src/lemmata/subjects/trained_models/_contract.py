@@ -61,8 +61,9 @@ class AbstractModel(abc.ABC):
         tells: the meaning of outputs for classes. "probabilities" means that they are logits or probabilities. "scores"
             means that a larger score only means a likelier class. "classes" means 1 for one class and 0 for the others.
         link: "identity" for outputs as they are. "log" if the model gives probabilities, whose logarithms are then the
-            outputs. "one logit" or "one probability" if the model gives only the logit or the probability of the
-            second of two classes. Its logit f becomes the outputs -f/2 and f/2. "documents" for a language model.
+            outputs. "one logit" or "one probability" if the model gives only the logit or the probability of the second
+            of two classes. The logit f of this class becomes the outputs -f/2 and f/2. "documents" for a language
+            model.
         batch: the number of rows that pass at once, see `rows_at_once`.
     """
 
@@ -167,9 +168,9 @@ class AbstractModel(abc.ABC):
     ) -> Float[np.ndarray, " P"]:
         """Return (sum_i J_i' Lambda_i J_i) v, where Lambda_i is the Hessian of loss i with respect to the outputs.
 
-        The matrix is positive semidefinite, because the losses are convex in the outputs.
-        For documents, the outputs are here the logits of all tokens that count. If the Hessian depends on the targets,
-        as that of a `Loss` may, pass them as `y`.
+        The matrix is positive semidefinite, because the losses are convex in the outputs. For documents, the outputs
+        are here the logits of all tokens that count. If the Hessian depends on the targets, as it may for a `Loss`,
+        pass the targets as `y`.
         """
         own = self._own(v)
         if loss == "documents":
@@ -211,7 +212,8 @@ class AbstractModel(abc.ABC):
     def matrix_factors(self, x: np.ndarray) -> dict[str, tuple[Float[np.ndarray, "n b"], Float[np.ndarray, "n C a"]]]:
         """Return, by name, a pair for each matrix that multiplies rows.
 
-        The pair has the inputs of the matrix, and the derivatives of the model's outputs with respect to its results.
+        The pair has the inputs of the matrix, and the derivatives of the model's outputs with respect to the results of
+        this product.
 
         The interface to a library reports these matrices as far as it can; `factors` checks whether they are right.
         """
@@ -320,7 +322,7 @@ def rows_at_once(model: AbstractModel, x: np.ndarray) -> int:
 def batch_of_one(call: Callable[[Any], Any], x: Any, joined: Callable[[Any], Any]) -> Any:
     """Return the output of a model for a batch. The model may drop the axis of a batch with one row.
 
-    If the model drops the axis of a batch with one row, a row is passed twice and the first output is used.
+    If it does, the row is passed twice and the first output is used.
 
     Args:
         call: the model as a function of a batch.

@@ -52,9 +52,9 @@ def find_copies(x: np.ndarray, held: np.ndarray | None = None) -> Copies:
     row's fifth neighbour that at most 0.01 rows are expected to be so close by chance. Among rows that fill m
     dimensions evenly, a share 4 r^m have a nearest neighbour at less than r times the distance of the fifth neighbour.
     To find m, divide the distance of the second nearest neighbour of each row by that of the nearest. In m dimensions,
-    the median of these ratios is 2^(1/m). This finds duplicates with a little noise. Distances are Euclidean, over
-    whole rows. Exact duplicates are found by a hash. The distance of a missing cell (NaN) from a known cell is the
-    column's spread. Two missing cells are equal.
+    the median of these ratios is 2^(1/m). This second rule finds duplicates with a little noise. Distances are
+    Euclidean, over whole rows. Exact duplicates are found by a hash. The distance of a missing cell (NaN) from a known
+    cell is the column's spread. Two missing cells are equal.
 
     The median costs 512 n d operations. The search in a tree of eight random projections of the rows costs n log n. A
     projection never lengthens a distance, so no duplicate is missed. Each pair that is near in the tree is compared in

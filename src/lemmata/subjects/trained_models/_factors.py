@@ -2,8 +2,8 @@
 
 If a row passes a matrix W once, as W h, the derivative of output c with respect to W is b_c h'. Here b_c is the
 derivative of the output with respect to W h. The Gram matrix of two rows' derivatives is then the sum over matrices of
-<h, h'> <b_c, b'_d>. This never stores a vector of all P parameters. It costs (n C)² times the sum of widths instead of
-(n C)² P.
+<h, h'> <b_c, b'_d>. This method never stores a vector of all P parameters. It costs (n C)² times the sum of widths
+instead of (n C)² P.
 """
 
 import dataclasses

@@ -129,7 +129,7 @@ def model_of_frames(model: Any, code: FrameCode | None) -> Any:
 
 
 def fit_of_frames(fit: Callable[..., Any] | None, code: FrameCode | None) -> Callable[..., Any] | None:
-    """Return a function that trains models of coded rows, by the user's function, which gets frames.
+    """Return a function that trains models of coded rows; it calls the user's function with frames.
 
     Args:
         fit: the user's function fit(x, y, seed, ...).

@@ -137,7 +137,7 @@ def _bend(
 
 
 def planned_bytes(rows: int, outputs: int, parameters: int, factored: bool = False) -> int:
-    """Return the bytes that leaving rows out holds: the smaller Gram matrix of the Jacobian, its copies and a block.
+    """Return the bytes for leaving rows out, which are those of the smaller Gram matrix, its copies and a block.
 
     Args:
         rows: the number of rows of data.
@@ -328,18 +328,18 @@ def roots(curvature: Float[np.ndarray, "n C C"]) -> Float[np.ndarray, "n C C"]:
 
 @once
 def rows_left_out(trained: Trained) -> LeftOut:
-    """Return the outputs at training rows of models that have not seen them, from the converged copy."""
+    """Return, for each training row, the output of a model that has not seen the row, from the converged copy."""
     model, decay = polished_copy(trained).model, objective_of(trained).decay
     return leave_one_out(model, trained.x, trained.y, trained.task, decay)
 
 
 def leaving_out_passes(trained: Trained) -> float:
-    """Return the expected remaining cost of `rows_left_out`, in gradients of all training rows; 0 once it is known."""
+    """Return the expected remaining cost of `rows_left_out`, in gradients of all training rows; 0 if it is stored."""
     return polishing_passes(trained) + (0.0 if is_known(rows_left_out, trained) else 2.0 * trained.y.shape[1])
 
 
 def leaving_out_bytes(trained: Trained) -> int:
-    """Return the bytes that `rows_left_out` holds at once, with the vectors that training to convergence keeps.
+    """Return how many bytes `rows_left_out` needs at once, including the vectors that training to convergence keeps.
 
     Raises:
         MemoryPlanError: if this is more than allowed.

@@ -1,8 +1,8 @@
 """How far a model is from a stationary point of its objective, and a copy that is trained to such a point.
 
 The objective is (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|² over the parameters that decay. Most theory about a
-trained model is about a stationary point. If the user's training stopped before that, a copy is trained until the
-hypothesis holds.
+trained model is about a stationary point. If the user's training stopped before such a point, a copy is trained until
+the hypothesis holds.
 """
 
 import dataclasses
@@ -84,8 +84,8 @@ class Objective:
         return float(np.linalg.norm(slope + self.decay * own)) / size if size > 0 else math.inf
 
     def inferred_decay(self) -> float:
-        """-<theta, grad L>/|theta|² over decayed parameters. At a stationary point this is delta, whatever decay the
-        user states.
+        """-<theta, grad L>/|theta|² over decayed parameters. At a stationary point this number is delta, whatever decay
+        the user states.
         """
         _, slope = self.slope(self.model)
         own = self._kept * self.model.theta.astype(float)
@@ -225,8 +225,8 @@ def polished_copy(trained: Trained) -> Polished:
 def changed_by_polishing(trained: Trained) -> float:
     """Return the share of predictions on training rows that differ between the converged copy and the model.
 
-    For values, it is the root mean square change of the predictions, relative to the root mean square error. For
-    documents, the change of the losses is relative to their spread.
+    For values, the result is the root mean square change of the predictions, relative to the root mean square error.
+    For documents, the change of the losses is relative to their spread.
     """
     before, after = training_outputs(trained), polished_copy(trained).model.outputs(trained.x)
     if trained.task.is_classification:
@@ -242,7 +242,7 @@ def step_passes(trained: Trained) -> float:
 
 
 def polishing_passes(trained: Trained) -> float:
-    """Return the expected remaining cost of `polished_copy`, in gradients of all training rows; 0 once it is known."""
+    """Return the expected remaining cost of `polished_copy`, in gradients of all training rows; 0 if it is stored."""
     return 0.0 if is_known(polished_copy, trained) else step_passes(trained) * DESCENT_STEPS
 
 

@@ -213,7 +213,7 @@ def _corrected(targets: Any, task: Task, rows: np.ndarray) -> np.ndarray | None:
 
 
 def _rows(name: str, x: Any, model: AbstractModel) -> np.ndarray:
-    """Return an array of numbers; NaN cells are kept if only outputs of the model are known and it accepts NaN."""
+    """Return an array of numbers. NaN cells stay if the model accepts them and only its outputs are known."""
     try:
         rows = np.asarray(x)
     except (TypeError, ValueError, RuntimeError) as error:

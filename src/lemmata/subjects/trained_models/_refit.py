@@ -62,7 +62,7 @@ class Refits:
 
     @property
     def passes(self) -> float:
-        """The cost of one training, in gradients of all rows; it is measured after a training, and assumed before."""
+        """The cost of one training, in gradients of all rows. It is assumed until a training has been measured."""
         if not self._known or not self._model.differentiable:
             return _ASSUMED
         if not self._second:

@@ -20,7 +20,7 @@ _TOLERANCE = 3e-2
 
 @dataclasses.dataclass(frozen=True)
 class RowEffects:
-    """How much the losses of some rows grow, each when the model is trained to a stationary point without the row.
+    """How much the loss of each given row grows if the model is trained to a stationary point without this row.
 
     Args:
         rows: the indices of the rows.

@@ -155,7 +155,7 @@ def two_sample_areas(
 
 
 def _kernel(blocks: list[Float[np.ndarray, "n _"]]) -> Float[np.ndarray, "n n"]:
-    """Return the mean over blocks of the inner products of rows in the block's standardised columns."""
+    """Return the inner products of rows in the standardised columns of each block, averaged over blocks."""
     n = len(blocks[0])
     total = np.zeros((n, n))
     for block in blocks:

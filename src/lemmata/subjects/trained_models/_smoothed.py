@@ -67,7 +67,7 @@ class Smoothed:
         return high
 
     def _changed(self, radius: Float[np.ndarray, " r"], rng: np.random.Generator) -> Bool[np.ndarray, " r"]:
-        """Return whether gradient steps in balls around the rows end where another class is more frequent."""
+        """Return whether gradient steps in balls around the rows end at points where another class is more frequent."""
         count, shape = self.x.shape[0], self.x.shape[1:]
         wide, away = (count, *(1,) * len(shape)), np.zeros(self.x.shape)
         noise = self.sigma * rng.normal(size=(count, _GUIDES, *shape))

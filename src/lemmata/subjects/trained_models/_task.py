@@ -160,7 +160,7 @@ class Task:
     ) -> Float[np.ndarray, "n C C"]:
         """Return the Hessians of the loss with respect to the outputs.
 
-        They are diag p - p p' for classes, the identity for values, and 0 otherwise.
+        They are diag p - p p' for log loss, the identity for squared loss, and 0 for documents. A `Loss` has its own.
 
         Args:
             f: the outputs.

@@ -60,9 +60,9 @@ class Triggers:
     def anomaly(self) -> float:
         """How far the smallest log size is below the median, in units of the median distance from it (at least 0.15).
 
-        With l = log sizes, it is (median l - min l) / max(median |l - median l|, 0.15). Sizes are compared by their
-        ratios. If all sizes are nearly equal, a class slightly below the others is not an outlier. The result is NaN if
-        half of the classes were not reached.
+        With l = log sizes, the result is (median l - min l) / max(median |l - median l|, 0.15). Sizes are compared by
+        their ratios. If all sizes are nearly equal, a class slightly below the others is not an outlier. The result is
+        NaN if half of the classes were not reached.
         """
         if self.unreached >= 0.5:
             return float("nan")

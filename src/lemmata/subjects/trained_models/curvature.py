@@ -173,7 +173,7 @@ class LargestStableStep(AbstractGauge):
         return jnp.asarray(Moves(problem).onset())
 
     def trivial(self, problem: Trained) -> Array:
-        """A step of descent that is as long as the weights themselves."""
+        """The rate at which a step of descent is as long as the weights themselves."""
         objective = objective_of(problem)
         slope = objective.value(problem.model.theta.astype(float))[1]
         return jnp.asarray(np.linalg.norm(problem.model.theta) / max(float(np.linalg.norm(slope)), 1e-300))
