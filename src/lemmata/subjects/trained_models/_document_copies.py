@@ -24,11 +24,11 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # an odd number; its powers mix the bit
 def find_document_copies(x: Int[np.ndarray, "n T"], held: Int[np.ndarray, "m S"] | None = None) -> Copies:
     """Find exact and near duplicates of documents.
 
-    Two documents are near duplicates if both contain at least 0.8 of all shingles that one of them has. Only pairs
-    that share a shingle among the rarest fifth of their shingles are compared in full. No pair is missed, because sets
-    that are so similar share such a shingle. The cost is a sort of all shingles, and a comparison for each pair that
-    shares a rare shingle. If many documents are near duplicates of each other, the number of comparisons is the square
-    of their number.
+    Two documents are near duplicates if they share at least 0.8 of all shingles that occur in at least one of them.
+    Only pairs that share a shingle among the rarest fifth of their shingles are compared in full. No pair is missed,
+    because sets that are so similar share such a shingle. The cost is a sort of all shingles, and a comparison for each
+    pair that shares a rare shingle. If many documents are near duplicates of each other, the number of comparisons is
+    the square of their number.
 
     Args:
         x: training documents. Tokens that do not count are stored as -1 - k. Tokens after the last token that counts

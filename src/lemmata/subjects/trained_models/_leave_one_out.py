@@ -1,4 +1,4 @@
-"""The output for each training row of a model that has not seen the row, by one Newton step.
+"""For each training row, the output of a model that has not seen the row, by one Newton step.
 
 Let theta be a stationary point of (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|². Without row i, the parameters are,
 to first order in the row, theta + H^-1 J_i' (p_i - y_i), with the Gauss-Newton curvature H = sum J_i' Lambda_i J_i + n
@@ -334,7 +334,7 @@ def rows_left_out(trained: Trained) -> LeftOut:
 
 
 def leaving_out_passes(trained: Trained) -> float:
-    """Return the expected remaining cost of `rows_left_out`, in gradients of all training rows; 0 if it is stored."""
+    """Return the expected remaining cost of `rows_left_out`, in gradients of all rows; 0 if they are stored."""
     return polishing_passes(trained) + (0.0 if is_known(rows_left_out, trained) else 2.0 * trained.y.shape[1])
 
 

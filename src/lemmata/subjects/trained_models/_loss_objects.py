@@ -1,4 +1,4 @@
-"""The losses of PyTorch that can be stated in the grammar of losses, read from their objects."""
+"""A reader of those loss objects of PyTorch that can be stated in the grammar of losses."""
 
 from typing import Any
 

@@ -242,7 +242,7 @@ def step_passes(trained: Trained) -> float:
 
 
 def polishing_passes(trained: Trained) -> float:
-    """Return the expected remaining cost of `polished_copy`, in gradients of all training rows; 0 if it is stored."""
+    """Return the expected remaining cost of `polished_copy`, in gradients of all rows; 0 if the copy is stored."""
     return 0.0 if is_known(polished_copy, trained) else step_passes(trained) * DESCENT_STEPS
 
 

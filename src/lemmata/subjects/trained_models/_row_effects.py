@@ -1,5 +1,4 @@
-"""The effect of single rows on a model, by descent from a stationary point with a row to one without this row.
-"""
+"""The effect of single rows on a model, by descent from a stationary point with a row to one without this row."""
 
 import dataclasses
 from collections.abc import Iterator

@@ -1,9 +1,9 @@
 """Outputs at some training rows of models that have not seen these rows, if no dual matrix fits in memory.
 
 Let theta be a stationary point of (1/n) sum_j l_j + (delta/2) |theta|². To first order in the row, the parameters
-without row i are theta + d with (sum_{j != i} G_j + n delta) d = J_i'(p_i - y_i). Here G_j = J_j' Lambda_j J_j is the
-Gauss-Newton matrix of row j. The output at the row is then f_i + J_i d. `leave_one_out` computes the same outputs from
-a matrix of all rows and outputs; here, products are enough.
+without row i are theta + d. Here d solves (sum_{j != i} G_j + n delta) d = J_i'(p_i - y_i), and G_j = J_j' Lambda_j J_j
+is the Gauss-Newton matrix of row j. The output at the row is then f_i + J_i d. `leave_one_out` computes the same
+outputs from a matrix of all rows and outputs; here, products are enough.
 """
 
 import dataclasses

@@ -1,5 +1,4 @@
-"""A model under noise on its inputs: its most frequent classes, radii within which these classes stay, and attacks.
-"""
+"""A model under noise on its inputs: its most frequent classes, radii within which these classes stay, and attacks."""
 
 import dataclasses
 
