@@ -258,7 +258,7 @@ def _doubled(
     step: Callable[[Array, Array], Array],
     squared: Callable[[Array], Array],
 ) -> Array:
-    """Return X, A X, ..., A^(count - 1) X: A^1, A^2, A^4, ... double the known columns log(count) times."""
+    """Return X, A X, ..., A^(count - 1) X; each of A^1, A^2, A^4, ... doubles the number of known columns."""
     block = start[None].astype(jnp.result_type(start, power))
     while len(block) < count:
         block = jnp.concatenate([block, step(power, block)])

@@ -220,7 +220,7 @@ def _log_condition(states: int) -> float:
     """Return log2(|V| |V^-1|) for the unit eigenvectors V of LegS, by substitution down each column.
 
     V alternates in sign like (-1)^(n+k) and its inverse does not. So neither sum cancels, and both norms are accurate
-    even if V |V^-1| is far above 1/eps.
+    even if |V| |V^-1| is far above 1/eps.
     """
     roots = np.sqrt(2 * np.arange(states) + 1.0)
     vectors = np.eye(states)

@@ -52,7 +52,7 @@ class MarkedSequence(eqx.Module):
 
 
 class MarkedNoises(Population[MarkedNoise]):
-    """Marked noise with a chance of a mark around 0.3."""
+    """Marked noise; the probability of a mark is around 0.3."""
 
     settings = Space(
         chance=Real(0.3, 0.05, 0.9, "chance of a mark", corners=(0.3, 0.45)),
@@ -73,7 +73,7 @@ class MarkedNoises(Population[MarkedNoise]):
 
 
 class HeldNoises(Population[MarkedNoise]):
-    """Marked noise with chances of a mark between 0.15 and 0.7, and a window long enough for the smallest chance."""
+    """Marked noise with probabilities of a mark from 0.15 to 0.7, and a window long enough for the smallest."""
 
     settings = Space(
         least=Real(0.15, 0.1, 0.6, "smallest chance of a mark", corners=(0.2, 0.4)),

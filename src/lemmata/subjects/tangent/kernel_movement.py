@@ -56,7 +56,7 @@ def _smooth(*names: str) -> Drawn:
 def movements(
     problem: Training, key: Key[Array, ""], widths: tuple[float, ...], equal: bool = False, centred: bool = False
 ) -> Float[np.ndarray, "2 k"]:
-    """Return the relative movement of the kernel, and the distance of the outputs from the linearised network's.
+    """Return the relative movement of the kernel, and the distance of the outputs from those of the linearised network.
 
     Both are root mean squares over 8 draws of each width (or, for the large widths, 2**15 units of each width), after
     20 steps of 1/tr Theta_0.

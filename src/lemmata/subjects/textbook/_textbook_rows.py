@@ -140,7 +140,8 @@ class BoostedRun(eqx.Module):
     """The rules of a run of adaptive boosting.
 
     Args:
-        votes: the rule of each round on each row, times the class of the row: 1 if the rule is right, otherwise -1.
+        votes: the value of each round's rule at each row, times the class of the row: 1 if the rule is right, otherwise
+            -1.
         errors: the weighted error of each rule when it was chosen.
     """
 

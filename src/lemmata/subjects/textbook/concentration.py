@@ -42,7 +42,7 @@ class CoinFunction(eqx.Module):
 
     @property
     def far(self) -> float:
-        """The deviation: level/2 times the root of the sum over coins of the squared largest change."""
+        """The deviation: level/2 times the root of a sum over coins of each coin's largest change, squared."""
         return float(self.level * np.sqrt((self.turns.max(1) ** 2).sum()) / 2)
 
 

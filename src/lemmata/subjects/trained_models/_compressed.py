@@ -65,7 +65,7 @@ def compress(
         found: the Jacobian J as factors from `joined`.
         root: the symmetric root R of each row.
         ridge: n times the decay, above 0.
-        left: the squared length outside the span, in units of the ridge, at which the choice ends.
+        left: the squared length outside the span, in units of the ridge, at which the choice of rows ends.
         most: the largest number of chosen rows.
     """
     n, width = root.shape[:2]

@@ -96,7 +96,7 @@ class Refits:
 
 @once
 def refits_of(trained: Trained) -> Refits:
-    """Return a trainer of models on other rows or other targets, by the user's program.
+    """Return a trainer that uses the user's program to train models on other rows or other targets.
 
     Raises:
         SettingError: if there is no `fit`.
