@@ -2,7 +2,7 @@
 
 This theory gives the exact change of the loss in one step. The change has four terms, of which two are of first order
 in the step. For all weights, the sum of these two is -2 m eta v' H v, where v = vec(F - Y). The theory assumes only
-that a step is taken. How large the terms are is the subject of `loss_progress` and `loss_remainders`.
+that a step is taken. The modules `loss_progress` and `loss_remainders` bound the sizes of the terms.
 """
 
 import equinox as eqx
@@ -128,7 +128,7 @@ class LossDecomposition(Claim[Descent]):
         return (loss(after) - loss(training.weight)) / problem.step
 
     def condition(self, problem: Descent) -> Array:
-        """The condition of subtracting two losses of size |F - Y|², each with an error of about m |F - Y| eps."""
+        """The condition number: losses of size |F - Y|² are subtracted, with errors of about m |F - Y| eps."""
         training = problem.training
         found = jnp.abs(terms(training, problem.step).change.sum())
         return training.width * (1 + jnp.sum(training.residual**2)) / found
@@ -143,7 +143,7 @@ class AbstractNormaliserSlope(Claim[Descent]):
     unexplained = "the size of this part"
 
     def measure(self, problem: Descent, key: Key[Array, ""]) -> Array:
-        """The derivative of v_0, as Lemma E.1 defines it, by automatic differentiation."""
+        """The derivative of v_0 in Lemma E.1 with respect to the step size, by automatic differentiation."""
         training = problem.training
         gradient = training.gradient
 
@@ -155,7 +155,7 @@ class AbstractNormaliserSlope(Claim[Descent]):
         return jax.jacfwd(normaliser)(0.0)
 
     def condition(self, problem: Descent) -> Array:
-        """The condition number of <S, Delta W' x> and F, in which sums of m terms of size |Delta w| cancel."""
+        """The condition number: sums of m terms of size |Delta w| cancel in <S, Delta W' x> and F."""
         training = problem.training
         size = jnp.linalg.norm(training.gradient, axis=0).max() * training.width
         return 10 * jnp.maximum(size / jnp.abs(_normaliser_slope(training)).max(), 1.0)
@@ -238,7 +238,7 @@ class NormaliserSplit(Claim[Descent]):
     unexplained = "the size of the terms"
 
     def predict(self, problem: Descent) -> Array:
-        """The left side as a product of two sums."""
+        """The left side of the equation, as a product of two sums."""
         training, step = problem.training, problem.step
         shares, after = (jax.nn.softmax(training.x @ (training.weight - s * training.gradient)) for s in (0.0, step))
         pull = -jnp.sum(shares * (training.x @ training.gradient), axis=1, keepdims=True)

@@ -1,10 +1,10 @@
 """The term that makes progress in the change of the loss by a descent step.
 
-This theory is about C_1, the part of a step's change of the loss in which the numerator of the softmax moves. It
-bounds C_1 by the tangent kernel H at the current weights, and H by its smallest eigenvalue lambda at initialisation.
-The source needs random signs and a width above lambda^-2 to bound C_1 and C_0. The sum of the two is -2 m eta v' H v,
-v = vec(F - Y), at every width. Within a radius R, H keeps half of lambda. The theory does not explain why H moves
-far less than this radius allows.
+This theory is about C_1. A descent step changes the loss, and C_1 is the part of this change that comes from the
+numerators of the softmax. The theory bounds C_1 by the tangent kernel H at the current weights, and H by its smallest
+eigenvalue lambda at initialisation. The source needs random signs and a width above lambda^-2 to bound C_1 and the part
+C_0 that comes from the denominators. At every width, C_0 + C_1 is -2 m eta v' H v, where v = vec(F - Y). Within a
+radius R, H keeps half of lambda. The theory does not explain why H moves far less than this radius allows.
 """
 
 import jax
@@ -50,7 +50,7 @@ class AbstractProgressIdentity(Claim[Descent]):
 
 
 def rounding(problem: Descent) -> Array:
-    """Return the condition number of the slopes: sums over m units, with residuals of absolute error m eps."""
+    """Return the condition number of the slopes, which are sums over m units with residuals of absolute error m eps."""
     training = problem.training
     return 10 * training.width * (1 + 1 / jnp.linalg.norm(training.residual))
 
@@ -151,7 +151,7 @@ class FirstOrderTerms(Claim[Descent]):
         return -2 * problem.training.width * quadratic_form(problem.training)
 
     def measure(self, problem: Descent, key: Key[Array, ""]) -> Array:
-        """The derivative of |F(W - eta Delta W) - Y|² in eta at 0, with F from equation (1)."""
+        """The derivative of |F(W - eta Delta W) - Y|² with respect to eta at 0, with F from equation (1)."""
         training = problem.training
         loss = lambda weight: jnp.sum((naive_outputs(weight, training.sign, training.x) - training.y) ** 2)
         slope = jax.grad(loss)
@@ -162,7 +162,7 @@ class FirstOrderTerms(Claim[Descent]):
 
 
 def progress(problem: Training) -> Array:
-    """Return C_1 for the next step, whose size is that of the theory."""
+    """Return C_1 for the next step, which has the step size of the theory."""
     return terms(problem, problem.step).change[1]
 
 

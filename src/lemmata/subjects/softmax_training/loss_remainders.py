@@ -80,7 +80,10 @@ class NormaliserTerm(Claim[Training]):
         return jnp.abs(terms(problem, problem.step).change[0])
 
     def trivial(self, problem: Training) -> Array:
-        """2 |F - Y| |v_0|, where |v_0| <= max |exp(u) - 1| m sqrt(n k) and |u| <= 2 eta m sqrt(n k) |F - Y|."""
+        """The bound 2 |F - Y| |v_0|.
+
+        Here |v_0| <= max |exp(u) - 1| m sqrt(n k) and |u| <= 2 eta m sqrt(n k) |F - Y|.
+        """
         outputs = problem.width * jnp.sqrt(1.0 * problem.size)
         residual = jnp.linalg.norm(problem.residual)
         return 2 * residual * outputs * jnp.expm1(2 * problem.step * outputs * residual)
@@ -167,13 +170,13 @@ class CurvatureTerm(Claim[Training]):
         return 2 * problem.width * problem.size**2 * jnp.exp(9 * problem.bound) * loss(problem)
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
-        """C_2 / eta² from v_2 / eta² = m sum_r a_lr S_ir theta(u_ir) <Delta w_r, x_i>²."""
+        """C_2 / eta², computed from v_2 / eta² = m sum_r a_lr S_ir theta(u_ir) <Delta w_r, x_i>²."""
         shares, pull = jax.nn.softmax(problem.x @ problem.weight, axis=1), problem.x @ problem.gradient
         curved = shares * exp_curvature(-problem.step * pull) * pull**2
         return 2 * problem.width * jnp.sum(problem.residual * (curved @ problem.sign.T))
 
     def trivial(self, problem: Training) -> Array:
-        """The bound 2 |F - Y|_1 m max |exp(u) - 1 - u| / eta², at the largest u that the gradient property allows."""
+        """The bound 2 |F - Y|_1 m max |exp(u) - 1 - u| / eta², at u = 0.01, the most that the step allows."""
         largest = exp_remainder(jnp.asarray(0.01)) / problem.step / problem.step
         return 2 * jnp.abs(problem.residual).sum() * problem.width * largest
 
@@ -224,5 +227,5 @@ class ChangeTerm(Claim[Training]):
         return jnp.sum((change / (problem.width * problem.step)) ** 2)
 
     def trivial(self, problem: Training) -> Array:
-        """The bound from outputs between -m and m, divided by (m eta)²."""
+        """The bound for any outputs between -m and m, divided by (m eta)²."""
         return 4.0 * problem.size / problem.step / problem.step

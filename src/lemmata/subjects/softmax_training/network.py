@@ -1,6 +1,6 @@
 """The two-layer softmax network, with its outputs, gradient and tangent kernel.
 
-This theory describes the first-order behaviour of F(x)_l = m <a_l, S(x)> in its trained weights W. Here S(x) is the
+This theory describes how F(x)_l = m <a_l, S(x)> changes to first order in its trained weights W. Here S(x) is the
 softmax of (<w_1, x>, ..., <w_m, x>). It gives the gradient of the squared loss, and the matrix H of inner products of
 gradients, which decides how fast descent moves every output. The theory holds at every W, trained or not. It does not
 explain how H moves in training.
@@ -50,7 +50,7 @@ class MovedNetwork(eqx.Module):
 
     @property
     def rounding(self) -> Float[Array, ""]:
-        """The error of a share in units of eps: a logit l brings |l|, and sums of m terms bring sqrt(m)."""
+        """The error of a share in units of eps: a logit l contributes |l|, and sums of m terms contribute sqrt(m)."""
         logits = jnp.abs(self.x @ self.weight).max()
         return (1 + logits) * jnp.sqrt(1.0 * self.weight.shape[1])
 
@@ -174,7 +174,7 @@ class LossGradient(Claim[MovedNetwork]):
         return jax.grad(lambda weight: 0.5 * jnp.sum(residual(weight) ** 2))(problem.weight)
 
     def condition(self, problem: MovedNetwork) -> Array:
-        """Sums over points and outputs cancel: terms of sizes up to 2 m |F - y| S |x|, over the size of the sum."""
+        """The condition number of sums that cancel: the size 2 m |F - y| S |x| of the terms over that of the sum."""
         residual = jnp.abs(problem.network.predict(problem.params, problem.x)) + jnp.abs(problem.y)
         terms = jnp.abs(problem.x).T @ (problem.shares * residual.sum(axis=1, keepdims=True))
         return problem.rounding * 2 * problem.weight.shape[1] * terms / jnp.abs(self.predict(problem))

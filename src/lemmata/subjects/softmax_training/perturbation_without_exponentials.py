@@ -56,7 +56,7 @@ def first_order(problem: PairedUnits) -> tuple[Float[Array, " e"], Float[Array, 
 
 
 def largest_changes(problem: PairedUnits) -> Float[Array, " e"]:
-    """Return the largest change found of each tested entry, over moves along and against its gradient.
+    """Search moves along and against the gradient of each tested entry; return the largest change of each entry.
 
     Args:
         problem: the layer.

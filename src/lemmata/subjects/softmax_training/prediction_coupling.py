@@ -1,10 +1,10 @@
-"""How far network and kernel regression differ at other points: Theorem F.2 with its logarithm read as at least 1.
+"""How far network and kernel regression differ at test points: Theorem F.2 with max(1, log²) in place of log².
 
-This theory compares the predictions of a trained softmax network with those of the regression with its tangent kernel
-at initialisation. It bounds their distance in terms of how far the kernels move. It assumes a positive definite kernel
-that moves by less than half of its smallest eigenvalue. It does not explain how far the kernel moves. If the logarithm
-is read literally, it vanishes at an admissible eps_H, although the difference of the predictions does not vanish
-there. If it is read as at least 1, the bound holds.
+This theory compares the predictions of a trained softmax network with the predictions of regression with the network's
+tangent kernel at initialisation. It bounds the distance of these predictions in terms of how far the kernels move. It
+assumes a positive definite kernel that moves by less than half of its smallest eigenvalue. It does not explain how far
+the kernel moves. The bound has a factor log². Read literally, this factor is 0 at one movement eps_H of the kernel that
+the theorem allows, although the predictions differ there. With max(1, log²) in its place, the bound holds.
 """
 
 import equinox as eqx
@@ -142,7 +142,7 @@ class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
         return _found(problem)
 
     def trivial(self, problem: NearbyInputs) -> Array:
-        """The sum of the bounds on both predictions, which are integrals of kernel times residual."""
+        """The sum of a bound on each prediction. Each prediction is an integral of kernel times residual."""
         size = jnp.stack([network.cross_sizes[0] for network in problem.networks])
         moved = jnp.stack([network.moved_test[0] for network in problem.networks])
         return 2**0.5 * (size / problem.smallest + (size + moved) / (problem.smallest - problem.moved))
@@ -176,14 +176,14 @@ class LostCrossKernel(Claim[NearbyInputs]):
         return 2 * jnp.ones(())
 
     def measure(self, problem: NearbyInputs, key: Key[Array, ""]) -> Array:
-        """The difference of the predictions, divided by the second term."""
+        """The difference of the predictions, divided by the second term of Theorem F.2."""
         return _found(problem) * problem.smallest**2 / (2**0.5 * problem.moved)
 
 
 class LonelyFlows(Population[Flow]):
     """Networks of width 128 under gradient flow, on unit inputs in R^6, targets of length 1 and 4 test points.
 
-    If there is a single number to learn, kernels move along the slowest mode.
+    With one row and one output there is only one number to learn, so kernels move along the slowest mode.
     """
 
     settings = Space(
@@ -204,7 +204,7 @@ class LonelyFlows(Population[Flow]):
         return Flows().hypotheses(problem)
 
     def culprit(self, problem: Flow) -> str | None:
-        """Name equal or zero rows as the cause."""
+        """If rows are equal or zero, name this as the cause."""
         return Flows().culprit(problem)
 
 
@@ -245,10 +245,10 @@ class PredictionPerturbationThroughRegression(Claim[Flow]):
         return problem.targets / (problem.smallest - problem.moved) * inner
 
     def measure(self, problem: Flow, key: Key[Array, ""]) -> Array:
-        """The largest difference over the recorded times, for each output and test point."""
+        """The largest difference of the predictions over the recorded times, for each output and test point."""
         return differences(problem)[1]
 
     def trivial(self, problem: Flow) -> Array:
-        """The sum of the bounds on both predictions, which are integrals of kernel times residual."""
+        """The sum of a bound on each prediction. Each prediction is an integral of kernel times residual."""
         size, left = problem.cross_sizes, problem.smallest - problem.moved
         return problem.targets * (size / problem.smallest + (size + problem.moved_test) / left)

@@ -1,9 +1,9 @@
-"""The speed of predictions in training, for a softmax network and for the regression with its first kernel.
+"""The speed of predictions in training, for a softmax network and for regression with its initial tangent kernel.
 
 This theory says how fast a prediction changes under gradient flow. The speed is minus the tangent kernel times the
 residuals at the training points. The network has the kernel at its current weights; the regression has the kernel at
-initialisation. The theory assumes only differentiability. What the difference of the two speeds adds up to is the
-subject of `coupling`.
+initialisation. The theory assumes only differentiability. The module `coupling` bounds how far apart the two
+predictions get.
 """
 
 import jax

@@ -2,7 +2,7 @@
 
 This theory gives single steps of the later proofs: a squared distance, the sum of the shares of a softmax, square
 roots, exponentials and geometric series. It assumes arguments near 0, except for the geometric series, which is used
-near 1. It does not explain how loose the steps are in combination, where their constants multiply.
+near 1. It does not explain how loose the steps are when they are combined and their constants multiply.
 """
 
 import math
@@ -97,7 +97,7 @@ class Pairs(Population[Pair]):
 
 
 class SoftmaxLayers(Population[SoftmaxLayer]):
-    """Inputs on the unit sphere and normal weights, by default so large that the exponentials alone overflow."""
+    """Inputs on the unit sphere, and normal weights, by default so large that exponentials of logits overflow."""
 
     settings = Space(
         n=Integer(8, 1, 100, "inputs"),
@@ -278,7 +278,7 @@ class GeometricSeries(Claim[Argument]):
         return 1 / (1 - problem.x)
 
     def measure(self, problem: Argument, key: Key[Array, ""]) -> Array:
-        """The sum of 2^16 terms, by doubling: the sum of 2k terms is (1 + x^k) times the sum of k."""
+        """The sum of 2^16 terms, by doubling: 2k terms sum to (1 + x^k) times the sum of the first k."""
         total, power = jnp.ones(()), problem.x
         for _ in range(16):
             total, power = total * (1 + power), power * power
@@ -287,6 +287,6 @@ class GeometricSeries(Claim[Argument]):
     def condition(self, problem: Argument) -> Array:
         """The rounding error of x^k grows by squaring.
 
-        Its weight in the sum is k x^k, which is at most 1/(1 - |x|).
+        This error has the weight k x^k in the sum, which is at most 1/(1 - |x|).
         """
         return 1 / (1 - jnp.abs(problem.x))

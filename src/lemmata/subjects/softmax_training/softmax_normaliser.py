@@ -4,8 +4,8 @@ This theory bounds the sum alpha_i = sum_r exp(<w_r, x_i>) and the shares S_ir =
 bound B on logits. It assumes inputs in the unit ball and moves |v_r - w_r| <= R < 0.01. It does not explain the
 normalisation. Sums are bounded term by term by the largest term, so each step costs a factor exp(B), although the mean
 of an exponential would be enough. For every B, a share changes by less than 2 R S_ir exp(2 R), and <z, S_i> by less
-than R. The source's probability is 1 - delta/poly(n k), with a polynomial that it does not name. Each part is tested
-here at 1 - delta.
+than R. The source's probability is 1 - delta/poly(n k), with a polynomial that it does not name. Here, each part is
+tested with probability 1 - delta.
 """
 
 import jax.numpy as jnp

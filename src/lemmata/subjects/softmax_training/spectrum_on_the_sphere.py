@@ -253,7 +253,7 @@ class EigenvalueFromBelow(Claim[SphereKernel]):
 
 
 class WideSpheres(Population[SphereKernel]):
-    """Points on spheres of high dimension d, at least 2 d of them, and weights as in `SphereKernels`."""
+    """At least 2 d points on spheres of high dimension d, and weights as in `SphereKernels`."""
 
     settings = Space(
         d=Integer(64, 32, 128, "dimension", corners=(48, 64)),
@@ -317,7 +317,7 @@ class EigenvalueInHighDimension(Claim[SphereKernel]):
 
 
 def mean_smallest(problem: SphereKernel, key: Key[Array, ""], draws: int) -> Float[Array, ""]:
-    """Return the mean, over draws of n uniform points, of the smallest eigenvalue of their kernel matrix.
+    """Draw n uniform points several times; return the mean of the smallest eigenvalue of their kernel matrix.
 
     Args:
         problem: the sphere, sigma and n.

@@ -1,6 +1,6 @@
 """The softmax tangent kernel to order 1/m: its bias, its fluctuations and the shift of its smallest eigenvalue.
 
-This theory describes H of a softmax network of width m before training, to the first order in 1/m in closed form. Let
+This theory describes H of a softmax network of width m before training, in closed form and to first order in 1/m. Let
 e(u, v) = exp(sigma² <u, v>). The bias at the initialisation in pairs (`infinite_width.width_correction`) factorises:
 
     m (E H_ll(x, y) / K(x, y) - 1) -> -2 (e(x, y) - 1) (e(x, x) + e(y, y) - 1).

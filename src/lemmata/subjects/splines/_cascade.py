@@ -1,4 +1,4 @@
-"""Compositions of packages: their tangent kernel in the values of all packages, and steps in function space."""
+"""Compositions of packages: tangent kernels with respect to the values of all packages, and steps in function space."""
 
 import math
 from collections.abc import Sequence
@@ -18,16 +18,16 @@ from ._package import Package
 
 
 class Cascade(eqx.Module):
-    """A composition of packages, R^p0 -> R^p1 -> ... -> R, with derivatives in the values of all packages.
+    """A composition of packages, R^p0 -> R^p1 -> ... -> R, with derivatives with respect to all values.
 
     The parameters are the values Y_l of every package at its constellation. Let z_l be the inputs of package l, H_l =
     M_l K_l^-1 (`Package.influence`), and G_l the gradient of the cascade's output with respect to the outputs of
-    package l. For row a, the derivative of the cascade's output in Y_l[t, j] is H_l[a, t] G_l[a, j]. The tangent
-    kernel of the cascade in these parameters is therefore
+    package l. For row a, the derivative of the cascade's output with respect to Y_l[t, j] is H_l[a, t] G_l[a, j]. The
+    tangent kernel of the cascade in these parameters is therefore
 
         T = sum_l (H_l H_l') * (G_l G_l')    (* entry by entry).
 
-    If values have leading axes, these run over several cascades side by side, each with one output.
+    Leading axes of the values run over several cascades. These are computed side by side and have one output each.
 
     Args:
         packages: the packages in order; each takes the output of the previous one. The last has one output.
@@ -65,16 +65,16 @@ class Cascade(eqx.Module):
         return z[..., 0]
 
     def states(self, z: Float[Array, "... n p"]) -> list[Float[Array, "... n _"]]:
-        """Return the inputs of every package, and last the output (..., n, 1)."""
+        """Return the inputs of every package, followed by the output (..., n, 1)."""
         found = [z]
         for package in self.packages:
             found.append(_values_at(package, found[-1]))
         return found
 
     def cotangents(self, states: Sequence[Float[Array, "... n _"]]) -> list[Float[Array, "... n _"]]:
-        """Return the gradients of the output in the inputs of every package, from `states`.
+        """Return the gradients of the output with respect to the inputs of every package, from `states`.
 
-        The last gradient is that in the output itself, which is 1.
+        The last gradient is that of the output with respect to itself, which is 1.
         """
         found = [jnp.ones_like(states[-1])]
         for package, z in zip(reversed(self.packages), reversed(states[:-1]), strict=True):
@@ -82,11 +82,11 @@ class Cascade(eqx.Module):
         return found[::-1]
 
     def gradient(self, z: Float[Array, "... n p"]) -> Float[Array, "... n p"]:
-        """Return the gradient of the output in the points z."""
+        """Return the gradient of the output with respect to the points z."""
         return self.cotangents(self.states(z))[0]
 
     def tangent_gram(self, z: Float[Array, "... n p"]) -> Float[Array, "... n n"]:
-        """Return the tangent kernel T at points z, in the values of all packages."""
+        """Return the tangent kernel T at points z, with respect to the values of all packages."""
         return self.passes(jnp.asarray(z))[3]
 
     def step(self, z: Float[Array, "n p"], y: Float[Array, "... targets"], damping: float) -> "Cascade":
@@ -173,9 +173,9 @@ def initial_cascade(
 ) -> Cascade:
     """Return an untrained cascade on hyperoctahedra; it is 0 everywhere, since the last package has the values 0.
 
-    If a package maps R^p to R^p, its values are its constellation, so it is nearly the identity. Otherwise, the values
-    are uniform on (-1, 1), divided by the square root of the number of splines. They then lie in the unit ball, which
-    the next constellation spans.
+    If a package maps R^p to R^p, its values are the points of its constellation, so the package is nearly the identity.
+    Otherwise, the values are uniform on (-1, 1), divided by the square root of the number of splines. They then lie in
+    the unit ball, which the next constellation spans.
 
     Args:
         key: the key that draws the uniform values.

@@ -20,7 +20,7 @@ _LN2 = math.log(2.0)
 
 
 class AbstractConstellation(eqx.Module):
-    """N points t_1, ..., t_N of R^p that all splines of a package share, and products with their matrices."""
+    """N points t_1, ..., t_N of R^p that all splines of a package share, and products with them and with K^-1."""
 
     points: eqx.AbstractVar[Float[Array, "N p"]]
 
@@ -101,11 +101,11 @@ class Scattered(AbstractConstellation):
 class Hyperoctahedron(AbstractConstellation):
     """The centre and the 2p vertices {0, e_1, ..., e_p, -e_1, ..., -e_p}, N = 2p + 1, in this order.
 
-    There are four distances, 0, 1, sqrt(2) and 2, so K is invariant under signs and permutations of the axes. K has
-    the eigenvalue 4 (b - ln 2) on odd values, and 2 ln 2 on even values at the vertices that sum to 0. On the
-    remaining values, K acts as a matrix of order 2 with determinant 2 ((p + 1) c ln 2 - p b²). K^-1 Y therefore takes
-    O(p) operations for each column, and all squared distances, |z|² and |z|² + 1 -+ 2 z_i, take O(p) for each point. K
-    is positive definite exactly if
+    There are four distances, 0, 1, sqrt(2) and 2, so K is invariant under signs and permutations of the axes. K has the
+    eigenvalue 4 (b - ln 2) on odd values, which are 0 at the centre and opposite numbers at e_i and -e_i. K has the
+    eigenvalue 2 ln 2 on even values that are 0 at the centre and sum to 0. On the remaining values, K acts as a 2 x 2
+    matrix with determinant 2 ((p + 1) c ln 2 - p b²). K^-1 Y therefore takes O(p) operations for each column, and all
+    squared distances, |z|² and |z|² + 1 -+ 2 z_i, take O(p) for each point. K is positive definite exactly if
 
         b > ln 2  and  (p + 1) c ln 2 > p b².
 

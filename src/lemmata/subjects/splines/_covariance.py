@@ -1,4 +1,4 @@
-"""The covariance r²(ln r - b) + c as a function of r², and the factor of z - t in its gradient."""
+"""The covariance r²(ln r - b) + c as a function of r², and the factor that multiplies z - t in its gradient."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -52,5 +52,8 @@ class SplineCovariance(eqx.Module):
         return 0.5 * squared * (jnp.log(jnp.maximum(squared, _TINY)) - 2 * self.slope) + self.level
 
     def pull(self, squared: Float[Array, "*s"]) -> Float[Array, "*s"]:
-        """Return ln r² - 2b + 1, the factor of z - t in the gradient of k(|z - t|) in z; it is finite at r = 0."""
+        """Return ln r² - 2b + 1, the factor of z - t in the gradient of k(|z - t|) with respect to z.
+
+        It is finite at r = 0.
+        """
         return jnp.log(jnp.maximum(squared, _TINY)) - 2 * self.slope + 1

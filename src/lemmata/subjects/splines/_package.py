@@ -31,8 +31,7 @@ class Package(eqx.Module):
     Raises:
         ShapeError: if Y does not have one row for each point.
         DataError: if a value is not finite.
-        PrecisionError: if JAX computes in float32, which loses the small eigenvalues of K because of its large level
-            c.
+        PrecisionError: if JAX computes in float32, which loses the small eigenvalues of K because the level c is large.
 
     Source: Bakhvalov (2025).
 
@@ -69,7 +68,7 @@ class Package(eqx.Module):
         return self.covariance(self._squared(z)) @ self.coefficients()
 
     def pull_back(self, z: Float[Array, "... n p"], cotangent: Float[Array, "... n m"]) -> Float[Array, "... n p"]:
-        """Return the gradient of <cotangent, F(z)> in z."""
+        """Return the gradient of <cotangent, F(z)> with respect to z."""
         weights = self.covariance.pull(self._squared(z)) * (cotangent @ jnp.swapaxes(self.coefficients(), -1, -2))
         return z * jnp.sum(weights, axis=-1, keepdims=True) - self.constellation.combine(weights)
 

@@ -28,12 +28,13 @@ class BiasVariance:
     """The expected squared error and its parts, for each of k fitting methods, with `rows` training rows.
 
     Args:
-        names: the names of the fitting methods, in their order along the curve.
+        names: the names of the fitting methods, in the order of the arrays below.
         rows: the number of training rows of each fit.
         error: the expected squared error at a new row, which is the sum of variance and rest.
         variance: the variance of the prediction over training sets.
         rest: squared bias plus noise, which data cannot separate.
-        error_interval, variance_interval, rest_interval: the confidence intervals of each, shape (k, 2).
+        error_interval, variance_interval, rest_interval: the confidence intervals of error, variance and rest, of shape
+            (k, 2).
         noise: the variance of the targets around their mean, either given or estimated from repeated inputs; None
             otherwise.
         bias: rest minus noise, at least 0; None if the noise is not known.
@@ -105,21 +106,21 @@ def bias_variance(
     level: float | int = 0.9,
     seed: int = 0,
 ) -> BiasVariance:
-    """Estimate the variance, and bias plus noise, of a fitting method, or of several, under squared error.
+    """Estimate the variance and the bias plus noise of one or several fitting methods, under squared error.
 
     Each draw splits the rows at random into two training sets and the rows to predict. Two fits f_1, f_2 to separate
-    rows are independent. So (f_1 - f_2)²/2 is an unbiased estimate of the variance, and (y - f_1)(y - f_2) is one of
-    bias² + noise, whatever the truth is. The sum of the two estimates is the mean error of the two fits. All fitting
-    methods use the same splits. Errors are summed over the outputs.
+    rows are independent. So (f_1 - f_2)²/2 is an unbiased estimate of the variance. Likewise, (y - f_1)(y - f_2) is an
+    unbiased estimate of bias² + noise, for every distribution of the rows. The sum of the two estimates is the mean
+    error of the two fits. All fitting methods use the same splits. Errors are summed over the outputs.
 
     One data set cannot show two things. The first is the error of a fit to more rows than `rows`. The second is the
     difference between noise and bias, unless the noise is given or inputs are repeated with newly drawn targets. But
     one data set can show how the bias differs between fitting methods.
 
-    The intervals treat draws as overlapping subsamples (Nadeau and Bengio's correction, widened). This is a rule of
-    thumb, not a theorem. Intervals of level 0.9 were tested on three simulated distributions and fits that were not
-    used for tuning (70 to 140 rows). They contained the error in 90 to 95 % of cases, the variance in 99 to 100 % and
-    the rest in 96 to 98 %.
+    The intervals treat draws as overlapping subsamples. The correction for the overlap is that of Nadeau and Bengio,
+    widened. This correction is a rule of thumb, not a theorem. Intervals of level 0.9 were tested on three simulated
+    distributions and fits that were not used to tune the intervals (70 to 140 rows). They contained the error in 90 to
+    95 % of cases, the variance in 99 to 100 % and the rest in 96 to 98 %.
 
     Args:
         fit: a function of (x, y) that returns an object with `.predict` or a callable. To compare several such
@@ -231,7 +232,7 @@ def _one_split(
 
 
 def _pure_noise(x: np.ndarray, y: np.ndarray) -> tuple[int, float | None]:
-    """Return degrees of freedom within groups of equal inputs, and the targets' variance there, summed over outputs."""
+    """Return the degrees of freedom and the targets' variance within groups of equal inputs, summed over outputs."""
     _, group = np.unique(x.reshape(len(x), -1), axis=0, return_inverse=True)
     flat, group = y.reshape(len(y), -1), group.ravel()
     counts = np.bincount(group)

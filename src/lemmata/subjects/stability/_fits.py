@@ -148,7 +148,7 @@ def losses_of(loss: Loss, predicted: np.ndarray, y: np.ndarray) -> np.ndarray:
         y: the targets.
 
     Raises:
-        ShapeError, DataError: if the loss returns another value.
+        ShapeError, DataError: if the loss does not return one finite number for each row.
         SettingError: if the loss raises an error.
     """
     values = np.asarray(answer_of("loss", loss, predicted, y, rule="a function of predictions and targets"))

@@ -13,7 +13,7 @@ class GaussianRelease(eqx.Module):
 
     Args:
         eps, delta: the privacy budget.
-        sensitivity: the largest distance of the statistic between neighbouring data sets.
+        sensitivity: the largest distance between the values of the statistic on two data sets that differ in one row.
         sigma: the standard deviation of the noise.
     """
 

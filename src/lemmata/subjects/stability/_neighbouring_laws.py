@@ -89,7 +89,10 @@ class Channel(eqx.Module):
 
 
 class PrivateChannels(Population[Channel]):
-    """Half output a set that contains the row's own value more often than others; half are exponential mechanisms."""
+    """Algorithms that output a set, and exponential mechanisms; each kind is half of the problems.
+
+    A set contains the row's own value more often than any other value.
+    """
 
     free = ("loss",)
 
@@ -101,7 +104,7 @@ class PrivateChannels(Population[Channel]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Channel:
-        """Draw a channel; for sets, eps is 2 log((values - held)/held), where the sets are most informative."""
+        """Draw a channel with eps = 2 log((values - held)/held), at which sets are the most informative outputs."""
         keys = jax.random.split(key, 5)
         values, held = setting["values"], setting["held"]
         eps = 2 * jnp.log((values - held) / held)

@@ -14,10 +14,11 @@ class ReplaceOne:
 
     Args:
         rows: the training rows that were replaced, one at a time.
-        by: the row of the pool that took the place of each.
+        by: the row of the pool that took the place of each replaced row.
         changes: l(A(S^(i)), z_i) - l(A(S), z_i) for each i: the loss at the row z_i after its replacement, minus the
             loss before.
-        new: l(A(S), z') - l(A(S^(i)), z') for each i: the loss at the row z' that replaces z_i, before minus after.
+        new: l(A(S), z') - l(A(S^(i)), z') for each i: the loss at the row z' that replaces z_i, before the replacement
+            minus after it.
         others: the mean of l(A(S^(i)), z_j) - l(A(S), z_j) over the training rows, with 0 for j = i.
         unseen: the mean of l(A(S^(i)), z) - l(A(S), z) over the rows z of the pool except z'.
         spread: the sample variance of the difference in `unseen`, over the same rows of the pool.

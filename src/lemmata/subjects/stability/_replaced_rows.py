@@ -60,8 +60,8 @@ def opposed_rows(
 ) -> tuple[Array, Array, Array, Array]:
     """Draw rows and replacements x, y, x', y': opposed in half of the draws, random in the others.
 
-    In opposed draws, all inputs are one vector, half of the targets are far and half -far, and each replacement has
-    the opposite target. Losses are linear if |x'w| < far, and a replacement reverses a gradient. This is the worst
+    In opposed draws, all inputs are one vector, half of the targets are `far` and half are -`far`, and each replacement
+    has the opposite target. Losses are linear if |x'w| < far, and a replacement reverses a gradient. This is the worst
     case of every bound on stability.
     """
     keys = jax.random.split(key, 6)
@@ -78,7 +78,7 @@ def opposed_rows(
 
 
 class OpposedRows(Population[ReplacedRows]):
-    """Regressions with inputs of one norm and a penalty: half with opposed targets, half with random rows."""
+    """Regressions with a penalty and inputs of equal norm: half have opposed targets, half have random rows."""
 
     free = ("x", "y", "other_x", "other_y")
     settings = Space(n=Integer(16, 2, 200, "training rows"), d=Integer(3, 1, 30, "weights"))
@@ -147,7 +147,7 @@ class FiniteLaws(Population[FiniteLaw]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FiniteLaw:
-        """Draw a distribution, with norms of inputs and of w* over an order of magnitude."""
+        """Draw a distribution; the norms of inputs and of w* vary over an order of magnitude."""
         keys = jax.random.split(key, 4)
         u, d = jax.random.uniform(keys[0], (2,)), setting["d"]
         norm, size = 0.3 * 10 ** u[0], 0.3 * 10 ** u[1]

@@ -40,7 +40,7 @@ class Stability:
         changes: the change of the loss at each of these rows when it is replaced. A large change means that the fit
             memorised the row.
         n: the number of training rows.
-        unseen: the number of rows that the fit has not seen, which replace training rows.
+        unseen: the number of rows that the fit has not seen. These rows replace training rows.
         level: the confidence level of the intervals.
         conditions: the conditions for the results.
         claims: the claims that state these results.
@@ -100,19 +100,19 @@ def stability(
     held-out rows serve as new rows. If none are given, 1/10 of the rows (at least 4) is held out, and the gap is that
     of fits to the other rows.
 
-    The gap is an expectation over samples; the held-out gap belongs to this fit. The conditions compare the two.
+    The gap is an expectation over samples; the held-out gap belongs to this fit. The conditions compare the two gaps.
 
-    The interval is a studentised bootstrap over the rows. Its variance is that of Efron and Stein: half of the summed
-    squared changes of the estimate when a row is replaced. Intervals of level 0.9 were tried on eight simulated
-    distributions and fits that were not used for tuning (60 to 150 rows). They contained the gap in 92 to 98 % of
-    cases. A plain bootstrap of the changes contains it in 60 to 90 % of cases, because changes that share a sample are
-    not independent.
+    The interval is a studentised bootstrap over the rows. The variance is estimated as by Efron and Stein. It is half
+    of the sum, over the rows, of the squared change of the estimate when a row is replaced. Intervals of level 0.9 were
+    tried on eight simulated distributions and fits that were not used to tune the interval (60 to 150 rows). They
+    contained the gap in 92 to 98 % of cases. A plain bootstrap of the changes contains it in 60 to 90 % of cases,
+    because changes that share a sample are not independent.
 
     Args:
         fit: a function of (x, y) whose value has `.predict` or is callable.
         x: the inputs, (n, ...).
         y: the targets, (n,) or (n, outputs).
-        replaced: the number of replaced rows, each with its own fit; all if there are fewer.
+        replaced: the number of rows to replace, with one fit for each. If there are fewer rows, all are replaced.
         held: inputs and targets of at least 4 other rows of the same distribution.
         loss: "squared", "absolute", "zero-one", or a function of (predicted, y) that returns one number for each row.
         level: the confidence level of the intervals.
@@ -188,13 +188,13 @@ def _parts(x: np.ndarray, y: np.ndarray, held: Any, generator: np.random.Generat
 
 
 def efron_stein(found: ReplaceOne) -> float:
-    """Estimate the variance, over samples, of the mean change from the changes themselves.
+    """Use the changes themselves to estimate the variance of their mean over samples.
 
     The estimate follows Efron and Stein. The variance of any function of n independent rows is at most half of the
     expected sum of its squared changes when a row is replaced. A replaced row affects the mean change in three ways:
-    through its own term, through the losses of the other rows before they are replaced (`others`), and through their
-    losses afterwards. The last are losses at unseen rows (`unseen`, a mean over the pool, whose own sampling variance
-    is subtracted).
+    through its own term, through the losses of the other rows before they are replaced (`others`), and through the
+    losses of the other rows afterwards. The last losses are losses at unseen rows. In `unseen`, they are estimated by a
+    mean over the pool, and the sampling variance of this mean is subtracted.
 
     Args:
         found: the changes when rows are replaced.

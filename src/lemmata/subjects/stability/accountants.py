@@ -25,7 +25,7 @@ _DRAWS = 1500
 
 
 def loss_masses(problem: SampledSteps, steps: Array | float) -> tuple[Float[Array, " cells"], Float[Array, "2 cells"]]:
-    """Return a grid of losses, and the probabilities of the loss of all steps on it, for both orders of the data sets.
+    """Return a grid of losses, and the distribution on it of the loss of all steps, for both orders of the data sets.
 
     One step releases N(0, s²) without a row and the mixture (1 - q) N(0, s²) + q N(1, s²) with it. The loss at x is
     log(1 - q + q e^((2x - 1)/(2 s²))) if x is from the mixture, and minus this value if x is from N(0, s²). Each loss
@@ -41,7 +41,7 @@ def loss_masses(problem: SampledSteps, steps: Array | float) -> tuple[Float[Arra
     edges = (jnp.arange(_CELLS + 1) - _CELLS // 2 - 0.5) * width
 
     def place(loss):
-        """Return the release with this loss, in units of the noise; a loss below log(1 - q) is impossible."""
+        """Return the released value that has this loss, in units of the noise; no value has a loss below log(1 - q)."""
         odds = (jnp.expm1(loss) + rate) / rate
         known = jnp.where(odds > 0, odds, 1.0)
         return jnp.where(odds > 0, noise * jnp.log(known) + 1 / (2 * noise), -jnp.inf)
@@ -91,7 +91,7 @@ def renyi_budget(problem: SampledSteps) -> Float[Array, ""]:
 
 
 def central_ratio(problem: SampledSteps, steps: Array | float) -> Float[Array, ""]:
-    """Return q sqrt(T (e^(1/s²) - 1)), the ratio of the normal release in the central limit."""
+    """Return q sqrt(T (e^(1/s²) - 1)), the ratio of sensitivity to noise of the normal release in the limit."""
     return problem.rate * jnp.sqrt(steps * jnp.expm1(1 / problem.noise**2))
 
 

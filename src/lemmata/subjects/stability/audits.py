@@ -89,7 +89,7 @@ class AuditedTraining(eqx.Module):
 
 
 class AuditedTrainings(Population[AuditedTraining]):
-    """Normal rows and a long canary; the losses of all steps add up to one release with noise 0.4 to 0.6."""
+    """Normal rows and a long canary; all steps together act like one release with noise 0.4 to 0.6."""
 
     # Sizes. A new size of a training is compiled again, so the extra settings change few sizes.
     settings = Space(
@@ -130,7 +130,10 @@ def sum_scores(problem: AuditedSum, key: Key[Array, ""]) -> Float[np.ndarray, "2
 
 @eqx.filter_jit
 def training_scores(problem: AuditedTraining, key: Key[Array, ""]) -> Float[Array, "2 runs"]:
-    """Return the margin of the canary after each training from 0, for trainings with and without the canary."""
+    """Return the margin of the canary after each training, for trainings with and without the canary.
+
+    Every training starts from weights 0.
+    """
     rows = jnp.concatenate([problem.rows, problem.canary[None]])
 
     def train(key, member):

@@ -1,4 +1,4 @@
-"""More data and more parameters: when a ridge removes the peak of double descent, and where the peak is otherwise.
+"""More data and more parameters: when a ridge removes the peak of double descent, and where it lies without ridge.
 
 This theory is about the risk of linear fits with the best ridge as rows are added, and the risk of random features
 without a ridge as features are added. It assumes isotropic inputs. It does not cover networks whose features are

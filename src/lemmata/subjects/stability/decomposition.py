@@ -1,4 +1,4 @@
-"""The squared error is the sum of squared bias, variance and noise, and two fits to separate rows estimate these.
+"""The squared error is the sum of squared bias, variance and noise, and two fits to separate rows estimate these parts.
 
 This theory is about the expected squared error of any estimator at a new noisy target. It assumes noise of mean 0 and
 constant variance that is independent of the fit. It does not say how the parts depend on the estimator.
@@ -80,7 +80,7 @@ def _fits(y: Float[Array, "m n"]) -> Float[Array, "3 m n"]:
 
 
 def _parts(problem: SignedNoise) -> tuple[Array, Array]:
-    """Return the squared bias and variance of each estimator, averaged over points, exactly over all training sets."""
+    """Return the exact squared bias and variance of each estimator over all training sets, averaged over points."""
     fits = _fits(problem.every)
     return jnp.mean((fits.mean(axis=1) - problem.values) ** 2, axis=1), jnp.mean(fits.var(axis=1), axis=1)
 

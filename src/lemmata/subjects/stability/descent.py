@@ -17,7 +17,7 @@ ABOUT = {"tool": "convex optimisation", "architecture": "linear model", "object"
 
 
 class CoupledRuns(eqx.Module):
-    """Rows with replacements, the row index and size of each step, and the radius of the ball for the weights."""
+    """Rows with replacements, the radius of the ball for the weights, and the row index and the size of each step."""
 
     rows: ReplacedRows
     path: Int[Array, " t"]
@@ -114,7 +114,7 @@ class StronglyConvexRuns(Population[CoupledRuns]):
 
 
 class KickedRuns(eqx.Module):
-    """Descent from 0 on L max(0, w_1, ..., w_d), the loss of every row; one row's loss can become linear.
+    """Descent from 0 on L max(0, w_1, ..., w_d), the loss of every row; a replaced row has a linear loss.
 
     The loss L max(0, w_1, ..., w_d) alone does not move the weights from 0. The linear loss also has the slope L.
 
@@ -187,7 +187,7 @@ def _last(problem: CoupledRuns, replaced: Array | int) -> Float[Array, " d"]:
 
 
 def _drift(problem: CoupledRuns) -> Float[Array, ""]:
-    """Return the mean, over the replaced row, of the largest change of a penalised loss at any row or replacement."""
+    """Replace each row; return the mean of the largest change of a penalised loss at any row or replacement."""
     losses = lambda at: problem.rows.losses(at) + problem.rows.decay * at @ at / 2
     before = losses(_last(problem, -1))
     change = lambda i: jnp.abs(losses(_last(problem, i)) - before).max()
@@ -195,7 +195,7 @@ def _drift(problem: CoupledRuns) -> Float[Array, ""]:
 
 
 def _steps_and_size(problem: CoupledRuns) -> Array:
-    """Return the condition: each step rounds, and losses at far targets are large relative to their changes."""
+    """Return the condition number: each step rounds, and losses at far targets are large relative to their changes."""
     rows = problem.rows
     far = jnp.abs(jnp.concatenate([rows.y, rows.other_y])).max()
     return len(problem.path) + far / (rows.lipschitz**2 * jnp.mean(problem.steps)) * len(rows.y)

@@ -1,8 +1,8 @@
 """The expected generalisation gap of an algorithm equals its sensitivity to the replacement of one row.
 
-This theory gives the expected difference between risk and empirical risk, for any algorithm, and exactly for least
-squares. It assumes independent rows with the same distribution. It does not explain how far a single sample is from the
-expectation.
+This theory gives the expected difference between risk and empirical risk, for any algorithm. For least squares, it
+gives an exact formula. It assumes independent rows with the same distribution. It does not explain how far a single
+sample is from the expectation.
 """
 
 import equinox as eqx

@@ -1,4 +1,4 @@
-"""Regularised empirical risk: curvature keeps the minimisers of neighbouring samples close to each other.
+"""Regularised empirical risk: curvature keeps the minimisers on samples that differ in one row close together.
 
 This theory is about the minimiser of a convex Lipschitz empirical risk with a quadratic penalty. It bounds how far the
 minimiser moves when one row is replaced, and the bias that the penalty costs. It assumes that the minimiser is found.
@@ -75,7 +75,10 @@ class StableMinimiser(Claim[ReplacedRows]):
         return jax.vmap(moved)(jnp.arange(len(problem.y))).max(axis=0)
 
     def condition(self, problem: ReplacedRows) -> Array:
-        """Weights up to rho/alpha and losses at far targets are rounded; the bound is 2/n of the largest weight."""
+        """The condition number: weights up to rho/alpha and losses at far targets are rounded.
+
+        The bound is 2/n of the largest weight.
+        """
         losses = jnp.abs(jnp.concatenate([problem.y, problem.other_y])).max() * problem.decay / problem.lipschitz**2
         return len(problem.y) * (problem.smoothness / problem.decay + jnp.maximum(losses, 1.0))
 

@@ -167,13 +167,13 @@ class PrivateGap(Claim[Channel]):
         return jnp.tanh(problem.eps / 4)
 
     def measure(self, problem: Channel, key: Key[Array, ""]) -> Array:
-        """The size of the expected loss at the row's own value minus that at another row of the same distribution."""
+        """The absolute difference of the expected losses at the row's own value and at another, random row."""
         joint = problem.prior[:, None] * problem.answers
         apart = problem.prior[:, None] * joint.sum(axis=0)
         return jnp.abs(jnp.sum((joint - apart) * problem.loss))
 
     def condition(self, problem: Channel) -> Array:
-        """The condition number of sums over outputs of differences that are smaller than their terms."""
+        """The condition number: differences are smaller than their terms, and are summed over outputs."""
         return jnp.sqrt(problem.answers.size) / problem.eps
 
 
@@ -204,7 +204,7 @@ class GaussianCurve(Claim[GaussianRelease]):
         return integrated_delta(problem.eps, problem.sensitivity / problem.sigma)
 
     def condition(self, problem: GaussianRelease) -> Array:
-        """The condition number of exponents that are sums, and of the difference of the two terms."""
+        """The condition number: exponents are sums, and the two terms are subtracted."""
         ratio = problem.sensitivity / problem.sigma
         exponents = 1 + problem.eps + (problem.eps / ratio + ratio / 2) ** 2
         return 2 * exponents * _exceeding(problem) / integrated_delta(problem.eps, ratio)

@@ -12,7 +12,7 @@ from lemmata.errors import DataError, PrecisionError, SettingError, ShapeError
 
 
 def check_entries(name: str, array: Any) -> None:
-    """Raise an error for an array that is empty or has a known entry that is not finite. It may be complex.
+    """Raise an error for an array that is empty or has a known entry that is not finite. The array may be complex.
 
     Args:
         name: the name of the array, for the message.

@@ -18,7 +18,7 @@ _TERMS = 24  # terms of the series of (e^z - 1 - z) / z² for |z| < 1: the next 
 
 
 def discretise(system: ContinuousSystem, step: ArrayLike, method: str = "zero_order_hold") -> DiscreteSystem:
-    """Return the recurrence for the samples y(k D) of the output under an input that is sampled at k D.
+    """Return the recurrence that computes the samples y(k D) of the output from the samples u(k D) of the input.
 
     With z = D A, f_1(z) = (e^z - 1) / z and f_2(z) = (e^z - 1 - z) / z²:
 

@@ -26,8 +26,9 @@ def gramian(system: ContinuousSystem) -> Inexact[Array, "n n"]:
     H is the product of all F. The update S <- S + H S H*, H <- H² doubles the number of terms of the solution P =
     sum_k H^k S (H*)^k.
 
-    The solution for the residual A P + P A* + B B* in place of B B* estimates the error. If this estimate is above
-    sqrt(eps) |P| in the Frobenius norm, it is added as a correction. There is no estimate if JAX traces the system.
+    To estimate the error, the same equation is solved with the residual A P + P A* + B B* in place of B B*. If this
+    estimate is above sqrt(eps) |P| in the Frobenius norm, it is added as a correction. There is no estimate if JAX
+    traces the system.
 
     Args:
         system: a stable system.
@@ -48,7 +49,7 @@ def gramian(system: ContinuousSystem) -> Inexact[Array, "n n"]:
 def _refined(
     entries: Inexact[Array, "n n"], square: Inexact[Array, "n n"], found: Inexact[Array, "n n"]
 ) -> Inexact[Array, "n n"]:
-    """Return a solution whose estimated error is small, corrected by the estimate if needed; otherwise, refuse it."""
+    """Return a solution whose estimated error is small, corrected by the estimate if needed; or raise SolverError."""
     eps = float(jnp.finfo(found.dtype).eps)
     missed, error = _missed(entries, square, found)
     for _ in range(_REFINEMENTS):
@@ -73,7 +74,7 @@ def _refined(
 def _missed(
     entries: Inexact[Array, "n n"], square: Inexact[Array, "n n"], found: Inexact[Array, "n n"]
 ) -> tuple[Inexact[Array, "n n"], float]:
-    """Return the solution for the residual, which is the error, and its size relative to the solution."""
+    """Return the solution for the residual, which is the error, and the relative size of this error."""
     image = entries @ found
     missed = _lyapunov(entries, image + image.conj().T + square)
     unit = float(jnp.max(jnp.abs(found))) or 1.0

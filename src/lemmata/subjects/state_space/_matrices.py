@@ -153,7 +153,7 @@ class DiagonalMatrix(AbstractStateMatrix):
         return self
 
     def powers(self, right: Inexact[Array, "n k"], count: int) -> Inexact[Array, "count n k"]:
-        """Return X, A X, ...: the powers of the poles by doubling, then one product for each."""
+        """Return X, A X, ...: compute the powers of the poles by doubling, then one product for each power."""
         start = jnp.ones((self.size, 1), self.poles.dtype)
         step = lambda power, block: power[:, None] * block
         return _doubled(start, count, self.poles, step, lambda power: power * power) * right
@@ -240,7 +240,7 @@ class DiagonalPlusLowRank(AbstractStateMatrix):
 
 
 def solved(matrix: Inexact[Array, "r r"], right: Inexact[Array, "r k"]) -> Inexact[Array, "r k"]:
-    """Return matrix^-1 right for the small matrix of Woodbury's identity, by division if it is one number."""
+    """Return matrix^-1 right for the small matrix of Woodbury's identity, by division if the matrix is one number."""
     return right / matrix if len(matrix) == 1 else jnp.linalg.solve(matrix, right)
 
 
@@ -258,7 +258,7 @@ def _doubled(
     step: Callable[[Array, Array], Array],
     squared: Callable[[Array], Array],
 ) -> Array:
-    """Return X, A X, ..., A^(count - 1) X: A^1, A^2, A^4, ... double the known columns log(count) times."""
+    """Return X, A X, ..., A^(count - 1) X; each of A^1, A^2, A^4, ... doubles the number of known columns."""
     block = start[None].astype(jnp.result_type(start, power))
     while len(block) < count:
         block = jnp.concatenate([block, step(power, block)])

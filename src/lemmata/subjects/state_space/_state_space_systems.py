@@ -79,7 +79,7 @@ class DrivenSystem(eqx.Module):
 
 
 def forgetting(step: Inexact[Array, "n n"], doublings: int = 12) -> Hypothesis:
-    """Require that a power of the step matrix is small, so that every state dies out; it is computed by squaring."""
+    """Require that a power of the step matrix, computed by squaring, is small, so that every state dies out."""
     for _ in range(doublings):
         step = step @ step
     return Hypothesis(
@@ -121,7 +121,7 @@ def stable_low_rank(normal: Float[Array, "4 n"]) -> DiagonalPlusLowRank:
 
 
 class FilteredNoise(Population[FilteredSequence]):
-    """White noise as the input of the bilinear recurrence of a random stable system with a random structure."""
+    """Random stable systems with a random structure; the input of their bilinear recurrence is white noise."""
 
     settings = Space(
         states=Integer(16, 1, 64, "states", corners=(6, 16)),
@@ -145,7 +145,7 @@ class FilteredNoise(Population[FilteredSequence]):
 
 
 class DrivenSystems(Population[DrivenSystem]):
-    """Dense stable systems with sums of three waves as input, from a random state."""
+    """Dense stable systems that start from a random state, with sums of three waves as input."""
 
     settings = Space(
         states=Integer(5, 1, 20, "states", corners=(5, 8)), horizon=Real(2.0, 0.1, 10.0, "time", corners=(2.0, 3.0))

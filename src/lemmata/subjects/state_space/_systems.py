@@ -12,7 +12,7 @@ from ._matrices import AbstractStateMatrix, DiagonalMatrix, Point, known_eigenva
 
 
 class AbstractSystem(eqx.Module):
-    """A system of N states, m inputs and p outputs. Outputs are real; for a complex system, Re(C h) + D u.
+    """A system of N states, m inputs and p outputs. Outputs are real: they are Re(C h) + D u for a complex system.
 
     Attributes:
         matrix: the state matrix A.
@@ -111,7 +111,7 @@ def oscillators(states: int) -> DiagonalMatrix:
 
 
 def check_stable(system: AbstractSystem) -> None:
-    """Raise SettingError if the states of a system with known numbers do not die out without input.
+    """Raise SettingError if the states do not die out without input. Systems that JAX traces are not checked.
 
     Args:
         system: a continuous system (eigenvalues need real parts below 0) or a discrete one (moduli below 1).

@@ -1,7 +1,7 @@
 """From continuous to discrete time: the inputs for which each rule is exact, and the effect of a rule on frequencies.
 
-This theory says when the recurrence equals the continuous system at its samples. For the zero-order and the
-first-order hold, this is so if the input is as the rule assumes. For the bilinear rule, it is so at a warped
+This theory says when the recurrence equals the continuous system at the samples. The zero-order hold and the
+first-order hold are exact if the input has the form that the rule assumes. The bilinear rule is exact at a warped
 frequency. These three rules agree with the continuous system on stability. The theory assumes a linear system. It
 leaves unexplained how much the rule matters to trained models, which learn their poles after discretisation. For fast
 modes, the poles of the bilinear rule tend to -1. These modes are stable, but they oscillate.

@@ -1,8 +1,9 @@
 """How fast the errors of discretised state-space models fall with the step, on smooth inputs.
 
-This theory gives the order in the step of the root mean square error of a driven mode's samples. It assumes a linear
-system and a smooth input. It leaves unexplained how much the order matters to trained models, which learn their poles
-after discretisation, on inputs that are not samples of a continuous signal.
+A mode is driven by an input, and a recurrence computes its samples. This theory gives the order of the root mean square
+error of these samples as a power of the step. It assumes a linear system and a smooth input. It leaves unexplained how
+much the order matters to trained models. These models learn their poles after discretisation, and their inputs are not
+samples of a continuous signal.
 """
 
 import abc
@@ -39,7 +40,7 @@ class AbstractStepOrder(Claim[DrivenMode]):
 
     @abc.abstractmethod
     def order(self) -> float:
-        """The exponent of the number of steps in the error, which is negative."""
+        """The exponent with which the error depends on the number of steps; it is negative."""
 
     @abc.abstractmethod
     def outputs(self, problem: DrivenMode, step: Array, times: Array) -> Array:

@@ -1,9 +1,9 @@
 """Algorithms for one sequence model: recurrence, associative scan, convolution and generating function.
 
 The algorithms compute the same numbers, except for rounding errors, at different costs. The recurrence takes T steps
-of one state. The scan takes log T rounds with all states in memory. The convolution takes T log T operations on a
-known response. The theory assumes time-invariant systems. If a step depends on its input, there is no fixed response
-to convolve with, so only the recurrence and the scan apply. The theory does not say which algorithm is faster on which
+and stores one state. The scan takes log T rounds and stores all states. The convolution takes T log T operations on a
+known response. The theory assumes time-invariant systems. If a step depends on its input, there is no fixed response to
+convolve with, so only the recurrence and the scan apply. The theory does not say which algorithm is faster on which
 machine.
 """
 

@@ -1,9 +1,9 @@
 """The spaces and kernels that a state-space model induces on its responses and on its input sequences.
 
 This theory says which responses and sequences a linear model with a random or trained readout can distinguish. A
-Gramian gives the energy of its responses. A Toeplitz matrix of autocorrelations compares long sequences. A readout
-sees only the final state, so the kernel on sequences has the rank of the state. The theory assumes a linear model in
-which only the readout changes. It does not say which states are worth keeping.
+Gramian gives the energy of its responses. A Toeplitz matrix of autocorrelations compares long sequences. A readout sees
+only the final state, so the dimension of the state limits the rank of the kernel on sequences. The theory assumes a
+linear model in which only the readout changes. It does not say which states are worth keeping.
 """
 
 import equinox as eqx
@@ -210,7 +210,7 @@ class LongSequenceKernel(Claim[PoleSum]):
         return _form(problem, conjugate=True)
 
     def measure(self, problem: PoleSum, key: Key[Array, ""]) -> Array:
-        """The inner product after running the recurrence on both sequences, with zeros after them."""
+        """The inner product of the outputs of the recurrence on both sequences, with zeros after the sequences."""
         u = jnp.pad(problem.u, ((0, 0), (0, _LONG)))
 
         def advance(states: Array, now: Array) -> tuple[Array, Array]:
@@ -239,7 +239,7 @@ def _form(problem: PoleSum, conjugate: bool) -> Array:
 
 
 def _readouts(problem: StateSequences, key: Key[Array, ""], count: int) -> Array:
-    """Return the last outputs Re(c h_T) of all sequences for random readouts c, from impulse responses."""
+    """Use impulse responses to return the last outputs Re(c h_T) of all sequences for random readouts c."""
     poles, b = problem.poles, problem.input
     length = problem.u.shape[1]
     parts = jax.random.normal(key, (2, count, len(poles)))
@@ -280,7 +280,7 @@ class FinalStateKernel(Claim[StateSequences]):
 
 
 def _rank(matrix: Array) -> Array:
-    """Return the number of singular values above 10^-9 of the largest."""
+    """Return the number of singular values above 10^-9 times the largest."""
     values = jnp.linalg.svd(matrix, compute_uv=False)
     return jnp.sum(values > 1e-9 * values[0])
 

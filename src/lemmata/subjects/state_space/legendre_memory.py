@@ -1,10 +1,10 @@
 """HiPPO-LegS: states that are the Legendre coefficients of the whole past.
 
-This theory says what each state of the LegS matrices means, for every signal. With the factor 1/t, the states hold the
-projection of the past on polynomials. Without this factor, as layers run them, the states are a memory that is warped
-exponentially in time. The theory assumes exact arithmetic and the matrices at initialisation. It does not say how
-training changes the matrices. The lower frequencies of the normal part are not multiples of pi, unlike those of the
-diagonal model that replaces it.
+This theory says what each state of the LegS matrices means, for every signal. With the factor 1/t in the differential
+equation, the states hold the projection of the past on polynomials. Layers omit this factor; their states are a memory
+that is warped exponentially in time. The theory assumes exact arithmetic and the matrices at initialisation. It does
+not say how training changes the matrices. The lower frequencies of the normal part are not multiples of pi, unlike
+those of the diagonal model that replaces it.
 """
 
 import equinox as eqx
@@ -110,11 +110,11 @@ class LegendreCoefficients(Claim[LegendreMemory]):
         return _slope(problem, 0.0)
 
     def measure(self, problem: LegendreMemory, key: Key[Array, ""]) -> Array:
-        """The derivative in t of the integral that defines h_n(t)."""
+        """The derivative with respect to t of the integral that defines h_n(t)."""
         return jax.jvp(lambda time: _coefficients(problem, time), (problem.time,), (jnp.ones(()),))[1]
 
     def condition(self, problem: LegendreMemory) -> float:
-        """Entries of A are up to 2N, N coefficients cancel in sums, and their integrands have both signs."""
+        """The condition number: entries of A are up to 2N, sums of N terms cancel, and integrands change sign."""
         return 300.0 * problem.states**2
 
 
@@ -220,7 +220,7 @@ def _log_condition(states: int) -> float:
     """Return log2(|V| |V^-1|) for the unit eigenvectors V of LegS, by substitution down each column.
 
     V alternates in sign like (-1)^(n+k) and its inverse does not. So neither sum cancels, and both norms are accurate
-    even if V |V^-1| is far above 1/eps.
+    even if |V| |V^-1| is far above 1/eps.
     """
     roots = np.sqrt(2 * np.arange(states) + 1.0)
     vectors = np.eye(states)

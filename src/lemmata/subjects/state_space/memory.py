@@ -1,4 +1,4 @@
-"""How long linear states remember: as single exponentials, or as power laws by sums of exponentials.
+"""How long linear states remember: single states fall exponentially, and sums of states can follow power laws.
 
 This theory bounds how slowly the response of a state-space model falls with the lag, by its slowest pole. It also
 gives the number of poles that can follow a power law, which falls more slowly than any exponential. This number is the
@@ -34,7 +34,7 @@ ABOUT = {"tool": "approximation theory", "architecture": "state-space model", "o
 
 
 class PowerLaw(eqx.Module):
-    """A sum of exponentials for t^-p, whose log rates have the spacing h and are shifted by a share of h."""
+    """A sum of exponentials that approximates t^-p; its log rates lie h apart, shifted by a share of h."""
 
     power: Float[Array, ""]
     spacing: Float[Array, ""]

@@ -52,7 +52,7 @@ class MarkedSequence(eqx.Module):
 
 
 class MarkedNoises(Population[MarkedNoise]):
-    """Marked noise with a chance of a mark around 0.3."""
+    """Marked noise; the probability of a mark is around 0.3."""
 
     settings = Space(
         chance=Real(0.3, 0.05, 0.9, "chance of a mark", corners=(0.3, 0.45)),
@@ -73,7 +73,7 @@ class MarkedNoises(Population[MarkedNoise]):
 
 
 class HeldNoises(Population[MarkedNoise]):
-    """Marked noise with chances of a mark between 0.15 and 0.7, and a window long enough for the smallest chance."""
+    """Marked noise with probabilities of a mark from 0.15 to 0.7, and a window long enough for the smallest."""
 
     settings = Space(
         least=Real(0.15, 0.1, 0.6, "smallest chance of a mark", corners=(0.2, 0.4)),
@@ -124,7 +124,7 @@ def _summed(marks: Float[Array, " t"], x: Float[Array, " t"], window: int) -> Fl
 
 
 def _left_at_steps(marks: Array, x: Array, y: Array, window: int) -> tuple[Array, Array]:
-    """Fit y to the last marks and inputs by least squares on the first half; return the residual of y, and y.
+    """Predict y from the last marks and inputs, by least squares on the first half of the steps; return residual and y.
 
     Except for earlier marks and inputs, every linear time-invariant model outputs a weighted sum of these.
     """
@@ -146,8 +146,8 @@ def _left_by_linear_models(marks: Array, x: Array, y: Array, window: int) -> Arr
 def _left_on_both_halves(marks: Array, x: Array, y: Array, window: int) -> Array:
     """Return the unexplained share of the variance of y on all steps.
 
-    The residual is too small on the half that the weights fit and too large on the other, by equal amounts to first
-    order.
+    The residual is too small on the half to which the weights are fitted, and too large on the other half. To first
+    order, the two errors are equal.
     """
     left, y = _left_at_steps(marks, x, y, window)
     return jnp.mean(left**2) / jnp.var(y)

@@ -59,9 +59,9 @@ def _by_init(network: AbstractLayer, fan_in: Shape, key: Key[Array, ""], batch: 
 
 @singledispatch
 def deviations(layer: Any, params: Any) -> Any:
-    """Return, in the tree of the parameters, their standard deviations if `init` draws independent centred normals.
+    """Return a tree with the standard deviation of each parameter, if `init` draws independent centred normals.
 
-    None means that they are unknown, because a layer with parameters has no registered rule.
+    None means that the standard deviations are unknown, because a layer with parameters has no registered rule.
 
     Args:
         layer: the layer, or a container of layers.

@@ -74,7 +74,7 @@ def kernel_drift(
     features.
 
     Args:
-        network: a function f(params, row) with one output, or an object with such a method `apply`.
+        network: a function f(params, row) with one output, or an object whose method `apply` is such a function.
         params: the parameters at which training starts, an array or a tree of floating-point arrays.
         x: the rows of inputs.
         y: the targets, (n,).

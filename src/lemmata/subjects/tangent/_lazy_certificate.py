@@ -109,17 +109,17 @@ def lazy_certificate(
 
     Let the Jacobian of the outputs have the least singular value s and be L-Lipschitz, let 2 L |r_0| <= s², and let rho
     = L |r_0|/s². Then gradient flow on |f - y|²/2 moves the parameters by at most (1 - sqrt(1 - 2 rho)) s/L, and the
-    residual falls at least as exp(-(1 - 2 rho) s² t). The steps of descent are 1/10 of the inverse of the largest
+    residual falls at least as exp(-(1 - 2 rho) s² t). The step size of descent is 1/10 of the inverse of the largest
     eigenvalue of the tangent kernel.
 
     Args:
-        network: a function f(params, row) with one output, or an object with such a method `apply`.
+        network: a function f(params, row) with one output, or an object whose method `apply` is such a function.
         params: the parameters at which training starts, an array or a tree of floating-point arrays.
         x: the rows of inputs.
         y: the targets, (n,).
         lipschitz: a bound on L that you have proved. Otherwise, L is the largest difference quotient at 24 random
-            points and on the path (only on the path if s = 0). This can be too small, so the result is then not a
-            certificate.
+            points and on the path (only on the path if s = 0). Such a quotient can be smaller than L, so the result is
+            then not a certificate.
         steps: the number of steps of descent.
         seed: the seed of the random points.
 
@@ -240,7 +240,7 @@ def _singular_values(jacobian: np.ndarray, possible: bool) -> tuple[float, float
 
 
 def _sampled(model: Outputs, first: np.ndarray, radius: float, seed: int) -> list[float]:
-    """Return the difference quotients at random points of the ball, half of them at 1/100 of the other distances."""
+    """Return difference quotients at random points of the ball; half of them are 100 times nearer to the centre."""
     generator, found = np.random.default_rng(seed), []
     for number in range(_SAMPLES):
         direction = generator.normal(size=model.start.shape)

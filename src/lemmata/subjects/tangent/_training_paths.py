@@ -23,7 +23,8 @@ class Outputs:
 
     Args:
         of: the function from a vector of parameters to the outputs (n,).
-        slopes: the function to the gradients (n, p) of the outputs, each by a pass over its own row.
+        slopes: the function from a vector of parameters to the gradients (n, p) of the outputs. Each gradient is
+            computed by a pass over its own row.
         start: the parameters at the start.
         y: the targets.
     """
@@ -34,7 +35,7 @@ class Outputs:
     y: Float[Array, " n"]
 
     def misfit(self) -> float:
-        """Return |f - y| at the start, relative to the larger of |f| and |y|, or 0 if it is only rounding."""
+        """Return |f - y| at the start, relative to the larger of |f| and |y|, or 0 if it is only a rounding error."""
         outputs = np.asarray(self.of(self.start), float)
         targets = np.asarray(self.y, float)
         size = max(np.linalg.norm(outputs), np.linalg.norm(targets))
@@ -82,7 +83,7 @@ def outputs_of(network: Any, params: Any, x: Any, y: Any) -> Outputs:
     """Return the outputs of a network at its rows as functions of one vector of parameters.
 
     Args:
-        network: a function f(params, row) with one output, or an object with such a method `apply`.
+        network: a function f(params, row) with one output, or an object whose method `apply` is such a function.
         params: the parameters, an array or a tree of floating-point arrays.
         x: the rows of inputs.
         y: the targets, (n,).

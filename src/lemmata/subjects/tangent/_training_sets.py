@@ -1,4 +1,4 @@
-"""Points and targets on which networks with one output are trained, and populations of these."""
+"""Points and targets on which networks with one output are trained, and generators of such training sets."""
 
 from typing import Any
 

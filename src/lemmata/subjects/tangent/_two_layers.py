@@ -55,7 +55,7 @@ class Units:
         return np.einsum("knm,km->kn", self.hidden(x)[0], self.readout) / math.sqrt(self.readout.shape[1])
 
     def tangent_gram(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "k n n"]:
-        """Return the tangent kernel: products of the gradients in all parameters."""
+        """Return the tangent kernel: products of the gradients with respect to all parameters."""
         values, slopes = self.hidden(x)
         pushed = slopes * self.readout[:, None]
         from_weights = x @ x.T / x.shape[1] * (pushed @ pushed.swapaxes(1, 2))

@@ -1,4 +1,4 @@
-"""Bayesian readouts: regression on the last hidden layer of a random network, and the Gaussian process it tends to.
+"""Bayesian readouts: regression on the last hidden layer of a random network, and its limit, a Gaussian process.
 
 This theory is about Bayesian linear regression on the m features of a random network, whose readout weights have a
 standard normal prior. At every m, this regression is Gaussian-process regression with the kernel of the features. As m
@@ -24,7 +24,7 @@ ABOUT = {"tool": "Gaussian processes", "architecture": "dense network", "object"
 
 
 class NoisyValues(eqx.Module):
-    """Noisy values of a function at points, and other points at which it is evaluated.
+    """Noisy values of a function at points, and other points at which the function is evaluated.
 
     Args:
         x: the points.
@@ -209,7 +209,7 @@ class ReadoutTendsToNNGP(Claim[NoisyValues]):
     predict = -0.5
 
     def measure(self, problem: NoisyValues, key: Key[Array, ""]) -> Array:
-        """The distance of both moments from their limits, relative to the limits, with new features at every width."""
+        """The distance of both moments from their limits, relative to the limits. Each width has new features."""
         points = jnp.concatenate([problem.x, problem.others])
         networks = [hidden_network(int(width)) for width in self.relation.rungs]
         params = drawn_parameters(networks, points.shape[1], key)

@@ -3,7 +3,7 @@
 This theory gives the mean and the covariance of the outputs of a wide network in the NTK parameterisation during
 training on squared loss. Both follow from the tangent kernel Theta and the NNGP kernel K in closed form. The theory
 assumes a width well above the number of points, and gradient flow, which means small steps. It does not give the
-correction of order 1/width; where this matters, the trials estimate it from two widths.
+correction of order 1/width; if this correction matters, the trials estimate it from two widths.
 """
 
 import jax

@@ -1,8 +1,8 @@
 """Finite width: how far the tangent kernel of a randomly drawn network is from its limit.
 
 This theory is about the tangent kernel at initialisation. The kernel is a mean over m hidden units and approaches its
-limit at the rate m^(-1/2). The theory assumes independent units. How training changes the kernel is the subject of
-`lazy_training`. The softmax network has its own subject.
+limit at the rate m^(-1/2). The theory assumes independent units. The module `lazy_training` treats the change of the
+kernel in training, and the subject `softmax_training` treats the softmax network.
 """
 
 import math
@@ -31,7 +31,7 @@ def relu_tangent_gram(
     """Return the tangent kernel of f(x) = m^(-1/2) sum_r a_r phi(sqrt(2/d) <w_r, x>), where phi is the ReLU.
 
     It is (1/m) sum_r phi(u_r) phi(v_r) + (2/d) <x, y> (1/m) sum_r a_r² 1[u_r > 0] 1[v_r > 0]; the terms come from the
-    gradients in a and in w. Here u_r = sqrt(2/d) <w_r, x> and v_r = sqrt(2/d) <w_r, y>.
+    gradients with respect to a and w. Here u_r = sqrt(2/d) <w_r, x> and v_r = sqrt(2/d) <w_r, y>.
 
     Args:
         x: the points, one per row.

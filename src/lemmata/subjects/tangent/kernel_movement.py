@@ -1,8 +1,8 @@
 """The speed of lazy training: how the movement of the tangent kernel depends on the activation and the readout.
 
 This theory gives the rate, in powers of the width, at which a network approaches its linearisation at a fixed training
-time. If the activation is smooth, random signs of the readout make first-order changes cancel. It assumes the NTK
-parameterisation and one hidden layer. It does not cover training times that grow with the width, or networks that
+time. If the activation is smooth, random signs of the readout make first-order changes cancel. The theory assumes the
+NTK parameterisation and one hidden layer. It does not cover training times that grow with the width, or networks that
 learn features.
 """
 
@@ -56,7 +56,7 @@ def _smooth(*names: str) -> Drawn:
 def movements(
     problem: Training, key: Key[Array, ""], widths: tuple[float, ...], equal: bool = False, centred: bool = False
 ) -> Float[np.ndarray, "2 k"]:
-    """Return the relative movement of the kernel, and the distance of the outputs from the linearised network's.
+    """Return the relative movement of the kernel, and the distance of the outputs from those of the linearised network.
 
     Both are root mean squares over 8 draws of each width (or, for the large widths, 2**15 units of each width), after
     20 steps of 1/tr Theta_0.

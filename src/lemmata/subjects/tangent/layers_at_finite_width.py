@@ -40,7 +40,7 @@ WIDTHS = (24.0, 96.0, 384.0)
 
 
 def dense(width: int) -> Dense:
-    """Return a dense layer whose weights have standard deviation 1.1 and whose biases have 0.3."""
+    """Return a dense layer whose weights have standard deviation 1.1 and whose biases have standard deviation 0.3."""
     return Dense(width, 1.1, 0.3)
 
 

@@ -1,4 +1,4 @@
-"""What makes training lazy: the scale of the model, and a bound under which the kernel keeps its least eigenvalue.
+"""What makes training lazy: the scale of the model, and a condition under which the kernel stays positive definite.
 
 This theory gives the movement of the tangent kernel of a network of fixed width whose outputs are scaled up. It also
 bounds the path of gradient flow by the Jacobian at the start. It assumes the square loss and smooth activations. It
@@ -172,7 +172,10 @@ def _lipschitz(problem: LazyFlow) -> Array:
 
 
 class LazyFlows(Population[LazyFlow]):
-    """Half have the residual (s²/L)/16 along the least singular vector, where bounds are tight; half are random."""
+    """Flows with a residual of length (s²/L)/16 along the least singular vector, and flows with random residuals.
+
+    Each kind is half of the problems. On the first kind, the bounds are tight.
+    """
 
     settings = Space(
         n=Integer(4, 2, 8, "points"), d=Integer(12, 8, 32, "dimension"), m=Integer(48, 16, 256, "units")
@@ -256,7 +259,7 @@ class LazyBootstrap(Claim[LazyFlow]):
         return jnp.stack([1e7 + jnp.linalg.norm(problem.outputs(problem.weights)) / residual, jnp.asarray(1e7)])
 
     def trivial(self, problem: LazyFlow) -> Array:
-        """The bounds |r_0|, as the residual does not grow, and |r_0| sqrt(t/2) on the path of a falling loss."""
+        """The bounds for any flow whose loss falls: |r_0| on the residual, and |r_0| sqrt(t/2) on the path."""
         least = jnp.linalg.svd(_jacobian(problem), compute_uv=False)[-1]
         start = jnp.linalg.norm(problem.away)
         return jnp.stack([start, start * jnp.sqrt(3.0) / least])

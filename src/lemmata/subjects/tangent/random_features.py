@@ -33,7 +33,7 @@ class FeaturePoints(eqx.Module):
 
 
 def _inputs_of_regression(problem: object) -> FeaturePoints | None:
-    """Return the first 64 inputs of a regression, and its Gaussian kernel's lengthscale or else the median distance."""
+    """Return the first 64 inputs of a regression, and the lengthscale of its kernel or else the median distance."""
     if not isinstance(problem, Regression):
         return None
     x = problem.x[:_POINTS]
@@ -81,7 +81,7 @@ def fourier_features(
 def product_variance(squared_distance: Float[Array, "*s"], lengthscale: Float[Array, ""] | float) -> Float[Array, "*s"]:
     """Return 1 + K⁴/2 - K², the variance of 2 cos(<w, x> + b) cos(<w, y> + b), where K is the kernel at (x, y).
 
-    It is 1 for distant points and 1/2 at x = y.
+    The variance is 1 for distant points and 1/2 at x = y.
     """
     # The product is cos<w, x - y> + cos(<w, x + y> + 2b). The phase makes the second term uncorrelated with the first.
     # The second has mean 0 and mean square 1/2. The first has mean K and mean square (1 + E cos 2<w, x - y>)/2 = (1 +

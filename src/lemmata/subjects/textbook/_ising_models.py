@@ -46,7 +46,7 @@ def sent(
 def belief_propagation(
     couplings: Float[np.ndarray, "n n"], fields: Float[np.ndarray, " n"], rounds: int = 300
 ) -> Float[np.ndarray, "n n"]:
-    """Return the messages after rounds from 0. Each round sends all at once; rounds stop once no message changes.
+    """Return the messages after rounds that start from 0 and each update all messages, until no message changes.
 
     Args:
         couplings: the couplings J, symmetric, 0 if there is no edge.

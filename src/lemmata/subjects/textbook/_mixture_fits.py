@@ -14,7 +14,7 @@ class MixtureFit(eqx.Module):
     Args:
         points: the n points.
         means, weights: the current means and weights of the mixture.
-        centres: the means that the points were drawn with, each equally often.
+        centres: the means of the components that the points were drawn from.
     """
 
     points: Float[np.ndarray, " n"]
@@ -74,7 +74,7 @@ class MixtureFits(Population[MixtureFit]):
         ).where("there are at least four points per component", lambda s: s["points"] >= 4 * s["components"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MixtureFit:
-        """Draw points, equally many from each component up to one, and the fit after a random number of steps."""
+        """Draw points from the components in turn, and the fit after a random number of steps."""
         rng, k = generator_of(key), setting["components"]
         centres = setting["apart"] * np.arange(k)
         points = centres[np.arange(setting["points"]) % k] + rng.standard_normal(setting["points"])

@@ -77,8 +77,8 @@ class LinearTargets(Population[LabelledTable]):
 
 
 class TwoValuedTables(Population[LabelledTable]):
-    """Columns of 0 and 1. The class is, with errors, whether the first two columns differ. The third column agrees
-    weakly with the class.
+    """Columns of 0 and 1. Except for errors, the class shows whether the first two columns differ. The third column
+    agrees weakly with the class.
     """
 
     settings = Space(
@@ -140,7 +140,8 @@ class BoostedRun(eqx.Module):
     """The rules of a run of adaptive boosting.
 
     Args:
-        votes: the rule of each round on each row, times the class of the row: 1 if the rule is right, otherwise -1.
+        votes: the value of each round's rule at each row, times the class of the row: 1 if the rule is right, otherwise
+            -1.
         errors: the weighted error of each rule when it was chosen.
     """
 
@@ -182,12 +183,12 @@ def best_stump(
 
 
 def adaptive_boosting(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], rounds: int) -> BoostedRun:
-    """Run boosting by stumps: rows that a rule gets wrong gain weight, until the rule is as good as a coin.
+    """Boost stumps: after each rule, reweight the rows so that this rule is only as good as a coin.
 
     Args:
         x: the rows.
         y: the classes, -1 and 1.
-        rounds: the number of rules; a rule with error 0 replaces all later ones.
+        rounds: the number of rules; a rule with error 0 is repeated in all later rounds.
     """
     weights, votes, errors = np.full(len(y), 1 / len(y)), [], []
     for _ in range(rounds):

@@ -77,7 +77,7 @@ class ExponentialLossOfBoosting(Claim[BoostedRun]):
         return jnp.asarray(np.cumprod(2 * np.sqrt(problem.errors * (1 - problem.errors))))
 
     def measure(self, problem: BoostedRun, key: Key[Array, ""]) -> Array:
-        """The mean over the rows, after each round."""
+        """The mean exponential loss over the rows, after each round."""
         return jnp.asarray(np.exp(-problem.margins).mean(axis=1))
 
     def condition(self, problem: BoostedRun) -> Array:

@@ -75,5 +75,5 @@ class StartByDistances(Claim[PointsInGroups]):
         return jnp.asarray(expected_error_by_distances(problem.points))
 
     def trivial(self, problem: PointsInGroups) -> Array:
-        """The sum for one centre at the worst of the points."""
+        """The sum of squared distances to one centre, at the worst of the points."""
         return jnp.asarray(((problem.points[:, None] - problem.points) ** 2).sum(0).max())

@@ -42,7 +42,7 @@ class CoinFunction(eqx.Module):
 
     @property
     def far(self) -> float:
-        """The deviation: level/2 times the root of the sum over coins of the squared largest change."""
+        """The deviation: level/2 times the root of a sum over coins of each coin's largest change, squared."""
         return float(self.level * np.sqrt((self.turns.max(1) ** 2).sum()) / 2)
 
 
@@ -175,9 +175,9 @@ class VarianceBySingleParts(Claim[CoinFunction]):
         return jnp.asarray(np.mean(problem.turns**2, axis=1).sum() / 4)
 
     def measure(self, problem: CoinFunction, key: Key[Array, ""]) -> Array:
-        """The variance over all states."""
+        """The variance of the function over all states."""
         return jnp.asarray(problem.values.var())
 
     def trivial(self, problem: CoinFunction) -> Array:
-        """The bound of a quarter of the squared range."""
+        """A quarter of the squared range, which bounds the variance."""
         return jnp.asarray(np.ptp(problem.values) ** 2 / 4)

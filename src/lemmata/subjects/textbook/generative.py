@@ -50,7 +50,7 @@ class DensityOfCouplings(Claim[CouplingFlow]):
         return jnp.asarray(_log_normal(z) - scales)
 
     def measure(self, problem: CouplingFlow, key: Key[Array, ""]) -> Array:
-        """The log density with the determinant of the inverse map's Jacobian, by complex steps."""
+        """The log density from the determinant of the inverse map's Jacobian, computed by complex steps."""
         d = len(problem.point)
         derivative = [np.imag(problem.undo(problem.point + 1j * _STEP * row)[0]) / _STEP for row in np.eye(d)]
         return jnp.asarray(_log_normal(problem.undo(problem.point)[0]) + np.linalg.slogdet(np.array(derivative))[1])
@@ -89,7 +89,7 @@ class BestDiscriminator(Claim[TwoLaws]):
         return jnp.asarray(np.sum(p * np.log(p / middle)) + np.sum(q * np.log(q / middle)) - np.log(4))
 
     def measure(self, problem: TwoLaws, key: Key[Array, ""]) -> Array:
-        """The largest value, by Newton's method for the logits, from 0."""
+        """The largest value of the objective, by Newton's method for the logits, which starts from 0."""
         p, q, logits = problem.p, problem.q, np.zeros(len(problem.p))
         for _ in range(_NEWTON):
             share = 1 / (1 + np.exp(-logits))

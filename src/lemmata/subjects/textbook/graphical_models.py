@@ -45,7 +45,7 @@ def marginals(model: IsingModel) -> Float[np.ndarray, " n"]:
 
 
 def loop_eigenvalues(model: IsingModel) -> tuple[float, float]:
-    """Return the eigenvalues of the product of the matrices exp(J_i,i+1 s s' + h_i s) around a loop, larger first."""
+    """Return the eigenvalues of the product of the matrices exp(J_i,i+1 s s' + h_i s) around a loop, largest first."""
     n, s = len(model.fields), np.array([-1.0, 1.0])
     product = np.eye(2)
     for i in range(n):
@@ -107,7 +107,7 @@ class BeliefsOnTrees(Claim[IsingModel]):
 
 
 def _weakened(problem: IsingModel) -> Array:
-    """Return the beliefs from messages of first order."""
+    """Return the beliefs from messages that are of first order in the couplings."""
     sent = problem.couplings * np.tanh(problem.totals[:, None] - problem.messages.T)
     return jnp.asarray(1 / (1 + np.exp(-2 * (problem.fields + sent.sum(0)))))
 

@@ -33,7 +33,7 @@ def second_vibration(graph: SmallGraph) -> tuple[float, Float[np.ndarray, " n"]]
 
 
 def conductance(graph: SmallGraph, inside: Float[np.ndarray, "sets n"]) -> Float[np.ndarray, " sets"]:
-    """Return the weight between a set (a row of 0 and 1) and its complement over the smaller sum of degrees."""
+    """Return the weight between a set (a row of 0 and 1) and its complement, divided by the smaller sum of degrees."""
     degrees = graph.weights.sum(1)
     cut = np.einsum("si,ij,sj->s", inside, graph.weights, 1 - inside)
     return cut / np.minimum(inside @ degrees, (1 - inside) @ degrees)

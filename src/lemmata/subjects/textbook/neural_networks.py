@@ -32,7 +32,7 @@ def perceptron_mistakes(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"])
 
 
 def swept_back(problem: SmallNetwork, *, slopes: bool = True) -> Float[np.ndarray, " p"]:
-    """Return the gradient of the loss in all weights, by one pass forwards and one pass backwards.
+    """Return the gradient of the loss with respect to all weights, by one pass forwards and one pass backwards.
 
     Args:
         problem: the network and its rows.

@@ -242,7 +242,7 @@ class MultipliersComeNearer(Claim[SplitLasso]):
         return jnp.asarray(_distance(problem, problem.split, problem.multiplier) - _distance(problem, z, u))
 
     def condition(self, problem: SplitLasso) -> Array:
-        """The condition number of a difference of distances to a solution, as accurate as its linear system allows."""
+        """The condition number: distances to a solution are subtracted, and a linear system limits their accuracy."""
         _, z, u = problem.step()
         before = _distance(problem, problem.split, problem.multiplier)
         gain = max(before - _distance(problem, z, u), 1e-290)

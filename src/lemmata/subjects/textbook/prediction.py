@@ -246,6 +246,6 @@ class NoSectionsBeatEigenfunctions(Claim[Nodes]):
         return jnp.asarray(np.diff(ends) @ (left[0] + 4 * left[1] + left[2]) / 6)
 
     def condition(self, problem: Nodes) -> Array:
-        """The condition number of a remainder of size 1/m from a system with inverse entries of 1/(least distance)."""
+        """The condition number: a remainder of size 1/m, and a system whose inverse has entries 1/(least distance)."""
         m = len(problem.places)
         return jnp.asarray(m**2 / np.diff(np.concatenate([[0.0], problem.places])).min())

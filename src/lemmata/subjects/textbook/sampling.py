@@ -56,7 +56,7 @@ class MetropolisKeepsTarget(Claim[ProposedTarget]):
         return jnp.asarray(problem.target)
 
     def measure(self, problem: ProposedTarget, key: Key[Array, ""]) -> Array:
-        """The distribution from the null vector of the chain's matrix minus the identity."""
+        """The stationary distribution, from the null vector of the chain's matrix minus the identity."""
         ratios = _ratios(problem) * problem.proposal.T / problem.proposal
         return jnp.asarray(stationary(problem.proposal, np.minimum(1, ratios)))
 

@@ -70,7 +70,7 @@ class NoDualityGap(Claim[LabelledTable]):
         return jnp.asarray(_squared_norm(machine) / 2 + _COST * losses.sum())
 
     def condition(self, problem: LabelledTable) -> Array:
-        """The condition number: n C e, in units of the tolerance of an identity."""
+        """The condition number: n C e with the solver's tolerance e, in units of the tolerance of an identity."""
         return jnp.asarray(len(problem.x) * _COST * _STOP / (32 * np.finfo(float).eps * self.predict(problem)))
 
 

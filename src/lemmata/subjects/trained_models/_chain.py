@@ -61,10 +61,10 @@ class Chain:
 def read_chain(model: AbstractModel, x: np.ndarray) -> Chain:
     """Read the affine maps of a model at its parameters, for rows of the shape of `x`.
 
-    It reads functions of JAX (Equinox, Flax, scikit-learn's linear models and perceptrons) whose activations are max(.,
-    0) or tanh. It also reads PyTorch's Sequential of the layers that certificates can read, and of Tanh, Hardtanh,
-    ReLU6 and Softshrink. The activation itself is not stored, because all of these have a slope of at most 1 and are 0
-    at 0.
+    This function reads functions of JAX (Equinox, Flax, scikit-learn's linear models and perceptrons) whose activations
+    are max(., 0) or tanh. It also reads PyTorch's Sequential if its layers are layers that certificates can read, Tanh,
+    Hardtanh, ReLU6 or Softshrink. The activation itself is not stored, because all of these activations have a slope of
+    at most 1 and are 0 at 0.
 
     Args:
         model: the model.
@@ -155,14 +155,14 @@ def _of_jax(model: JaxModel, shape: tuple[int, ...]) -> tuple[ReluNetwork, bool]
 
 
 def _bodies(step: Any) -> list[ClosedJaxpr]:
-    """Return the functions that a step calls once; functions in loops and branches are not included."""
+    """Return the functions that a step of a trace calls once; functions in loops and branches are not included."""
     if step.primitive.name in _REPEATED:
         return []
     return [step.params[name] for name in _BODIES if isinstance(step.params.get(name), ClosedJaxpr)]
 
 
 def _without_tanh(closed: ClosedJaxpr, values: list[Any], replaced: list[bool]) -> list[Any]:
-    """Run the traced function with max(., 0) in place of tanh, so that its maps are read in the same way."""
+    """Run the traced function with max(., 0) in place of tanh, so that its maps can be read as for max(., 0)."""
     known = dict(zip([*closed.jaxpr.constvars, *closed.jaxpr.invars], [*closed.consts, *values], strict=True))
     look_up = lambda var: var.val if isinstance(var, Literal) else known[var]
     for step in closed.jaxpr.eqns:
@@ -198,5 +198,5 @@ def _check_widest(widths: list[int]) -> None:
 
 @once
 def chain_of(trained: Trained) -> Chain:
-    """Return the affine maps between the activations of the model, if it is a chain of them."""
+    """Return the affine maps between the activations of the model, if the model is a chain of such maps."""
     return read_chain(trained.model, trained.x)

@@ -16,7 +16,7 @@ def is_frame(rows: Any) -> bool:
 
 
 def columns_of_model(model: Any) -> tuple[Any, ...] | None:
-    """Return the columns that a scikit-learn estimator or pipeline was fitted to, in order; None if it has no names.
+    """Return the columns that a scikit-learn estimator or pipeline was fitted to, in order; None if there are no names.
 
     A method of an estimator, such as `model.predict_proba`, has the columns of its estimator.
 
@@ -37,11 +37,11 @@ def in_order(rows: Any, wanted: tuple[Any, ...] | None, name: str, whose: str, s
         rows: rows in any form.
         wanted: the names of the columns, in order; None if there are none.
         name: the name of the rows in messages.
-        whose: what has the wanted columns, in words.
+        whose: the object that has the wanted columns, in words.
         strict: whether other names are an error; if not, a frame with other names is returned unchanged.
 
     Raises:
-        DataError: if a column is missing, unknown, or there twice.
+        DataError: if a column is missing or unknown, or appears twice.
     """
     if wanted is None or not is_frame(rows):
         return rows
@@ -70,8 +70,8 @@ def in_order(rows: Any, wanted: tuple[Any, ...] | None, name: str, whose: str, s
 def in_one_order(model: Any, x: Any, held: Any, deployed: Any) -> tuple[Any, Any, Any]:
     """Return training rows, held-out rows with their targets, and deployment rows, with columns in the model's order.
 
-    This is the order of the rows that the model was fitted to. If the model has no names of columns, it is the order of
-    the training rows. A pipeline that selects columns by their names may get other columns, too.
+    The columns get the order of the rows that the model was fitted to. If the model has no names of columns, they get
+    the order of the training rows. A pipeline that selects columns by their names may get other columns, too.
 
     Args:
         model: the user's model, without a wrapper.

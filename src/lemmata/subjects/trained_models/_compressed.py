@@ -1,12 +1,13 @@
 """The Gauss-Newton curvature of many outputs within the span of the most important rows, with the error of this
 restriction.
 
-Let J be the Jacobian and R the roots of the losses' curvatures. Rows of R J are chosen in blocks, by the largest
-entries on the diagonal of R J J' R outside the span of the earlier rows. This is a pivoted partial Cholesky
-factorisation by blocks. Only the chosen columns of the whole matrix are computed. With J_w = R J and the projection Q
-onto the span, J_w' J_w + ridge is replaced by H' = Q J_w' J_w Q + ridge. As quadratic forms, the two differ by at most
-l + l^1/2, relative to H'. Here l is the largest eigenvalue of the rest of R J J' R, divided by the ridge. In the
-results, the error of order l^1/2 mostly cancels, and an error of order l remains.
+Let J be the Jacobian and R the roots of the losses' curvatures. Rows of R J are chosen in blocks. A block has the rows
+whose parts outside the span of the earlier rows are longest. The squared lengths of these parts are on the diagonal of
+R J J' R, reduced by the span. This choice is a pivoted partial Cholesky factorisation by blocks. Only the chosen
+columns of the whole matrix are computed. With J_w = R J and the projection Q onto the span, J_w' J_w + ridge is
+replaced by H' = Q J_w' J_w Q + ridge. As quadratic forms, the two differ by at most l + l^1/2, relative to H'. Here l
+is the largest eigenvalue of the rest of R J J' R, divided by the ridge. In the results, the error of order l^1/2 mostly
+cancels, and an error of order l remains.
 """
 
 import dataclasses
@@ -49,7 +50,7 @@ class Compressed:
     left: float
 
     def curvature(self, ridge: float) -> Float[np.ndarray, "k k"]:
-        """Return Q J_w' J_w Q + ridge in the basis."""
+        """Return Q J_w' J_w Q + ridge in the basis of the span."""
         found = self.weighted @ self.weighted.T
         found[np.diag_indices_from(found)] += ridge
         return found
@@ -64,7 +65,7 @@ def compress(
         found: the Jacobian J as factors from `joined`.
         root: the symmetric root R of each row.
         ridge: n times the decay, above 0.
-        left: the squared length outside the span, in units of the ridge, at which the choice ends.
+        left: the squared length outside the span, in units of the ridge, at which the choice of rows ends.
         most: the largest number of chosen rows.
     """
     n, width = root.shape[:2]
@@ -128,7 +129,7 @@ def form_error(span: Compressed, found: tuple[Factor, ...], root: Float[np.ndarr
 def _weighted(
     found: tuple[Factor, ...], root: Float[np.ndarray, "n C C"], places: np.ndarray
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return rows of R J as one pair for each factor: inputs, and derivatives in the outputs of the layer."""
+    """Return rows of R J as one pair for each factor: inputs, and derivatives with respect to the layer's outputs."""
     row, output = np.divmod(places, root.shape[1])
     return [(part.taken[row], (root[row, output][:, None, :] @ part.pushed[row])[:, 0, :]) for part in found]
 
@@ -145,7 +146,7 @@ def _columns(found: tuple[Factor, ...], pairs: list[tuple[np.ndarray, np.ndarray
 
 
 def _pivoted(block: Float[np.ndarray, "b b"], most: int) -> tuple[Float[np.ndarray, "k k"], np.ndarray]:
-    """Return the Cholesky factor of a block and the indices of its pivots, largest first and without small ones."""
+    """Return the Cholesky factor of a block and the indices of its pivots, largest first and without small pivots."""
     (pivoted,) = scipy.linalg.get_lapack_funcs(("pstrf",), (block,))
     factor, order, rank, _ = pivoted(block, lower=1)
     pivots = np.diagonal(factor)[:rank]

@@ -61,8 +61,9 @@ class AbstractModel(abc.ABC):
         tells: the meaning of outputs for classes. "probabilities" means that they are logits or probabilities. "scores"
             means that a larger score only means a likelier class. "classes" means 1 for one class and 0 for the others.
         link: "identity" for outputs as they are. "log" if the model gives probabilities, whose logarithms are then the
-            outputs. "one logit" or "one probability" if the model gives only the logit or the probability of the
-            second of two classes. Its logit f becomes the outputs -f/2 and f/2. "documents" for a language model.
+            outputs. "one logit" or "one probability" if the model gives only the logit or the probability of the second
+            of two classes. The logit f of this class becomes the outputs -f/2 and f/2. "documents" for a language
+            model.
         batch: the number of rows that pass at once, see `rows_at_once`.
     """
 
@@ -165,11 +166,11 @@ class AbstractModel(abc.ABC):
     def gauss_newton(
         self, v: Inexact[np.ndarray, " P"], x: np.ndarray, loss: str | Loss, y: Float[np.ndarray, "n C"] | None = None
     ) -> Float[np.ndarray, " P"]:
-        """Return (sum_i J_i' Lambda_i J_i) v, where Lambda_i is the Hessian of the loss of row i in its outputs.
+        """Return (sum_i J_i' Lambda_i J_i) v, where Lambda_i is the Hessian of loss i with respect to the outputs.
 
-        The matrix is positive semidefinite, because the losses are convex in the outputs.
-        For documents, the outputs are here the logits of all tokens that count. If the Hessian depends on the targets,
-        as that of a `Loss` may, pass them as `y`.
+        The matrix is positive semidefinite, because the losses are convex in the outputs. For documents, the outputs
+        are here the logits of all tokens that count. If the Hessian depends on the targets, as it may for a `Loss`,
+        pass the targets as `y`.
         """
         own = self._own(v)
         if loss == "documents":
@@ -186,7 +187,7 @@ class AbstractModel(abc.ABC):
     def loss_slope(
         self, x: np.ndarray, y: Float[np.ndarray, "n C"], loss: str | Loss
     ) -> tuple[float, Float[np.ndarray, " P"]]:
-        """Return the sum of losses and its gradient in theta, in one pass; `loss` is as in `hvp`."""
+        """Return the sum of losses and its gradient with respect to theta, in one pass; `loss` is as in `hvp`."""
         total, slope = 0.0, np.zeros_like(self.theta)
         for rows, targets in zip(self._batches(x), self._batches(y), strict=True):
             value, own = self._loss_slope(self._own(rows), self._own(targets), loss)
@@ -195,7 +196,7 @@ class AbstractModel(abc.ABC):
         return total, slope
 
     def input_vjp(self, u: Float[np.ndarray, "n C"], x: np.ndarray) -> Float[np.ndarray, "n *row"]:
-        """Return the gradients of <u_i, f(theta, x_i)> in x_i, row by row."""
+        """Return the gradients of <u_i, f(theta, x_i)> with respect to x_i, row by row."""
         parts = [
             self._input_vjp(self._own(weights), self._own(rows))
             for rows, weights in zip(self._batches(x), self._batches(u), strict=True)
@@ -209,7 +210,10 @@ class AbstractModel(abc.ABC):
         )
 
     def matrix_factors(self, x: np.ndarray) -> dict[str, tuple[Float[np.ndarray, "n b"], Float[np.ndarray, "n C a"]]]:
-        """Return, by name, the inputs of each matrix that multiplies rows and the outputs' derivatives in its results.
+        """Return, by name, a pair for each matrix that multiplies rows.
+
+        The pair has the inputs of the matrix, and the derivatives of the model's outputs with respect to the results of
+        this product.
 
         The interface to a library reports these matrices as far as it can; `factors` checks whether they are right.
         """
@@ -316,14 +320,14 @@ def rows_at_once(model: AbstractModel, x: np.ndarray) -> int:
 
 
 def batch_of_one(call: Callable[[Any], Any], x: Any, joined: Callable[[Any], Any]) -> Any:
-    """Return the output of a model for a batch, whose axis it may drop if there is one row.
+    """Return the output of a model for a batch. The model may drop the axis of a batch with one row.
 
-    If the model drops the axis of a batch with one row, a row is passed twice and the first output is used.
+    If it does, the row is passed twice and the first output is used.
 
     Args:
         call: the model as a function of a batch.
         x: the batch.
-        joined: joins a list of batches.
+        joined: the function that joins a list of batches.
     """
     found = call(x)
     if len(x) != 1 or not hasattr(found, "shape") or tuple(found.shape[:1]) == (1,):

@@ -29,7 +29,7 @@ class Copies:
     Args:
         within: the training rows that equal or nearly equal another training row.
         held: held-out rows that equal or nearly equal a training row; empty without held-out rows.
-        exact_within, exact_held: the numbers of exact duplicates among them.
+        exact_within, exact_held: the numbers of exact duplicates among these rows.
     """
 
     within: Bool[np.ndarray, " n"]
@@ -47,14 +47,14 @@ def find_copies(x: np.ndarray, held: np.ndarray | None = None) -> Copies:
     """Find exact and near duplicates of rows.
 
     A row is a near duplicate if another row is closer than 1/100 of the median distance between nearest distinct
-    training rows. The median is over all training rows, or over 512 evenly spaced ones if there are more. A row is
-    also a near duplicate in another case: another row is closer than 1/10 of this distance, and so much closer than
-    the row's fifth neighbour that at most 0.01 rows are expected to be so close by chance. Among rows that fill m
+    training rows. The median is over all training rows, or over 512 evenly spaced ones if there are more. A row is also
+    a near duplicate in another case: another row is closer than 1/10 of this distance, and so much closer than the
+    row's fifth neighbour that at most 0.01 rows are expected to be so close by chance. Among rows that fill m
     dimensions evenly, a share 4 r^m have a nearest neighbour at less than r times the distance of the fifth neighbour.
-    Here m is log 2 over the log of the median ratio of the second distance to the first (the two nearest neighbours of
-    rows in m dimensions). This finds duplicates with a little noise. Distances are Euclidean, over whole rows. Exact
-    duplicates are found by a hash. The distance of a missing cell (NaN) from a known cell is the column's spread. Two
-    missing cells are equal.
+    To find m, divide the distance of the second nearest neighbour of each row by that of the nearest. In m dimensions,
+    the median of these ratios is 2^(1/m). This second rule finds duplicates with a little noise. Distances are
+    Euclidean, over whole rows. Exact duplicates are found by a hash. The distance of a missing cell (NaN) from a known
+    cell is the column's spread. Two missing cells are equal.
 
     The median costs 512 n d operations. The search in a tree of eight random projections of the rows costs n log n. A
     projection never lengthens a distance, so no duplicate is missed. Each pair that is near in the tree is compared in
@@ -106,7 +106,7 @@ def _hash(row: Float[np.ndarray, " d"]) -> bytes:
 
 
 def nearest_distances(x: np.ndarray) -> tuple[Float[np.ndarray, " m"], Int[np.ndarray, " m"]]:
-    """Return the distance to the nearest other row, for all rows or for 512 evenly spaced ones, and their indices.
+    """Return distances to the nearest other row, for all rows or 512 evenly spaced ones, and the indices of these rows.
 
     Args:
         x: at least two rows (n, *row).

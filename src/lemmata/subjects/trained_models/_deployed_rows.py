@@ -34,7 +34,7 @@ class DeployedRows(Population[Trained]):
     """Three normal classes in d dimensions, a network trained on them, and deployment rows.
 
     The deployment rows are moved by `moved` along a random direction and keep their classes. Then the share
-    `relabelled` of them gets the next class, which the inputs do not show.
+    `relabelled` of them gets the next class. The inputs do not show this change.
 
     Args:
         moved: the default shift; 0 means the distribution of the held-out rows.

@@ -77,9 +77,9 @@ class DescendedNetworks(Population[Trained]):
         hidden: the default number of hidden units.
         rate: the default rate of descent.
         steps: the default number of steps.
-        spread: the standard deviation of rows around the centre of their class, whose length is about 3.
+        spread: the standard deviation of rows around the centre of their class. The centres have lengths of about 3.
         noise: the share of classes drawn at random.
-        scale: the size of the initial weights, relative to variance 1/fan-in.
+        scale: the size of the initial weights, relative to weights of variance 1/fan-in.
         readout: the size of the readout's initial weights, relative to `scale`.
     """
 

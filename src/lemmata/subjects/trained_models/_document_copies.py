@@ -24,11 +24,11 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # an odd number; its powers mix the bit
 def find_document_copies(x: Int[np.ndarray, "n T"], held: Int[np.ndarray, "m S"] | None = None) -> Copies:
     """Find exact and near duplicates of documents.
 
-    Two documents are near duplicates if both contain at least 0.8 of all shingles that one of them has. Only pairs
-    that share a shingle among the rarest fifth of their shingles are compared in full. No pair is missed, because sets
-    that are so similar share such a shingle. The cost is a sort of all shingles, and a comparison for each pair that
-    shares a rare shingle. If many documents are near duplicates of each other, the number of comparisons is the square
-    of their number.
+    Two documents are near duplicates if they share at least 0.8 of all shingles that occur in at least one of them.
+    Only pairs that share a shingle among the rarest fifth of their shingles are compared in full. No pair is missed,
+    because sets that are so similar share such a shingle. The cost is a sort of all shingles, and a comparison for each
+    pair that shares a rare shingle. If many documents are near duplicates of each other, the number of comparisons is
+    the square of their number.
 
     Args:
         x: training documents. Tokens that do not count are stored as -1 - k. Tokens after the last token that counts
@@ -103,8 +103,8 @@ def near_pairs(sets: list[np.ndarray], alike: float = ALIKE) -> Int[np.ndarray, 
 
     Such a pair shares at least alike |A| elements of A. Put all elements in a common order. Then the pair shares one of
     the first |A| - ceil(alike |A|) + 1 elements of A. This element is among the same number of first elements of B,
-    because the first shared element cannot be later in either. Elements are ordered by the number of sets that contain
-    them, the rarest first.
+    because the first shared element cannot be later in either set. Elements are ordered by the number of sets that
+    contain them, the rarest first.
 
     Args:
         sets: the sets, each as sorted numbers of its elements without repetitions.
@@ -143,7 +143,8 @@ def head_length(size: int, alike: float = ALIKE) -> int:
 def kept_by_replacing(shingled: int, replaced: float, length: int = LENGTH) -> float:
     """Return the least similarity of a document to its original after some of its tokens are replaced.
 
-    A token is in at most `length` shingles. These are lost, and as many new shingles appear.
+    A token is in at most `length` shingles. If the token is replaced, these shingles are lost, and as many new shingles
+    appear.
 
     Args:
         shingled: the number of different shingles.

@@ -156,7 +156,7 @@ def _of_log_loss(estimator: Any, name: str) -> bool:
 
 
 def with_both_classes(model: AbstractModel, x: np.ndarray, y: Any) -> AbstractModel:
-    """Turn a function that gives the probability of the second of two classes into one that gives both.
+    """Turn a function that gives the probability of the second of two classes into one that gives both probabilities.
 
     A function whose outputs are all exactly 0 or 1, with a single 1 for each row, names classes; it has no
     probabilities.
@@ -196,10 +196,10 @@ def _seen(estimator: Any, name: str) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def _asked(call: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
-    """Return a call of an estimator that names an estimator that is not fitted.
+    """Return the same call of an estimator, with an error of lemmata if the estimator is not fitted.
 
-    scikit-learn warns of an array if an estimator was fitted to a frame. The columns are already in the right order,
-    so there is no warning here.
+    scikit-learn warns of an array if an estimator was fitted to a frame. The columns are already in the right order, so
+    this warning is suppressed.
     """
 
     def asked(x: Any) -> Any:
@@ -257,7 +257,7 @@ def _perceptron(estimator: Any, name: str) -> AbstractModel:
 
 
 def _both_signs(estimator: Any, outputs: int) -> Callable[[Any], Any]:
-    """Return a map of one column of logits of two classes to two columns; it does not change other outputs."""
+    """Return a map that turns one column of logits of two classes into two columns and keeps other outputs."""
     if outputs == 1 and len(getattr(estimator, "classes_", ())) == 2:
         return lambda f: jnp.concatenate([-f, f], axis=1) / 2
     return lambda f: f

@@ -1,8 +1,9 @@
-"""The Jacobian of a dense network as factors: the inputs of each matrix, and the derivatives in its outputs.
+"""The Jacobian of a dense network as factors: the inputs of each matrix, and derivatives with respect to its outputs.
 
-If a row passes a matrix W once, as W h, the derivative of output c in W is b_c h'. Here b_c is the derivative of the
-output in W h. The Gram matrix of two rows' derivatives is then the sum over matrices of <h, h'> <b_c, b'_d>. This
-never stores a vector of all P parameters. It costs (n C)² times the sum of widths instead of (n C)² P.
+If a row passes a matrix W once, as W h, the derivative of output c with respect to W is b_c h'. Here b_c is the
+derivative of the output with respect to W h. The Gram matrix of two rows' derivatives is then the sum over matrices of
+<h, h'> <b_c, b'_d>. This method never stores a vector of all P parameters. It costs (n C)² times the sum of widths
+instead of (n C)² P.
 """
 
 import dataclasses
@@ -24,11 +25,11 @@ _FEW = 4
 class Factor:
     """The derivatives of the outputs with respect to one parameter array.
 
-    For output c of row i, it is the outer product pushed[i, c] taken[i]', times a scale.
+    For output c of row i, the derivative is the outer product pushed[i, c] taken[i]', times a scale.
 
     Args:
         taken: the inputs of the layer; 1 for biases.
-        pushed: the derivatives of the model's outputs in the outputs of the layer.
+        pushed: the derivatives of the model's outputs with respect to the outputs of the layer.
         turned: whether the array has the shape (in, out) instead of (out, in).
         scale: the number by which the derivatives are multiplied.
     """
@@ -69,7 +70,8 @@ def factors(
     Args:
         model: the model at its parameters.
         x: the rows.
-        prior: the numbers by which the derivatives in the parameters are multiplied, equal within each array.
+        prior: the numbers by which the derivatives with respect to the parameters are multiplied. If they differ within
+            an array, the result is None.
     """
     found = model.matrix_factors(x)
     if not found or len(model.layers) > 2 * len(found):
@@ -157,7 +159,7 @@ def gram_of(left: tuple[Factor, ...], right: tuple[Factor, ...] | None = None) -
 
 
 def mean_gram(left: tuple[Factor, ...], right: tuple[Factor, ...]) -> Float[np.ndarray, "n m"]:
-    """Return, for each pair of rows, the mean over outputs of the inner product of an output's two derivatives.
+    """Return, for each pair of rows, the inner product of an output's derivatives at both rows, averaged over outputs.
 
     Args:
         left: the factors of the rows.

@@ -16,8 +16,8 @@ def rows_fix_weights(trained: Trained) -> bool:
     """Return whether the training rows alone determine all weights.
 
     This is so if there are at most 3000 parameters, the outputs are linear in all of them, and each eigenvalue of the
-    curvature J' Lambda J is above 1e-10 of the largest. J is the Jacobian of the outputs, and Lambda is the Hessian of
-    the losses in the outputs.
+    curvature J' Lambda J is above 1e-10 times the largest eigenvalue. J is the Jacobian of the outputs, and Lambda is
+    the Hessian of the losses with respect to the outputs.
 
     Leaving a row out of least squares without a penalty is then exact, with the leverages x_i' (X' X)^-1 x_i. For more
     than two classes, all logits may move together without changing a probability, so this one direction of the C

@@ -43,8 +43,8 @@ class _Column:
 class FrameCode:
     """A code of the rows of a frame as arrays of numbers, from which the rows can be read back.
 
-    A number is itself. Another value, such as a category or a text, is its place among the values of its column, in
-    the order of the categories or of the texts. A missing cell is NaN.
+    A number stays as it is. Any other value, such as a category or a text, is coded as its place among the values of
+    its column, in the order of the categories or of the texts. A missing cell is NaN.
 
     Args:
         columns: the columns of the frame.
@@ -129,7 +129,7 @@ def model_of_frames(model: Any, code: FrameCode | None) -> Any:
 
 
 def fit_of_frames(fit: Callable[..., Any] | None, code: FrameCode | None) -> Callable[..., Any] | None:
-    """Return a function that trains models of coded rows, by the user's function, which gets frames.
+    """Return a function that trains models of coded rows; it calls the user's function with frames.
 
     Args:
         fit: the user's function fit(x, y, seed, ...).
@@ -191,7 +191,7 @@ def as_numbers(model: AbstractModel, own: Any, x: Any, held: Any, deployed: Any)
 
 
 def _of_frames(own: Any) -> bool:
-    """Return whether a frame of numbers is passed as a frame: to a function, and to what was fitted to a frame."""
+    """Return whether the model gets a frame of numbers as a frame: a function does, and a model fitted to a frame."""
     fitted = hasattr(own, "n_features_in_") or hasattr(getattr(own, "__self__", None), "n_features_in_")
     return columns_of_model(own) is not None or not fitted
 
@@ -211,7 +211,7 @@ def _numbers(code: FrameCode, rows: Any, name: str) -> Any:
 
 
 def _array(code: FrameCode, rows: Any, _: str) -> Any:
-    """Return rows as NumPy reads them, unless it finds no common type of numbers for columns of several types."""
+    """Return rows as NumPy reads them, or as coded numbers if NumPy finds no numeric type for all columns."""
     found = np.asarray(rows) if is_frame(rows) else rows
     return code.numbers(rows) if is_frame(rows) and found.dtype.kind not in "fiub" else found
 
@@ -243,7 +243,7 @@ def _floats(cells: Any) -> Float[np.ndarray, " n"]:
 
 
 def _column(parts: list[Any], name: Any) -> _Column:
-    """Return a column with all values that occur in these series, the first of which are the training rows."""
+    """Return a column with all values that occur in these series. The first series is that of the training rows."""
     own = parts[0]
     if _is_number(own):
         for other in parts[1:]:
@@ -292,7 +292,7 @@ def _codes(cells: Any, codes: dict[Any, int]) -> Float[np.ndarray, " n"]:
 
 
 def _values(values: list[Any], own: Any) -> Any:
-    """Return values as a series of the type of the training rows. Categories that they do not have are added."""
+    """Return values as a series of the type of the training rows. Categories that this type does not have are added."""
     if isinstance(own, pl.Series):
         try:
             return pl.Series(values, dtype=own.dtype)

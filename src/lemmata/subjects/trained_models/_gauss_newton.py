@@ -1,7 +1,7 @@
 """The Gauss-Newton matrix of a model on its training rows: eigenvalues, effective dimension and evidence.
 
-The matrix is M = J' Lambda J, where J is the Jacobian of all outputs and Lambda is the Hessian of each row's loss in
-its outputs. Its eigenvalues are those of the dual matrix Lambda^1/2 J J' Lambda^1/2 of size n C, and zeros.
+The matrix is M = J' Lambda J, where J is the Jacobian of all outputs and Lambda is the Hessian of each row's loss with
+respect to its outputs. Its eigenvalues are those of the dual matrix Lambda^1/2 J J' Lambda^1/2 of size n C, and zeros.
 """
 
 import dataclasses

@@ -36,8 +36,8 @@ class GrokkingModels(Population[Trained]):
     """Two classes, given by the sign of the sum of three strong features, and many weak features without information.
 
     There are fewer rows than features. Descent on the mean log loss plus decay begins at normal weights of a given
-    size. If this size is large, the part of the weights that no training row constrains keeps held-out rows wrong
-    until it has decayed, long after all training rows are right. With random classes (`noise` = 1), held-out rows stay
+    size. If this size is large, the part of the weights that no training row constrains keeps held-out rows wrong until
+    this part has decayed, long after all training rows are right. With random classes (`noise` = 1), held-out rows stay
     wrong.
     """
 

@@ -22,11 +22,11 @@ _FREE = 1e-4  # the decay of a parameter that has none, relative to the decay of
 
 @once
 def held_influence(trained: Trained) -> Float[np.ndarray, " n"]:
-    """Return, for each training row, the growth of the mean held-out loss without it; below 0, the row does harm.
+    """Return how much the mean held-out loss grows without each training row; below 0, the row does harm.
 
     For a single output, the row's own leverage h is removed from the curvature by the factor 1/(1 - h). For a linear
     model with squared loss, the result is then the exact derivative of the held-out loss along the change of the
-    weights by retraining. In other cases, the error is of first order.
+    weights that retraining causes. In other cases, the error is of first order.
 
     Raises:
         SettingError: if there are no held-out rows.
@@ -43,7 +43,7 @@ def held_influence(trained: Trained) -> Float[np.ndarray, " n"]:
 
 
 def held_influence_passes(trained: Trained) -> float:
-    """Return the remaining cost of `held_influence`, in gradients of all training rows; 0 once it is known."""
+    """Return the remaining cost of `held_influence`, in gradients of all training rows; 0 if the result is known."""
     double = 8.0 / trained.model.theta.itemsize
     own = 0.0 if is_known(held_influence, trained) else double * (2.0 * _STEPS + 3.0)
     return own + leaving_out_passes(trained)

@@ -75,7 +75,9 @@ class _Products:
 def matrix_factors(
     call: Callable[[list[jax.Array], jax.Array], jax.Array], arrays: list[jax.Array], x: jax.Array
 ) -> dict[int, tuple[jax.Array, jax.Array]]:
-    """Map the index of each array that multiplies rows to its inputs and to outputs' derivatives in its products.
+    """Map the index of each array that multiplies rows to a pair.
+
+    The pair has the inputs of the array, and the derivatives of the outputs with respect to its products.
 
     Args:
         call: a function from arrays and rows to outputs (n, C).

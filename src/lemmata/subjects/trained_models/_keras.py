@@ -8,8 +8,8 @@ def keras_module(model: Any) -> Any:
     """Return a PyTorch module that computes the predictions of a Keras model on the PyTorch backend.
 
     A Keras layer keeps its weights outside the parameters that PyTorch replaces, so derivatives of the Keras model
-    itself would be wrong. This module passes copies of the weights to `model.stateless_call` with `training=False`.
-    Weights that are trained are its parameters, with the names of their Keras paths; all other weights are buffers.
+    itself would be wrong. This module passes copies of the weights to `model.stateless_call` with `training=False`. The
+    trained weights are the parameters of this module, named by their Keras paths. All other weights are buffers.
 
     Args:
         model: the user's Keras model, which does not change.
@@ -36,7 +36,7 @@ def keras_module(model: Any) -> Any:
 
 
 def _named(variables: Any) -> dict[str, Any]:
-    """Return variables by their paths, with dots and slashes as underscores; numbers keep equal paths apart."""
+    """Return variables by their paths. Underscores replace dots and slashes; numbers distinguish equal paths."""
     found: dict[str, Any] = {}
     for own in variables:
         name = str(own.path).replace("/", "_").replace(".", "_")

@@ -3,7 +3,7 @@
 Let q_i = softmax(f_i / T), where f_i are the outputs at row i of a model that has not seen row i. Suppose that a share
 e of the labels was replaced by another class at random. Then the label of row i is k with probability (1 - e) q_ik + e
 (1 - q_ik)/(C - 1). The share e and the temperature T are fitted by maximum likelihood. By Bayes' rule, the label k of
-row i is then wrong with probability e (1 - q_ik)/(C - 1) divided by that sum.
+row i is then wrong with probability e (1 - q_ik)/(C - 1) divided by the probability of this label.
 """
 
 import dataclasses
@@ -45,7 +45,7 @@ class LabelDoubts:
     fitted: int
 
     def area(self, planted: Bool[np.ndarray, " n"]) -> float:
-        """Return the probability that a row with a planted label is more doubtful than another; ties count half.
+        """Return the probability that a row with a planted label is more doubtful than another row; ties count half.
 
         Raises:
             ShapeError: if all rows are planted, or none, or there is not one entry for each row.

@@ -30,7 +30,9 @@ def readout_places(model: AbstractModel, x: np.ndarray) -> np.ndarray | None:
 
 
 def last_features(model: AbstractModel, places: np.ndarray, x: np.ndarray) -> Float[np.ndarray, "n h"]:
-    """Return the features phi of rows: output c is <w_c, phi> plus terms without w_c, so its slope in w_c is phi.
+    """Return the features phi of rows.
+
+    Output c is <w_c, phi> plus terms without w_c, so its gradient with respect to w_c is phi.
 
     Args:
         model: the model at its parameters.

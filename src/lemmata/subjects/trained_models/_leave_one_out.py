@@ -1,4 +1,4 @@
-"""The output for each training row of a model that has not seen the row, by one Newton step.
+"""For each training row, the output of a model that has not seen the row, by one Newton step.
 
 Let theta be a stationary point of (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|². Without row i, the parameters are,
 to first order in the row, theta + H^-1 J_i' (p_i - y_i), with the Gauss-Newton curvature H = sum J_i' Lambda_i J_i + n
@@ -40,7 +40,7 @@ _FREE = 1e4  # how many times wider the prior of a parameter without decay is ta
 
 @dataclasses.dataclass(frozen=True)
 class LeftOut:
-    """The outputs at the training rows of models that have not seen the respective row.
+    """For each training row, the output of a model that has not seen this row.
 
     Args:
         outputs: the outputs (n, C); row i is that of the model without row i.
@@ -80,7 +80,7 @@ def leave_one_out(
 
     Raises:
         MemoryPlanError: if the matrices for n C outputs and P parameters do not fit into memory.
-        SolverError: if a row's leverage is 1 to rounding, because no other row determines its output.
+        SolverError: if a row's leverage is 1 up to rounding, because no other row determines its output.
     """
     f = model.outputs(x)
     n = len(f)
@@ -137,7 +137,7 @@ def _bend(
 
 
 def planned_bytes(rows: int, outputs: int, parameters: int, factored: bool = False) -> int:
-    """Return the bytes that leaving rows out holds: the smaller Gram matrix of the Jacobian, its copies and a block.
+    """Return the bytes for leaving rows out, which are those of the smaller Gram matrix, its copies and a block.
 
     Args:
         rows: the number of rows of data.
@@ -328,18 +328,18 @@ def roots(curvature: Float[np.ndarray, "n C C"]) -> Float[np.ndarray, "n C C"]:
 
 @once
 def rows_left_out(trained: Trained) -> LeftOut:
-    """Return the outputs at training rows of models that have not seen them, from the converged copy."""
+    """Return, for each training row, the output of a model that has not seen the row, from the converged copy."""
     model, decay = polished_copy(trained).model, objective_of(trained).decay
     return leave_one_out(model, trained.x, trained.y, trained.task, decay)
 
 
 def leaving_out_passes(trained: Trained) -> float:
-    """Return the expected remaining cost of `rows_left_out`, in gradients of all training rows; 0 once it is known."""
+    """Return the expected remaining cost of `rows_left_out`, in gradients of all rows; 0 if they are stored."""
     return polishing_passes(trained) + (0.0 if is_known(rows_left_out, trained) else 2.0 * trained.y.shape[1])
 
 
 def leaving_out_bytes(trained: Trained) -> int:
-    """Return the bytes that `rows_left_out` holds at once, with the vectors that training to convergence keeps.
+    """Return how many bytes `rows_left_out` needs at once, including the vectors that training to convergence keeps.
 
     Raises:
         MemoryPlanError: if this is more than allowed.

@@ -1,9 +1,9 @@
 """Losses of single rows in models that have not seen them, by matrix products, for any loss and number of outputs.
 
 Let theta be a stationary point of (1/n) sum_j l_j + (delta/2) |theta|². To first order in the row, the model without
-row i has the weights theta + d with (sum_{j != i} G_j + n delta) d = grad l_i, where G_j is the Gauss-Newton matrix of
-row j. Conjugate gradients find d from products with the matrices of the other rows, and the loss of row i is evaluated
-at theta + d.
+row i has the weights theta + d. Here d solves (sum_{j != i} G_j + n delta) d = grad l_i, and G_j is the Gauss-Newton
+matrix of row j. Conjugate gradients find d from products with the matrices of the other rows, and the loss of row i is
+evaluated at theta + d.
 """
 
 import dataclasses
@@ -25,8 +25,8 @@ class LeftOutRows:
 
     Args:
         rows: the indices of the rows.
-        losses: the loss of each row in the model without it.
-        seen: the loss of each row in the model with it.
+        losses: the loss of each row in the model without this row.
+        seen: the loss of each row in the model with this row.
         residual: the largest |A d - g| / |g| at which conjugate gradients ended.
     """
 
@@ -39,7 +39,7 @@ class LeftOutRows:
 def leave_rows_out(
     objective: Objective, rows: Int[np.ndarray, " k"], steps: int = STEPS, tolerance: float = 1e-2
 ) -> LeftOutRows:
-    """Return the loss of each of some rows in the model without it, one Newton step from a stationary point.
+    """Return the loss of each given row in the model without this row, one Newton step from a stationary point.
 
     Args:
         objective: the training objective at a stationary point.
@@ -95,7 +95,7 @@ def sampled_rows_left_out(trained: Trained) -> LeftOutRows:
 
 
 def leaving_rows_out_passes(trained: Trained) -> float:
-    """Return the expected remaining cost of `sampled_rows_left_out`, in gradients of all training rows; 0 if known."""
+    """Return the expected remaining cost of `sampled_rows_left_out`, in gradients of all rows; 0 if they are stored."""
     known = is_known(sampled_rows_left_out, trained)
     products = 0.0 if known else 2.0 * STEPS * min(_SAMPLED, len(trained.x))
     return products + polishing_passes(trained)

@@ -1,4 +1,4 @@
-"""The losses of PyTorch that can be stated in the grammar of losses, read from their objects."""
+"""A reader of those loss objects of PyTorch that can be stated in the grammar of losses."""
 
 from typing import Any
 
@@ -21,9 +21,9 @@ _PLAIN = {
 def stated_loss(loss: Any, name: str = "loss") -> StatedLoss | None:
     """Read a loss as the user stated it: in a form of `GRAMMAR`, or as an object of PyTorch.
 
-    Read are the means over rows of `CrossEntropyLoss` (also with smoothed labels), `NLLLoss`, `BCEWithLogitsLoss`,
-    `BCELoss`, `HuberLoss` and `PoissonNLLLoss` without weights. `MSELoss` is twice the squared loss of the grammar, so
-    it is refused with the words that state it.
+    The objects that can be read are `CrossEntropyLoss` (also with smoothed labels), `NLLLoss`, `BCEWithLogitsLoss`,
+    `BCELoss`, `HuberLoss` and `PoissonNLLLoss`. They must take the mean over rows and have no weights. `MSELoss` is
+    twice the squared loss of the grammar, so it is refused, and the error says what to write instead.
 
     Args:
         loss: the loss, or None.

@@ -1,4 +1,4 @@
-"""The losses of trained models, each defined once; JAX computes their derivatives in the outputs.
+"""The losses of trained models, each defined once; JAX computes their derivatives with respect to the outputs.
 
 Log loss and squared loss without weights keep their own names, "softmax" and "squared", and their own closed formulas.
 """
@@ -101,11 +101,14 @@ class Loss:
         return jax.vmap(self.of_row)(f, y)
 
     def slopes(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C"]:
-        """Return the gradient of each row's loss in its outputs."""
+        """Return the gradient of each row's loss with respect to its outputs."""
         return np.asarray(_derivatives(self, 1)(jnp.asarray(f), jnp.asarray(y)))
 
     def curvatures(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C C"]:
-        """Return the Hessian of each row's loss in its outputs, never negative, since losses here are convex."""
+        """Return the Hessian of each row's loss with respect to its outputs.
+
+        It is positive semidefinite, because all losses here are convex.
+        """
         return np.asarray(_derivatives(self, 2)(jnp.asarray(f), jnp.asarray(y)))
 
 

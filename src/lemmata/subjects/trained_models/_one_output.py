@@ -26,7 +26,8 @@ def with_two_outputs(
     if all outputs are in [0, 1] and are not linear in any layer of parameters. Without a statement, the same holds if
     the model has derivatives and the targets are words, Booleans or two whole numbers. For the targets 0.0 and 1.0,
     outputs that are all in [0, 1] are read as probabilities if they are not linear in any layer. Other outputs are read
-    as logits if their logistic function is nearer to the targets, in squares, than the outputs.
+    as logits if the squared distance of their logistic function from the targets is smaller than that of the outputs
+    themselves.
 
     Args:
         model: any model; a model with several outputs, or for values, is not changed.
@@ -88,5 +89,5 @@ def _link(
 
 
 def _bent(model: AbstractModel, x: np.ndarray) -> bool:
-    """Return whether outputs are nonlinear in each layer, as after a logistic function, or only outputs are known."""
+    """Return whether outputs are nonlinear in each layer, as with a logistic function, or only outputs are known."""
     return isinstance(model, BlackBox) or not model.differentiable or not linear_layers(model, x).any()

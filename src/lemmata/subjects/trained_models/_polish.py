@@ -1,8 +1,8 @@
 """How far a model is from a stationary point of its objective, and a copy that is trained to such a point.
 
 The objective is (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|² over the parameters that decay. Most theory about a
-trained model is about a stationary point. If the user's training stopped before that, a copy is trained until the
-hypothesis holds.
+trained model is about a stationary point. If the user's training stopped before such a point, a copy is trained until
+the hypothesis holds.
 """
 
 import dataclasses
@@ -84,8 +84,8 @@ class Objective:
         return float(np.linalg.norm(slope + self.decay * own)) / size if size > 0 else math.inf
 
     def inferred_decay(self) -> float:
-        """-<theta, grad L>/|theta|² over decayed parameters. At a stationary point this is delta, whatever decay the
-        user states.
+        """-<theta, grad L>/|theta|² over decayed parameters. At a stationary point this number is delta, whatever decay
+        the user states.
         """
         _, slope = self.slope(self.model)
         own = self._kept * self.model.theta.astype(float)
@@ -151,10 +151,10 @@ def _descended(
         objective: the objective, in the precision of its model.
         start: the parameters at the start.
         steps: the largest number of steps.
-        largest: the largest entry of the gradient at which it ends.
-        gain: the decrease over ten steps at which it ends, divided by the objective if this is above 1. A single step
-            may gain almost nothing if a unit has a kink. This is likely for the first step, which has no curvature
-            estimate.
+        largest: the largest entry of the gradient at which L-BFGS ends.
+        gain: the decrease over ten steps at which L-BFGS ends. If the objective is above 1, the decrease is divided by
+            the objective. A single step may gain almost nothing if a unit has a kink. This is likely for the first
+            step, which has no curvature estimate.
     """
     values: list[float] = []
 
@@ -171,7 +171,7 @@ def _descended(
 
 
 def _settled(objective: Objective, end: Float[np.ndarray, " P"]) -> Float[np.ndarray, " P"]:
-    """Return the parameters after Newton steps by conjugate gradients, of which the first steps use few products.
+    """Return the parameters after Newton steps by conjugate gradients; the first Newton steps use few products.
 
     Results at the stationary point are then exact to rounding. Without Newton steps, they would depend on where
     descent stopped, which rounding decides. A step is taken if the objective does not rise and the new gradient misses
@@ -196,7 +196,10 @@ def _settled(objective: Objective, end: Float[np.ndarray, " P"]) -> Float[np.nda
 
 @once
 def objective_of(trained: Trained) -> Objective:
-    """Return mean loss plus decay: the stated decay, or else the decay that the weights imply if it is above 0."""
+    """Return the objective, which is mean loss plus decay.
+
+    The decay is the stated decay, or else the decay that the weights imply if this is above 0.
+    """
     free = Objective(trained.model, trained.x, trained.y, trained.task, 0.0)
     decay = trained.decay if trained.decay is not None else _inferred(trained, free)
     return dataclasses.replace(free, decay=max(decay, 0.0) if math.isfinite(decay) else 0.0)
@@ -222,8 +225,8 @@ def polished_copy(trained: Trained) -> Polished:
 def changed_by_polishing(trained: Trained) -> float:
     """Return the share of predictions on training rows that differ between the converged copy and the model.
 
-    For values, it is the root mean square change of the predictions, relative to the root mean square error. For
-    documents, the change of the losses is relative to their spread.
+    For values, the result is the root mean square change of the predictions, relative to the root mean square error.
+    For documents, the change of the losses is relative to their spread.
     """
     before, after = training_outputs(trained), polished_copy(trained).model.outputs(trained.x)
     if trained.task.is_classification:
@@ -239,7 +242,7 @@ def step_passes(trained: Trained) -> float:
 
 
 def polishing_passes(trained: Trained) -> float:
-    """Return the expected remaining cost of `polished_copy`, in gradients of all training rows; 0 once it is known."""
+    """Return the expected remaining cost of `polished_copy`, in gradients of all rows; 0 if the copy is stored."""
     return 0.0 if is_known(polished_copy, trained) else step_passes(trained) * DESCENT_STEPS
 
 

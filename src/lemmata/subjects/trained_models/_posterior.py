@@ -48,7 +48,7 @@ def posterior_spread(
 ) -> PosteriorSpread | None:
     """Return the spread of outputs at other rows, from all parameters if affordable, or else from the readout.
 
-    It uses the Cholesky factor of H or that of the matrix of all outputs, whichever costs less.
+    The computation uses the Cholesky factor of H or that of the matrix of all outputs, whichever costs less.
 
     Args:
         model: the model at a stationary point; `movement` in the result measures whether it is one.
@@ -59,7 +59,7 @@ def posterior_spread(
         others: the new rows.
 
     Returns:
-        None if both cost too much, or if H is singular to rounding.
+        None if both computations cost too much, or if H is singular up to rounding.
 
     >>> import jax.numpy as jnp
     >>> from lemmata.subjects.trained_models import read_model, read_task

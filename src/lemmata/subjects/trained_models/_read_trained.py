@@ -213,7 +213,7 @@ def _corrected(targets: Any, task: Task, rows: np.ndarray) -> np.ndarray | None:
 
 
 def _rows(name: str, x: Any, model: AbstractModel) -> np.ndarray:
-    """Return an array of numbers; NaN cells are kept if only outputs of the model are known and it accepts NaN."""
+    """Return an array of numbers. NaN cells stay if the model accepts them and only its outputs are known."""
     try:
         rows = np.asarray(x)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -245,7 +245,7 @@ def _rows(name: str, x: Any, model: AbstractModel) -> np.ndarray:
 
 
 def _check_call(model: AbstractModel, rows: np.ndarray) -> None:
-    """Raise ShapeError with a remedy for all models if a call with the first two rows fails."""
+    """If a call with the first two rows fails, raise ShapeError with a remedy that fits all models."""
     try:
         model.outputs(rows[:2])
     except ShapeError as error:
@@ -262,7 +262,7 @@ def _as_taken(model: AbstractModel, rows: np.ndarray) -> np.ndarray:
     """Keep whole numbers as they are if they name something, such as tokens; convert other rows to fractions.
 
     Numbers name something if the model does not accept 3.0 in place of 3, or gives other outputs for 3.0. Otherwise,
-    the rows are quantities, and the model has derivatives in them.
+    the rows are quantities, and the model has derivatives with respect to them.
     """
     if rows.dtype.kind == "f":
         return rows

@@ -14,7 +14,7 @@ _TRIED = 32
 def readout(model: AbstractModel, x: np.ndarray) -> Float[np.ndarray, "C h"] | None:
     """Find the last matrix W = (w_1, ..., w_C) with output c = <w_c, features> plus terms without W.
 
-    It is found by trial: doubling w_c must move only output c, by as much as setting w_c to 0 moves it back.
+    It is found by trial: doubling w_c must move only output c, by as much as setting w_c to 0 moves output c back.
 
     Args:
         model: the model at its parameters.

@@ -30,7 +30,7 @@ def begin(seed: int, d: int, hidden: int) -> AbstractModel:
 
 @dataclasses.dataclass(frozen=True)
 class RectifiedTrainer:
-    """Trains on mean log loss + (decay/2) |theta|² to a stationary point, or by `steps` descent steps without decay.
+    """Training on mean log loss + (decay/2) |theta|² to a stationary point, or by `steps` descent steps without decay.
 
     It is used like a user's own function of rows, targets and seed.
     """

@@ -23,9 +23,9 @@ _FEW = 8
 
 
 class Refits:
-    """Trains models through fit(x, y, seed), and stores every model and the cost of a training.
+    """A trainer that calls fit(x, y, seed), and stores every model and the cost of one training.
 
-    If a fit fails or does not return a model with the same outputs, it raises a SettingError of one line.
+    If a fit fails or does not return a model with the same outputs, the trainer raises a SettingError of one line.
 
     Args:
         fit: the user's function of rows, targets as the user has them, and a seed.
@@ -49,7 +49,7 @@ class Refits:
             targets: the targets of these rows, in place of their own.
 
         Raises:
-            SettingError: if fit fails or returns something else.
+            SettingError: if fit fails, or does not return a model with the same outputs.
         """
         y = self._targets[rows] if targets is None else np.asarray(targets)
         key = (rows.tobytes(), y.tobytes(), seed)
@@ -62,7 +62,7 @@ class Refits:
 
     @property
     def passes(self) -> float:
-        """The cost of one training, in gradients of all rows; it is measured after a training, and assumed before."""
+        """The cost of one training, in gradients of all rows. It is assumed until a training has been measured."""
         if not self._known or not self._model.differentiable:
             return _ASSUMED
         if not self._second:
@@ -96,7 +96,7 @@ class Refits:
 
 @once
 def refits_of(trained: Trained) -> Refits:
-    """Return a trainer of models on other rows or other targets, by the user's program.
+    """Return a trainer that uses the user's program to train models on other rows or other targets.
 
     Raises:
         SettingError: if there is no `fit`.
@@ -124,7 +124,9 @@ def wider_refits(trained: Trained) -> Refits:
 
 @once
 def by_chance(trained: Trained) -> Trained:
-    """Return the model trained again on targets that are independent of the inputs; held-out targets are, too.
+    """Return the model trained again on targets that are drawn independently of the inputs.
+
+    Held-out targets are drawn in the same way.
 
     Each target is drawn independently of all others. If the targets were permuted instead, all other rows together
     would show the target of the last row.

@@ -45,9 +45,9 @@ def find_rescalings(model: AbstractModel, x: np.ndarray) -> list[Rescaling]:
     """Find every layer of units of a model whose rescaling changes no output.
 
     Names and the order of axes are not used. For each axis of each array, the product J v is computed on a few rows.
-    Here v is the array with each slice along the axis multiplied by one random number, and 0 elsewhere. All axes of
-    one length use the same numbers. A pair of axes, with or without biases of the same length, is a layer of units if
-    J v_in + J v_constants = J v_out.
+    Here v equals the array with each slice along the axis multiplied by one random number, and is 0 in all other
+    arrays. All axes of one length use the same numbers. A pair of axes, with or without biases of the same length, is a
+    layer of units if J v_in + J v_constants = J v_out.
 
     Args:
         model: a model with derivatives.

@@ -1,4 +1,4 @@
-"""The effect of single rows on a model, by descent from a stationary point to one without the row, for a few rows."""
+"""The effect of single rows on a model, by descent from a stationary point with a row to one without this row."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _TOLERANCE = 3e-2
 
 @dataclasses.dataclass(frozen=True)
 class RowEffects:
-    """How much the losses of some rows grow, each when the model is trained to a stationary point without the row.
+    """How much the loss of each given row grows if the model is trained to a stationary point without this row.
 
     Args:
         rows: the indices of the rows.

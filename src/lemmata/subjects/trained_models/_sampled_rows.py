@@ -1,9 +1,9 @@
-"""Outputs at some training rows of models that have not seen them, by products, if no dual matrix fits in memory.
+"""Outputs at some training rows of models that have not seen these rows, if no dual matrix fits in memory.
 
 Let theta be a stationary point of (1/n) sum_j l_j + (delta/2) |theta|². To first order in the row, the parameters
-without row i are theta + d with (sum_{j != i} G_j + n delta) d = J_i'(p_i - y_i). Here G_j = J_j' Lambda_j J_j is the
-Gauss-Newton matrix of row j. The output at the row is then f_i + J_i d. `leave_one_out` computes the same from a
-matrix of all rows and outputs.
+without row i are theta + d. Here d solves (sum_{j != i} G_j + n delta) d = J_i'(p_i - y_i), and G_j = J_j' Lambda_j J_j
+is the Gauss-Newton matrix of row j. The output at the row is then f_i + J_i d. `leave_one_out` computes the same
+outputs from a matrix of all rows and outputs; here, products are enough.
 """
 
 import dataclasses
@@ -29,7 +29,7 @@ class SampledRows:
 
     Args:
         rows: the indices of the rows.
-        outputs: the outputs of each row in the model without it.
+        outputs: the outputs at each row of the model without this row.
         movement: |J H^-1 g| / |f| over all rows, where g is the gradient of the objective times n. It says how far a
             Newton step would still move the outputs, relative to their size.
         residual: the largest |A d - b| / |b| at which conjugate gradients ended.
@@ -48,7 +48,8 @@ def leave_sampled_rows_out(
 ) -> SampledRows:
     """Return the outputs at some rows of models that have not seen them, one Newton step from a stationary point.
 
-    It holds five vectors of parameters and the outputs of all rows. Each product passes all rows forwards and back.
+    The computation holds five vectors of parameters and the outputs of all rows. Each product passes all rows forwards
+    and back.
 
     Args:
         objective: an objective for classes or values, with a decay above 0, at a stationary point; `movement` in the
@@ -112,8 +113,8 @@ def _own(array: np.ndarray, theta: np.ndarray) -> np.ndarray:
 
 
 def _curvature(f: Float[np.ndarray, "n C"], objective: Objective) -> Callable[[np.ndarray], np.ndarray]:
-    """Return a map that multiplies by the Hessians of all losses in the outputs. Its result is a new array. Plain
-    losses do not need these matrices.
+    """Return a map that multiplies by the Hessians of all losses with respect to the outputs. Its result is a new
+    array. Plain losses do not need these matrices.
     """
     task = objective.task
     if isinstance(task.loss, Loss):

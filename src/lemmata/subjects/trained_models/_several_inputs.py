@@ -102,7 +102,7 @@ def _needed(call: Any) -> list[str]:
 
 
 def _wrapped(model: Any, slices: list[str], keys: list[Any] | None = None) -> str:
-    """Return the line of code that turns the model into one of a single array."""
+    """Return the line of code that turns the model into a model of a single array."""
     given = ", ".join(slices)
     if keys is not None:
         given = "{" + ", ".join(f"{key!r}: {own}" for key, own in zip(keys, slices, strict=True)) + "}"

@@ -108,7 +108,7 @@ def shift_in_use(trained: Trained) -> Shift:
 
 
 def reference_rows(trained: Trained) -> tuple[str, np.ndarray]:
-    """Return the reference for deployment rows: "held-out" without duplicates, or "training" if those are few.
+    """Return the reference for deployment rows: "held-out" without duplicates, or "training" if held-out rows are few.
 
     Args:
         trained: a model with its rows.
@@ -134,7 +134,7 @@ def _outputs(trained: Trained, x: np.ndarray) -> Float[np.ndarray, "n c"]:
 def two_sample_areas(
     blocks: list[Float[np.ndarray, "n _"]], second: Bool[np.ndarray, " n"], rng: np.random.Generator
 ) -> tuple[float, Float[np.ndarray, " draws"]]:
-    """Return the cross-fitted ROC area of a ridge regression for each row's sample, and the areas after permutations.
+    """Predict each row's sample by cross-fitted ridge regression; return its ROC area and those after permutations.
 
     Columns are divided by their spread over all rows, and every block of columns has the same weight. So neither the
     scales nor the weights depend on which sample a row is from. The scores are linear in the labels, so one matrix
@@ -155,7 +155,7 @@ def two_sample_areas(
 
 
 def _kernel(blocks: list[Float[np.ndarray, "n _"]]) -> Float[np.ndarray, "n n"]:
-    """Return the mean over blocks of the inner products of rows in the block's standardised columns."""
+    """Return the inner products of rows in the standardised columns of each block, averaged over blocks."""
     n = len(blocks[0])
     total = np.zeros((n, n))
     for block in blocks:

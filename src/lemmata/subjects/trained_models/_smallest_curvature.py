@@ -20,7 +20,7 @@ class SmallestCurvature:
 
     Args:
         value: the smallest Ritz value of the Hessian; the smallest eigenvalue is at most this value.
-        residual: |H v - value v|; some eigenvalue differs from the value by at most this.
+        residual: |H v - value v|; some eigenvalue differs from the value by at most this residual.
         products: the number of products with the Hessian.
     """
 
@@ -34,9 +34,10 @@ def smallest_curvature(
 ) -> SmallestCurvature:
     """Estimate the smallest eigenvalue of the Hessian of mean loss + (delta/2) |theta|², by Lanczos' method.
 
-    The three-term recurrence keeps three vectors. It ends if the residual of the smallest Ritz pair is at most the
-    tolerance, or after `most` products with any residual. Ritz values are never below the smallest eigenvalue. So a
-    value below 0 shows a saddle, for any residual. A value above 0 shows a minimum if the residual is below it.
+    The three-term recurrence keeps three vectors. The method ends if the residual of the smallest Ritz pair is at most
+    the tolerance, or after `most` products with any residual. Ritz values are never below the smallest eigenvalue. So a
+    value below 0 shows a saddle, for any residual. A value above 0 shows a minimum if the residual is smaller than the
+    value.
 
     Args:
         objective: the objective, at its model.
@@ -71,7 +72,7 @@ def smallest_curvature(
 def _direction(objective: Objective, seed: int) -> Float[np.ndarray, " P"]:
     """Return a unit vector that looks like noise and does not depend on the order of the parameters.
 
-    J' u itself would be concentrated in directions of large curvature, and would hardly contain those of small
+    J' u itself would be concentrated in directions of large curvature, and would hardly contain directions of small
     curvature. So each entry of J' u is turned into noise by a function of the entry.
     """
     model = objective.model

@@ -1,4 +1,4 @@
-"""A model under noise on its inputs: its most frequent classes, the radii in which they are certain, and attacks."""
+"""A model under noise on its inputs: its most frequent classes, radii within which these classes stay, and attacks."""
 
 import dataclasses
 
@@ -66,7 +66,7 @@ class Smoothed:
         return high
 
     def _changed(self, radius: Float[np.ndarray, " r"], rng: np.random.Generator) -> Bool[np.ndarray, " r"]:
-        """Return whether gradient steps in balls around the rows end where another class is more frequent."""
+        """Return whether gradient steps in balls around the rows end at points where another class is more frequent."""
         count, shape = self.x.shape[0], self.x.shape[1:]
         wide, away = (count, *(1,) * len(shape)), np.zeros(self.x.shape)
         noise = self.sigma * rng.normal(size=(count, _GUIDES, *shape))
@@ -134,7 +134,9 @@ def spread_ratio(x: np.ndarray) -> float:
 
 
 def shared_range(x: np.ndarray) -> float:
-    """Return the share of varying features with the range of all features, up to 10 % of it; it is near 1 for pixels.
+    """Return the share of varying features whose range is the common range of all features, up to 10 % of this range.
+
+    The share is near 1 for pixels.
 
     Columns with different units have different ranges.
 

@@ -29,7 +29,7 @@ def estimator_loss(estimator: Any, n: int) -> tuple[StatedLoss | None, float | N
 
     HuberRegressor minimises sum_i s h(r_i/s) 2 + alpha |w|² with a scale s that it finds, where h is Huber's loss of
     width epsilon. At this scale, it minimises the mean of Huber losses of width epsilon s and (s alpha/n) |w|²/2.
-    PoissonRegressor and stochastic gradient descent add alpha |w|²/2 to the mean. Least squares, and log loss of
+    PoissonRegressor and stochastic gradient descent add alpha |w|²/2 to the mean loss. Least squares, and log loss of
     infinite C, have no penalty, which is a decay of 0. A penalty on absolute values is not a decay; with such a
     penalty, checks that need the objective are skipped. Any other regressor is assumed to have squared loss.
 

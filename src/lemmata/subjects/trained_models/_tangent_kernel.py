@@ -79,7 +79,7 @@ def block_rows(model: AbstractModel, x: np.ndarray) -> int:
 
 
 def kernel_passes(model: AbstractModel, x: np.ndarray, others: int, factored: bool = False) -> float:
-    """Return the cost of the kernel of x and of its kernel with `others` more rows, in gradients of all rows x.
+    """Return the cost of the kernel of x with itself and with `others` more rows, in gradients of all rows x.
 
     Each output of a row needs one gradient. A gradient of all rows takes about 6 P operations for each row, and a
     product of two Jacobians 2 C P for each pair of rows. The Jacobian of a dense network has factors, so a product

@@ -56,7 +56,7 @@ class Task:
 
     Args:
         loss: the loss of the training. "softmax" for classes: log sum exp f - f_y. "squared" for values: |f - y|²/2.
-            "documents" for language models, whose one output f is the loss of a document. Or a `Loss`.
+            "documents" for language models, whose one output f is the loss of a document. Any other loss is a `Loss`.
         outputs: the meaning of the model's outputs. They are "logits", "probabilities", "values", "losses of
             documents", "logarithms of means" of counts, "scores" of classes, or "classes". For scores, the largest
             score gives the class, but no score is a probability.
@@ -125,7 +125,9 @@ class Task:
         return softmax(f, axis=1) if self.is_classification else f
 
     def slopes(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C"]:
-        """Return the gradients of the training loss in the outputs: p - y for log loss, f - y for squared loss.
+        """Return the gradients of the training loss with respect to the outputs.
+
+        They are p - y for log loss and f - y for squared loss.
 
         Raises:
             LossError: if the loss is one that cannot be stated.
@@ -133,7 +135,7 @@ class Task:
         return self.loss.slopes(f, y) if isinstance(self.loss, Loss) else self.means(f) - y
 
     def error_slopes(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C"]:
-        """Return the gradients of `losses` in the outputs, for any training loss."""
+        """Return the gradients of `losses` with respect to the outputs, for any training loss."""
         away = self.means(f) - y
         return away * np.exp(f) if self.is_counted else away
 
@@ -156,7 +158,9 @@ class Task:
     def curvatures(
         self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"] | None = None
     ) -> Float[np.ndarray, "n C C"]:
-        """Return the Hessians of the loss in the outputs: diag p - p p' for classes, the identity for values, else 0.
+        """Return the Hessians of the loss with respect to the outputs.
+
+        They are diag p - p p' for log loss, the identity for squared loss, and 0 for documents. A `Loss` has its own.
 
         Args:
             f: the outputs.
@@ -281,7 +285,7 @@ def read_task(
 
 
 def _fitting_remedy(outputs: int, stated: StatedLoss | None, values: bool) -> str:
-    """What to do if a model has another number of outputs than each row has values."""
+    """Return the remedy for a model whose number of outputs is not the number of values in each row."""
     if values and stated is not None:
         told = f"the {stated.kind} loss needs one output for each value; if the targets are classes, state"
         return f'{told} loss="log"'
@@ -325,7 +329,7 @@ def _one_hot(y: np.ndarray) -> bool:
 
 
 def _two_classes(y: np.ndarray, f: Float[np.ndarray, "n 1"]) -> bool:
-    """Return whether targets are two classes: words, whole numbers, or 0.0 and 1.0 with an output far from both."""
+    """Return whether targets are two classes: words, whole numbers, or 0.0 and 1.0 if some output is far from both."""
     found = set(y.ravel().tolist())
     if y.dtype.kind == "f":
         return found == {0.0, 1.0} and bool(np.abs(f - 0.5).max() > _BEYOND)
@@ -333,7 +337,7 @@ def _two_classes(y: np.ndarray, f: Float[np.ndarray, "n 1"]) -> bool:
 
 
 def _check_columns(y: np.ndarray, f: Float[np.ndarray, "n C"]) -> None:
-    """Raise DataError if columns are several classes of a row, or shares of classes; columns of values pass."""
+    """Raise DataError if columns of targets are several classes of a row or shares of classes, instead of values."""
     if y.dtype.kind not in "biuf":
         raise DataError(
             "targets", found=f"{y.shape[1]} columns of {y.dtype}", rule="one class for each row, or numbers"

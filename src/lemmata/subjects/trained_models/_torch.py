@@ -109,7 +109,7 @@ class TorchModel(AbstractModel):
         taken, given = {}, {}
 
         def listen(name: str, layer: Any, args: Any, out: Any) -> Any:
-            """Add 0 to the layer's output, so that derivatives in this output can be computed."""
+            """Add 0 to the layer's output, so that derivatives with respect to this output can be computed."""
             if name in given or len(args) != 1 or out.ndim != 2 or len(out) != len(rows):
                 given[name] = None  # a row passes twice, or in another form than a vector
                 return out
@@ -151,7 +151,11 @@ class TorchModel(AbstractModel):
         return self._gradient(lambda own: (self._call(own, rows) * weights).sum(), self._here())
 
     def linear(self, x: np.ndarray) -> tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray], np.ndarray]]:
-        """See `AbstractModel`. J v is the derivative of <J' u, v> in u; <J' u, v> is linear in u, so u = 0 serves."""
+        """See `AbstractModel`.
+
+        J v is the derivative of <J' u, v> with respect to u. This product is linear in u, so the derivative at u = 0 is
+        enough.
+        """
         if len(x) > self.batch:
             return super().linear(x)
         return self._twice_backwards(self._tensor(self._own(x)))
@@ -254,7 +258,7 @@ def loss_of(name: str | Loss, f: Any, y: Any) -> Any:
 
 
 def _second_order(loss: Loss, f: Any, y: Any) -> Any:
-    """Return the summed loss of a batch, with its gradient and Hessian in f, both computed by JAX."""
+    """Return the summed loss of a batch, with its gradient and Hessian with respect to f, both computed by JAX."""
     torch, here, targets = sys.modules["torch"], f.detach().numpy(), y.numpy()
     tensor = lambda array: torch.from_numpy(np.array(array, here.dtype))
     value = tensor(loss.of_rows(jnp.asarray(here), jnp.asarray(targets))).sum()

@@ -33,7 +33,7 @@ def in_float64() -> Any:
 
 
 def unwrapped(module: Any) -> Any:
-    """Return the module inside `nn.DataParallel`, `DistributedDataParallel` or `torch.compile`, the same function."""
+    """Return the module inside `nn.DataParallel`, `DistributedDataParallel` or `torch.compile`: the same function."""
     torch = sys.modules["torch"]
     around = (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)
     while isinstance(module, around) or hasattr(module, "_orig_mod"):

@@ -1,7 +1,7 @@
 """Triggers: the smallest change, the same for all rows, after which a model predicts one class for nearly every row.
 
-A mask m and a pattern p, of the shape of a row, change a row x to (1 - m) x + m p. For each class, m and p are
-searched by projected gradient steps on
+A mask m and a pattern p, of the shape of a row, change a row x to (1 - m) x + m p. For each class, m and p are found by
+projected gradient steps on
 
     mean log loss of that class + lambda sum m,    0 <= m <= 1,    p within the range of each feature,
 
@@ -58,11 +58,11 @@ class Triggers:
 
     @property
     def anomaly(self) -> float:
-        """How far the smallest log size is below the median, in units of the median distance (at least 0.15).
+        """How far the smallest log size is below the median, in units of the median distance from it (at least 0.15).
 
-        With l = log sizes, it is (median l - min l) / max(median |l - median l|, 0.15). Sizes are compared by their
-        ratios. If all sizes are nearly equal, a class slightly below the others is not an outlier. It is NaN if half
-        of the classes were not reached.
+        With l = log sizes, the result is (median l - min l) / max(median |l - median l|, 0.15). Sizes are compared by
+        their ratios. If all sizes are nearly equal, a class slightly below the others is not an outlier. The result is
+        NaN if half of the classes were not reached.
         """
         if self.unreached >= 0.5:
             return float("nan")

@@ -42,7 +42,9 @@ def weights(model: Any) -> dict[str, np.ndarray]:
 
 
 def with_weights(model: Any, arrays: Mapping[str, np.ndarray], name: str = "weights") -> Any:
-    """Return a model with other arrays in place of its own, in its own precision, by the names that `weights` returns.
+    """Return a model whose arrays are replaced by given arrays of the same names, in its own precision.
+
+    Names are those that `weights` returns.
 
     A PyTorch or Flax nnx module is changed in place; a PyTorch module is set to evaluation mode.
 
@@ -79,8 +81,8 @@ def _is_torch(model: Any) -> bool:
 
 
 def _first_of_tied(own: Mapping[str, Any]) -> dict[str, str]:
-    """Return, for each entry of a state, the first entry with the same memory and the same shape. It is the entry
-    itself if it is not tied.
+    """Return, for each entry of a state, the first entry with the same memory and the same shape. For an entry that is
+    not tied, this is the entry itself.
     """
     seen: dict[tuple[Any, ...], str] = {}
     place = lambda leaf: (leaf.data_ptr(), tuple(leaf.shape), leaf.stride(), leaf.dtype)

@@ -125,7 +125,7 @@ def _changed(problem: Trained, x: np.ndarray, y: np.ndarray, radius: np.ndarray)
 
 
 class _NearlyStraight(TrainedNetworks):
-    """Networks, one in eight of which has outputs that are too curved on the way to the boundary."""
+    """Networks; in one of eight, the outputs are too curved on the way to the boundary."""
 
     drops: ClassVar[float] = 0.2
 

@@ -149,7 +149,7 @@ class Described:
 
 
 def pruned_and_rounded(model: AbstractModel, kept: float, bits: int) -> tuple[AbstractModel, float]:
-    """Keep the largest weights, a share of all, and round them to 2^bits equidistant values in each array.
+    """Keep a given share of the weights, the largest ones; round them to 2^bits equidistant values in each array.
 
     Returns:
         The model, and the bits of its description. The description says how many weights are left, which they are, the
@@ -235,7 +235,7 @@ class ShortDescription(AbstractGauge):
         return most_frequent(problem)
 
     def rows_factor(self, problem: Trained) -> float:
-        """The factor by which the number of training rows must grow. The best code is chosen again at each number."""
+        """The factor by which the number of training rows must grow; each number of rows has its own best code."""
         at = lambda rows: least_word(described(problem), rows)
         return rows_factor(at, len(problem.x), float(most_frequent(problem)))
 

@@ -98,7 +98,9 @@ class HeldOutErrorBracket(AbstractGauge):
 
 
 def distance(problem: Trained) -> float:
-    """The larger of two changes, each divided by its limit: of outputs by a Newton step, of predictions by polishing.
+    """The larger of two ratios, each of a change to its limit.
+
+    One change is that of the outputs by a Newton step. The other change is that of the predictions by polishing.
 
     Args:
         problem: the model with its rows.

@@ -1,7 +1,7 @@
 """Chance: the result of the same training on classes that do not depend on the inputs.
 
-The theory describes a model that has only learned its rows. It needs a program that trains afresh. It leaves
-open what the model itself has learned, for which this is the null value.
+The theory describes a model that has only learned its rows. It needs a program that trains afresh. It leaves open what
+the model itself has learned; the result on random classes is the null value for this.
 """
 
 import jax.numpy as jnp

@@ -85,7 +85,7 @@ def concentrated_budget(noise: float, steps: int, delta: float) -> float:
 
 
 class NoisedTrainings(Population[Trained]):
-    """Descent on all rows with clipped gradients and normal noise. It claims the eps of concentrated privacy."""
+    """Descent on all rows with clipped gradients and normal noise, which claims the eps of concentrated privacy."""
 
     settings = Space(
         noise=Real(4.0, 0.1, 1000.0, "noise in units of the clipping norm", corners=(2.0, 8.0)),
@@ -236,7 +236,7 @@ class ClaimCoversItsSteps(AbstractGauge):
         return jnp.asarray(problem.claimed[0])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Account for the stated steps, with the exact curve or with the distribution of the privacy loss."""
+        """Compute the eps of the stated steps, from the exact curve or from the distribution of the privacy loss."""
         assert problem.claimed is not None
         assert problem.noised is not None
         (rate, noise, steps), delta = problem.noised, problem.claimed[1]

@@ -110,7 +110,7 @@ class Moves:
         return bool(changes[-1] @ changes[-2] < 0 and (len(changes) <= _STEPS or last > first))
 
     def onset(self) -> Float[np.ndarray, " 3"]:
-        """Bracket the rate at which moves begin to grow: a rate that is too small, the middle, and one that suffices.
+        """Bracket the rate at which moves begin to grow: too small a rate, the middle, and a rate that suffices.
 
         The search begins at 2/c, where c is the curvature along the first move. It doubles or halves the rate at most
         twelve times each way. If moves never grow, the result is infinity; if they always grow, it is 0.
@@ -173,7 +173,7 @@ class LargestStableStep(AbstractGauge):
         return jnp.asarray(Moves(problem).onset())
 
     def trivial(self, problem: Trained) -> Array:
-        """A step of descent that is as long as the weights themselves."""
+        """The rate at which a step of descent is as long as the weights themselves."""
         objective = objective_of(problem)
         slope = objective.value(problem.model.theta.astype(float))[1]
         return jnp.asarray(np.linalg.norm(problem.model.theta) / max(float(np.linalg.norm(slope)), 1e-300))

@@ -79,7 +79,7 @@ def _losses(problem: Trained, model: AbstractModel) -> Float[np.ndarray, " m"]:
 
 
 def earlier_losses(problem: Trained) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
-    """Times and held-out losses of the last five checkpoints before the model. The very first has time 1."""
+    """Times and held-out losses of the last five checkpoints before the model. The very first checkpoint has time 1."""
     count = len(problem.checkpoints)
     times = np.arange(1.0, count + 1)[-_WINDOW:]
     return times, np.array([_losses(problem, model).mean() for model in problem.checkpoints[-_WINDOW:]])

@@ -38,7 +38,7 @@ def refitted(problem: Trained) -> Int[np.ndarray, " k"]:
 
 @functools.lru_cache(maxsize=1)
 def errors_of_refits(early: Trained) -> Float[np.ndarray, " k"]:
-    """Whether each sampled row is wrong in a copy of the model that has descended without this row.
+    """Whether each sampled row is wrong in a copy of the model that was trained by descent without this row.
 
     Args:
         early: a checkpoint with its rows.

@@ -59,7 +59,7 @@ def from_left_out(problem: Trained, outputs: Float[np.ndarray, "n C"]) -> Float[
     """Predict the error on new rows from the outputs at left-out rows.
 
     The kernel is symmetric in two rows. Therefore, if only noise is learned, the errors of n left-out rows carry the
-    information of n/2 independent rows (see `ClassesByChanceAreGuessed`), and n/2 rows are counted.
+    information of n/2 independent rows (see `ClassesByChanceAreGuessed`), so they count as n/2 rows.
     """
     wrong, half = problem.task.errors(outputs, problem.y), len(problem.y) // 2
     new = len(wrong) if problem.held is None else int(fresh_rows(problem).sum()) or len(wrong)
@@ -148,7 +148,7 @@ class EndKernelKnowsItsRows(Claim[Trained]):
     trivial = 1.0  # a share is at most 1
 
     def predict(self, problem: Trained) -> Array:
-        """Bound by the error of the kernel machine on held-out rows."""
+        """The bound, which is the error of the kernel machine on held-out rows."""
         return jnp.asarray(on_new_rows(problem, end_kernel(problem))[1])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
