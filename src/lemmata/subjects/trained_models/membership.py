@@ -35,9 +35,9 @@ def allowed(new: int) -> int:
 def found_members(seen: Float[np.ndarray, " n"], left_out: Float[np.ndarray, " n"], new: int) -> Float[np.ndarray, "3"]:
     """Predict the share of members found at the threshold that `new` unseen rows set: low end, value and high end.
 
-    The k-th smallest of m exchangeable losses is a beta(k, m - k + 1) quantile of their distribution. So among n other
-    losses, the number below this quantile is beta-binomial. The quantiles of this number are ranks among the losses of
-    left-out rows.
+    The k-th smallest of m exchangeable losses is a quantile of their distribution, and the level of this quantile has
+    the distribution beta(k, m - k + 1). So among n other losses, the number below this quantile is beta-binomial. The
+    quantiles of this number are ranks among the losses of left-out rows.
 
     Args:
         seen: losses of training rows.

@@ -1,7 +1,7 @@
 """The start: whether a model is still linear in its parameters around the point where its training began.
 
-The theory gives the outputs of the linear model at the start. It needs the parameters that training began with. It
-does not cover models that have left the linear regime, and it leaves open why leaving it should help.
+The theory gives the outputs of the linear model at the start. It needs the parameters that training began with. It does
+not cover models that have left the linear regime, and it leaves open why leaving this regime should help.
 """
 
 import jax.numpy as jnp
@@ -78,7 +78,7 @@ def pushed_by_differences(problem: Trained, x: np.ndarray) -> Float[np.ndarray, 
 
 
 def root_ratio(above: Float[np.ndarray, " n"], below: Float[np.ndarray, " n"], new: int) -> tuple[float, float]:
-    """Return (mean above / mean below)^1/2, and the standard deviation of its log change on `new` other rows."""
+    """Return r = (mean above / mean below)^1/2, and the standard deviation of the change in log r on `new` rows."""
     a, b = float(above.mean()), float(below.mean())
     if a <= _ROUNDING**2 * b:
         return float(np.sqrt(a / b)), 0.0
