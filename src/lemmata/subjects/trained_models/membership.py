@@ -96,7 +96,7 @@ class MembersFoundAtOnePercent(AbstractGauge):
         return jnp.asarray(found_members(seen, left_out, new or len(seen)))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Find training rows by their losses in the converged copy, against held-out rows without duplicates."""
+        """Find training rows by losses in the converged copy; held-out rows without duplicates set the threshold."""
         model, task = polished_copy(problem).model, problem.task
         x, y = (part[fresh_rows(problem)] for part in held_rows(problem))
         seen, new = task.losses(model.outputs(problem.x), problem.y), task.losses(model.outputs(x), y)

@@ -33,8 +33,9 @@ ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "constructio
 
 
 class CrowdedReadouts(Population[Trained]):
-    """Classes around random centres at a stationary point with decay. There are at least two more classes than hidden
-    units.
+    """Networks at a stationary point with decay, for classes around random centres.
+
+    There are at least two more classes than hidden units.
     """
 
     settings = Space(

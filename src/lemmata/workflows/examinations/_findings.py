@@ -93,7 +93,7 @@ def signs(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, nam
 
 
 def _in_order(trained: Trained, found: list[Sign]) -> list[Sign]:
-    """If outputs order rows as targets do, replace the signs of a poor model by a sign of scores or quantiles."""
+    """If outputs order rows as targets do, replace signs of a poor model by a sign that outputs may be scores."""
     poor = [sign for sign in found if sign.name in _POOR]
     kept = order_kept(trained) if poor else None
     if kept is None:

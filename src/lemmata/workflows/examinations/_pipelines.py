@@ -34,8 +34,8 @@ def as_examined(model: Any, x: Any, facts: Mapping[str, Any], names: RowNames) -
 
     Args:
         model: the user's model.
-        x: the training rows. facts: other facts about the model. The held-out and deployment rows in these facts are
-            transformed, too.
+        x: the training rows.
+        facts: other facts about the model. The held-out and deployment rows in these facts are transformed, too.
         names: the names of rows; the names of the columns are replaced by those of the rows that the model reads.
 
     Returns:

@@ -34,7 +34,7 @@ class Standardise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     z = (x - mean) / std. scikit-learn's StandardScaler divides a constant column by 1, so a held-out row that differs
     keeps its raw units. It also squares the entries, which overflows at 1e200 and underflows at 1e-200. Here the
-    entries are divided by their largest first.
+    entries are first divided by the largest entry.
 
     >>> scaler = Standardise().fit(np.array([[1e200, 7.0], [3e200, 7.0]]))
     >>> scaler.transform(np.array([[1e200, 7.0], [2e200, 9.0]]))

@@ -48,7 +48,7 @@ def unit_of(dataset: Dataset, given: Any, error: str | float | None) -> tuple[Me
 
 
 def bound(unit: Metric, dataset: Dataset) -> Metric:
-    """Adapt the metric to one table: to its rarer class, if it has two, and to its best guess without any column.
+    """Adapt the metric to one table: to the rarer of two classes, and to the best guess without any column.
 
     Raises:
         SettingError: if scikit-learn's scorer does not work for this table.
@@ -83,7 +83,7 @@ def rarer(dataset: Dataset) -> int:
 
 
 def constant(kind: str, targets: Float[np.ndarray, "n k"]) -> Float[np.ndarray, " k"]:
-    """Return the prediction for every row that uses no column.
+    """Return the prediction that uses no column and is therefore the same for every row.
 
     Args:
         kind: "mean", which is the class shares for classes; "median"; or "class 2", which is the third class for every
