@@ -75,9 +75,9 @@ def independent_rows(n: int, error: float, chance: float) -> float:
     """Return how many independent rows the errors at n left-out rows are worth: n / (1 + error/chance), at least n/2.
 
     The error at row i depends on row j as much as the error at j depends on i. If classes are guessed, the error at a
-    row is a sum of effects, one from each other row. Two rows share the effect that they have on each other. The sum
-    over ordered pairs then has twice the variance of independent errors. If classes are not guessed, rows share no
-    effects.
+    row is a sum of effects, one from each other row. Two rows share the effect that they have on each other. The sum of
+    the effects over ordered pairs of rows then has twice the variance of a sum of independent effects. If classes are
+    not guessed, rows share no effects.
 
     Args:
         n: the number of left-out rows.

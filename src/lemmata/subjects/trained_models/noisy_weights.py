@@ -162,7 +162,7 @@ class PacBayesFromTheStart(AbstractGauge):
         return most_frequent(problem)
 
     def rows_factor(self, problem: Trained) -> float:
-        """The factor by which the number of training rows must grow. The best scale is chosen again at each number."""
+        """How many times as many training rows the bound needs to beat guessing, with the best scale at each number."""
         return rows_factor(from_start(problem).bound, len(problem.x), float(most_frequent(problem)))
 
     def alternative(self, problem: Trained) -> float:
@@ -226,7 +226,7 @@ class PacBayesFromHalf(AbstractGauge):
         return most_frequent(problem)
 
     def rows_factor(self, problem: Trained) -> float:
-        """The factor by which the number of rows must grow, if both halves grow and the weights do not change."""
+        """How many times as many rows the bound needs to beat guessing, if both halves grow and the weights stay."""
         found = from_half(problem)
         return rows_factor(found.bound, found.rows, float(most_frequent(problem)))
 

@@ -155,7 +155,7 @@ class SpectralMarginBound(AbstractGauge):
         return most_frequent(problem)
 
     def rows_factor(self, problem: Trained) -> float:
-        """The factor by which the number of training rows must grow, at unchanged norms and margins."""
+        """How many times as many training rows the bound needs to beat guessing, at unchanged norms and margins."""
         at = lambda rows: spectral_bound(problem, rows)
         return rows_factor(at, len(problem.x), float(most_frequent(problem)))
 
@@ -238,7 +238,7 @@ class LinearRademacherBound(AbstractGauge):
         return most_frequent(problem)
 
     def rows_factor(self, problem: Trained) -> float:
-        """The factor by which the number of training rows must grow, at unchanged length and margins."""
+        """How many times as many training rows the bound needs to beat guessing, at unchanged length and margins."""
         at = lambda rows: linear_bound(problem, rows)
         return rows_factor(at, len(problem.x), float(most_frequent(problem)))
 

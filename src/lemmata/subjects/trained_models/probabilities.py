@@ -185,7 +185,7 @@ def _log_losses(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Flo
 
 
 def share_as_uncalibrated(problem: Trained) -> float:
-    """The share of calibrated models with at least the model's binned error, on the rows used for the temperature."""
+    """The share of calibrated models whose binned error is at least the model's, on the rows for the temperature."""
     own, _ = few_of_each(problem)
     f, y = held_outputs(problem)[own], held_rows(problem)[1][own]
     p = softmax(f / temperature(f, y), axis=1)

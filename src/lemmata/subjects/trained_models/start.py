@@ -29,7 +29,7 @@ _ROUNDING = 1e-6
 
 
 def begun(problem: Trained) -> list[Hypothesis]:
-    """The conditions that the start is known, differs from the end, and is the same function of inputs and weights."""
+    """The conditions that the start is known, that its weights have changed, and that nothing else has changed."""
     if problem.start is None:
         return [Hypothesis(FACTS["start"].given, 0.0, ">=", 1.0, "pass --start or start=")]
     if not problem.model.differentiable:

@@ -34,7 +34,7 @@ def head_kernel(z: Float[np.ndarray, "n q"], other: Float[np.ndarray, "m q"], wi
 
 @dataclasses.dataclass(frozen=True)
 class Fit:
-    """Ridge regression on one split, whose ridge is chosen by leave-one-out on the training rows.
+    """Ridge regression on one split. Its ridge is chosen by leave-one-out on the training rows.
 
     Args:
         outputs: predictions of the held-out rows.

@@ -1,4 +1,4 @@
-"""What the training rows alone predict for a family's error on held-out rows, and what was measured on them."""
+"""What training rows alone show: the predicted error on held-out rows, the effective dimension and the alignment."""
 
 import dataclasses
 

@@ -144,7 +144,7 @@ def _trigger(trained: Trained, gauges: list[Gauge], names: RowNames = PLACES) ->
 
 
 def _privacy(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
-    """An attack that is better than the claimed privacy allows, or noisy steps that spend more than claimed."""
+    """An attack that is better than the claimed privacy allows, or noisy steps that spend more privacy than claimed."""
     if trained.claimed is None:
         return []
     said, found = f"epsilon {trained.claimed[0]:.3g} at delta {trained.claimed[1]:.2g}", []

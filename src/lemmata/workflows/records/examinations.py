@@ -172,7 +172,7 @@ class Rows:
 
 @dataclasses.dataclass(frozen=True)
 class Score:
-    """For all predictions with a measurement: how many intervals contained the measurement, and the median ratio."""
+    """The tested predictions: how many intervals contained the measurement, and the median of predicted / measured."""
 
     tested: Count
     covered: Count

@@ -147,7 +147,7 @@ def _steadiest(full: Sequence[Candidate], at: float | int) -> Candidate:
 
 
 def _beats_on_common_splits(item: Candidate, other: Candidate) -> bool:
-    """Whether a model has the smaller mean loss on common splits, at the largest size with two of them."""
+    """Whether a model has the smaller mean loss on common splits, at the largest size with at least two such splits."""
     for n, own in zip(reversed(item.losses.sizes), reversed(item.losses.paired), strict=False):
         same = [table for m, table in zip(other.losses.sizes, other.losses.paired, strict=False) if abs(m - n) < 1]
         if same and (common := min(len(own), len(same[0]))) > 1:

@@ -169,7 +169,7 @@ def centres_fit(
 
 
 def _moments(kernel, x, y, centres) -> tuple[np.ndarray, ...]:
-    """Sum K(x, z), its products with itself and with y, y and 1 over the rows, block by block."""
+    """Sum over the rows, block by block: K(x, z), its products with itself and with y, and also y and 1."""
     sums, square = np.zeros(len(centres)), np.zeros((len(centres),) * 2)
     product = np.zeros((len(centres), y.shape[1]))
     for place, rows in blocks_of(kernel, x, centres):

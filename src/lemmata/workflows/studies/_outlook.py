@@ -75,7 +75,7 @@ class Candidate:
     def curves(self) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, "s 3"]]:
         """The logarithms ln n, and the 5 %, 50 % and 95 % curves of the loss at n rows.
 
-        If few rows contain much of a mean of squares, the mean is less certain than its standard error shows. The
+        If few rows hold a large part of a mean of squares, the mean is less certain than its standard error shows. The
         reason is that the observed rows may lack rows of this size or larger. The upper end includes an allowance for
         them. The median does not, because such rows would add the same amount to the loss of guessing and of any other
         model. The forecast is also widened to the exact bounds of the last measured size if errors are few, and kept

@@ -196,7 +196,8 @@ def name_of(scorer: Callable[..., Any]) -> str:
 def _own(scorer: Any, dataset: Dataset) -> Metric:
     """Make the metric of a user's scorer.
 
-    Its best value is the score of perfect predictions. Comparison with guessing shows its direction.
+    Its best value is the score of perfect predictions. A comparison with guessing shows whether larger or smaller
+    values are better.
 
     Raises:
         SettingError: if it is not a function, fails, is the same for guessing, or grows with the number of rows.
