@@ -25,7 +25,7 @@ class Candidate(Protocol):
     values: tuple[float, ...]
 
     def kernel(self, setting: int, training: Int[np.ndarray, " n"]) -> Float[np.ndarray, "N n"]:
-        """The kernel for one value of the setting, given by its index. Training rows standardise its inputs."""
+        """The kernel between all rows and the training rows, for the value of the setting at this index."""
         ...
 
 
