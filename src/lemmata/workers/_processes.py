@@ -98,7 +98,7 @@ class Processes(Executor):
         self.shutdown(wait=True)
 
     def __exit__(self, kind: Any, *_: object) -> None:
-        """Wait for running tasks. If an error ended the context, end these tasks."""
+        """Wait for the accepted tasks, or end them if an error ended the context."""
         self.shutdown() if kind is None else self.end()
 
     def _work(self, number: int) -> None:
@@ -201,7 +201,8 @@ def share_cores(threads: int, number: int) -> None:
 
     JAX's thread pool gets one thread for each core that the process may use when JAX starts.
 
-    Afterwards the threads may run on any core, because other programs may use these cores.
+    So the process may use only a share of the cores while JAX starts. Afterwards its threads may run on any core,
+    because other programs may be busy on the cores of this share.
 
     Args:
         threads: the number of threads.

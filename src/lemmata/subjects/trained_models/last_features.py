@@ -1,7 +1,7 @@
 """Last features: how training gathers them by class and into few directions, compared with the features at the start.
 
-The theory describes the inputs of the readout. It needs the start, which gives the null value, and classes that were
-learned. Neither number shows the error on new rows.
+The theory describes the inputs of the readout. It needs the parameters at the start, which give the null value, and
+classes that the model has learned. The spread of the features does not show the error on new rows.
 """
 
 import functools

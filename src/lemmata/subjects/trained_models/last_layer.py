@@ -1,8 +1,8 @@
-"""The last layer: the error that leaving rows out of the readout alone predicts.
+"""The last layer: the error that is predicted if rows are left out of the readout alone.
 
 Leaving rows out of the readout does not predict the error on new rows, because the features have seen the row that is
-left out. The claims show this, and how leaving rows out of all layers repairs it. They need a readout in which the
-outputs are linear. They leave open how much each layer has learned from the rows.
+left out. The claims show this failure, and how leaving rows out of all layers avoids it. They need outputs that are
+linear in the parameters of the readout. They leave open how much each layer has learned from the rows.
 """
 
 import jax.numpy as jnp
@@ -69,7 +69,7 @@ class LastLayerKnowsItsRows(Claim[Trained]):
         return _rests_on(problem)
 
     def predict(self, problem: Trained) -> Array:
-        """Bound by a tenth of the network's error on held-out rows."""
+        """Return the bound, which is a tenth of the network's error on held-out rows."""
         wrong = problem.task.errors(held_outputs(problem), held_rows(problem)[1])
         return jnp.asarray(wrong.mean() / 10)
 

@@ -31,12 +31,13 @@ LIMITS = f"{100 * _LEVEL:g} % limits"
 def predicted_share(
     count: float, n: float, m: int, level: float = _LEVEL, unsettled: float = 0.0
 ) -> Float[np.ndarray, "3"]:
-    """Predict the share among m new rows if `count` of n rows had the property: low end, value and high end.
+    """Predict the share of m new rows with a property that `count` of n rows have: low end, value and high end.
 
-    The distribution of the new count under Jeffreys' prior is beta-binomial. Its quantiles contain the count with
-    about the stated probability, because the distribution includes the chance in both samples. Another model may
-    differ on the share `unsettled` of new rows. The count is then shifted by a whole number of at most the number of
-    these rows. The shift is uniform if it is unknown which model is right on them.
+    Under Jeffreys' prior, the number of new rows with the property is beta-binomial. It lies between the quantiles of
+    this distribution with about the stated probability, because the distribution includes the chance in both samples.
+    Suppose that another model may differ on the share `unsettled` of new rows. This can raise or lower the number by at
+    most the number of unsettled rows. The shift is taken as uniform, because it is unknown which model is right on
+    these rows.
     """
     law, most = stats.betabinom(m, count + 0.5, n - count + 0.5), round(unsettled * m)
     # P(count + u <= k) is the mean of P(count <= j) over the window k - most <= j <= k + most; law.cdf would add these
@@ -73,9 +74,10 @@ def measured_share(count: int, n: int, level: float = _LEVEL) -> Float[np.ndarra
 def independent_rows(n: int, error: float, chance: float) -> float:
     """Return how many independent rows the errors at n left-out rows are worth: n / (1 + error/chance), at least n/2.
 
-    The error at row i depends on row j as much as the error at j depends on i. If classes are guessed, each error is a
-    sum over other rows of effects that both rows share. The sum over ordered pairs then has twice the variance of
-    independent errors. If classes are not guessed, rows share no effects.
+    The error at row i depends on row j as much as the error at j depends on i. If classes are guessed, the error at a
+    row is a sum of effects, one from each other row. Two rows share the effect that they have on each other. The sum of
+    the effects over ordered pairs of rows then has twice the variance of a sum of independent effects. If classes are
+    not guessed, rows share no effects.
 
     Args:
         n: the number of left-out rows.
@@ -91,7 +93,7 @@ def _guessing(problem: Trained) -> float:
 
 
 def _unseen(problem: Trained) -> int:
-    """The number of predicted rows: of held-out rows without duplicates or, if there are none, of training rows."""
+    """The number of rows to predict: held-out rows without duplicates or, if there are none, training rows."""
     held = 0 if problem.held is None else int(fresh_rows(problem).sum())
     return held or len(problem.x)
 
@@ -170,8 +172,8 @@ class HeldOutErrorFromTrainingRows(AbstractGauge):
 def attack_area(members: Float[np.ndarray, " n"], others: Float[np.ndarray, " m"]) -> tuple[float, float, float]:
     """Return the ROC area of an attack that calls rows of small loss members, and two variances.
 
-    The area is a mean over members, and also a mean over other rows. The variances are those of the terms of these
-    means.
+    The area is a mean over members, and also a mean over other rows. The two variances are the variances of the terms
+    in these means.
 
     Args:
         members: losses of rows that the model has seen.

@@ -35,9 +35,9 @@ def allowed(new: int) -> int:
 def found_members(seen: Float[np.ndarray, " n"], left_out: Float[np.ndarray, " n"], new: int) -> Float[np.ndarray, "3"]:
     """Predict the share of members found at the threshold that `new` unseen rows set: low end, value and high end.
 
-    The k-th smallest of m exchangeable losses is a beta(k, m - k + 1) quantile of their distribution. So among n other
-    losses, the number below this quantile is beta-binomial. The quantiles of this number are ranks among the losses of
-    left-out rows.
+    The k-th smallest of m exchangeable losses is a quantile of their distribution, and the level of this quantile has
+    the distribution beta(k, m - k + 1). So among n other losses, the number below this quantile is beta-binomial. The
+    quantiles of this number are ranks among the losses of left-out rows.
 
     Args:
         seen: losses of training rows.
@@ -96,7 +96,7 @@ class MembersFoundAtOnePercent(AbstractGauge):
         return jnp.asarray(found_members(seen, left_out, new or len(seen)))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Find training rows by their losses in the converged copy, against held-out rows without duplicates."""
+        """Find training rows by losses in the converged copy; held-out rows without duplicates set the threshold."""
         model, task = polished_copy(problem).model, problem.task
         x, y = (part[fresh_rows(problem)] for part in held_rows(problem))
         seen, new = task.losses(model.outputs(problem.x), problem.y), task.losses(model.outputs(x), y)

@@ -41,7 +41,7 @@ class Curve:
     Args:
         sizes: numbers of rows.
         errors: mean shares of wrong classes; half a row is added to the wrong rows and to the right rows.
-        se: standard errors of the errors, from the choice of rows and of refits.
+        se: standard errors of `errors`, which come from the random rows that are scored and from the random refits.
     """
 
     sizes: Int[np.ndarray, " s"]
@@ -52,8 +52,9 @@ class Curve:
 def curve_of(problem: Trained) -> Curve:
     """Measure the errors of models that the program trains on a quarter, half and three quarters of the training rows.
 
-    The rows are divided into four folds. Each run of neighbouring folds, in a circle, is used once for training, and
-    the other folds are scored. Of the four runs of two folds, two are used, which are complements of each other.
+    The rows are divided into four folds. The folds are arranged in a circle. One, two or three folds that are next to
+    each other are used for training, and the other folds are scored. All four choices of one fold or of three folds are
+    used. Of the four choices of two folds, only two are used, which are complements of each other.
     """
     n, refits, found = len(problem.x), refits_of(problem), []
     folds = np.array_split(np.random.default_rng([problem.seed, 16]).permutation(n), _FOLDS)
@@ -98,7 +99,7 @@ def forecast_share(curve: Curve, rows: int, scored: int, trivial: float) -> Floa
 
 
 def wider_errors(problem: Trained) -> Float[np.ndarray, " m"]:
-    """Whether each held-out row is wrong in a model of the training rows and the other half of held-out rows."""
+    """Whether a model of the training rows and one half of the held-out rows is wrong on each row of the other half."""
     refits: Refits = wider_refits(problem)
     n, more = len(problem.x), added_rows(problem)
     x, y = (part[fresh_rows(problem)] for part in held_rows(problem))

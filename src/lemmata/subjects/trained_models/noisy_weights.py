@@ -39,10 +39,10 @@ class Posterior:
 
     Args:
         rules: the two means, and the noise of each array at scale 1.
-        scale: the scale of the noise that has the least bound; all tried scales share delta.
+        scale: the scale of the noise with the least bound; delta is divided among all scales that are tried.
         divergences: KL(posterior || prior) at each scale.
-        limits: limits of the error on the rows at each scale. At the chosen scale, it is an upper limit that fails
-            with probability at most delta/10.
+        limits: the limit of the error on the rows at each scale. The limit at the chosen scale is an upper limit that
+            fails with probability at most delta/10.
         rows: the number of rows that the prior has not seen.
     """
 
@@ -70,7 +70,7 @@ def _budget(rows: float | int) -> float:
 
 
 def posterior(problem: Trained, first: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "m C"]) -> Posterior:
-    """Choose the noise scale of least bound from a few draws, and estimate its error from new draws.
+    """Choose the noise scale with the least bound from a few draws. Estimate the error at this scale from new draws.
 
     Args:
         problem: the model, which is the mean of the posterior.
@@ -162,11 +162,11 @@ class PacBayesFromTheStart(AbstractGauge):
         return most_frequent(problem)
 
     def rows_factor(self, problem: Trained) -> float:
-        """The factor by which the number of training rows must grow. The best scale is chosen again at each number."""
+        """How many times as many training rows the bound needs to beat guessing, with the best scale at each number."""
         return rows_factor(from_start(problem).bound, len(problem.x), float(most_frequent(problem)))
 
     def alternative(self, problem: Trained) -> float:
-        """The limit from held-out rows."""
+        """The limit of the error that held-out rows alone give."""
         return held_out_limit(problem)
 
 
@@ -226,10 +226,10 @@ class PacBayesFromHalf(AbstractGauge):
         return most_frequent(problem)
 
     def rows_factor(self, problem: Trained) -> float:
-        """The factor by which the training rows must grow, if both halves grow and the weights stay as they are."""
+        """How many times as many rows the bound needs to beat guessing, if both halves grow and the weights stay."""
         found = from_half(problem)
         return rows_factor(found.bound, found.rows, float(most_frequent(problem)))
 
     def alternative(self, problem: Trained) -> float:
-        """The limit from held-out rows."""
+        """The limit of the error that held-out rows alone give."""
         return held_out_limit(problem)

@@ -1,8 +1,8 @@
 """Norms of the layers: what their product and the margin imply for new rows and for moved inputs.
 
-The theory bounds the error and attacks by one number per layer and by the margins of the rows. It needs a chain of
-affine maps and activations of slope at most 1. It does not explain why trained networks stay far below what the
-product of their norms allows.
+From one number per layer and the margins of the rows, the theory bounds the error on new rows and the effect of
+attacks. It needs a chain of affine maps and activations of slope at most 1. It does not explain why trained networks
+stay far below what the product of their norms allows.
 """
 
 import math
@@ -44,7 +44,7 @@ def margins(problem: Trained) -> Float[np.ndarray, " n"]:
 
 
 def rounded_up(value: float, step: float = _GRID) -> tuple[float, float]:
-    """Round up to a power 2^(j step). Return it, and minus the logarithm of its weight, proportional to 1/(1 + |j|)².
+    """Round up to a power 2^(j step). Return this power and -log of its weight, which is proportional to 1/(1 + |j|)².
 
     The bound is for norms that are fixed before the rows are drawn. With these logarithms added, it holds for all
     powers at once.
@@ -155,12 +155,12 @@ class SpectralMarginBound(AbstractGauge):
         return most_frequent(problem)
 
     def rows_factor(self, problem: Trained) -> float:
-        """The factor by which the number of training rows must grow, at unchanged norms and margins."""
+        """How many times as many training rows the bound needs to beat guessing, at unchanged norms and margins."""
         at = lambda rows: spectral_bound(problem, rows)
         return rows_factor(at, len(problem.x), float(most_frequent(problem)))
 
     def alternative(self, problem: Trained) -> float:
-        """The limit from held-out rows."""
+        """The limit of the error that held-out rows alone give."""
         return held_out_limit(problem)
 
 
@@ -238,12 +238,12 @@ class LinearRademacherBound(AbstractGauge):
         return most_frequent(problem)
 
     def rows_factor(self, problem: Trained) -> float:
-        """The factor by which the number of training rows must grow, at unchanged length and margins."""
+        """How many times as many training rows the bound needs to beat guessing, at unchanged length and margins."""
         at = lambda rows: linear_bound(problem, rows)
         return rows_factor(at, len(problem.x), float(most_frequent(problem)))
 
     def alternative(self, problem: Trained) -> float:
-        """The limit from held-out rows."""
+        """The limit of the error that held-out rows alone give."""
         return held_out_limit(problem)
 
 

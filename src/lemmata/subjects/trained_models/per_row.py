@@ -152,8 +152,8 @@ class MedianRatioOfRowEffects(AbstractGauge):
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Median and quartiles of the ratio of the predicted effect to the effect found by descent without the row.
 
-        An effect that descent does not find, or finds below rounding, counts as an effect at rounding. So its ratio is
-        large.
+        If descent finds no effect, or an effect below rounding error, the effect is set to rounding error. The ratio is
+        then large.
         """
         found = np.maximum(warm_effects(problem), _ROUNDING)
         low, value, high = np.quantile((newton_effects(problem) / found)[resolved(problem)], [0.25, 0.5, 0.75])

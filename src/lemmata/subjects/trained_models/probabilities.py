@@ -132,10 +132,11 @@ def binned_error(confidence: Float[np.ndarray, " n"], right: Float[np.ndarray, "
 def calibrated_errors(
     f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"], g: Float[np.ndarray, "m C"], seed: int
 ) -> Float[np.ndarray, " draws"]:
-    """Binned errors on new rows of models that are calibrated by a temperature, fitted to the same number of rows.
+    """Binned errors on new rows that calibrated models have after a temperature is fitted to as many rows as in `f`.
 
-    Classes are drawn from softmax(f/T) and softmax(g/T), where T is fitted to f and y. The log loss of a temperature
-    is the mean of log sum exp, which does not depend on the draw, minus the mean logit of the drawn classes.
+    The classes of calibrated models are drawn from softmax(f/T) and softmax(g/T), where T is fitted to f and y. The log
+    loss of a temperature is the mean of log sum exp, which does not depend on the draw, minus the mean logit of the
+    drawn classes.
 
     Args:
         f: logits of the rows that the temperature is fitted to.
@@ -184,7 +185,7 @@ def _log_losses(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Flo
 
 
 def share_as_uncalibrated(problem: Trained) -> float:
-    """The share of calibrated models with at least the model's binned error, on the rows used for the temperature."""
+    """The share of calibrated models whose binned error is at least the model's, on the rows for the temperature."""
     own, _ = few_of_each(problem)
     f, y = held_outputs(problem)[own], held_rows(problem)[1][own]
     p = softmax(f / temperature(f, y), axis=1)

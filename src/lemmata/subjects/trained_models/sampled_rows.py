@@ -45,7 +45,7 @@ def sampled(problem: Trained) -> Int[np.ndarray, " k"]:
 
 
 def polishes(problem: Trained) -> bool:
-    """Whether a copy can be brought to a stationary point, because the vectors that this stores fit into memory."""
+    """Whether a copy can be brought to a stationary point: the vectors that the descent stores must fit into memory."""
     return vectors_bytes(problem) <= _POLISHED
 
 
@@ -64,8 +64,9 @@ def left_out_sample(problem: Trained) -> SampledRows:
 def worth(sample: int, rows: int, error: float, chance: float) -> float:
     """Return how many independent rows the errors at a sample of the training rows are worth.
 
-    If classes are guessed, errors of two rows left out share 1/n of their variance, because the dependence between two
-    rows is mutual. A sample of k then has the variance of k / (1 + (k/n) error/chance) independent errors.
+    If classes are guessed, the errors of two left-out rows share 1/n of their variance, because each of the two rows
+    influences the prediction for the other. A sample of k then has the variance of k / (1 + (k/n) error/chance)
+    independent errors.
 
     Args:
         sample: k, the number of sampled rows.
@@ -105,7 +106,7 @@ class HeldOutErrorFromSampledRows(AbstractGauge):
     traced = False
 
     def needed(self, problem: Trained) -> bool:
-        """Whether sampling is needed because leaving all rows out, which gives more information, does not fit."""
+        """Whether sampling is needed: leaving out all rows gives more information, but may not fit into memory."""
         try:
             return leaving_out_bytes(problem) < 0
         except MemoryPlanError:
@@ -219,7 +220,7 @@ class SampledRowsAreTheDual(Claim[Trained]):
 
 
 def _with_itself(problem: Trained) -> Array:
-    """Return f_i + S_i (p_i - y_i), for which the row's own curvature stays in H."""
+    """Return f_i + S_i (p_i - y_i), the outputs after a step that keeps the curvature of the left-out row i in H."""
     model, rows = problem.model.in_double(), _few(problem)
     f, j = model.outputs(problem.x), model.jacobian(problem.x)
     curved = np.einsum("iap,iab,ibq->pq", j, problem.task.curvatures(f, problem.y), j, optimize=True)

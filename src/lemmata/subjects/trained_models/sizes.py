@@ -26,15 +26,15 @@ _STEP = 1.4
 
 
 def narrow(params: dict, x: Array) -> Array:
-    """Predict linearly from the first features, as many as there are weights."""
+    """Predict by a linear function of the first features. The number of these features is the number of weights."""
     return x[:, : len(params["w"])] @ params["w"][:, None]
 
 
 class SizedModels(Population[Trained]):
-    """Least squares on the first p of 300 features, where feature j has j^-(1 + fall) of the target's variance.
+    """Least squares on the first p of 300 features, where feature j adds j^-(1 + fall) to the target's variance.
 
-    The loss of p features on new rows is the noise plus a tail that falls like p^-fall. Each size is 1.4 times the
-    previous one; the largest is the model.
+    The loss of a fit to p features on new rows is the noise plus a tail that falls like p^-fall. Each size is 1.4 times
+    the previous size. The largest fit is the examined model.
     """
 
     settings = Space(

@@ -1,7 +1,7 @@
 """The start: whether a model is still linear in its parameters around the point where its training began.
 
-The theory gives the outputs of the linear model at the start. It needs the parameters that training began with. It
-does not cover models that have left the linear regime, and it leaves open why leaving it should help.
+The theory gives the outputs of the linear model at the start. It needs the parameters that training began with. It does
+not cover models that have left the linear regime, and it leaves open why leaving this regime should help.
 """
 
 import jax.numpy as jnp
@@ -29,7 +29,7 @@ _ROUNDING = 1e-6
 
 
 def begun(problem: Trained) -> list[Hypothesis]:
-    """The conditions that the start is known, differs from the end, and is the same function of inputs and weights."""
+    """The conditions that the start is known, that its weights have changed, and that nothing else has changed."""
     if problem.start is None:
         return [Hypothesis(FACTS["start"].given, 0.0, ">=", 1.0, "pass --start or start=")]
     if not problem.model.differentiable:
@@ -78,7 +78,7 @@ def pushed_by_differences(problem: Trained, x: np.ndarray) -> Float[np.ndarray, 
 
 
 def root_ratio(above: Float[np.ndarray, " n"], below: Float[np.ndarray, " n"], new: int) -> tuple[float, float]:
-    """Return (mean above / mean below)^1/2, and the standard deviation of its log change on `new` other rows."""
+    """Return r = (mean above / mean below)^1/2, and the standard deviation of the change in log r on `new` rows."""
     a, b = float(above.mean()), float(below.mean())
     if a <= _ROUNDING**2 * b:
         return float(np.sqrt(a / b)), 0.0

@@ -1,7 +1,8 @@
 """Superposition: how a readout places more directions than it has dimensions.
 
-The theory gives how near each other directions must be if there are more directions than dimensions. It needs a last
-matrix with a direction for each output. It leaves open which outputs share a direction, and how this affects errors.
+The theory gives how close to each other directions must be if there are more directions than dimensions. It needs a
+last matrix with a direction for each output. It leaves open which outputs share a direction, and how this affects
+errors.
 """
 
 import jax
@@ -32,8 +33,9 @@ ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "constructio
 
 
 class CrowdedReadouts(Population[Trained]):
-    """Classes around random centres at a stationary point with decay. There are at least two more classes than hidden
-    units.
+    """Networks at a stationary point with decay, for classes around random centres.
+
+    There are at least two more classes than hidden units.
     """
 
     settings = Space(

@@ -127,7 +127,7 @@ THRESHOLD = 3.5
 
 
 def _counted(problem: Trained, half: int) -> tuple[int, int]:
-    """Count the held-out rows of one half that the smallest change sends to its class, and all that it could send."""
+    """Count the held-out rows of one half that the smallest change sends to its class, and those that it could send."""
     found = smallest_triggers(problem)
     c = found.smallest
     own = halves(problem)[half]
@@ -227,5 +227,5 @@ class CleanClassesAlike(Claim[Trained]):
     predict = THRESHOLD
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Compute the index from the trigger sizes that a search finds."""
+        """Compute the anomaly index from the sizes of the triggers that a search finds."""
         return jnp.asarray(smallest_triggers(problem).anomaly)

@@ -30,8 +30,8 @@ def cost(family: str, lengths: Sequence[int], channels: int, mean: bool) -> Cost
         family: the name of the family.
         lengths: at least two lengths. Lengths that would not fit into a quarter of the memory are left out.
         channels: the number of numbers in a token.
-        mean: whether the comparison reads every position instead of only the last one. The exponent of the operations
-            for its own way of reading is given separately.
+        mean: whether the comparison reads every position instead of only the last position. The exponent of the
+            operations for the comparison's way of reading is given separately.
 
     Returns:
         The cost, or None if fewer than two lengths fit.

@@ -102,7 +102,7 @@ def _train(data: Sequences, of: Splits, name: str, kernel: float, options: Compa
 
 
 def _advance(steps: Any, loss: Any, x: Any, y: Any, training: Any) -> Any:
-    """Take a number of steps on random batches."""
+    """Train for a number of steps on random batches."""
     batch = min(BATCH, len(training))
 
     def one(carry: Any, key: Any) -> Any:

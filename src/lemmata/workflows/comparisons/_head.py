@@ -22,8 +22,8 @@ def standardised(vectors: Float[np.ndarray, "n q"], training: Int[np.ndarray, " 
 def head_kernel(z: Float[np.ndarray, "n q"], other: Float[np.ndarray, "m q"], width: float) -> Float[np.ndarray, "n m"]:
     """The kernel <z, z'> / (2 q) + exp(-|z - z'|² / (2 width² q)) / 2 of vectors z with q coordinates.
 
-    For standardised coordinates, both halves have mean diagonal ½, so the trace is the number of rows. If there are no
-    coordinates, the kernel is constant.
+    For standardised coordinates, the mean of the diagonal is ½ for each of the two terms, so the trace is the number of
+    rows. If there are no coordinates, the kernel is constant.
     """
     dimension = max(z.shape[1], 1)
     product = z @ other.T / dimension
@@ -34,7 +34,7 @@ def head_kernel(z: Float[np.ndarray, "n q"], other: Float[np.ndarray, "m q"], wi
 
 @dataclasses.dataclass(frozen=True)
 class Fit:
-    """Ridge regression on one split, whose ridge is chosen by leave-one-out on the training rows.
+    """Ridge regression on one split. Its ridge is chosen by leave-one-out on the training rows.
 
     Args:
         outputs: predictions of the held-out rows.

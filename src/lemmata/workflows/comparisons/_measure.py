@@ -18,14 +18,14 @@ from ._splits import Splits
 class Candidate(Protocol):
     """A family of kernels with one setting.
 
-    For each value of the setting, the candidate has the kernel between all rows and the training rows.
+    For each value of the setting, `kernel` gives the matrix between all rows and the training rows.
     """
 
     setting: str
     values: tuple[float, ...]
 
     def kernel(self, setting: int, training: Int[np.ndarray, " n"]) -> Float[np.ndarray, "N n"]:
-        """The kernel at the value of the setting with this index, standardised by the training rows."""
+        """The kernel between all rows and the training rows, for the value of the setting at this index."""
         ...
 
 
@@ -53,7 +53,7 @@ class FixedMixer:
         return self._vectors[0 if self._flat else setting]
 
     def kernel(self, setting: int, training: Int[np.ndarray, " n"]) -> Float[np.ndarray, "N n"]:
-        """The kernel at the value of the setting with this index, standardised by the training rows."""
+        """The kernel for one value of the setting, given by its index. Training rows standardise its inputs."""
         z = standardised(self.vectors(setting), training)
         return head_kernel(z, z[training], self.values[setting] if self._flat else 1.0)
 

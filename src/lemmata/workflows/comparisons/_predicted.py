@@ -1,4 +1,4 @@
-"""What the training rows alone predict for a family's error on held-out rows, and what was measured on them."""
+"""What training rows alone show: the predicted error on held-out rows, the effective dimension and the alignment."""
 
 import dataclasses
 
@@ -42,10 +42,10 @@ class Predicted:
 def predict(candidate: Candidate, y: Float[np.ndarray, "N k"], of: Splits, measured: Measured) -> Predicted:
     """Predict the held-out error from the targets of the training rows and the kernel between these rows.
 
-    With all training rows, the prediction is the leave-one-out error that chose setting and ridge. With fewer rows,
-    the error comes from direct solves on random subsets of the training rows (`lemmata.spectra.measured_curve`), and
-    is measured on the remaining rows. Both errors are divided by the error of guessing the mean on these rows, which
-    is their variance times 1 + 1/n.
+    With all training rows, the prediction is the leave-one-out error that chose setting and ridge. With fewer rows, the
+    error comes from direct solves on random subsets of the training rows (`lemmata.spectra.measured_curve`), and is
+    measured on the remaining rows. Both errors are divided by the error of guessing the mean. This error is the
+    variance of the targets of all training rows times 1 + 1/n, where n is the number of rows that are fitted.
 
     The interval is error exp(-+ 1.96 w). Leave-one-out errors of n rows have a relative standard error s. Training
     sets of two splits share n/N of their rows, where N is the number of all rows, so w² = s² (1/r + (1 - 1/r) n/N) for

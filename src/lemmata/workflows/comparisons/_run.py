@@ -52,7 +52,7 @@ def run_comparison(
     started: float | None = None,
     executor: Executor | None = None,
 ) -> ComparisonRecord:
-    """Find the way of mixing a sequence that fits these rows best, its error now and with more rows, and its cost.
+    """Find the sequence mixer that fits these rows best. Report its error now and with more rows, and its cost.
 
     Args:
         data: the sequences.

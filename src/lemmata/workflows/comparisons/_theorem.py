@@ -17,8 +17,8 @@ def theorem(data: Sequences, training: int, errors: dict[str, float], pair: Pair
 
     For n rows and functions of d variables with s derivatives, the theorem gives the rate ((log n)/n)^(2s/d) for
     attention and n^(-s/d) for state-space models. It states that state-space models strictly dominate for d > 2. But
-    its rate of attention is smaller at every n >= 2: the ratio of the rates is ((log n)²/n)^(s/d) <= (4/e²)^(s/d) < 1,
-    for any d.
+    the theorem's rate for attention is smaller at every n >= 2: the ratio of the rates is ((log n)²/n)^(s/d) <=
+    (4/e²)^(s/d) < 1, for any d.
 
     Args:
         data: the rows.
@@ -55,7 +55,7 @@ def theorem(data: Sequences, training: int, errors: dict[str, float], pair: Pair
 
 
 def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str, float]) -> list[Statement]:
-    """Return results of the theory about such rows, and whether their hypotheses hold here.
+    """Return results of the theory about mixers of sequences, and whether their hypotheses hold for these rows.
 
     Args:
         data: the rows.

@@ -117,7 +117,7 @@ def _verdict(ahead: list[FamilyResult], behind: list[FamilyResult], compared: Se
 
 
 def _by_factor(best: FamilyResult, behind: list[FamilyResult], compared: Sequence[PairResult]) -> str:
-    """Describe a winner among small errors by the ratio of the errors and its interval."""
+    """Describe a winner if both errors are small: give the ratio of the errors with its interval."""
     second = behind[0]
     times = _times(best, second, compared)
     more = "" if times is None else f", {factor(times.value)} times as much ({factor(times.lower)} to "

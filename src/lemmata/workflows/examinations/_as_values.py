@@ -13,8 +13,8 @@ def classes_as_values(trained: Trained) -> list[Finding]:
     """Return a finding if targets and outputs look like numbers of classes, but were read as values.
 
     The targets are whole numbers with at most 20 different values, each of which occurs five times on average. Every
-    output is exactly one of these values, as that of a model that names a class, and there are at least two of them. If
-    the user or the estimator has stated a loss, there is no finding.
+    output is exactly one of these values, as if the model named a class. At least two different values occur among the
+    outputs. If the user or the estimator has stated a loss, there is no finding.
 
     Args:
         trained: the model with its rows.

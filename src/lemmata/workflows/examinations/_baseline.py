@@ -23,14 +23,14 @@ def baseline(trained: Trained, f: Float[np.ndarray, "m C"], y: Float[np.ndarray,
 
     The answer is computed from the training rows. It is their most frequent class, the mean of their values, or the
     frequencies of their tokens. Each token is counted once more than it occurs. For classes, the interval of the
-    difference is McNemar's exact interval, for the model's share of the rows that exactly one of the two gets right.
-    For means, it is Student's interval.
+    difference is McNemar's exact interval: take the rows that either the model or the answer gets right, but not both,
+    and compute an exact interval for the share that the model gets right. For means, it is Student's interval.
 
     Args:
         trained: the model with its training rows.
         f: the model's outputs on the compared rows.
         y: the targets of these rows.
-        x: these rows, which are documents of a language model.
+        x: these rows. They are used only if they are documents of a language model.
     """
     task, n = trained.task, len(y)
     own = task.errors(f, y)
@@ -86,7 +86,7 @@ def worse_than_one_answer(trained: Trained, own: Baseline | None, error: float) 
 
 
 def parts_classes(trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> bool:
-    """Whether outputs separate classes of unequal size, although a constant answer makes few errors there.
+    """Whether outputs separate classes of unequal size. A constant answer makes few errors on such classes.
 
     If the outputs separate the classes, the share of errors, averaged over classes, is well below its value for
     guessing, or the log loss is below the log loss of the class shares.

@@ -21,10 +21,11 @@ _MACHINES = (
 
 
 def beside_its_kernels(trained: Trained, gauges: list[Gauge]) -> list[str]:
-    """Compare the model's error with the errors of its tested kernels in one sentence; empty without such kernels.
+    """Compare the model's error with the errors of its kernel machines in one sentence; empty if none was tested.
 
-    A test on the rows where the errors differ decides whether model and kernel differ. If the model stayed linear,
-    it equals the kernel machine at the start in theory. If the test agrees, this machine is left out.
+    A test on the rows where the errors differ decides whether model and kernel machine differ. In theory, a model that
+    stayed linear equals the kernel machine at the start. If the test finds no difference from this machine either, the
+    sentence leaves the machine out.
 
     Args:
         trained: the model with its rows.
@@ -74,7 +75,7 @@ def verb_of(ours: Float[np.ndarray, " m"], theirs: Float[np.ndarray, " m"]) -> s
 
 
 def _residual(gauge: Gauge | None) -> float | None:
-    """Return the residual of the tangent at the start, from the hypothesis of that check."""
+    """Return the relative residual of the linear model at the start, which is a hypothesis of the given check."""
     values = [] if gauge is None else [own.value for own in gauge.hypotheses if own.name == RESIDUAL]
     return values[0] if values else None
 

@@ -93,7 +93,7 @@ def signs(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, nam
 
 
 def _in_order(trained: Trained, found: list[Sign]) -> list[Sign]:
-    """Replace the signs of a poor model by one of scores or quantiles, if outputs order rows as the targets do."""
+    """If outputs order rows as targets do, replace signs of a poor model by a sign that outputs may be scores."""
     poor = [sign for sign in found if sign.name in _POOR]
     kept = order_kept(trained) if poor else None
     if kept is None:
@@ -144,7 +144,7 @@ def _trigger(trained: Trained, gauges: list[Gauge], names: RowNames = PLACES) ->
 
 
 def _privacy(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
-    """An attack that is better than the claimed privacy allows, or noisy steps that spend more than claimed."""
+    """An attack that is better than the claimed privacy allows, or noisy steps that spend more privacy than claimed."""
     if trained.claimed is None:
         return []
     said, found = f"epsilon {trained.claimed[0]:.3g} at delta {trained.claimed[1]:.2g}", []
@@ -275,7 +275,7 @@ def _trivial(trained: Trained, y: np.ndarray) -> float:
 
 
 def _as_trivial(trained: Trained, error: float, y: np.ndarray) -> bool:
-    """Whether an error is about that of a constant answer. If all rows have the same target, this is not decidable."""
+    """Whether an error is about as large as that of a constant answer. This is unknown if all targets are equal."""
     return error >= GUESSING * _trivial(trained, y) > 0
 
 
@@ -390,7 +390,7 @@ def _triggers_unseen(trained: Trained, gauges: list[Gauge]) -> list[str]:
 
 
 def unexplained(trained: Trained, gauges: list[Gauge]) -> list[str]:
-    """Return once each fact that no theory with a result explains: first the gain from features, then the error."""
+    """Return the facts that the theories with a result leave open, each once: first the gain from features."""
     spoke = [own for own in gauges if own.status in ("agrees", "disagrees")]
     left_out = of_claim(HeldOutErrorFromTrainingRows, gauges)
     spoke.sort(key=lambda own: (own is not left_out, own.label != "estimate"))

@@ -1,11 +1,11 @@
 """Which inputs of a model matter, by mean gradients and by the loss after one input is permuted among rows.
 
 Let L_0 be the mean loss of m rows. Let L_k, k = 1..K, be the mean loss after the values of one input were permuted
-among the rows. If the input is independent of the other inputs and the target together, L_0, ..., L_K are exchangeable
-means over rows. Let s be the standard deviation of L_1..L_K. This is the null: in the limit of many rows, (mean L_k -
-L_0) / (s (1 + 1/K)^1/2) follows Student's distribution with K - 1 degrees of freedom. In any case, mean L_k - L_0
-estimates the U-statistic of h(i, j), the loss of row i with the input of row j minus its loss. The variance of this
-estimate is the variance of g_i = mean_j h(i, j) + mean_j h(j, i), divided by m.
+among the rows. The null is that the input is independent of the other inputs and the target together. Then L_0, ...,
+L_K are exchangeable means over rows. Let s be the standard deviation of L_1..L_K. Under the null and in the limit of
+many rows, (mean L_k - L_0) / (s (1 + 1/K)^1/2) follows Student's distribution with K - 1 degrees of freedom. Whether or
+not the null holds, mean L_k - L_0 estimates the U-statistic of h(i, j), the loss of row i with the input of row j minus
+its loss. The variance of this estimate is the variance of g_i = mean_j h(i, j) + mean_j h(j, i), divided by m.
 """
 
 import math

@@ -91,7 +91,7 @@ def next_steps(
 
 
 def _worth(effects: list[Effect]) -> float:
-    """The share of the last effect's quantity that an action saves. It is 0 if the saving is not significant."""
+    """The share by which an action lowers the quantity of its last effect. It is 0 if this gain is not significant."""
     if not effects or not effects[-1].gain.lower > 0:
         return 0.0
     return effects[-1].gain.value / effects[-1].before
@@ -102,10 +102,10 @@ def _labels(trained: Trained, left_out: Gauge | None, names: RowNames) -> list[A
 
     The effect is measured with all these rows left out.
 
-    The number of wrong labels is not given, because the estimate also counts wrong labels that a table already had. In
-    29 of 38 lists on other tables, the number of planted wrong labels was in the mixture's interval. The effect is
-    only reported in errors, not in log loss. If the same share of held-out labels is wrong, a better model, which is
-    more certain of right labels, pays more log loss for each wrong label.
+    The number of wrong labels is not given, because the estimate also counts wrong labels that a table already had. On
+    other tables with planted wrong labels, the interval of this estimate contained the number of planted labels in 29
+    of 38 lists. The effect is only reported in errors, not in log loss. If the same share of held-out labels is wrong,
+    a better model, which is more certain of right labels, pays more log loss for each wrong label.
     """
     doubts = of_training_rows(trained, left_out)
     if doubts is None or not (stands(doubts) and counted(trained)) or not (doubts.wrong > 0.5).any():

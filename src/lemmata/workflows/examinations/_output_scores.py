@@ -15,7 +15,7 @@ _LEVEL = 0.95
 def output_scores(trained: Trained, names: tuple[str, ...] | None = None) -> list[OutputScore]:
     """Return the scores of each output of a regression. The list is empty for other models.
 
-    For several outputs, the scores of the total squared distance are added.
+    If there are several outputs, the list ends with the scores of the total squared distance over all outputs.
 
     Let e_i be the squared error of row i, and v_i the squared error of the mean of the training targets. R² is 1 - sum
     e / sum v. Its interval is Student's for the means of e_i - (1 - R²) v_i, which determine the ratio to first order.

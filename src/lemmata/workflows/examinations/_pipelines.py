@@ -1,4 +1,4 @@
-"""Transform rows as the last step of a pipeline reads them, and write out the zeros of sparse rows."""
+"""Transform rows into the form that the last step of a pipeline reads, and write out the zeros of sparse rows."""
 
 import dataclasses
 import warnings
@@ -28,13 +28,14 @@ _SHARE = 0.25  # share of free memory that the rows may take
 def as_examined(model: Any, x: Any, facts: Mapping[str, Any], names: RowNames) -> tuple[Any, Any, Any, RowNames]:
     """Return the model without wrappers and steps before it, and all rows as this model reads them.
 
-    A search is its best estimator. A pipeline, also one inside a search or a pipeline, is its last step, with the rows
-    that this step reads. The columns of frames are brought into the order of the model.
+    A search is replaced by its best estimator. A pipeline, also inside a search or another pipeline, is replaced by its
+    last step, and the rows are replaced by the rows that this step reads. The columns of frames are brought into the
+    order of the model.
 
     Args:
         model: the user's model.
         x: the training rows.
-        facts: other facts; their held-out and deployment rows change, too.
+        facts: other facts about the model. The held-out and deployment rows in these facts are transformed, too.
         names: the names of rows; the names of the columns are replaced by those of the rows that the model reads.
 
     Returns:

@@ -25,7 +25,7 @@ class RowSets(NamedTuple):
     """The sets of held-out rows. Each set comes from the half that does not contain the row.
 
     Args:
-        summary: the summary of the half that measures.
+        summary: the summary of the half of the rows on which the coverage is measured.
         members: which classes are in the set of each row; None for values.
         reach: half the width of each row's interval; NaN for classes.
     """
@@ -77,7 +77,7 @@ def _limit(scores: Float[np.ndarray, " m"]) -> float:
 
 
 def _trivial(trained: Trained, y: Float[np.ndarray, "m C"], half: np.ndarray) -> float:
-    """The size without a model: of the fewest classes with 90 % of the rows, or of an interval around the mean."""
+    """The size without a model: the fewest classes with 90 % of the rows, or an interval around the mean."""
     if trained.task.is_classification:
         shares = np.sort(trained.y.mean(0))[::-1]
         return float(np.searchsorted(np.cumsum(shares), LEVEL - 1e-12) + 1)

@@ -69,7 +69,7 @@ def preflight(trained: Trained, user: Callable[[np.ndarray], np.ndarray] | None 
 def _precision(outputs: np.ndarray) -> str:
     """Return the coarsest precision that contains the outputs.
 
-    A model may compute in this precision even if its weights have another.
+    A model may compute in this precision even if its weights have another precision.
     """
     with np.errstate(over="ignore"):
         single = outputs.astype(np.float32)
@@ -167,7 +167,7 @@ def _derivative(trained: Trained) -> Check:
 
 
 def _rounded(model: AbstractModel, v: np.ndarray, exact: np.ndarray, x: np.ndarray) -> bool:
-    """Whether the model rounds inside: a step that is too short for curvature moves the outputs off the tangent."""
+    """Whether the model rounds inside: after a tiny step, outputs leave the tangent by more than curvature explains."""
     once, moved = model.outputs(x), model.at(model.theta + _TINY * v).outputs(x)
     return bool(np.abs(moved - once - _TINY * exact).max() > _FINE * np.abs(once).max())
 

@@ -116,7 +116,7 @@ def _filled(build: Callable[[], Any], path: Path, file: str | Path | None, array
 
 
 def _setting(module: Any, name: str) -> Any:
-    """Return what a program calls by this name. Functions, classes and modules that it has imported are no settings.
+    """Return the object with this name in a program; None for functions, classes and modules that it has imported.
 
     A line such as `from sklearn.preprocessing import *` imports a function `scale`, for example.
     """

@@ -28,7 +28,7 @@ class Names:
     words: str = "counted from 0"
 
     def told(self, places: Sequence[int] | np.ndarray) -> str:
-        """Return the names of the first of the rows at these positions, and what kind of names they are.
+        """Return the names of the first few of the rows at these positions, and the kind of these names.
 
         >>> Names().told([3, 5])
         '3, 5 (counted from 0)'

@@ -147,7 +147,7 @@ def _gauges(
 
 
 def _weigh_rows(trained: Trained, found: list[Gauge], second: float, deadline: float) -> None:
-    """Compute the effect of each training row on held-out rows, if leaving rows out has a result and this is cheap."""
+    """Compute the effect of each training row on held-out rows, if leaving rows out has a result and is cheap here."""
     left_out = _left_out(found)
     if trained.held is None or trained.task.is_language or left_out is None or left_out.status not in SPOKE:
         return
@@ -184,9 +184,9 @@ def _planned(trained: Trained, order: list[AbstractGauge], second: float) -> tup
 
 
 def _knowing(trained: Trained, questions: Iterable[Any]) -> Trained:
-    """Mark the questions as answered for the model.
+    """Mark shared computations as done for the model, without doing them.
 
-    The costs of checks depend only on which questions are answered.
+    The costs of checks depend only on which of these computations are done.
     """
     for question in questions:
         if not is_known(question, trained):

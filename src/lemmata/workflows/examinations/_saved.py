@@ -44,7 +44,7 @@ def is_saved(program: str) -> bool:
 
 
 def load_saved(program: str, data: object, options: ModelOptions) -> tuple[Trained, str, str, RowNames]:
-    """Load a saved pipeline's last step as a model of its other steps' outputs, with names of model, data and rows.
+    """Load a saved pipeline: its last step is the model, and the other steps prepare the rows. Also return the names.
 
     Args:
         program: the file of the saved pipeline.

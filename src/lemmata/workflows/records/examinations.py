@@ -172,7 +172,7 @@ class Rows:
 
 @dataclasses.dataclass(frozen=True)
 class Score:
-    """For all predictions with a measurement: how many intervals contained the measurement, and the median ratio."""
+    """The tested predictions: how many intervals contained the measurement, and the median of predicted / measured."""
 
     tested: Count
     covered: Count
@@ -204,7 +204,7 @@ class Baseline:
     Args:
         words: the answer: "always answering 3", "the mean of the training targets", "the frequencies of tokens".
         error: the error of the answer, in the unit of `held_error`.
-        gain: how much smaller the model's error is, from the differences in each row.
+        gain: how much smaller the model's error is, with an interval from the differences in each row.
         explained: R², the share by which the model lowers the squared error of the answer. None except for values.
         balanced: the mean over classes of the share of errors; None if classes are about as frequent as each other.
         classes: the results of each class, the rarest first, if classes are not about equally frequent.
@@ -268,7 +268,7 @@ class Effect:
     Args:
         quantity: error, log loss or mean squared distance.
         before, after: the mean of the quantity over the rows, before and after the action.
-        gain: how much lower the mean is after the action, from the differences in each row.
+        gain: how much lower the mean is after the action, with an interval from the differences in each row.
     """
 
     quantity: str

@@ -38,9 +38,9 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
     The best model is the one with the smallest expected loss with all rows. If this model does not significantly beat
     guessing, the sentence says so and names the best model that does. Models are compared at a size at which all of
     them were measured. A model that was measured up to a smaller size is best only if its measured loss is already
-    smaller. The number of rows for a requested loss is given for the best model, or for a model that surely needs
-    fewer rows. A value is called reached or out of reach only if the 90 % interval lies on that side. Otherwise, it is
-    called open.
+    smaller. The number of rows for a requested loss is given for the best model, or for a model that surely needs fewer
+    rows. A value is called reached only if the whole 90 % interval is better than this value, and out of reach only if
+    the whole interval is worse. Otherwise, it is called open.
 
     Args:
         found: the test for signal.
@@ -131,8 +131,9 @@ def _steadiest(full: Sequence[Candidate], at: float | int) -> Candidate:
     """The model with the smallest loss or, under two conditions, a model that was measured on more rows.
 
     The other model has the smallest loss among the models that were measured on more rows. It is taken under two
-    conditions: the interval of one of these models reaches down to the smallest loss, and the first model does not
-    have the smaller loss on the splits that both have.
+    conditions. First, the interval of at least one of the models that were measured on more rows reaches down to the
+    smallest loss. Second, the model with the smallest loss does not have the smaller loss on the splits that the two
+    models have in common.
     """
     best = min(full, key=lambda item: item.expected(at).value)
     most = max(item.losses.rows for item in full)
@@ -146,7 +147,7 @@ def _steadiest(full: Sequence[Candidate], at: float | int) -> Candidate:
 
 
 def _beats_on_common_splits(item: Candidate, other: Candidate) -> bool:
-    """Whether a model has the smaller mean loss on common splits, at the largest size with two of them."""
+    """Whether a model has the smaller mean loss on common splits, at the largest size with at least two such splits."""
     for n, own in zip(reversed(item.losses.sizes), reversed(item.losses.paired), strict=False):
         same = [table for m, table in zip(other.losses.sizes, other.losses.paired, strict=False) if abs(m - n) < 1]
         if same and (common := min(len(own), len(same[0]))) > 1:
@@ -169,7 +170,7 @@ def _less_far(item: Candidate, best: Candidate, question: Question) -> list[str]
 
 
 def _farther(useful: Sequence[Candidate], best: Candidate, at: float | int, question: Question) -> list[str]:
-    """Return a sentence if another model is expected to be better with all rows, where no model was measured."""
+    """Return a sentence if another model is expected to be better with all rows, a size at which none was measured."""
     other = min(useful, key=lambda item: item.expected(question.total).value)
     pair = [item.expected(question.total).value for item in (other, best)]
     if at >= question.total or pair[0] >= pair[1] or other.expected(at).value < best.expected(at).value:
@@ -250,7 +251,8 @@ def _spelled(n: float) -> str:
 def _horizon(item: Candidate, question: Question) -> float:
     """The largest number of rows for a forecast: eight times the available rows.
 
-    If fewer than half of these were measured, it is eight times the measured rows, but at least the available rows.
+    If fewer than half of the available rows were measured, it is eight times the measured rows, but at least the
+    available rows.
     """
     if item.reach >= question.total / 2:
         return float(HORIZON * question.total)

@@ -1,4 +1,4 @@
-"""Calendar information in dates beside the passed time: the weekday, the part of the year, the time of day."""
+"""Calendar information in dates, besides the time that has passed: weekday, part of the year, time of day."""
 
 import dataclasses
 

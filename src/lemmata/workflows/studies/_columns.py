@@ -58,7 +58,7 @@ class Inputs:
 
 @dataclasses.dataclass(frozen=True)
 class Targets:
-    """The original and the centred targets, the task, and their relation: `values = y * scale + mean`."""
+    """The original targets `values` and the centred targets `y`, with `values = y * scale + mean`, and the task."""
 
     values: Float64[np.ndarray, "N k"]
     y: Float64[np.ndarray, "N k"]

@@ -123,7 +123,7 @@ def _tells_apart(inputs: Inputs, targets: Targets) -> bool:
 
 
 def _contradictions(earliest: np.ndarray, targets: Targets, label: str, timed: bool) -> list[tuple[str, str]]:
-    """The target's variance between rows of equal inputs and times, which no function of these can explain."""
+    """The target's variance among rows of equal inputs and times, which no function of inputs and times can explain."""
     _, inverse, sizes = np.unique(earliest, return_inverse=True, return_counts=True)
     means = np.stack([np.bincount(inverse, column) / sizes for column in targets.y.T], axis=1)
     inside = ((targets.y - means[inverse]) ** 2).sum(axis=1)

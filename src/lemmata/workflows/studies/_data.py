@@ -104,7 +104,7 @@ class Dataset:
         index: the row of the table on disk of each used row, counted from 0 below the header.
         available: the number of rows with a target (and without missing cells, if `drop_missing` is set).
         pooled: for each text column with pooled categories, codes that are different for all of its texts.
-        texts: the names of these columns.
+        texts: the names of the text columns with pooled categories.
         given: the columns as the user gave them.
         unit: the metric of the study, once a study runs.
     """
@@ -161,7 +161,7 @@ class Dataset:
 
     @property
     def _told(self) -> slice:
-        """The outputs whose means are reported. For two classes this is only one, because the other is 1 minus it."""
+        """The outputs whose means are reported. For two classes, this is one output, because both add up to 1."""
         return slice(1, None) if self.classes is not None and len(self.classes) == 2 else slice(None)
 
     def as_given(self, rows: Int64[np.ndarray, " m"]) -> Any:

@@ -23,8 +23,9 @@ CALMER = 4.0
 def drift(best: Candidate, question: Question) -> list[str]:
     """Return a sentence if the best model is worse with all earlier rows than with fewer, recent rows.
 
-    Every size is tested on the same later stretches, and uses the rows directly before each stretch. So more rows are
-    older rows. The size with the least mean loss is compared with the largest size by a paired t-test over stretches.
+    Every size is tested on the same later stretches, and uses the rows directly before each stretch. So the rows that a
+    larger size adds are older rows. The size with the least mean loss is compared with the largest size by a paired
+    t-test over stretches.
     """
     losses = best.losses
     # If the model could not be fitted before every stretch at some size, this size is not compared.
@@ -62,10 +63,10 @@ def ahead(dataset: Dataset) -> list[str]:
 
 
 def calmer(dataset: Dataset, question: Question) -> list[str]:
-    """With an order, for numbers: warn if the last value was a far worse forecast before the tested rows than on them.
+    """With an order, for numbers: warn if repeating the last value failed far more before the tested rows than on them.
 
-    The last value is repeated over stretches of one length, before the first tested row and from there on. No model is
-    tested on the rows before, so no interval covers what happened there.
+    The last value is repeated over stretches of equal length, both before the first tested row and after it. No model
+    is tested on the earlier rows, so no interval covers what happened there.
     """
     if dataset.order is None or dataset.groups is not None or dataset.classes is not None:
         return []

@@ -34,7 +34,7 @@ class Standardise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     z = (x - mean) / std. scikit-learn's StandardScaler divides a constant column by 1, so a held-out row that differs
     keeps its raw units. It also squares the entries, which overflows at 1e200 and underflows at 1e-200. Here the
-    entries are divided by their largest first.
+    entries are first divided by the largest entry.
 
     >>> scaler = Standardise().fit(np.array([[1e200, 7.0], [3e200, 7.0]]))
     >>> scaler.transform(np.array([[1e200, 7.0], [2e200, 9.0]]))
@@ -67,9 +67,9 @@ def encoder(inputs: Float64[np.ndarray, "N p"], categories: Categories, calendar
 
     Numbers: missing cells become the median of the training rows, and then the numbers are standardised. A column that
     has missing cells anywhere in the table also gets an indicator column of missing cells. Categories: they become
-    one-hot columns over the vocabulary of the whole table, which are then standardised. A missing cell is a category
-    of its own. Dates: they become numbers and the parts of `calendars`, which are standardised. Plain scikit-learn
-    does this. skrub's TableVectorizer chooses the encoding from the rows that it is fitted on, so the width would
+    one-hot columns over the vocabulary of the whole table, which are then standardised. A missing cell is a category of
+    its own. Dates: they become numbers and the parts of `calendars`, which are standardised. The transformer uses plain
+    scikit-learn. skrub's TableVectorizer chooses the encoding from the rows that it is fitted on, so the width would
     change from split to split. It would also be one more dependency.
 
     >>> inputs = np.array([[0.0, 1.5], [1.0, np.nan], [np.nan, 2.5], [0.0, 3.5]])

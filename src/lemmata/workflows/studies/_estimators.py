@@ -72,7 +72,7 @@ def fit_estimator(make: Callable[[], Any], x: Any, y: np.ndarray, task: str) -> 
 
 
 def fit_to(estimator: Any, x: Any, y: Any) -> Any:
-    """Fit the estimator, and return it also if its `fit` returns nothing."""
+    """Fit the estimator and return it, even if its `fit` returns nothing."""
     found = estimator.fit(x, y)
     return estimator if found is None else found
 
@@ -141,7 +141,7 @@ def _unknown(method: str, odd: Any, names: list[Any]) -> PredictionError:
 
 
 def _scores(estimator: Any, x: np.ndarray, classes: int) -> Float[np.ndarray, "m k"]:
-    """Return an estimator's scores for each class, without probabilities. Unseen classes come last."""
+    """Return an estimator's scores for each class, which are not probabilities. Unseen classes get the lowest score."""
     found = np.asarray(estimator.decision_function(x), float)
     seen = np.asarray(estimator.classes_, int)
     scores = np.stack([-found, found], axis=1) if found.ndim == 1 else found

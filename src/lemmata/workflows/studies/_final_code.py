@@ -133,7 +133,7 @@ def _missing(raw: Raw) -> dict[str, Any]:
 
 
 def _arrays(raw: Raw) -> list[str]:
-    """Write the lines that read the arrays of an NPZ file into a table. A matrix gives a column for each of its own."""
+    """Write the lines that read the arrays of an NPZ file into a table. Each column of a matrix gives one column."""
     return [
         f"arrays, cells = numpy.load({raw.source}), {{}}",
         f"for name in {raw.reading[1]['names']!r}:",
@@ -271,7 +271,7 @@ def _written(value: Any) -> str:
 
 
 def _is_for_polars(step: Any) -> bool:
-    """Whether a step fills a missing text that only polars has: None, or a word that pandas reads as missing."""
+    """Whether a step fills texts that are missing only to polars: None, or a word that pandas reads as missing."""
     return hasattr(step, "missing_values") and (step.missing_values is None or isinstance(step.missing_values, str))
 
 

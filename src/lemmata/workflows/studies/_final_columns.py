@@ -156,7 +156,7 @@ def _reason_of_pandas(raw: Raw, name: str, texts: bool = False) -> str:
 
 
 def _reason(cells: pl.Series, marks: Sequence[str]) -> str:
-    """Return why scikit-learn cannot read numbers as written, with some texts for missing cells; empty if it can."""
+    """Return why scikit-learn cannot read numbers as written if some texts stand for missing cells; empty if it can."""
     if _truth(cells):
         return "true and false as texts"
     if cells.dtype == pl.String or cells.dtype in (pl.Categorical, pl.Enum):

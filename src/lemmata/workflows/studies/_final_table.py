@@ -31,7 +31,7 @@ UNNAMED = re.compile(r"column (\d+) \(unnamed\)")
 """The name that stands for a missing column name. It contains the column's position in the file, counted from 1."""
 _OPENERS = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma"}
 _SHEET_ROWS = 1000
-"""The first row of a sheet that is not empty is looked for among this number of rows."""
+"""The first row of a sheet that is not empty is searched for among this number of rows."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,9 +47,9 @@ class Raw:
         named: whether the columns have the study's names, as texts.
         source: the program's expression for the file, or the bundled name; None for data in memory.
         sparse: whether the user's array is a sparse matrix.
-        marks: for each column with such texts, the texts of the file that the study has read as missing.
-        kept: for each column with such texts, the texts that are values here, but missing to pandas or to the study's
-            default.
+        marks: the texts of the file that the study has read as missing, for each column that has such texts.
+        kept: the texts that are values here, but that pandas or the study's default would read as missing, for each
+            column that has such texts.
         renamed: pandas' names of columns without a name, and the study's.
         missing: the texts that the user has named for missing cells of this table.
     """
@@ -223,7 +223,7 @@ def _of_text(source: Source, dataset: Dataset, na: Sequence[str]) -> Raw:
 def _found(
     source: Source, skipped: int, separator: str, marks: Sequence[str], names: dict[str, str]
 ) -> dict[str, list[str]]:
-    """Return, for columns by the study's name and polars', the texts that the study reads as missing."""
+    """Return, by the study's name of each column, the texts of the file that the study reads as missing."""
     if not names:
         return {}
     words = [mark for mark in marks if mark]
@@ -234,7 +234,7 @@ def _found(
 
 
 def _kept(frame: pl.DataFrame) -> dict[str, list[str]]:
-    """Return, for each text column, the words that are values of it, but missing to pandas or by default."""
+    """Return, for each text column, its values that pandas or the study's default would read as missing."""
     words = sorted({*PANDAS_MISSING, *MISSING_MARKS} - {""})
     found = {
         own.name: own.filter(own.is_in(words)).unique().sort().to_list() for own in frame.select(pl.col(pl.String))

@@ -285,7 +285,7 @@ def _function_of(column: np.ndarray, target: np.ndarray, category: bool, classes
 
 
 def _tells_commonest(column: np.ndarray, target: np.ndarray, classes: tuple[str, ...] | None) -> str | None:
-    """Whether a two-valued column shows, in every row, if the target has its most frequent value.
+    """Whether a two-valued column shows, in every row, whether the target has its most frequent value.
 
     For a target of donated amounts, an example is a column that marks the donors.
 
@@ -321,7 +321,7 @@ def _determines(column: np.ndarray, target: np.ndarray, order: np.ndarray) -> bo
 
 
 def _separates(column: np.ndarray, target: np.ndarray, order: np.ndarray) -> bool:
-    """Whether each class is an interval of the column, which k shuffled classes are with chance k! Π n_c! / n!."""
+    """Whether each class is an interval of the column. k shuffled classes are so with probability k! Π n_c! / n!."""
     changes = target[order][1:] != target[order][:-1]
     _, sizes = np.unique(target, return_counts=True)
     if changes.sum() != len(sizes) - 1 or (np.diff(column[order])[changes] == 0).any():

@@ -35,7 +35,7 @@ def numeric_hint(column: pl.Series) -> str:
 
 
 def not_numbers(column: pl.Series) -> tuple[list[str], float]:
-    """Return some of the cells that are not numbers, and their share of all cells. The used rows may have none."""
+    """Return some of the cells that are not numbers, and their share of all cells. Used rows may have no such cells."""
     texts = column.drop_nulls()
     odd = texts.filter(texts.cast(pl.Float64, strict=False).is_null())
     return spread(odd).to_list(), odd.len() / max(texts.len(), 1)

@@ -121,7 +121,7 @@ def _check_numbers(width: float, sharpness: float, penalty: float, layers: int) 
 def theorem_hypotheses(
     model: InContextTransformer, functions: GaussianBumps, x: Float[Array, "N d"]
 ) -> list[Hypothesis]:
-    """Return the conditions of Theorem 1 on a table for the assumed class. Data cannot show two of them.
+    """Return the conditions of Theorem 1 for a table and the assumed function class. Data cannot test two of them.
 
     Args:
         model: the transformer.

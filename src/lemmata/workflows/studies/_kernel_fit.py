@@ -56,7 +56,7 @@ def kernel_fit(
         matrix: the Gram matrix K of the training rows.
         cross: the kernel between held-out and training rows.
         y: the targets of the training rows.
-        groups: the group of each training row, or None. With groups whole groups are left out, in five parts, in place
+        groups: the group of each training row, or None. With groups, whole groups are left out, in five parts, in place
             of single rows.
     """
     return centred_fit(matrix, cross, y, groups)[0]

@@ -62,7 +62,7 @@ def theory(measured: Measured, dataset: Dataset) -> list[TheoryPoint]:
 
 
 def _band(curve: EquivalentCurve, total: int) -> tuple[np.ndarray, np.ndarray]:
-    """Add the declared allowance, two standard errors of a measurement, and the drift towards leave-one-out."""
+    """Widen a prediction by the declared allowance, two standard errors, and the drift towards leave-one-out."""
     sizes, error, spread, drift = map(np.asarray, (curve.sizes, curve.error, curve.spread, curve.drift))
     others = np.maximum(total - sizes, 1)
     sampling = spread * np.sqrt((1 / sizes + 1 / others) / SPLITS)

@@ -31,7 +31,7 @@ def column_fit(
         x: the training rows.
         cross: the held-out rows.
         y: the targets of the training rows.
-        groups: the group of each training row, or None. With groups whole groups are left out in place of rows.
+        groups: the group of each training row, or None. With groups, whole groups are left out in place of rows.
     """
     n, columns, mean = len(x), x.mean(axis=0), y.mean(axis=0)
     starts = range(0, n, BLOCK)
@@ -127,11 +127,11 @@ def centres_fit(
 ) -> tuple[KernelFit, Float[np.ndarray, "v k"]]:
     """Fit kernel ridge regression in the span of 1000 training rows; also return the targets that choose the ridge.
 
-    The last tenth of the rows (at most 2000) chooses the ridge: `left_out` contains the predictions of the other rows
-    for these rows. All rows are then fitted with this ridge. With the eigenvectors of K_zz, the features are K(x, z) U
-    / sqrt(w). Their centred covariance is accumulated over blocks of rows, and its eigenvalues give the fit at all
-    ridges at once. The objective is that of `lemmata.solvers.subset_of_regressors`, with an intercept. That solver
-    compiles again for every number of rows, which takes longer than these fits.
+    The last tenth of the rows (at most 2000) chooses the ridge: `left_out` contains the predictions for these rows by
+    the fit to the other rows. All rows are then fitted with this ridge. With the eigenvectors of K_zz, the features are
+    K(x, z) U / sqrt(w). Their centred covariance is accumulated over blocks of rows, and its eigenvalues give the fit
+    at all ridges at once. The objective is that of `lemmata.solvers.subset_of_regressors`, with an intercept. That
+    solver compiles again for every number of rows, which takes longer than these fits.
 
     Args:
         kernel: the kernel.
@@ -169,7 +169,7 @@ def centres_fit(
 
 
 def _moments(kernel, x, y, centres) -> tuple[np.ndarray, ...]:
-    """Sum K(x, z), its products with itself and with y, y and 1 over the rows, block by block."""
+    """Sum over the rows, block by block: K(x, z), its products with itself and with y, and also y and 1."""
     sums, square = np.zeros(len(centres)), np.zeros((len(centres),) * 2)
     product = np.zeros((len(centres), y.shape[1]))
     for place, rows in blocks_of(kernel, x, centres):

@@ -36,7 +36,7 @@ class Split:
         trained, held: the training rows and the held-out rows.
         means: for each metric, the mean loss on the held-out rows.
         variances: m times the variance of that mean.
-        guessed: the mean loss of predicting the mean of the table; with an order, the mean of all earlier rows.
+        guessed: the mean loss of predicting the mean of the table or, with an order, the mean of all earlier rows.
         slope: for each metric, how much the loss of a row rises with the loss of guessing, by least squares.
         gain: for each metric, the mean and the variance over rows of the model's loss minus the loss of guessing.
         learns: whether the model learned anything.
@@ -75,8 +75,8 @@ class Losses:
         se: standard error of the mean as a statement about new rows. It is computed from the spread over splits and
             from the number of different rows in the measurement. With few groups or stretches of time, Student's t
             makes it wider.
-        splits: the number of splits of each size. It is 0 for all rows, a kernel's last size, if folds (of one row in
-            regression) are left out exactly.
+        splits: the number of splits of each size. It is 0 for the last size of a kernel, which is all rows, if folds
+            (of one row in regression) are left out exactly.
         shared: the relative standard error that all sizes have in common, because all of them are measured on rows of
             one table.
         seen: the measured mean; None if it is `mean`.
@@ -173,8 +173,8 @@ def curve_of(
         total: N, the number of rows.
         dataset: the table, which shows how rows depend on each other.
         unit: the metric.
-        baseline: the mean loss over all rows of a prediction by their mean, or by the shares of classes; None for an
-            AUC and other scores that are not a mean over rows.
+        baseline: the mean loss over all rows if each row is predicted by the mean of all, or by the shares of classes;
+            None for an AUC and other scores that are not a mean over rows.
     """
     sizes, means, errors, numbers, seen, paired, said = [], [], [], [], [], [], None
     shared, bounds, tail, gain, rows = 0.0, (0.0, math.inf), 0.0, math.nan, math.nan
@@ -241,9 +241,9 @@ def _of_size(
 ) -> tuple[float, float, float, float]:
     """Return mean, standard error, the equivalent number of independent rows, and the largest row's share of the sum.
 
-    Independent rows: the variance between splits is the variance from training sets plus the variance v/m from
-    held-out rows. The first part falls with the number of splits R, the second with the number of different rows, at
-    most min(R m, N).
+    The variance between splits is the variance from training sets plus the variance v/m from m held-out rows. In the
+    mean over R splits, the first part is divided by R. The second part falls with the number of different held-out
+    rows, which is at most min(R m, N). This is the number of independent rows.
     """
     number, held = len(splits), float(np.mean([own.held for own in splits]))
     means = _adjusted(splits, metric, baseline)
@@ -292,7 +292,7 @@ def _gain_in_time(splits: list[Split], metric: int) -> float:
 
 
 def _of_groups(splits: list[Split], metric: int) -> tuple[float, float, float, float]:
-    """As `_of_size`, but with the standard error from the spread between groups, by Student's t."""
+    """Do the same as `_of_size`, but take the standard error from the spread between groups, by Student's t."""
     held = [own for own in splits if own.members is not None and own.counts is not None and own.sums is not None]
     parts = [(own.members, own.counts, own.sums[metric]) for own in held if own.sums is not None]
     members, rows, losses = (np.concatenate([part[k] for part in parts]) for k in range(3))  # pyright: ignore
@@ -318,9 +318,9 @@ def _gain(splits: list[Split], metric: int, total: int, unit: Metric) -> float:
 def upper_gain(mean: float, variance: float, square: float, rows: float | int, unit: Metric) -> float:
     """The upper end (95 %) of the model's loss minus the loss of guessing on the same rows. Common errors cancel.
 
-    For classes, the upper end is a standard error above the mean. If this is below 0, it is set to 0, unless the sign
-    test on the rows where exactly one of the two is wrong shows a difference (McNemar's test). The reason is that a
-    model that differs from guessing in two rows has a tiny standard error and no evidence.
+    For classes, the upper end is a standard error above the mean. An upper end below 0 is set to 0, unless the sign
+    test on the rows where either the model or the guess is wrong, but not both, shows a difference (McNemar's test).
+    The reason is that a model that differs from guessing in two rows has a tiny standard error and no evidence.
 
     Args:
         mean: the mean over rows of the difference of the two losses.

@@ -17,7 +17,7 @@ def mended(source: Source, skipped: int, separator: str, names: int) -> Source:
     """Return a text with regular quotes and an equal number of fields in each line.
 
     A field such as 5'3" may have a quote that is part of the text. If all lines have one field more than the header,
-    the first field gets an empty name, as the names of rows in R.
+    the first field gets an empty name, because R writes the names of rows in this way.
 
     Args:
         source: the text in UTF-8.

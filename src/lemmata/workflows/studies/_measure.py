@@ -1,4 +1,4 @@
-"""Measure learning curves: each model is fitted on many splits, and everything is learned from the split's rows."""
+"""Measure learning curves: each model is fitted on many splits, and learns only from a split's training rows."""
 
 import dataclasses
 import functools

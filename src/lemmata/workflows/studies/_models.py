@@ -174,8 +174,9 @@ def _uneven(order: Float[np.ndarray, " n"]) -> bool:
 def chosen_season(y: Float[np.ndarray, "n k"], order: Float[np.ndarray, " n"], ahead: int) -> int:
     """Choose the season that forecasts best, from the calendar's seasons and the season with the most similar targets.
 
-    Each season is repeated this many rows ahead from the same starts. The result is 1 (the last value) if the last
-    value has the smallest error. The median over starts decides, so that a few unusual stretches do not hide a season.
+    For each season, the last targets are repeated `ahead` rows ahead from the same starts. The result is 1 (the last
+    value) if the last value has the smallest error. The median over starts decides, so that a few unusual stretches do
+    not hide a season.
 
     Args:
         y: the targets of rows before all predicted rows, from early to late.

@@ -12,7 +12,7 @@ from ._copies import many_values
 from ._encoder import Standardise
 
 ROWS, FEWEST_ROWS = 20_000, 50
-"""At most this number of rows, the first ones, is compared. A table with fewer rows than the second is not tested."""
+"""Only this number of the first rows is compared. A table with fewer rows than the second number is not tested."""
 NEIGHBOURS = 20
 EXPECTED = 0.01
 """A distance counts as near if, in the whole table, at most this many rows are expected to be as near by chance."""
@@ -26,9 +26,9 @@ def near_copies(inputs: Inputs, groups: np.ndarray | None = None, order: np.ndar
     """Report how many rows nearly equal another row, which is in another group if there are groups.
 
     The distance to the nearest row is compared with the distance to the twentieth nearest row, so dense and sparse
-    regions are treated equally. If rows are spread evenly in d dimensions around a row, the ratio of the two is below
-    r with a probability of at most 19 r^d. The rows themselves determine d: half of the twenty neighbours are within
-    2^(-1/d) of the distance of the twentieth. A ratio counts as near if at most 0.01 rows of the whole table are
+    regions are treated equally. If rows are spread evenly in d dimensions around a row, the ratio of the two is below r
+    with a probability of at most 19 r^d. The rows themselves determine d: half of the twenty neighbours are within
+    2^(-1/d) times the distance of the twentieth. A ratio counts as near if at most 0.01 rows of the whole table are
     expected to have a smaller ratio by chance. Only number columns with many values count; in all other columns, a
     duplicate must be equal. Rows of a series are not tested, because neighbours in time are naturally near.
 

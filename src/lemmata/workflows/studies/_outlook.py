@@ -17,7 +17,7 @@ from ._metrics import Metric
 LEVELS = (0.05, 0.5, 0.95)
 STEP = 0.03
 WIDER = 3.0
-"""A sample may lack this many rows like its largest: with 5 % probability, a share of 3/m does not occur in m rows."""
+"""A sample may lack this many rows as large as its largest: with probability 5 %, a share 3/m is not seen in m rows."""
 TRAINED = 1.5
 """With few errors, the upper end of a share is cut at this many times its exact bound, because training sets vary."""
 STEEPEST = 2.0
@@ -43,8 +43,8 @@ class Candidate:
         forecast: the forecast of the curve.
         unit: the metric.
         total: N, the number of the user's rows.
-        ground: the least value that is expected beyond the measured sizes, because a better model has shown it to be
-            noise.
+        ground: the least loss that is expected beyond the measured sizes, because a better model has shown that this
+            loss is noise.
         room: the least distance, in logarithms, of the 5 % and the 95 % curve from the median at the last measured size
             and beyond; it is taken from models that were tested on more rows.
     """
@@ -75,7 +75,7 @@ class Candidate:
     def curves(self) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, "s 3"]]:
         """The logarithms ln n, and the 5 %, 50 % and 95 % curves of the loss at n rows.
 
-        If few rows contain much of a mean of squares, the mean is less certain than its standard error shows. The
+        If few rows hold a large part of a mean of squares, the mean is less certain than its standard error shows. The
         reason is that the observed rows may lack rows of this size or larger. The upper end includes an allowance for
         them. The median does not, because such rows would add the same amount to the loss of guessing and of any other
         model. The forecast is also widened to the exact bounds of the last measured size if errors are few, and kept
@@ -117,7 +117,7 @@ class Candidate:
         return Interval(value, lower, upper)
 
     def samples(self, loss: float) -> Interval:
-        """Return the least number of rows from which the expected loss stays at or below this loss, up to all rows.
+        """Return the least n such that the expected loss is at or below this loss from n rows up to all rows.
 
         This number is at most N exactly if the expected loss with all N rows is at most this loss. The lower end is
         where the 5 % curve first reaches the loss. The upper end is the point from which the 95 % curve stays below

@@ -208,7 +208,7 @@ def _of_file(file: str) -> tuple[Callable[[], Any], str, str]:
 
 
 def _price(n: int, d: int, k: int) -> float:
-    """Return the price of a forest, as a guess."""
+    """Return the price of a forest, as a guess of the price of the user's model."""
     return 1e-5 * n * math.sqrt(d) * k
 
 

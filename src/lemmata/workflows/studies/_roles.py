@@ -186,7 +186,7 @@ def plain_frame(table: Table, roles: Roles, decimal: str | None = None) -> Plain
 def _is_date(column: pl.Series) -> bool:
     """Whether the column may say when rows were observed: dates, and times of day in increasing order.
 
-    A duration does not say it, and neither does a time of day without its date.
+    Durations do not say this, and neither do times of day that are not in increasing order.
     """
     if column.dtype == pl.Time:
         return column.drop_nulls().is_sorted()

@@ -30,9 +30,9 @@ def misranked(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spr
     The mean over rows is 1 - AUC. The variance over rows, divided by m, is the variance of the estimate.
 
     The AUC is the AUC of one class against the others, averaged over the classes that occur. Let A be the share of
-    pairs that are ranked wrongly. A row of the class, which has m_1 rows, contributes A + (m / m_1) (a_i - A). Here
-    a_i is the share of the other m_0 rows that are ranked above it. A row outside the class contributes
-    A + (m / m_0) (b_i - A). Here b_i is the share of the class that is ranked below it (the projections of a
+    pairs that are ranked wrongly. A row of the class, which has m_1 rows, contributes A + (m / m_1) (a_i - A). Here a_i
+    is the share of the other m_0 rows that are ranked above row i. A row outside the class contributes A + (m / m_0)
+    (b_i - A). Here b_i is the share of the rows of the class that are ranked below row i (the projections of a
     U-statistic, DeLong et al. 1988).
     """
     label, rows = y.argmax(axis=1), np.zeros(len(y))
@@ -66,6 +66,6 @@ def absolute(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spre
 def brier(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float) -> Float[np.ndarray, " m"]:
     """Squared error of the probabilities, summed over classes.
 
-    For two classes, the error of one class (Brier 1950, halved).
+    For two classes, this is the squared error of one class, which is half of the score of Brier (1950).
     """
     return ((y - output) ** 2).sum(axis=1) / (2 if y.shape[1] == 2 else 1)

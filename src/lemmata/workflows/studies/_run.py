@@ -309,7 +309,7 @@ class _Job:
         )
 
     def steadiest(self) -> Candidate | None:
-        """With an order: the model that is best at any size, because drift may make every model lose with all rows."""
+        """With an order: the model with the least loss at any size. Drift may make all models worse with more rows."""
         knowing = [item for item in self.candidates if not item.measured.model.naive]
         if self.dataset.order is None or not knowing:
             return None
@@ -389,7 +389,7 @@ def _shown(show: Callable[..., None], message: Warning | str, category: type[War
 def _one_openmp_thread() -> None:
     """Limit OpenMP to one thread, because it counts its threads for each calling thread.
 
-    Two fits with two OpenMP threads each, on two cores, were three times slower than one after the other.
+    On two cores, two fits with two OpenMP threads each were three times slower in parallel than one after the other.
     """
     threadpool_limits(1, user_api="openmp")
 

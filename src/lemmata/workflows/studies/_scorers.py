@@ -66,10 +66,10 @@ class _Chances(_Labels):
 class Scored:
     """The loss of predictions under a scorer, and what each row adds to the loss.
 
-    Call this object with targets and outputs. It returns an array over rows whose mean is the loss. The variance of
-    the array over m estimates the variance of the loss by the jackknife, which leaves out a fifth of the rows (or
-    groups) at a time. Unlike single rows, fifths are right for medians, too (Shao and Wu 1989). The loss is nan if all
-    rows have one class.
+    Call this object with targets and outputs. It returns an array over rows whose mean is the loss. The variance of the
+    array over m estimates the variance of the loss by the jackknife, which leaves out a fifth of the rows (or groups)
+    at a time. Leaving out fifths is also valid for medians, but leaving out single rows is not (Shao and Wu 1989). The
+    loss is nan if all rows have one class.
 
     Args:
         scorer: a name that scikit-learn's `get_scorer` knows, a function of true and predicted targets, or a scorer

@@ -45,11 +45,12 @@ class Signal:
         groups: how many groups were tested, or 0.
         visible: the smallest share of the target's variance (R²) at which a linear signal in one or several columns
             would be found in most cases. It is infinite if no signal would be found. For series, it is only
-            approximate. For shifts, it is how far the best percent of the shifts is below their median, or what the
-            best column explains in that percent. For blocks, it is twice the relative difference of errors that the
-            t-test would call significant. With groups, it is about rows minus the means of their groups.
-        between: this share for the means of the groups; nan if whole groups were not exchanged.
-        powers: this share for each kind of signal (`_signal_power`); empty if a signal was found.
+            approximate. For shifts, it is how far the errors in the best percent of the shifts are below the median
+            error, or the share that the best column explains in its best percent of the shifts. For blocks, it is twice
+            the relative difference of errors that the t-test would call significant. With groups, it is about rows
+            minus the means of their groups.
+        between: the same as `visible`, but for the means of the groups; nan if whole groups were not exchanged.
+        powers: the same as `visible`, but for each kind of signal (`_signal_power`); empty if a signal was found.
         held: the number of held-out rows on which models were tested; 0 if there were none. The models were fitted to
             equally many other rows.
         alike: whether every column has so few values that equal rows are expected.

@@ -26,10 +26,10 @@ def of_blocks(
     Each block is forecast by a model of all earlier rows. The model is linear in the columns, or in Gaussian kernels
     with 120 of the rows. It predicts the target, or the target's change since an earlier row whose target is known.
     These choices and the ridge are made on later parts of the earlier rows. The naive forecasts are the mean of the
-    past, its last value, the last value continued with the mean slope, and the last season. The period of the season
-    is the lag of the largest autocorrelation. Changes and last values reach back by at most the number of rows in a
-    block. The errors of such forecasts are means over all these distances. A difference of squared errors is divided
-    by their sum, so every block has the same weight.
+    past, its last value, the last value continued with the mean slope, and the last season. The period of the season is
+    the lag of the largest autocorrelation. Changes and last values reach back by at most the number of rows in a block.
+    The error of a forecast by changes or last values is a mean over all these distances. A difference of squared errors
+    is divided by their sum, so every block has the same weight.
 
     The level needs one assumption: models of columns without information are worse, on average, than the best naive
     forecast.
@@ -111,7 +111,7 @@ def _error(past, y, before, start: int, end: int, reach: int, slope: float | np.
 
 
 def _spread(rest: np.ndarray, middle: np.ndarray, before: np.ndarray, start: int, end: int, reach: int) -> np.ndarray:
-    """The mean square of `rest` minus `middle` or, with a reach, minus its earlier rows within the reach.
+    """The mean square of `rest` after `middle` or, with a reach, earlier rows of `rest` within it are subtracted.
 
     For long blocks, only some of the distances to earlier rows are used.
     """

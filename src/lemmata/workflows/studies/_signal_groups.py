@@ -22,8 +22,8 @@ def of_groups(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: 
     a group. The level needs only one assumption: within a group, targets are exchangeable given the columns. Effects
     of groups on columns and on targets do not matter.
 
-    Whole groups: a group's target, the mean of the same number of rows in each group, is moved to another group. The
-    level assumes that groups are drawn independently.
+    Whole groups: a group's target is moved to another group. It is a mean over the same number of rows in each group.
+    The level assumes that groups are drawn independently.
     """
     assert dataset.groups is not None
     rows = _drawn(dataset.groups, rng)
@@ -166,7 +166,7 @@ def _words(stock: dict[int, int], length: int):
 
 
 def _mirrored(sizes: np.ndarray, classes: bool) -> int:
-    """The number of arrangements that differ from one arrangement only in the names of kinds of equal size.
+    """The number of arrangements that arise from one arrangement by swapping targets that occur equally often.
 
     No statistic distinguishes these arrangements.
     """

@@ -117,7 +117,7 @@ class _Half:
         return best
 
     def _both(self, tables: np.ndarray) -> list[np.ndarray]:
-        """As `seen`. Mixtures of classes and signals are numbers, so they are not changed."""
+        """Do the same as `seen`, but only centre mixtures of classes and signals, because these are numbers."""
         if not self.classes:
             return self.seen(tables)
         return [tables - tables.mean(axis=0)]

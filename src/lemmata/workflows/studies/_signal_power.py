@@ -90,7 +90,7 @@ def powers(
 
 
 def bent(found: Powers) -> Powers:
-    """Return the shares for classes: the given shares times `BENT`, or infinity from 1 on."""
+    """Return the shares for classes: the given shares times `BENT`, or infinity if the product is 1 or more."""
     return {kind: BENT * share if BENT * share < 1 else math.inf for kind, share in found.items()}
 
 
@@ -100,5 +100,5 @@ def hardest(found: Powers) -> float:
 
 
 def either(one: Powers, other: Powers) -> Powers:
-    """Return the smaller share of two tests for each kind: at least one of the tests finds the signal."""
+    """Return the smaller share of two tests for each kind, because one of the tests is enough to find the signal."""
     return {kind: min(share, other.get(kind, math.inf)) for kind, share in one.items()}

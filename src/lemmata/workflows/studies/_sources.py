@@ -281,8 +281,9 @@ def with_tabs(source: Source, limit_bytes: int) -> Source:
 
     The lines of such a text have equal numbers of words, at least two, and the first line has none of the usual
     separators. A word may be in quotes, with blanks inside. Lines at the top that begin with '#' are not changed. The
-    only exception is the last of these lines, if it names columns of numbers. R writes the names of rows without a name
-    in the header. So each line may have one word more than the header, which then gets an empty first name.
+    only exception is the last of these lines, if it names columns of numbers. In files of R, the names of rows have no
+    name in the header. So each line may have one word more than the header, and the header then gets an empty first
+    name.
     """
     lines = source.head().decode("utf-8-sig", errors="replace").splitlines()[:200]
     lines = [line for line in lines[: -1 if len(lines) > 100 else None] if line.strip()]
@@ -322,7 +323,7 @@ def _words(line: str) -> list[str]:
 
 
 def _has_row_names(first: list[str], rest: list[list[str]]) -> bool:
-    """Whether each line has one word more than the header. A title above a header is no header."""
+    """Whether each line has one word more than the header. A title above a header does not count as a header."""
     if any(len(words) != len(first) + 1 for words in rest):
         return False
     return not any(map(_is_number, first)) and any(map(_is_number, rest[0]))

@@ -51,8 +51,9 @@ def number_of_splits(total: int, n: int, quick: bool = False, most: float = math
 
     Small sets cost little and vary most, so they have more splits.
 
-    There are at most 16 splits, fewer above 150 training rows. There are enough to hold out each row about once, and at
-    least 6, or 3 in a quick study. An expensive model has fewer splits.
+    There are 16 splits, or fewer above 150 training rows, but at least 6, and enough to hold out each row about once. A
+    quick study has half as many, but at least 3. An expensive model has fewer splits, and so has any model above 10,000
+    training rows.
 
     Args:
         total: N, the number of rows.

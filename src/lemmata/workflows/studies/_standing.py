@@ -23,11 +23,12 @@ TIED = 2.0
 def beats_guessing(item: Candidate, question: Question) -> bool:
     """Whether the model learns, and beats guessing by a standard error at the largest measured size.
 
-    On independent rows, model and guessing are compared row by row, and the 95 % end counts. So a few large rows that
-    add to both losses do not decide. For numbers, it is also enough if the whole interval is below guessing. With an
-    order, model and guessing are also compared stretch by stretch, so that a few lucky stretches are not enough. A
-    model that is expected to be no better than guessing with all rows does not significantly beat guessing. The same
-    is true for a model whose fits broke down in a split, which its curve leaves out.
+    On independent rows, model and guessing are compared row by row: the upper end (95 %) of the difference must be
+    below 0. So a few large rows that add to both losses do not decide. For numbers, it is also enough if the whole
+    interval is below guessing. With an order, model and guessing are also compared stretch by stretch, so that a few
+    lucky stretches are not enough. A model that is expected to be no better than guessing with all rows does not
+    significantly beat guessing. The same is true for a model whose fits broke down in a split, which its curve leaves
+    out.
     """
     losses = item.losses
     if not may_beat_guessing(item, question) or item.measured.wild is not None:
@@ -46,7 +47,7 @@ def may_beat_guessing(item: Candidate, question: Question) -> bool:
 
 
 def eligible(candidates: Sequence[Candidate], question: Question) -> list[Candidate]:
-    """Return the models that may be best: all expected to beat guessing if at least one surely does, else none.
+    """Return the models that may be best: all that are expected to beat guessing if one surely does, else none.
 
     A model whose fits broke down in a split may be best only if the fits of all other models broke down, too.
 
@@ -79,9 +80,9 @@ def _as_good(item: Candidate, best: Candidate, at: float | int, able: bool) -> b
 
 
 def _beaten(item: Candidate, best: Candidate) -> bool:
-    """Whether the best model has the smaller loss on all common splits, and surely so by a t-test of the logarithms.
+    """Whether the best model has the smaller loss on every common split, and a t-test of the log losses is significant.
 
-    If a model is measured on fewer splits, its interval is wide and shows less than these splits show.
+    If a model is measured on fewer splits, its interval is wide and shows less than a comparison on common splits.
     """
     if item.losses.rows >= SAME * best.losses.rows or not (item.losses.paired and best.losses.paired):
         return False

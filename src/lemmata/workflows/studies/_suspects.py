@@ -34,7 +34,7 @@ def suspects(frame: pl.DataFrame) -> list[Finding]:
 
 
 def _numbers(column: pl.Series) -> Iterable[Finding]:
-    """Find a number, such as -999, that many rows have and that is farther from all others than their range."""
+    """Find a number, such as -999, in many rows. All other numbers are closer to each other than to this number."""
     values = column.drop_nulls().to_numpy()
     if len(values) < 2:
         return

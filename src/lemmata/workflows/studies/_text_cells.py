@@ -10,7 +10,7 @@ MISSING_MARKS = ["", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "Null", "nu
 
 
 def missing_marks(na: tuple[str, ...] | None) -> list[str]:
-    """Return the texts of a text file that are missing cells; None takes the usual ones.
+    """Return the texts that mark missing cells in a text file; the usual texts if `na` is None.
 
     A number stands for all its spellings with up to six decimals, so "999" also stands for "999.0", as in pandas.
 

@@ -62,7 +62,7 @@ def comment_lines(lines: Sequence[str], separators: str) -> int:
 def title_rows(rows: Sequence[Sequence[object]]) -> int:
     """Count the first rows of a sheet that are a title.
 
-    Title rows have at most one cell, above a row that has most cells.
+    A title row has at most one cell. The first row below the title fills most of its cells.
 
     Args:
         rows: the first rows, with None for empty cells.

@@ -188,7 +188,7 @@ def _short(found: Signal) -> bool:
 
 
 def _blind(found: Signal) -> bool:
-    """Whether the test misses linear signals that explain half of the variance, of rows or between groups."""
+    """Whether the test may miss linear signals that explain half of the variance, among rows or between groups."""
     seen = [part for part in (found.visible, found.between) if not math.isnan(part)]
     return found.kind == "within groups" or max(seen, default=0.0) > BLIND
 

@@ -48,7 +48,7 @@ def unit_of(dataset: Dataset, given: Any, error: str | float | None) -> tuple[Me
 
 
 def bound(unit: Metric, dataset: Dataset) -> Metric:
-    """Adapt the metric to one table: to its rarer class, if it has two, and to its best guess without any column.
+    """Adapt the metric to one table: to the rarer of two classes, and to the best guess without any column.
 
     Raises:
         SettingError: if scikit-learn's scorer does not work for this table.
@@ -83,7 +83,7 @@ def rarer(dataset: Dataset) -> int:
 
 
 def constant(kind: str, targets: Float[np.ndarray, "n k"]) -> Float[np.ndarray, " k"]:
-    """Return the prediction for every row that uses no column.
+    """Return the prediction that uses no column and is therefore the same for every row.
 
     Args:
         kind: "mean", which is the class shares for classes; "median"; or "class 2", which is the third class for every
@@ -196,7 +196,8 @@ def name_of(scorer: Callable[..., Any]) -> str:
 def _own(scorer: Any, dataset: Dataset) -> Metric:
     """Make the metric of a user's scorer.
 
-    Its best value is the score of perfect predictions. Comparison with guessing shows its direction.
+    Its best value is the score of perfect predictions. A comparison with guessing shows whether larger or smaller
+    values are better.
 
     Raises:
         SettingError: if it is not a function, fails, is the same for guessing, or grows with the number of rows.

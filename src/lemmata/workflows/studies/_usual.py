@@ -136,7 +136,7 @@ def _counts(kind: str, x: np.ndarray, y: np.ndarray, task: str, groups: Groups =
 
 
 def amounts(y: Float[np.ndarray, "n k"]) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
-    """Return the least and the greatest allowed count or amount, because the log link may go far beyond all rows."""
+    """Return the least and the greatest allowed count or amount, because a log link may predict far beyond all rows."""
     return np.zeros(y.shape[1]), 2 * y.max(axis=0)
 
 

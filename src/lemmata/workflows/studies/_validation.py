@@ -45,7 +45,7 @@ def validating(n: int, groups: Groups = None) -> Bool[np.ndarray, " n"]:
 
 
 def last_rows(n: int, most: int, share: float, groups: Groups = None) -> int:
-    """Return the number of rows before the last rows, which choose settings: a share of all, but at most this many.
+    """Return n minus the number of last rows that choose settings, which is a share of n, but at most `most`.
 
     Rows of groups are sorted by group. With groups, the last groups with a fifth of the rows choose, but never all
     groups.
