@@ -35,7 +35,7 @@ def numpy_smooth(
 ) -> np.ndarray | None:
     """One of the two kernels at variances a and b and angles theta. It is NaN where its error may exceed 1e-13.
 
-    None for networks that are not stacks of `Dense` layers with plain numbers and of `Erf` and `Gelu`.
+    The result is None unless every layer is `Dense`, `Erf` or `Gelu`, and every number in them is plain.
     """
     if not _is_stack(network, (Erf, Gelu)):
         return None

@@ -18,7 +18,7 @@ def test_a_log_gets_its_delays():
     result = run(LOG)
     assert result.exit_code == 0, result.output
     assert result.output.count("two clocks") == 3
-    assert "t_test at 0.99 ~ weight decay^-0.59" in result.output
+    assert "t_test at 0.99 grows like weight decay^-0.59" in result.output
     assert "grokking.clocks.delay_by_threshold" in result.output
     assert len(result.output.splitlines()) < 30
 

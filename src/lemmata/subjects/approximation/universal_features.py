@@ -181,8 +181,8 @@ class PointwiseRepresentation(Claim[Represented]):
     control = Control(
         "an eighth of the bound",
         lambda bound, problem: bound / 8,
-        loose="Hoeffding's inequality holds even if all terms are at the ends of their range, but a function uses only "
-        "part of the spectrum",
+        loose="Hoeffding's inequality allows every term to be at an end of its range, but most terms of a function are "
+        "far from the ends",
     )
     controls = _DISTANCE
     unexplained = _BEST
@@ -252,7 +252,8 @@ class FeatureRate(Claim[Represented]):
 
 
 class BestCoefficientRate(Claim[Represented]):
-    """Let n random ramps of slope tau be drawn for a class of functions on [-1, 1], with n below tau. The root mean
+    """Consider a class of functions on [-1, 1]. Draw n < tau random ramps of slope tau from a distribution that depends
+    on the class alone. The root mean
     square distance of a function from their span falls at least like n^-1. The reason is that n steps at random
     thresholds cut [-1, 1] into intervals of length O(1/n). So the best coefficients in mean square do better than the
     coefficients of Lemma 1's proof, which leave an error of n^(-1/2) in every dimension.

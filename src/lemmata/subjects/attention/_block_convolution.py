@@ -25,7 +25,7 @@ def key_convolution(
 
     Raises:
         ShapeError: for filters of another dimension.
-        DataError: for entries that are not finite, and for whole numbers.
+        DataError: if an entry is not finite, or if the array has an integer type.
 
     Example:
         >>> import jax.numpy as jnp

@@ -96,12 +96,12 @@ class PromptsLinearise(Claim[FewShotTask]):
 
 class PromptsKeepTheKernel(Claim[FewShotTask]):
     """Fine-tune a small masked transformer on 16 texts per class by gradient descent on the logistic loss, until the
-    mean loss is 0.4. In all tasks, the mean loss with the prompt is above 0.4 before training. Compare two cases: a
-    prompt whose label words have occurred at the label position during pre-training, and a random head without a
-    prompt. Let K_0 and K_t be the kernels of gradient descent on the texts before and after training. Let f_0 and f_t
-    be the outputs before and after training, and let |f_t - f_0| be a root mean square over the texts. Divide the
-    relative change of the kernel by the movement of the outputs. With the prompt, the geometric mean of this ratio is
-    smaller:
+    mean loss is 0.4. In all tasks, the mean loss with the prompt is above 0.4 before training. Compare two
+    cases: a prompt whose label words have occurred at the label position during pre-training, and a random head
+    without a prompt. Let K_0 and K_t be the kernel of gradient descent, evaluated on the texts, before and after
+    training. Let f_0 and f_t be the outputs before and after training, and let |f_t - f_0| be a root mean square
+    over the texts. Divide the relative change of the kernel by the movement of the outputs. With the prompt, the
+    geometric mean of this ratio is smaller:
 
         ||K_t - K_0||/(||K_0|| |f_t - f_0|).
     """

@@ -37,8 +37,8 @@ class LinearMarginBound(Claim[MarginRows]):
 
         2 L R / (gamma sqrt(n)) + sqrt( ln(1/delta) / (2n) ).
 
-    The trials measure the expectation minus the mean for w along sum_i y_i x_i, with L = R = 1 and delta = 0.05. In
-    half of the trials the labels are random.
+    The trials use L = R = 1, delta = 0.05 and a w in the direction of sum_i y_i x_i. They measure the expected margin
+    loss of this w minus its mean margin loss over the rows. In half of the trials the labels are random.
     """
 
     title = "The margin bound for linear rules of bounded length"

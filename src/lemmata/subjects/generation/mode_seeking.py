@@ -140,7 +140,7 @@ class OneModeIsDropped(Claim[TwoModes]):
     two modes. Then KL(q | p) >= KL((r, 1 - r) | (w, 1 - w)), and a normal q near one mode has r = 1.
     """
 
-    title = "The fit by the reverse divergence drops a mode; its divergence is minus the log of the other mode's share"
+    title = "The fit by the reverse divergence keeps one mode; its divergence is minus the log of this mode's share"
     source = Source("emergence2026", "Figure 12.10", note="for the reverse divergence")
     stated = Kind.OWN
     population = _MIXTURES

@@ -117,7 +117,7 @@ class DecaySlope:
     def __str__(self) -> str:
         said = "1/weight decay is possible" if self.inverse else "not 1/weight decay"
         test, train = _told(self.test, self.test_interval), _told(self.train, self.train_interval)
-        return f"t_test at {self.threshold:g} ~ weight decay^{test}: {said}; t_train ~ weight decay^{train}"
+        return f"t_test at {self.threshold:g} grows like weight decay^{test}: {said}; t_train like weight decay^{train}"
 
     def _repr_html_(self) -> str:
         return preformatted(self)

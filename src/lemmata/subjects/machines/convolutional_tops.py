@@ -236,7 +236,7 @@ class PoolingByInducingPoints(Claim[PooledSites]):
         return _pooled(problem.carried, residuals="dropped").variance
 
     def trivial(self, problem: PooledSites) -> Array:
-        """Return the mean variance, because the mean of squares is at least the square of the mean."""
+        """Return the mean variance of the sites, which is at least the variance of their mean."""
         return jnp.asarray(problem.mean_variance)
 
     def condition(self, problem: PooledSites) -> Array:
@@ -302,7 +302,7 @@ class DependentRest(Claim[PooledSites]):
         return jnp.asarray(problem.exact)
 
     def trivial(self, problem: PooledSites) -> Array:
-        """Return the mean variance, because the mean of squares is at least the square of the mean."""
+        """Return the mean variance of the sites, which is at least the variance of their mean."""
         return jnp.asarray(problem.mean_variance)
 
     def condition(self, problem: PooledSites) -> Array:

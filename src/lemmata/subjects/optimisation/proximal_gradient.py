@@ -115,7 +115,7 @@ class Contraction(AbstractStepClaim):
     nearly all draws of 16 features or more.
     """
 
-    title = "A proximal gradient step of 1/(2(n+1)) leads nearer to all coefficients with a lower objective"
+    title = "A proximal gradient step of size 1/(2(n+1)) comes nearer to every coefficient vector of lower objective"
     source = Source("li2025incontext", "(97b)", note="proof of Lemma 3, with the number of all features")
     stated = Kind.REPAIR
     # A larger constant if the distance grows is a stronger statement.

@@ -156,8 +156,8 @@ class CurvedGoldPeaks(Claim[CurvedGold]):
         d (sqrt(2) - c d).
 
     Curves of the same form, d (alpha - beta d), are fitted to learned rewards in practice. The gain peaks at lambda =
-    1/c and is 0 again at lambda = 2/c, while the proxy keeps growing. The test compares the gains at four tilts, and
-    the lambda of the peak.
+    1/c and is 0 again at lambda = 2/c, while the proxy keeps growing. The test checks the predicted gains at four
+    values of lambda. It also checks the predicted lambda of the peak.
     """
 
     title = "The gain of a quadratic gold reward is a parabola in the root of the divergence"

@@ -1,9 +1,10 @@
 """Training a softmax network to any error: the width and the steps that the theory requires, and those that suffice.
 
-This theory bounds the loss at the end of training. It assumes lambda = lambda_min(H*) > 0, B of Definition 4.1, and a
-width that no machine can store. The width is so large because exp(18 B) is at least 10^7, and 10^150 for weights of
-unit variance. It does not explain why a few units per target are enough, or why steps can be longer by a factor of 10^8
-and more. The constant that Omega hides is taken as 1, and the number of steps has the factor 2 of the proof.
+This theory bounds the loss at the end of training. It assumes that lambda = lambda_min(H*) is positive, and a width
+that no machine can store. B is as in Definition 4.1. The width is so large because exp(18 B) is at least 10^7, and
+10^150 for weights of unit variance. It does not explain why a few units per target are enough, or why steps can be
+longer by a factor of 10^8 and more. The constant that Omega hides is taken as 1, and the number of steps has the
+factor 2 of the proof.
 
 The sufficient width is measured by descent with steps of 1 / (2 m lambda_max(H)). The time of these steps equals the
 time of the flow dF/dt = -m H (F - Y) up to a relative difference of lambda / (4 lambda_max). One step of the theory

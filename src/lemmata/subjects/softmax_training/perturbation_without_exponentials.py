@@ -1,4 +1,4 @@
-"""How far the softmax tangent kernel moves with its units, without exponentials of logits.
+"""Bounds on how far the softmax tangent kernel moves with its units. They contain no exponentials of logits.
 
 This theory bounds the change of H of Definition 3.6 if every unit moves by at most R < 0.01. For an entry, the bound
 is sharp to first order in R. With probability 1 - delta, the change of the whole kernel is at most 17 R n k

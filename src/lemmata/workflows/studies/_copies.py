@@ -12,7 +12,7 @@ _FIRST = 10_000
 
 
 def first_equal(*columns: np.ndarray) -> Int[np.ndarray, " N"]:
-    """For each row of the arrays, put side by side, return the first row that equals it. NaN equals NaN.
+    """Join the arrays column by column. For each row, return the index of the first row that equals it. NaN equals NaN.
 
     >>> first_equal(np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]]))
     array([0, 1, 0])

@@ -34,7 +34,7 @@ _DAYS = {
     r"[A-Za-z]{4,9}/\d{1,2}/\d{4}": ("%B/%d/%Y",),
     r"\d{1,2}/[A-Za-z]{3}/\d\d": ("%d/%b/%y",),
 }
-"""For each pattern of a written day, the formats that a day of this pattern may have."""
+"""For each pattern of a date without a time, the `strptime` formats that such a date may have."""
 
 
 def with_dates(column: pl.Series) -> pl.Series:

@@ -365,8 +365,8 @@ def bounded(
 ) -> tuple[float, float, tuple[float, float]]:
     """Return value, standard error and 90 % bounds of a mean loss. Clopper-Pearson bounds are used for few errors.
 
-    If there is no error among m rows, the share is below 3/m (95 %), but it need not be 0. For an AUC, and other scores
-    in which classes count equally, the rows of the rarest class count.
+    If none of m rows is an error, the share of errors is below 3/m with 95 % confidence, but it need not be 0. For an
+    AUC, and other scores in which classes count equally, the rows of the rarest class count.
 
     Args:
         mean: the measured mean loss.

@@ -145,7 +145,7 @@ def seasoned(model: Model, y: Float[np.ndarray, "n k"], order: Float[np.ndarray,
 
 
 def is_last_value(model: Model) -> bool:
-    """Whether the model is the last season although no season was found. It then equals the last value."""
+    """Whether this is the last-season model and no season was found. It then equals the last value."""
     return model.naive and model.name == "season" and model.least == 1
 
 
