@@ -168,12 +168,24 @@ def test_what_cannot_be_unwrapped_is_named():
         def forward(self, x):
             return {"logits": super().forward(x)}
 
+    class Pair(torch.nn.Linear):
+        def forward(self, x):
+            return super().forward(x), x
+
     class Turned(torch.nn.Linear):
         def forward(self, x):
             return super().forward(x).T
 
-    with pytest.raises(LemmataError, match=r"a dict.*returns only the logits"):
-        read_trained(Named(3, 2), rows, Y)
+    for several, entry in ((Named(3, 2), r"\['logits'\]"), (Pair(3, 2), r"\[0\]")):
+        with pytest.raises(LemmataError, match=rf"returns only the logits .* model.register_forward_hook\(.*{entry}\)"):
+            read_trained(several, rows, Y)
+    several = Named(3, 2)
+    several.register_forward_hook(lambda module, x, found: found["logits"])  # the line of the remedy
+    np.testing.assert_allclose(
+        read_trained(several, rows, Y).model.outputs(rows), several(torch.from_numpy(rows)).detach(), rtol=1e-6
+    )
+    with pytest.raises(LemmataError, match=r"such as lambda x: model\(x\)\['values'\]"):
+        read_trained(lambda x: {"values": x[:, :2]}, rows, Y)
     with pytest.raises(LemmataError, match=r"2 lines for 90 rows.*transposes"):
         read_trained(Turned(3, 2), rows, Y)
     with pytest.raises(SettingError, match=r"dictionary of input_ids, attention_mask"):

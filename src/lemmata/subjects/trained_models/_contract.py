@@ -2,7 +2,7 @@
 
 import abc
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -341,10 +341,24 @@ def row_by_row(found: Any) -> Any:
     Raises:
         ShapeError: if the model did not return an array whose first axis has one entry for each row.
     """
-    if not hasattr(found, "reshape"):
-        remedy = "wrap the model in a function or module that returns only the logits or values"
-        raise ShapeError("outputs", found=f"a {type(found).__name__}", rule="one array", remedy=remedy)
+    if isinstance(found, Mapping | list | tuple) or not hasattr(found, "reshape"):
+        raise ShapeError("outputs", found=f"a {type(found).__name__}", rule="one array", remedy=_unwrapping(found))
     return found.reshape(len(found), -1)
+
+
+def _unwrapping(found: Any) -> str:
+    """Return how to make a model return only its logits or values, with a line of code for several outputs."""
+    remedy = "wrap the model in a function or module that returns only the logits or values"
+    entries: dict[Any, Any] = dict(enumerate(found if isinstance(found, tuple) else ()))
+    if isinstance(found, Mapping):
+        entries = dict(found)
+    arrays = [name for name, entry in entries.items() if hasattr(entry, "reshape")]
+    if not arrays:
+        return remedy
+    name = "logits" if "logits" in arrays else arrays[0]
+    if not hasattr(entries[name], "grad_fn"):
+        return f"{remedy}, such as lambda x: model(x)[{name!r}]"
+    return f"{remedy}, or call model.register_forward_hook(lambda module, x, found: found[{name!r}]) before"
 
 
 def batches(x: np.ndarray, rows: int = BATCH) -> Iterator[np.ndarray]:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -11,7 +11,7 @@ import numpy as np
 
 from lemmata.errors import DataError, SettingError
 
-from ._contract import AbstractModel, linked
+from ._contract import AbstractModel, linked, row_by_row
 from ._jax import jax_model
 from ._losses import Loss
 
@@ -41,7 +41,8 @@ class BlackBox(AbstractModel):
     given: Callable[[np.ndarray], Any] = dataclasses.field(repr=False, default=lambda x: x, kw_only=True)
 
     def _outputs(self, x: np.ndarray) -> np.ndarray:
-        found = np.asarray(self.call(x))
+        found = self.call(x)
+        found = np.asarray(row_by_row(found) if isinstance(found, Mapping) else found)
         _refuse_texts(found)
         found = np.asarray(found, float).reshape(len(found), -1)
         return linked(found, self.link)
