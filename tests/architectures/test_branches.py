@@ -295,9 +295,9 @@ def test_complex_numbers_are_refused():
 def test_shapes_that_do_not_fit():
     matrix = Contract(np.eye(4), "gh,hw->gw")
     for layer, x, words in (
-        (matrix, jnp.ones((2, 3, 2, 1)), r"found a grid of shape \(3, 2\).*an array of shape \(4, 4\)"),
+        (matrix, jnp.ones((2, 3, 2, 1)), r"found a grid of shape \(3, 2\).*the array of shape \(4, 4\)"),
         (matrix, F, r"found a grid of shape \(4,\)"),
-        (Contract(np.ones(2), "k,...->...k"), X, r"vectors.*new positions \(2,\)"),
+        (Contract(np.ones(2), "k,...->...k"), X, r"vectors.*a grid of positions of shape \(2,\)"),
         (Concatenate([D, D], axis=2), F, "2 axes.*number 2"),
     ):
         with pytest.raises(ShapeError, match=words):

@@ -7,6 +7,7 @@ from jaxtyping import Array, Float
 
 from lemmata.kernels import AbstractKernel
 
+from ._bends import is_bent
 from ._checks import check_network, check_pair, finite
 from ._entries import Face, NetworkEntries
 from ._homogeneous import is_homogeneous
@@ -36,8 +37,8 @@ class AbstractNetworkKernel(AbstractKernel):
 
     @property
     def cheap_points(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether a series may replace the recursion. If not, the steps of the recursion use smaller tiles."""
-        return is_homogeneous(self.network)
+        """Whether a series or one loop over the layers replaces the recursion, which would need smaller tiles."""
+        return is_homogeneous(self.network) or is_bent(self.network, 1)
 
     def tile_rows(self, shape: tuple[int, ...]) -> int | None:
         """The number of rows of a tile. For fields, the tile fits into the cache unless there are very many points."""
