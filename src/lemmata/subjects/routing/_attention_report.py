@@ -122,7 +122,7 @@ def attention_report(logits: Any, *, lengths: Any = None) -> AttentionReport:
 
     Example:
         >>> print(attention_report([[4.0, 0.0, 0.0, 0.0], [0.0, 4.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]]))
-        3 queries read 1.299 tokens (median; 1.299 to 4), with a largest weight of 0.948
+        3 queries read 1.299 tokens (median; 1.299 to 4), largest weight 0.948
         if logits span 4, one key gets a weight of at most 0.948 of 4, 0.784 of 16, 0.464 of 64 keys
         from 55.6 keys on, no weight exceeds 1/2
         without a skip connection, the layer multiplies the spread of its values by at most 0.931 (tanh(M/4) = 0.964)

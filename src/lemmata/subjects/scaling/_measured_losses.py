@@ -58,7 +58,7 @@ def fit_scaling_law(
     A: 398.4, 90 % interval 367.3 to 432.5
     >>> print(law.extrapolate(1e11))
     1.767, 90 % interval 1.754 to 1.779
-    - 33.3 times the largest fitted size: valid only if the same law continues there, which no fit can show
+    - 33.3 times the largest fitted size: the value is valid only if the same law continues there, which no fit can show
     """
     level = inside("level", level, 0.0, 1.0)
     losses = positive_column("loss", loss)
