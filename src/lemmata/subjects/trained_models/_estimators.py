@@ -37,7 +37,7 @@ class BlackBox(AbstractModel):
         given: a function from rows to the form in which the user's own function takes them, such as a data frame.
     """
 
-    call: Callable[[np.ndarray], np.ndarray] = dataclasses.field(repr=False)
+    call: Callable[[np.ndarray], Any] = dataclasses.field(repr=False)
     given: Callable[[np.ndarray], Any] = dataclasses.field(repr=False, default=lambda x: x, kw_only=True)
 
     def _outputs(self, x: np.ndarray) -> np.ndarray:
