@@ -39,7 +39,7 @@ def spots(monkeypatch):
 
 def test_an_approximate_curvature_is_told_with_its_error_and_an_exact_one_is_not(spots):
     (line,) = spots(0.03)
-    assert "wrong by at most 3 %" in line
+    assert "differs from the exact curvature by at most 3 %" in line
     assert spots(0.0) == spots(None) == []
 
 
