@@ -32,6 +32,7 @@ from lemmata.architectures import (
     Sin,
     TangentKernel,
     fully_connected,
+    graph_network,
     relu_network,
     residual,
     tangent_gram,
@@ -70,8 +71,10 @@ from lemmata.errors import SettingError, ShapeError
         lambda: ABRelu(1e200, 1.0),
         lambda: ExpNormalized(-0.1),
         lambda: ExpNormalized(1.0, float("nan")),
+        lambda: relu_network(10**19), lambda: relu_network(10**7),
+        lambda: graph_network(10**19), lambda: graph_network(0),
     ],
-)
+)  # fmt: skip
 def test_settings_out_of_bounds(build):
     with pytest.raises(SettingError):
         build()

@@ -1,6 +1,7 @@
 """What users pass as arrays, and what is refused."""
 
 import functools
+import pathlib
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pandas
 import pytest
 from jaxtyping import Float
 
+import lemmata
 from lemmata.core import array_of, numbers_of
 from lemmata.core._reading import reading
 from lemmata.errors import DataError, LemmataError, ShapeError
@@ -52,13 +54,11 @@ def test_arrays_of_another_machine_become_arrays_that_jax_reads(kind):
     np.testing.assert_array_equal(found, given)
 
 
-def test_an_error_of_a_users_function_is_not_explained_by_an_argument():
-    """Also if an argument has an axis of length 0, or if the error speaks of shapes."""
+@pytest.mark.parametrize("file", ["mine.py", f"{pathlib.Path(lemmata.__file__).parent}_mine/module.py"])
+def test_an_error_of_a_users_function_is_not_explained_by_an_argument(file):
+    """Also if an argument has an axis of length 0, if the error speaks of shapes, or beside lemmata's own folder."""
     users = dict[str, Any]()
-    exec(
-        compile("def amiss(x):\n    raise ValueError('my shapes (3,) and (4,) are not aligned')", "mine.py", "exec"),
-        users,
-    )
+    exec(compile("def amiss(x):\n    raise ValueError('my shapes (3,) and (4,) are not aligned')", file, "exec"), users)
 
     def read(f, x: Float[np.ndarray, "n d"]):
         return f(x)

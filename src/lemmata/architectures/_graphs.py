@@ -9,8 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.core import whole
-from lemmata.errors import SettingError, ShapeError
+from lemmata.errors import ShapeError
 
 from ._activations import Relu
 from ._aggregate import Aggregate
@@ -19,7 +18,7 @@ from ._layer import AbstractLayer, Shape
 from ._masked import Masked
 from ._pooling import GlobalSumPool
 from ._reading import Reading, check_points, reading
-from ._serial import Serial
+from ._serial import Serial, check_depth
 
 
 class OnGraphs(Masked):
@@ -151,7 +150,7 @@ def graph_network(
         pool: the layer that maps the nodes to a vector; None is `GlobalSumPool()`.
 
     Raises:
-        SettingError: for a depth below 1, and for the same reasons as `Dense`.
+        SettingError: for a depth below 1 or above 100,000, and for the same reasons as `Dense`.
 
     Example:
         >>> from lemmata.architectures import TangentKernel, graph_network, graph_points
@@ -160,7 +159,6 @@ def graph_network(
         >>> gram(TangentKernel(graph_network(depth=2)), graph_points([path, triangle])).shape
         (2, 2)
     """
-    if whole("depth", depth) < 1:
-        raise SettingError("depth", found=depth, rule="a whole number of blocks that is at least 1")
+    check_depth(depth, 1, "blocks")
     block = [aggregate or Aggregate(self_loops=1.0), Dense(width, weight_std, bias_std), Relu()]
     return OnGraphs(Serial([*block * depth, pool or GlobalSumPool(), Dense(outputs)]))

@@ -18,6 +18,9 @@ from ._layer import AbstractLayer, Shape
 from ._parameterization import NetworkParameterization, WidthExponents, by_role
 from ._state import State
 
+_DEEPEST = 100_000
+"""The most layers of one kind that are built: far more than any kernel can be compiled for."""
+
 
 class Serial(AbstractLayer):
     """The composition of layers, which are applied in order. A composition is also a layer."""
@@ -102,6 +105,21 @@ def _through(layer: AbstractLayer, state: State) -> State:
     return state.through(layer)
 
 
+def check_depth(depth: Any, least: int, parts: str) -> None:
+    """Refuse a depth below `least`, or one whose list of layers would fill the memory.
+
+    Args:
+        depth: what was given.
+        least: the smallest depth.
+        parts: what the depth counts, for the message.
+
+    Raises:
+        SettingError: for a depth that is no whole number from `least` to 100,000.
+    """
+    if not least <= whole("depth", depth) <= _DEEPEST:
+        raise SettingError("depth", found=depth, rule=f"a whole number of {parts} from {least} to {_DEEPEST:,}")
+
+
 def fully_connected(
     activation: AbstractLayer,
     depth: int,
@@ -128,10 +146,10 @@ def fully_connected(
             the readout differently.
 
     Raises:
-        SettingError: for a negative depth, for exponents without a hidden layer, and for the same reasons as `Dense`.
+        SettingError: for a depth below 0 or above 100,000, for exponents without a hidden layer, and for the same
+            reasons as `Dense`.
     """
-    if whole("depth", depth) < 0:
-        raise SettingError("depth", found=depth, rule="a whole number of hidden layers that is not negative")
+    check_depth(depth, 0, "hidden layers")
     first, rest, last = by_role(parameterization)
     if depth == 0 and isinstance(last, WidthExponents):
         raise SettingError(

@@ -12,6 +12,7 @@ import dataclasses
 import enum
 import functools
 import inspect
+import os
 import pathlib
 import sys
 import sysconfig
@@ -31,10 +32,12 @@ from lemmata.signatures import shows_signature
 from ._places import KINDS, KeyPlace, LikePlace, Place, unfit
 
 _LIBRARIES = tuple({
-    *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")),
-    str(pathlib.Path(__file__).parents[1]), str(pathlib.Path(jax.__file__).parents[1]),
+    os.path.join(folder, "") for folder in (
+        *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")),
+        str(pathlib.Path(__file__).parents[1]), str(pathlib.Path(jax.__file__).parents[1]),
+    )
 })  # fmt: skip
-"""Folders of code that is not a user's: lemmata, JAX, and what is installed beside it."""
+"""Folders of code that is not a user's: lemmata, JAX, and what is installed beside it. Each ends with a separator."""
 
 
 def places(

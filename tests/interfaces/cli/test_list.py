@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from lemmata.engine.catalogue import catalogue, rows
-from lemmata.interfaces.cli import app
+from lemmata.interfaces.cli import _console, app
 from lemmata.interfaces.search import ask, claim_shelf
 
 RUNNER = CliRunner()
@@ -34,6 +34,29 @@ def test_as_many_as_asked_are_printed_and_all_are_counted():
     number = len(json.loads(listed("--json", "neural tangent kernel").stdout))
     assert f"The best 3 claims of {number}; `--first 0` prints all." in said
     assert f"{number} claims." in listed("neural tangent kernel", "--first", "0").stdout
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "  tightness 0.25"),
+        ({"ratio": 0.0625}, "  loose 0.062"),
+        ({"ratio": None}, ""),
+        ({"refuted": "seed 0, problem 3"}, ""),
+    ],
+    ids=["tight", "loose", "no ratio", "refuted"],
+)
+def test_the_tightness_that_a_search_found_stands_beside_its_claim_and_no_other(monkeypatch, changes, said):
+    found = {"fingerprint": "0", "ratio": 0.25, "refuted": "", "trials": 64, **changes}
+    loose = found["ratio"] == 0.0625
+    made = [{**row, "search": None, "loose": False} for row in rows()[:3]]
+    made[1] |= {"search": found, "loose": loose}
+    monkeypatch.setattr("lemmata.engine.catalogue.rows", lambda: made)
+    monkeypatch.setattr(_console.out, "width", 400)
+    lines = [line for line in listed().stdout.splitlines() if line.startswith(tuple(row["name"] for row in made))]
+    pairs = zip(lines, made, strict=True)
+    ends = [line.partition(f"  {row['status']}")[2].removeprefix(", weak") for line, row in pairs]
+    assert ends == ["", said, ""]
 
 
 def test_filters_hold_beside_words():
