@@ -54,6 +54,8 @@ def test_what_it_says_of_a_claim_is_what_the_catalogue_says():
     assert verdict["status"] == "refuted"
     low, high = verdict["interval"]
     assert f"slope along n {verdict['estimate']:.3f}, interval [{low:.3f}, {high:.3f}]" in TEXT
+    assert f"n^({verdict['estimate']:.2f})" in TEXT
+    assert f"n^({verdict['estimate']:.2f})" in QUESTIONS[3]["about"]
     assert f"{verdict['judged']} of {verdict['requested']} trials judged" in TEXT
 
 

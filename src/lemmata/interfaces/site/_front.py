@@ -41,9 +41,12 @@ def front_page(known: list[dict[str, Any]]) -> str:
         if each["claim"] in by_class and each["correction"] in by_class
     ]
     own = [_told(by_class[name]) for name in _chosen()["own"] if name in by_class]
+    asked = [
+        (each | {"about": sentence(each.get("about", ""))}, _picture(each, by_class)) for each in questions()
+    ]  # fmt: skip
     return page(
         "index.html", "index.html", "index.html", "Learning theory for your data and your model",
-        about=ABOUT, lead=ABOUT, questions=[(each, _picture(each, by_class)) for each in questions()],
+        about=ABOUT, lead=ABOUT, questions=asked,
         pairs=pairs, own=own, changed=[_told(row) for row in last_changed(known)[:_NEWEST]], found=counts(),
     )  # fmt: skip
 
