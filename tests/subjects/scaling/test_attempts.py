@@ -138,6 +138,7 @@ def test_answers_name_claims_that_exist():
         (lambda: allocate([3], 3, n=2), "at most the 2 attempts"),
         (lambda: allocate([], 3), "at least one"),
         (lambda: allocate([0.5], -1), "whole number"),
+        (lambda: allocate([0.5], 10**19), "at most 1e"),
     ],
 )
 def test_wrong_counts_are_refused_in_one_line(ask, message):
@@ -168,3 +169,21 @@ def test_of_many_attempts_the_law_of_the_largest_likelihood_is_given():
 @pytest.mark.parametrize(("successes", "n", "k"), [([1] * 10, 2, 10**12), ([1000], 1000, 1000)])
 def test_an_estimate_that_rounds_to_1_is_not_called_exact(successes, n, k):
     assert "exactly" not in str(pass_at_k(successes, n, k))
+
+
+@pytest.mark.parametrize("n", [None, 10], ids=["probabilities", "counts"])
+def test_a_large_budget_is_spent_as_one_attempt_at_a_time_would_spend_it(monkeypatch, n):
+    rng = np.random.default_rng(0)
+    p = rng.random(30) ** 3 if n is None else rng.integers(0, n + 1, 30)
+    plan = allocate(p, 3000, n=n)
+    monkeypatch.setattr("lemmata.subjects.scaling._allocate._STEPS", 50)
+    np.testing.assert_array_equal(allocate(p, 3000, n=n).attempts, plan.attempts)
+
+
+def test_a_budget_of_any_size_is_spent_at_equal_gains():
+    """The gains (1 - p)^m p of the next attempts agree to within one attempt, also where they are below 1e-308."""
+    p = np.array([0.5, 0.1])
+    attempts = allocate(p, 10**12).attempts
+    assert attempts.sum() == 10**12
+    gains = attempts * np.log1p(-p) + np.log(p)
+    assert abs(gains[0] - gains[1]) < np.log(2)

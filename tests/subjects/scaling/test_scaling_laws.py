@@ -33,6 +33,17 @@ def test_a_law_without_noise_is_found():
     assert law.extrapolate(1e12).value == pytest.approx(LAW(1e12), rel=1e-9)
 
 
+@pytest.mark.parametrize("unit", [1e-300, 1e-30, 1e30, 1e200])
+def test_the_unit_of_the_loss_does_not_matter(unit):
+    losses = noisy()
+    law, scaled = (fit_scaling_law(SIZES, losses * factor) for factor in (1.0, unit))
+    for name in ("alpha", "floor", "A"):
+        factor = 1.0 if name == "alpha" else unit
+        assert scaled.constants[name] / factor == pytest.approx(law.constants[name], rel=1e-6)
+        ends = [end / factor for end in scaled.intervals[name]]
+        assert ends == pytest.approx(law.intervals[name], rel=1e-4)
+
+
 def test_losses_that_fall_at_the_end_alone_make_no_overflow():
     law = fit_scaling_law([10, 20, 40, 80, 160, 320, 640], [1, 1.02, 0.99, 1.01, 1, 0.98, 0.6])
     assert law.intervals["A"][0] == 0
@@ -60,7 +71,7 @@ def test_outliers_move_least_squares_and_not_the_robust_fit():
         losses = noisy(seed, spread=0.002, sizes=sizes)
         losses[seed + 2] *= 1.1
         for robust, found in errors.items():
-            fit = fit_law(Design.of(np.log(sizes)[:, None], True), np.log(losses), robust)
+            fit = fit_law(Design.of(np.log(sizes)[:, None], True, np.log(losses)), np.log(losses), robust)
             found.append(abs(fit.design.constants(fit.theta)["alpha"] - 0.34))
     assert np.mean(errors[True]) < 0.02
     assert np.mean(errors[False]) > 2 * np.mean(errors[True])
@@ -71,7 +82,7 @@ LEAST = 2.3e-4  # a normal number is 3.5 standard errors below its mean as rarel
 
 def fitted(curve):
     """A curve's fit, and the law's logarithm at a size."""
-    design = Design.of(np.log(curve.sizes)[:, None], True)
+    design = Design.of(np.log(curve.sizes)[:, None], True, np.log(curve.losses))
     return fit_law(design, np.log(curve.losses)), lambda at: loss_at(design, np.log([at]))
 
 
@@ -163,7 +174,7 @@ def test_extrapolation_says_that_it_is_one():
 
 def test_a_broken_law_is_noticed_and_a_good_one_is_not():
     sizes = np.logspace(6, 10, 17)
-    design = Design.of(np.log(sizes)[:, None], True)
+    design = Design.of(np.log(sizes)[:, None], True, np.log(LAW(sizes)))
     broken = lambda n: np.where(n < 1e8, 5 * n**-0.05, 5 * 1e8**-0.05 * (n / 1e8) ** -0.3)
     tested = lambda law, seed: runs_test(fit_law(design, np.log(noisy(seed, 0.01, law, sizes))))
     assert max(tested(broken, seed)[1] for seed in range(6)) < 0.05

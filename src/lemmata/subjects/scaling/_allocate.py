@@ -2,19 +2,22 @@
 
 import dataclasses
 import heapq
+import math
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import betaln
+from scipy.special import betaln, xlog1py
 
 from lemmata.answers import Condition, inside, whole
-from lemmata.errors import DataError
+from lemmata.errors import DataError, SettingError
 
 from ._records import AbstractFinding
 from ._shares import counts
 
 ADAPTIVE = "scaling.attempts.adaptive_attempts"
 _PRIOR = 0.5  # Jeffreys'
+_LARGEST = 10**15  # whole numbers up to here are exact in float64
+_STEPS = 20_000  # attempts that are given one by one; the others are given by a price
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -51,7 +54,7 @@ def allocate(p: object, budget: int, *, n: object = None, level: float | int = 0
 
     Raises:
         DataError: for probabilities outside [0, 1], counts larger than n, or no problems.
-        SettingError: for a budget that is not a whole number of at least 0, or a level outside (0, 1).
+        SettingError: for a budget that is not a whole number from 0 to 1e15, or a level outside (0, 1).
 
     >>> plan = allocate([0.9, 0.3, 0.05, 0.001], 20)
     >>> plan.attempts, round(plan.uniform, 2)
@@ -60,34 +63,73 @@ def allocate(p: object, budget: int, *, n: object = None, level: float | int = 0
     2.339, 90 % interval 1 to 3
     """
     budget, level = whole("budget", budget, 0), inside("level", level, 0.0, 1.0)
+    if budget > _LARGEST:
+        raise SettingError(
+            "budget", found=budget, rule=f"at most {_LARGEST:.0e} attempts", remedy="spend a smaller budget"
+        )
     right, wrong = _beliefs(p, n)
-    fail = np.ones(len(right))  # that every attempt so far fails
-    chance = right / (right + wrong) if n is not None else right
-    attempts = np.zeros(len(right), int)
-    heap = [(-float(gain), i) for i, gain in enumerate(chance)]
+    posterior = n is not None
+    attempts = _by_price(right, wrong, posterior, budget) if budget > _STEPS else np.zeros(len(right), int)
+    gains = _log_gain(right, wrong, posterior, attempts)
+    heap = [(-float(gain), i) for i, gain in enumerate(np.asarray(gains))]
     heapq.heapify(heap)
-    for _ in range(budget):
-        _, i = heapq.heappop(heap)
+    left = budget - int(attempts.sum())
+    while left and heap[0][0] < math.inf:
+        i = heap[0][1]
         attempts[i] += 1
-        fail[i] *= 1 - chance[i]
-        if n is not None:
-            chance[i] = right[i] / (right[i] + wrong[i] + attempts[i])
-        heapq.heappush(heap, (-float(fail[i] * chance[i]), i))
+        left -= 1
+        gain = _log_gain(right[i], wrong[i], posterior, attempts[i])
+        heapq.heapreplace(heap, (-float(gain), i))
+    attempts[0] += left  # no attempt helps any more
     each = budget // len(right) + (np.arange(len(right)) < budget % len(right))
-    solved = 1 - fail
+    counted = wrong if posterior else None
+    solved = 1 - _fail(right, counted, attempts)
     notes = (
         ()
-        if n is None
+        if not posterior
         else ("probabilities are posterior means of few attempts, so the plan changes as attempts fail",)
     )
     return AttemptPlan(
         value=float(solved.sum()), interval=_solved_limits(solved, level), level=level, claim=ADAPTIVE, notes=notes,
-        attempts=attempts, uniform=float((1 - _fail(right, wrong if n is not None else None, each)).sum()),
+        attempts=attempts, uniform=float((1 - _fail(right, counted, each)).sum()),
         hypotheses=(
             Condition("attempts on a problem are independent"),
             Condition("a right answer is recognised"),
         ),
     )  # fmt: skip
+
+
+def _log_gain(
+    right: np.ndarray | float, wrong: np.ndarray | float, posterior: bool, attempts: np.ndarray | np.integer
+) -> np.ndarray | float:
+    """Return the log of the probability that these attempts fail and the next one succeeds. It falls with attempts."""
+    if posterior:
+        return betaln(right + 1, wrong + attempts) - betaln(right, wrong)
+    with np.errstate(divide="ignore"):
+        return xlog1py(attempts, -right) + np.log(right)
+
+
+def _by_price(right: np.ndarray, wrong: np.ndarray, posterior: bool, budget: int) -> Int[np.ndarray, "problems"]:
+    """Give every problem the attempts whose gain is above a price, for a price at which most of the budget is spent."""
+
+    def bought(price: float) -> np.ndarray:
+        low, high = np.zeros(len(right), int), np.full(len(right), budget + 1)
+        while (high - low > 1).any():
+            middle = (low + high) // 2
+            worth = (middle > 0) & (_log_gain(right, wrong, posterior, np.maximum(middle - 1, 0)) > price)
+            low, high = np.where(worth, middle, low), np.where(worth, high, middle)
+        return low
+
+    last = _log_gain(right, wrong, posterior, np.full(len(right), budget))
+    low, high = float(np.min(last, where=np.isfinite(last), initial=-1.0)), 1.0
+    found = bought(high)
+    while budget - found.sum() > _STEPS and low < (middle := (low + high) / 2) < high:
+        now = bought(middle)
+        if now.sum() <= budget:
+            found, high = now, middle
+        else:
+            low = middle
+    return found
 
 
 def _beliefs(p: object, n: object) -> tuple[np.ndarray, np.ndarray]:

@@ -69,7 +69,7 @@ def _raised(design: Design, log_loss: np.ndarray, theta: np.ndarray, share: floa
     """Return the parameters with a floor of at least some share of the least loss; a floor of 0 has no slope."""
     theta = theta.copy()
     if design.floor:
-        theta[0] = max(theta[0], log_loss.min() + np.log(share))
+        theta[0] = max(theta[0], log_loss.min() - design.unit + np.log(share))
     return theta
 
 
@@ -99,13 +99,14 @@ def _starts(design: Design, log_loss: np.ndarray) -> list[np.ndarray]:
     Only the best few of these starts are returned.
     """
     away = design.sizes - design.centre
+    own = log_loss - design.unit
     found = []
     for exponents in itertools.product(_EXPONENTS if design.terms == 1 else _EXPONENTS[1:6], repeat=design.terms):
         powers = np.exp(-np.asarray(exponents) * away)
         columns = np.column_stack([np.ones(len(away)), powers]) if design.floor else powers
-        parts, misfit = nnls(columns * np.exp(-log_loss)[:, None], np.ones(len(away)))
+        parts, misfit = nnls(columns * np.exp(-own)[:, None], np.ones(len(away)))
         # a term that is zero has no slope along which to grow
-        parts = np.log(np.maximum(parts, _SEEN * np.exp(log_loss.min())))
+        parts = np.log(np.maximum(parts, _SEEN * np.exp(own.min())))
         first = int(design.floor)
         start = np.empty(design.parameters)
         start[:first], start[first::2], start[first + 1 :: 2] = parts[:first], parts[first:], np.log(exponents)

@@ -18,16 +18,18 @@ class Design:
         sizes: log n, and log d if d was varied; one row for each run.
         floor: whether the law has a constant term.
         centre: the point at which amplitudes are the values of the terms, usually the mean logarithm of each size.
+        unit: the logarithm of the unit of losses in which parameters are expressed, usually the median log loss.
     """
 
     sizes: Float[np.ndarray, "m terms"]
     floor: bool
     centre: Float[np.ndarray, "terms"]
+    unit: float = 0.0
 
     @classmethod
-    def of(cls, sizes: Float[np.ndarray, "m terms"], floor: bool) -> "Design":
-        """Make a design that is centred at the mean of its sizes."""
-        return cls(sizes, floor, sizes.mean(axis=0))
+    def of(cls, sizes: Float[np.ndarray, "m terms"], floor: bool, log_loss: Float[np.ndarray, "m"]) -> "Design":
+        """Make a design that is centred at the mean of its sizes, with the median loss as its unit."""
+        return cls(sizes, floor, sizes.mean(axis=0), float(np.median(log_loss)))
 
     @property
     def terms(self) -> int:
@@ -46,7 +48,7 @@ class Design:
 
         Args:
             theta: log E if there is a floor, then for each term the logarithms of its value at the centre and of its
-                exponent.
+                exponent. E and the values are in multiples of the unit.
             sizes: log n and log d at which the law is evaluated.
         """
         away = sizes - self.centre
@@ -65,15 +67,15 @@ class Design:
             slopes[:, 0] = shares[:, 0]
         slopes[:, first::2] = shares[:, first:]
         slopes[:, first + 1 :: 2] = -shares[:, first:] * exponent * away
-        return (top + np.log(total))[:, 0], slopes
+        return (top + np.log(total))[:, 0] + self.unit, slopes
 
     def constants(self, theta: Float[np.ndarray, "p"]) -> dict[str, float]:
         """Return E, A, alpha, B, beta in the units of the data."""
         shares = self.log_loss(theta, self.sizes)[1]
         seen = self.floor and shares[:, 0].max() > _NOUGHT
-        found = {"floor": float(np.exp(theta[0])) if seen else 0.0}
+        found = {"floor": float(np.exp(theta[0] + self.unit)) if seen else 0.0}
         for j, (amplitude, exponent) in enumerate((("A", "alpha"), ("B", "beta"))[: self.terms]):
             at = int(self.floor) + 2 * j
             found[exponent] = float(np.exp(theta[at + 1]))
-            found[amplitude] = float(np.exp(theta[at] + found[exponent] * self.centre[j]))
+            found[amplitude] = float(np.exp(theta[at] + self.unit + found[exponent] * self.centre[j]))
         return found

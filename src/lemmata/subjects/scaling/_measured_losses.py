@@ -11,7 +11,7 @@ from lemmata.errors import DataError, ShapeError
 from ._columns import positive_column
 from ._fit import Fit, fit_law, without_each_scale
 from ._laws import Design
-from ._numbers import amplitude, loss_at, parameter
+from ._numbers import amplitude, exponent, log_floor, loss_at
 from ._profile import Functional, both_intervals
 from ._residuals import runs_test
 from ._scaling_law import EXTRAPOLATION, ScalingLaw
@@ -70,10 +70,11 @@ def fit_scaling_law(
                 found=f"{len(column)} and {len(losses)} values",
                 rule="one value of each for every run",
             )
-    design = Design.of(np.log(np.column_stack(columns)), bool(floor))
+    log_loss = np.log(losses)
+    design = Design.of(np.log(np.column_stack(columns)), bool(floor), log_loss)
     _enough(design)
-    _falling(design, np.log(losses))
-    fit = fit_law(design, np.log(losses), robust)
+    _falling(design, log_loss)
+    fit = fit_law(design, log_loss, robust)
     others = without_each_scale(fit) if _spare(design) else []
     constants = design.constants(fit.theta)
     intervals, jackknives = {}, {}
@@ -107,11 +108,10 @@ def extrapolation_interval(
     >>> low < 1.7 + 400 * 1e12**-0.34 < high
     True
     """
-    design = Design.of(np.log(positive_column("n", n))[:, None], floor)
+    log_loss = np.log(positive_column("loss", loss))
+    design = Design.of(np.log(positive_column("n", n))[:, None], floor, log_loss)
     _enough(design)
-    return both_intervals(
-        fit_law(design, np.log(positive_column("loss", loss))), [], loss_at(design, np.log([at])), level
-    )[0]
+    return both_intervals(fit_law(design, log_loss), [], loss_at(design, np.log([at])), level)[0]
 
 
 def _enough(design: Design) -> None:
@@ -163,9 +163,9 @@ def _falling(design: Design, log_loss: np.ndarray) -> None:
 
 def _questions(design: Design) -> dict[str, Functional]:
     first = int(design.floor)
-    found = {"floor": parameter(0)} if design.floor else {}
-    for j, (size, exponent) in enumerate((("A", "alpha"), ("B", "beta"))[: design.terms]):
-        found |= {size: amplitude(design, j), exponent: parameter(first + 2 * j + 1)}
+    found = {"floor": log_floor(design)} if design.floor else {}
+    for j, (size, power) in enumerate((("A", "alpha"), ("B", "beta"))[: design.terms]):
+        found |= {size: amplitude(design, j), power: exponent(first + 2 * j + 1)}
     return found
 
 

@@ -13,9 +13,14 @@ _SMALL = 30.0  # e^-30 is lost when added to 1
 _NEAR = 5.0  # e^5 is the log of a ratio of n to its end that few optima exceed
 
 
-def parameter(place: int) -> Functional:
-    """Return a parameter itself: log floor, or the logarithm of an exponent."""
+def exponent(place: int) -> Functional:
+    """Return a parameter itself: the logarithm of an exponent."""
     return lambda theta: (float(theta[place]), np.eye(len(theta))[place])
+
+
+def log_floor(design: Design) -> Functional:
+    """Return the logarithm of the floor E."""
+    return lambda theta: (float(theta[0]) + design.unit, np.eye(len(theta))[0])
 
 
 def amplitude(design: Design, term: int) -> Functional:
@@ -23,10 +28,10 @@ def amplitude(design: Design, term: int) -> Functional:
     place = int(design.floor) + 2 * term
 
     def number(theta):
-        exponent = np.exp(min(theta[place + 1], _STEEPEST))
+        steep = np.exp(min(theta[place + 1], _STEEPEST))
         slope = np.zeros(len(theta))
-        slope[place], slope[place + 1] = 1.0, exponent * design.centre[term]
-        return float(theta[place] + exponent * design.centre[term]), slope
+        slope[place], slope[place + 1] = 1.0, steep * design.centre[term]
+        return float(theta[place] + design.unit + steep * design.centre[term]), slope
 
     return number
 
