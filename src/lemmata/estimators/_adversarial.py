@@ -1,4 +1,4 @@
-"""A scikit-learn classifier: an infinitely wide network, where training stops early, at its own time for each row."""
+"""A scikit-learn classifier: an infinitely wide network whose training stops early, at a separate time for each row."""
 
 import math
 from typing import Any
@@ -23,19 +23,19 @@ ROWS = ("own", "common")
 
 
 class AdversarialKernelClassifier(ClassifierMixin, BaseEstimator):
-    """Least-squares classification with a tangent kernel, stopped early against adversaries who move inputs.
+    """Least-squares classification with a tangent kernel, which stops early against adversaries who move inputs.
 
     An infinitely wide network is trained on centred indicators of the classes by the flow of its tangent kernel. Each
-    training row has its own time, after which it no longer counts. The times are learned on validation rows, which are
-    set aside and attacked at each step (`lemmata.subjects.adversaries.learn_row_times`, Adv-NTK). `rows="common"` uses
-    one time for all rows, which is early stopping.
+    training row has its own time. After this time, the row no longer counts. The times are learned on validation rows,
+    which are set aside and attacked at each step (`lemmata.subjects.adversaries.learn_row_times`, Adv-NTK).
+    `rows="common"` uses one time for all rows, which is early stopping.
 
     Args:
-        network: a layer of `lemmata.architectures`; None is three hidden ReLU layers with biases of standard deviation
-            0.1.
+        network: a layer of `lemmata.architectures`; None means three hidden ReLU layers with biases of standard
+            deviation 0.1.
         radius: the largest distance by which the adversary may move an input.
         norm: "linf" limits the move of each input coordinate, "l2" the length of the whole move.
-        rows: "own" gives each row its own time, "common" gives all rows one time.
+        rows: "own" learns a time for each row, "common" uses one time for all rows.
         validation_fraction: the share of rows set aside, between 0 and 1.
         steps: the number of steps of the search for times.
         learning_rate: the root mean square change of the logarithms of times in one step.
@@ -45,8 +45,9 @@ class AdversarialKernelClassifier(ClassifierMixin, BaseEstimator):
     Attributes:
         classes_: the labels.
         times_: the times of the training rows that were not set aside.
-        common_time_: the best single time.
-        validation_losses_: the losses under attack along the search; the first is the loss of the common time.
+        common_time_: the best time that is common to all rows.
+        validation_losses_: the losses of the attacked validation rows in each step of the search. The first is the loss
+            of the common time.
 
     Example:
         >>> import numpy as np

@@ -22,13 +22,13 @@ class KernelBarlowTwins(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     """Embed rows in a kernel's space so that the cross-correlation between two views of every row is the identity.
 
     The embedding is the limit of gradient flow on |C - I|² from a small start, where C is the cross-correlation of the
-    embeddings. An infinitely wide network with this tangent kernel learns it by Barlow Twins' loss without
+    embeddings. An infinitely wide network with this tangent kernel learns the embedding by Barlow Twins' loss without
     normalisation (Simon et al., 2023). Components are the leading modes of the information that the views share. The
     mode that is learned fastest comes first. Without views, each row is its own view, and the embedding is whitened
     kernel PCA without centring.
 
     Args:
-        kernel: a kernel of lemmata; None is an RBF kernel whose squared lengthscale is half the number of columns.
+        kernel: a kernel of lemmata; None means an RBF kernel whose squared lengthscale is half the number of columns.
         n_components: the number of dimensions of the embedding.
 
     Attributes:
@@ -55,7 +55,7 @@ class KernelBarlowTwins(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         Args:
             X: points (n, d).
             y: ignored.
-            views: other views of the points (n, d), row by row; None takes the points themselves.
+            views: other views of the points (n, d), in the same order of rows; None means the points themselves.
 
         Raises:
             DataError: for views of another shape, or views that are not finite.
@@ -101,7 +101,7 @@ class KernelBarlowTwins(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             start: a small positive number.
 
         Raises:
-            SettingError: if the start is not a number, or above the size at which a mode is half learned.
+            SettingError: if the start is not a positive number, or is above the size at which a mode is half learned.
         """
         check_is_fitted(self)
         size = positive("start", start)

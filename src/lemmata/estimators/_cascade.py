@@ -1,4 +1,4 @@
-"""Cascades of polyharmonic splines as scikit-learn estimators."""
+"""Scikit-learn estimators: cascades (compositions) of packages, which are vectors of polyharmonic splines."""
 
 import math
 from typing import Any
@@ -21,7 +21,7 @@ from ._rows import points_of, root_mean_square, training_rows
 
 
 class AbstractCascadeEstimator(BaseEstimator):
-    """The common part of cascade estimators: the scale of inputs, the batches and the outputs."""
+    """The base class of cascade estimators. It scales inputs, makes batches and computes outputs."""
 
     widths: Any
     damping: Any
@@ -47,7 +47,7 @@ class AbstractCascadeEstimator(BaseEstimator):
             key = jax.random.key(int(random.randint(2**31 - 1)))
             cascade = initial_cascade(key, (points.shape[1], *widths), covariance, len(targets))
             for _ in range(epochs):
-                # The last batch is filled up from the first, so that one program serves all
+                # The last batch is filled up from the first, so that one compiled function serves all batches.
                 order = np.resize(random.permutation(n), batches * size)
                 for rows in order.reshape(batches, size):
                     cascade = cascade.step(z[rows], y[:, rows], float(self.damping))
@@ -75,24 +75,25 @@ class AbstractCascadeEstimator(BaseEstimator):
 
 
 class CascadeRegressor(MultiOutputMixin, RegressorMixin, AbstractCascadeEstimator):
-    """Regression with a cascade of packages of polyharmonic splines, trained in the space of functions.
+    """Regression with a cascade, a composition of packages of polyharmonic splines, trained in the space of functions.
 
-    Inputs are divided by their range and centred, targets by their standard deviation. Packages on hyperoctahedra lead
-    from the inputs through `widths` to one number. Each column of the targets has its own cascade. Each step solves a
-    linear system for the function on a batch; the system has the size of the batch. The step then moves the values of
-    all packages by damped Gauss-Newton (`lemmata.subjects.splines.Cascade.step`). If the targets depend only on a few
-    directions, a cascade can find these. If the targets depend on all directions, plain kernel regression with the same
-    covariance is better.
+    Inputs are divided by their range and centred, targets by their standard deviation. A package is a vector of splines
+    with common nodes, the vertices of a hyperoctahedron. The packages map the inputs to `widths[0]` numbers, then to
+    `widths[1]` numbers, and so on, and finally to one number. Each column of the targets has its own cascade. Each step
+    solves a linear system for the function on a batch. The system has the size of the batch. The step then moves the
+    values of all packages by damped Gauss-Newton (`lemmata.subjects.splines.Cascade.step`). If the targets depend only
+    on a few directions of the inputs, a cascade can find these directions. If the targets depend on all directions,
+    plain kernel regression with the same covariance is better.
 
     Args:
-        widths: the widths of the packages after the first one. () is a single package. A package between two equal
-            widths starts near the identity; the last package starts at 0.
+        widths: the widths of the packages after the first one. () means a single package. A package between two equal
+            widths starts near the identity. The last package starts at 0.
         damping: alpha, added to the tangent kernel's diagonal; a larger value makes training slower and steadier.
         batch: the largest number of rows in a step.
         epochs: the number of passes over the rows.
         slope: b of the covariance r² (ln r - b) + c.
         level: c of this covariance.
-        random_state: seed, RandomState or None, for first values and the order of rows.
+        random_state: a seed, a RandomState or None, for initial values and the order of rows.
 
     Attributes:
         cascade_: the cascade, with one output for each column.
@@ -155,14 +156,14 @@ class CascadeClassifier(ClassifierMixin, AbstractCascadeEstimator):
     centred. See `CascadeRegressor`.
 
     Args:
-        widths: the widths of the packages after the first one. () is a single package. A package between two equal
-            widths starts near the identity; the last package starts at 0.
+        widths: the widths of the packages after the first one. () means a single package. A package between two equal
+            widths starts near the identity. The last package starts at 0.
         damping: alpha, added to the tangent kernel's diagonal; a larger value makes training slower and steadier.
         batch: the largest number of rows in a step.
         epochs: the number of passes over the rows.
         slope: b of the covariance r² (ln r - b) + c.
         level: c of this covariance.
-        random_state: seed, RandomState or None, for first values and the order of rows.
+        random_state: a seed, a RandomState or None, for initial values and the order of rows.
 
     Attributes:
         classes_: the labels.

@@ -1,4 +1,4 @@
-"""Fits of many rows by kernel regression on some rows as centres, with an estimate of the loss of accuracy."""
+"""Fit many rows by kernel regression with some of the rows as centres, and estimate the loss of accuracy."""
 
 import math
 import warnings
@@ -16,13 +16,13 @@ from lemmata.solvers import CentredModes, Modes, centred_modes
 
 from ._rows import MISSED, root_mean_square
 
-# the number of rows up to which "auto" is exact; beyond it, the products n p² of rows and centres that it spends; the
-# largest number of centres that it takes
+# The number of rows up to which "auto" is exact. Beyond it, "auto" limits n p² for n rows and p centres, and the number
+# of centres.
 _EXACT, _WORK, _MOST = 10_000, 4e12, 3000
-# The number of rows at which leave-one-out errors are computed, and the smallest number at which only rows that are not
-# centres are used.
+# The largest number of rows at which leave-one-out errors are computed. If at least the second number of rows are not
+# centres, only such rows are used.
 ASIDE, _FEW = 2000, 200
-# Bytes of a block of a cross matrix in predictions.
+# The number of bytes of a block of a cross matrix in predictions.
 _BLOCK = 2**27
 
 
@@ -50,11 +50,11 @@ class OnCentres(NamedTuple):
 
     Attributes:
         centres: the centres z, of shape (p, *shape).
-        modes: the solution in its eigenbasis.
-        ridge: the ridge. It has no meaning after training for a time.
+        modes: the solution, in the eigenbasis of the problem on these centres.
+        ridge: the ridge. If the fit is for a training time, this number has no meaning.
         weights: the weights of the moments.
-        price: the least and the largest share of the squared leave-one-out error that the exact fit is estimated to
-            save.
+        price: the least and the largest estimate of the share of the squared leave-one-out error that the exact fit
+            would save.
     """
 
     centres: Float[np.ndarray, "p *shape"]
@@ -135,11 +135,12 @@ def _first_distinct(points: np.ndarray, order: np.ndarray, count: int) -> Int[np
 
 
 def _price(errors: list[np.ndarray], doublings: float) -> tuple[float, float]:
-    """The least and largest share of the mean error that further centres are estimated to save.
+    """The least and the largest estimate of the share of the mean error that further centres would save.
 
     Let d be the error that the last doubling of the number of centres saved, and c the error that the doubling before
-    it saved. For the upper estimate, each further doubling saves the larger of d and its standard error. For the lower
-    estimate, each doubling saves a share d / c, at most one half, of what the doubling before it saved.
+    the last one saved. For the upper estimate, each further doubling saves the larger of d and the standard error of d.
+    For the lower estimate, each doubling saves a fixed share of the error that the previous doubling saved. This share
+    is d / c, but at most one half.
 
     Args:
         errors: the errors of the rows set aside, with a quarter, a half and all of the centres.
@@ -208,14 +209,14 @@ def crosses(
     If NumPy takes less time than compiling, nothing is compiled.
 
     Args:
-        kernel: with leaves of JAX.
+        kernel: the kernel, with leaves of JAX.
         x: other points.
         points: the points of the fit.
     """
     rows, fitted = max(1, min(len(x), _BLOCK // (8 * len(points)))), jnp.asarray(points)
     by_numpy = takes_numpy(kernel, points, len(x) * len(points))
     for start in range(0, len(x), rows):
-        # the last block starts earlier, so that it has the size of the others and needs no second compilation
+        # The last block starts earlier, so that it has the size of the other blocks and needs no second compilation.
         first = min(start, len(x) - rows)
         found = kernel.numpy_cross(x[first : first + rows], points) if by_numpy else None
         block = gram(kernel, jnp.asarray(x[first : first + rows]), fitted) if found is None else jnp.asarray(found)
@@ -226,7 +227,7 @@ def diagonal_mean(kernel: AbstractKernel, points: Float[np.ndarray, "n *shape"],
     """The weighted mean of K(x_i, x_i), or 1 if this mean is 0.
 
     Args:
-        kernel: with leaves of JAX.
+        kernel: the kernel, with leaves of JAX.
         points: the inputs of the rows.
         weights: the weights of the rows.
     """

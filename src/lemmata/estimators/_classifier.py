@@ -15,34 +15,34 @@ from lemmata.errors import CalibrationWarning
 from ._kernel_ridge import TangentKernelRegressor
 from ._rows import points_of, training_rows
 
-# the number of rows whose leave-one-out outputs calibrate probabilities, if there are many
+# the number of rows whose leave-one-out outputs calibrate probabilities, if there are more than 2,000 rows
 _JUDGES = 1000
 
 
 class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
     """Least-squares classification with the tangent kernel of an infinitely wide network.
 
-    `TangentKernelRegressor` is fitted to the indicators of the k classes (1 for the class of the row, 0 elsewhere), and
-    the class of the largest output is predicted.
+    `TangentKernelRegressor` is fitted to the indicators of the k classes (1 for the class of the row, 0 elsewhere). The
+    class with the largest output is predicted.
 
     Outputs of a least-squares fit are not probabilities. `predict_proba` is the softmax of `sharpness_` times the
     outputs. The sharpness minimises the log loss of the leave-one-out outputs of the training rows. Each of these
-    outputs comes from a fit without the row; only the offset includes the row. Every class counts as if it had one row
-    more (Platt's smoothing). For a ridge, these outputs have a closed form. So calibration is possible if `time` is
-    None. Beyond 2,000 rows, only 1,000 to 2,000 of these outputs are used.
+    outputs comes from a fit without the row; only the offset includes the row. Each class counts as if the class had
+    one more row (Platt's smoothing). For a ridge, these outputs have a closed form. So calibration is possible if
+    `time` is None. Beyond 2,000 rows, only 1,000 to 2,000 of these outputs are used.
 
     Args:
-        network: a layer of `lemmata.architectures`; None is three hidden ReLU layers with biases of standard deviation
-            0.1.
+        network: a layer of `lemmata.architectures`; None means three hidden ReLU layers with biases of standard
+            deviation 0.1.
         ridge: see `TangentKernelRegressor`.
         time: see `TangentKernelRegressor`.
-        centres: see `KernelRegressor`; `regressor_` has `centres_` and `price_`.
+        centres: see `KernelRegressor`. The attributes `centres_` and `price_` belong to `regressor_`.
 
     Attributes:
         classes_: the labels.
         regressor_: the fit to the indicators.
-        sharpness_: the factor of the outputs before the softmax, if `time` is None. It is 0 if the leave-one-out
-            outputs are no better than chance.
+        sharpness_: the factor of the outputs before the softmax, if `time` is None. The factor is 0 if the
+            leave-one-out outputs are no better than chance.
 
     Example:
         >>> import numpy as np
@@ -52,7 +52,7 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
         True
     """
 
-    centres: Any = "auto"  # the value in classifiers that were stored before there were centres
+    centres: Any = "auto"  # for classifiers that were stored by a version without centres
 
     def __init__(self, network=None, ridge=None, time=None, centres="auto"):
         self.network = network
@@ -66,7 +66,7 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
         Args:
             X: inputs (n, d), or what `network` reads, see `TangentKernelRegressor`.
             y: labels (n,), at least two different ones.
-            sample_weight: weights (n,) of at least 0, see `TangentKernelRegressor.fit`; None is 1 for every row.
+            sample_weight: weights (n,) of at least 0, see `TangentKernelRegressor.fit`; None means 1 for every row.
 
         Raises:
             DataError: for labels of a single class among the rows of positive weight, and for the same reasons as
@@ -131,7 +131,8 @@ def _sharpness(outputs: np.ndarray, index: np.ndarray, weights: np.ndarray) -> f
     slope = lambda s: float(weights @ np.sum((softmax(s * outputs, axis=1) - wanted) * outputs, axis=1))
     if slope(0.0) >= 0:
         return 0.0
-    # The slope tends to sum over rows of (largest output - <wanted, outputs>), positive since every wanted is.
+    # The slope tends to sum over rows of (largest output - <wanted, outputs>), which is positive because every entry of
+    # `wanted` is positive.
     end = 1.0
     while slope(end) < 0:
         end *= 2

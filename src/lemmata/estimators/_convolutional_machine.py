@@ -25,15 +25,16 @@ class ConvolutionalDeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
     Layers are Gram matrices of inducing points (Milsom et al., 2024). Each block of ReLU and 3 x 3 convolution has a
     learned Gram matrix. The objective has two terms. The first is a bound on the log density of centred indicators of
     the classes under normal noise. The second, which is subtracted, is `stiffness` times the divergence of each Gram
-    matrix from the matrix that the previous block implies. Adam maximises the objective for all rows at once. It learns
-    the Gram matrices, the inducing patches, the weights between inducing points, the noise and the scale. At an
-    infinite stiffness the Gram matrices are those of random networks. Images are pooled over all sites, and their class
-    is that of the largest posterior mean. The estimator is made for hundreds of small images. The time of a step is
-    proportional to the number of images, to the number of sites, and to the square of the number of inducing points.
+    matrix from the matrix that the previous block implies. Adam maximises the objective for all rows at once. Adam
+    learns the Gram matrices, the inducing patches, the weights between inducing points, the noise and the scale. At an
+    infinite stiffness the Gram matrices are those of random networks. Images are pooled over all sites. The predicted
+    class of an image is the class with the largest posterior mean. The estimator is made for hundreds of small images.
+    The time of a step is proportional to the number of images, to the number of sites, and to the square of the number
+    of inducing points.
 
     Args:
         shape: the shape of an image, (h, w) or (h, w, c), where a row of X has the entries of the image in this order.
-            None means a square of one channel if possible, else a strip (1, d).
+            None means a square image of one channel if d is a square, and otherwise a strip (1, d).
         inducing: the numbers of inducing patches of images, then of inducing points of each block.
         strides: for each block, the distance along both axes between neighbouring sites that the block keeps.
         stiffness: the factor nu, at least 0; with math.inf, the Gram matrices are not learned.
@@ -45,7 +46,7 @@ class ConvolutionalDeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
         classes_: the labels.
         machine_: the trained machine.
         objective_: the objective before each step.
-        scale_: images are X / scale_.
+        scale_: the divisor of the images.
 
     Example:
         >>> import numpy as np

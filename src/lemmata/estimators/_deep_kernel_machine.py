@@ -22,16 +22,16 @@ from ._rows import points_of, root_mean_square, training_rows
 class DeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
     """Least-squares classification with a deep kernel machine of ReLU layers on inducing points.
 
-    This kernel method learns its kernel. The Gram matrix of every layer at the inducing points is free. It moves away
-    from the matrix of an infinitely wide network if this improves the fit of the labels by more than `nu` times the
-    Gaussian divergence (`lemmata.subjects.machines.SparseMachine`; Yang et al., 2023). Inputs are centred and divided
-    by one number. Adam trains factors, inducing points and noise on all rows. The time of a step and the memory are
-    linear in the rows.
+    In this method, the kernel is learned: the Gram matrix of every layer at the inducing points is a parameter. A Gram
+    matrix may differ from the matrix of an infinitely wide network. The difference costs `nu` times the Gaussian
+    divergence between the two matrices, so it must improve the fit of the labels by more
+    (`lemmata.subjects.machines.SparseMachine`; Yang et al., 2023). Inputs are centred and divided by one number. Adam
+    trains factors, inducing points and noise on all rows. The time of a step and the memory are linear in the rows.
 
     Args:
         layers: the number of layers with learned Gram matrices, at least 1.
         nu: the weight of each layer's divergence, in nats of all rows' log likelihood. 0 does not restrict the layers.
-            Infinity keeps them at the prior, the sparse Gaussian process of an infinitely wide network.
+            Infinity keeps the layers at the prior, which is the sparse Gaussian process of an infinitely wide network.
         inducing: the largest number of inducing points, which start at rows that are chosen at random.
         steps: the number of steps of Adam.
         learning_rate: the learning rate of Adam.
@@ -41,8 +41,8 @@ class DeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
     Attributes:
         classes_: the labels.
         machine_: the trained machine.
-        weights_: the weights of its outputs, (inducing, k), with one column for each class, or one column for two
-            classes.
+        weights_: the weights of the machine's outputs, (inducing, k), with one column for each class, or one column for
+            two classes.
         objective_: the objective before each step, in nats for each row.
         shift_, scale_: inputs are (X - shift_) / scale_.
 

@@ -32,19 +32,19 @@ _LOG_2_PI = math.log(2 * math.pi)
 class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Bayesian regression with an infinitely wide network: a Gaussian process with the network's NNGP kernel.
 
-    Each column of the targets is centred and divided by its root mean square. Then the scale of each column fits the
-    prior, which has the scale of the network's initial outputs. Standard deviations are returned in the units of the
-    targets.
+    Each column of the targets is centred and divided by its root mean square. Then the scale of each column matches the
+    prior, which is the distribution of the network's initial outputs. Standard deviations are returned in the units of
+    the targets.
 
-    On centres z, the posterior is the variational posterior (Titsias, 2009). It is the posterior of a process whose
-    values at z contain all information of the rows. Let psi(x) = G^T K(z, x), with G such that sum_i psi(x_i)
-    psi(x_i)^T over the rows is diagonal with entries a_j. The variance is K(x, x) - sum_j psi_j(x)² a_j / (a_j +
+    On centres z, the posterior is the variational posterior (Titsias, 2009). This posterior assumes that the values of
+    the process at z contain all information of the rows. Let psi(x) = G^T K(z, x), where the matrix G makes sum_i
+    psi(x_i) psi(x_i)^T over the rows diagonal with entries a_j. The variance is K(x, x) - sum_j psi_j(x)² a_j / (a_j +
     noise). This variance is neither an upper nor a lower bound of the exact posterior variance. Far from the centres,
-    it equals the variance of the prior, as it should.
+    this variance equals the variance of the prior.
 
     Args:
-        network: a layer of `lemmata.architectures`; None is three hidden ReLU layers with biases of standard deviation
-            0.1.
+        network: a layer of `lemmata.architectures`; None means three hidden ReLU layers with biases of standard
+            deviation 0.1.
         noise: the variance of the noise, for targets of mean square 1.
         centres: "auto", a number, or None; see `KernelRegressor`.
 
@@ -72,7 +72,7 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         True
     """
 
-    # Values of the class serve estimators that were stored before there were centres.
+    # These values of the class are for estimators that were stored by a version without centres.
     centres: Any = "auto"
     centres_: int | None = None
     price_: tuple[float, float] = (0.0, 0.0)
@@ -114,7 +114,7 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         rows = without_contradictions(rows, "noise = 0") if exact else rows
         y, self._points, self._roots, self.offset_ = rows.targets, rows.points, np.sqrt(rows.weights), rows.mean
         scale = root_mean_square(y - self.offset_, rows.weights)
-        rounding = len(y) * np.finfo(float).eps * np.abs(y).max(axis=0)  # what a mean may be off by
+        rounding = len(y) * np.finfo(float).eps * np.abs(y).max(axis=0)  # the largest rounding error of a mean
         self.target_scale_ = np.where(scale > rounding, scale, 1.0)[()]
         self._targets = rows.scaled((y - self.offset_) / self.target_scale_)
         self.network_, self.centres_, self.price_ = chosen, None, (0.0, 0.0)
@@ -130,8 +130,8 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             alpha = system.solved(flat)
             if exact:
                 warn_of_missed_rows(system.product(alpha) - flat, flat, "noise = 0")
-            # The density of y is the density of the scaled targets times their scale in every column. The scale is the
-            # root of the weight.
+            # The targets were multiplied by the roots of the weights. So the density of the targets before this
+            # multiplication has these roots as a factor, for every column.
             density = -0.5 * (np.sum(flat * alpha) + flat.shape[1] * (system.log_determinant() + len(y) * _LOG_2_PI))
             self.log_evidence_ = self.log_evidence_bound_ = float(density) + volume
             if rows is not given:  # without noise, contradictory rows have no density
@@ -165,9 +165,9 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def predict(self, X, return_std=False):
         """The posterior mean (m,) or (m, k) at the inputs X (m, d); with `return_std`, also the standard deviation.
 
-        The standard deviation has the shape of the mean. It is the deviation of the function, without the noise. Its
-        columns differ only by their scale. On centres, mean and deviation are those of the variational posterior (see
-        the class).
+        The standard deviation has the shape of the mean. It is the standard deviation of the function, without the
+        noise. The columns of the standard deviation differ only by the scale of the targets. On centres, mean and
+        deviation are those of the variational posterior (see the class).
         """
         check_is_fitted(self)
         X, fitted = of_one_shape(self.network, points_of(self, X), self._points)
@@ -183,7 +183,7 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self, kernel: NNGPKernel, x: np.ndarray, cross: np.ndarray, variances: bool
     ) -> tuple[np.ndarray, np.ndarray]:
         """Means and variances in units of the scaled targets; variances are 0 if they are not requested."""
-        stored = vars(self).get("_solution")  # in estimators that were stored before there were centres
+        stored = vars(self).get("_solution")  # in estimators that were stored by a version without centres
         mean = cross @ (self._coefficients if stored is None else stored.coefficients)
         if not variances:
             return mean, np.zeros(len(x))
@@ -193,4 +193,4 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         else:
             half = cross @ self._explained
         prior = np.asarray(kernel.diagonal(jnp.asarray(x)))
-        return mean, np.maximum(prior - np.sum(half**2, axis=1), 0.0)  # nearly equal numbers may round below 0
+        return mean, np.maximum(prior - np.sum(half**2, axis=1), 0.0)  # rounding may give numbers below 0

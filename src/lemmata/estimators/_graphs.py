@@ -10,7 +10,7 @@ from lemmata.architectures import AbstractLayer, OnGraphs, graph_points
 
 
 def as_points(network: Any, X: Any) -> Any:
-    """Turn graphs into points in float64 if the network reads graphs. Other inputs are not changed.
+    """Convert graphs to points in float64 if the network reads graphs. Return other inputs unchanged.
 
     Args:
         network: the network of the estimator, or None.
@@ -35,7 +35,7 @@ def are_fields(network: Any, X: Any) -> bool:
 def of_one_shape(
     network: Any, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point_y"]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Two sets of points, with the same number of nodes if the network reads graphs.
+    """Return two sets of points. If the network reads graphs, both are padded to the same number of nodes.
 
     Args:
         network: the network of the estimator, or None.

@@ -17,28 +17,30 @@ from lemmata.networks import InContextTransformer, construct_transformer
 from ._ball import ball_scale
 from ._leaves import jax_leaves, numpy_leaves
 
-# how many numbers of the queries' features and coefficients are stored at once; half a gigabyte in float64
+# The number of entries of the queries' features and coefficients that are stored at once: 512 MiB in float64.
 _ENTRIES = 2**26
 
 
 class InContextRegressor(RegressorMixin, BaseEstimator):
     """Predict from a prompt: `fit` stores the examples, and `predict` runs a transformer that was never trained.
 
-    The transformer is made for a class of functions and has explicit weights. Its layers compute universal features of
-    the examples and of the query, run proximal gradient on the Lasso (1/N) |y - Phi rho|² + penalty |rho|_1, and
-    return <phi, rho>. See Li et al. (2025), Lemma 4; their Attn2 lacks the factor N.
+    The transformer is made for a class of functions and has explicit weights. The layers compute universal features:
+    Phi of the N examples and phi of the query. Then they run proximal gradient descent on the Lasso (1/N) |y - Phi
+    rho|² + penalty |rho|_1, and return <phi, rho>. The source is Li et al. (2025), Lemma 4. The second attention layer
+    of each block (Attn2) lacks a factor N in the source.
 
-    The theory is about inputs in the unit ball. So inputs are divided by the largest norm of a training row; targets
+    The theory is about inputs in the unit ball. So inputs are divided by the largest norm of a training row. Targets
     are centred and divided by their standard deviation.
 
     Args:
-        functions: a class of `lemmata.functions`; None is Gaussian bumps of width 1/2 in the ball.
+        functions: a class of `lemmata.functions`; None means Gaussian bumps of width 1/2 with centres in the unit ball.
         features: the number n of features that are drawn for the class.
         layers: the odd number L = 2T + 1 of layers, for T iterations.
         penalty: the penalty of the Lasso, in units of the scaled targets.
         sharpness: the slope of the features.
-        accelerated: whether the iteration uses momentum, which the residual stream stores (FISTA), or plain steps.
-        temperature: tau of the attention layers; None is 10^4.
+        accelerated: whether the iteration uses momentum (FISTA), for which the residual stream also stores the last
+            iterate.
+        temperature: the temperature tau of the attention layers; None means 10^4.
         stable: whether logistic functions are evaluated without cancellation.
         normalise: True divides inputs by the largest norm of a training row. False refuses rows of norm above 1. None
             divides if a norm is above 1, with a warning.

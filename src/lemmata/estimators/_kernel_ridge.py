@@ -39,9 +39,10 @@ from ._rows import (
 
 # Candidates for the ridge, in units of the mean of the Gram matrix's diagonal.
 _RIDGES = np.logspace(-8, 2, 21)
-# up to this number of rows, a Gram matrix has an eigensystem; beyond it, Cholesky factors replace the matrix in memory
+# Up to this number of rows, the eigensystem of the Gram matrix may be computed. Beyond it, Cholesky factors replace the
+# matrix in memory.
 SMALL = 2000
-# beyond SMALL rows, the number of rows whose leave-one-out errors choose a ridge
+# The number of rows whose leave-one-out errors choose a ridge, for fits of more than SMALL rows.
 _JUDGES = 1000
 
 
@@ -50,7 +51,7 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     ridge: Any
     time: Any
-    # Values of the class serve estimators that were stored before there were centres.
+    # These values of the class are for estimators that were stored by a version without centres.
     centres: Any = "auto"
     centres_: int | None = None
     price_: tuple[float, float] = (0.0, 0.0)
@@ -62,9 +63,9 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def fit(self, X, y, sample_weight=None):
         """Solve for the training rows.
 
-        A row of weight w counts like w rows: it adds w (f - y)² to the squared loss, so its ridge is ridge / w. The
-        offset is the weighted mean of the targets. Rows of weight 0 are left out. If the ridge is chosen by
-        leave-one-out errors, a row is left out with its whole weight, and its error has this weight.
+        A row of weight w counts like w rows: the row adds w (f - y)² to the squared loss, so the ridge of this row is
+        ridge / w. The offset is the weighted mean of the targets. Rows of weight 0 are left out. If the ridge is chosen
+        by leave-one-out errors, a row is left out with its whole weight, and its error has this weight.
 
         Args:
             X: inputs (n, d).
@@ -73,7 +74,7 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         Raises:
             NotPositiveDefiniteError: if the kernel is indefinite on these rows; the message states the smallest
-                eigenvalue. Beyond 2,000 rows, the kernel is checked on 1,000 of them, or on the centres, and by the
+                eigenvalue. Beyond 2,000 rows, the kernel is checked on 1,000 of the rows, or on the centres, and by the
                 factorisation.
             SettingError: for a ridge or time that is not a number of at least 0, a number of centres that is not a
                 whole number above 0, or a kernel of another type.
@@ -227,20 +228,20 @@ def weighted_system(kernel: AbstractKernel, points: np.ndarray, roots: np.ndarra
 class KernelRegressor(AbstractKernelRegressor):
     """Regression with any lemmata kernel, in closed form.
 
-    Predictions are K(x, X) (K + ridge I)^-1 (y - mean) + mean. If `time` is given, they are the predictions of the
-    gradient flow df/dt = -K (f - y) from the mean, stopped at that time. For a tangent kernel, this is an infinitely
-    wide network trained for that time.
+    Predictions are K(x, X) (K + ridge I)^-1 (y - mean) + mean. If `time` is given, predictions are those of the
+    gradient flow df/dt = -K (f - y), which starts at the mean and stops at that time. For a tangent kernel, these are
+    the predictions of an infinitely wide network that is trained for that time.
 
     Args:
-        kernel: a kernel; None is an RBF kernel whose squared lengthscale is half the number of columns.
+        kernel: a kernel; None means an RBF kernel whose squared lengthscale is half the number of columns.
         ridge: the ridge on the diagonal of the Gram matrix; used if `time` is None. None chooses the ridge of least
             leave-one-out error out of 21, from 1e-8 to 100 times the mean of the diagonal. Each column of the targets
             is measured in units of its own root mean square.
         time: the training time, in units in which the flow is df/dt = -K (f - y); infinity gives the interpolant.
         centres: "auto", a number, or None. None solves for all rows, which takes n² numbers of memory and n³ / 3
             operations. A number p below the number of rows n uses p random rows as centres. The solution minimises the
-            same loss in the span of K(., z). This takes about n p² operations and does not need an n x n matrix.
-            "auto" is exact up to 10,000 rows. Beyond that, it uses up to 3,000 centres, with an
+            same loss in the span of K(., z). The fit takes about n p² operations and does not need an n x n matrix.
+            "auto" is exact up to 10,000 rows. For more rows, "auto" uses up to 3,000 centres, with an
             `ApproximationWarning`.
 
     Attributes:
@@ -250,9 +251,9 @@ class KernelRegressor(AbstractKernelRegressor):
             of the centres' Gram matrix.
         offset_: the mean of the targets.
         centres_: the number of centres; None if the fit is exact.
-        price_: the smallest and the largest share of the squared error that the exact fit is estimated to save. It is
-            (0, 0) if the fit is exact. The estimates come from leave-one-out errors on 2,000 rows with a quarter, a
-            half and all of the centres.
+        price_: the smallest and the largest estimate of the share of the squared error that the exact fit would save.
+            It is (0, 0) if the fit is exact. The estimates come from leave-one-out errors on 2,000 rows with a quarter,
+            a half and all of the centres.
 
     Example:
         >>> import numpy as np
@@ -289,8 +290,8 @@ class TangentKernelRegressor(AbstractKernelRegressor):
     any sizes, in the forms that `graph_points` accepts.
 
     Args:
-        network: a layer of `lemmata.architectures`; None is three hidden ReLU layers with biases of standard deviation
-            0.1.
+        network: a layer of `lemmata.architectures`; None means three hidden ReLU layers with biases of standard
+            deviation 0.1.
         ridge: the ridge on the diagonal of the Gram matrix; used if `time` is None. None chooses the ridge of least
             leave-one-out error out of 21, from 1e-8 to 100 times the mean of the diagonal. Each column of the targets
             is measured in units of its own root mean square.
@@ -304,9 +305,9 @@ class TangentKernelRegressor(AbstractKernelRegressor):
             of the centres' Gram matrix.
         offset_: the mean of the targets.
         centres_: the number of centres; None if the fit is exact.
-        price_: the smallest and the largest share of the squared error that the exact fit is estimated to save. It is
-            (0, 0) if the fit is exact. The estimates come from leave-one-out errors on 2,000 rows with a quarter, a
-            half and all of the centres.
+        price_: the smallest and the largest estimate of the share of the squared error that the exact fit would save.
+            It is (0, 0) if the fit is exact. The estimates come from leave-one-out errors on 2,000 rows with a quarter,
+            a half and all of the centres.
 
     Example:
         >>> import numpy as np

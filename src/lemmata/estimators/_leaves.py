@@ -1,4 +1,4 @@
-"""Convert trees of fitted estimators between NumPy arrays (for storage) and JAX arrays (for computations)."""
+"""Convert the pytrees of fitted estimators between NumPy arrays (for storage) and JAX arrays (for computations)."""
 
 from typing import Any
 
@@ -10,8 +10,8 @@ import numpy as np
 def numpy_leaves(tree: Any) -> Any:
     """The tree with NumPy arrays in place of JAX arrays of numbers.
 
-    If JAX's x64 mode is off in a process, a JAX array of float64 becomes float32 when it is copied to this process or
-    loaded there. A NumPy array stays float64, so fitted arrays are stored as NumPy arrays.
+    If JAX's x64 mode is off in a process, a JAX array of float64 that is copied to this process, or loaded there,
+    becomes float32. A NumPy array stays float64, so fitted arrays are stored as NumPy arrays.
 
     Args:
         tree: a kernel, a spectrum or parameters.
@@ -20,7 +20,7 @@ def numpy_leaves(tree: Any) -> Any:
 
 
 def jax_leaves(tree: Any) -> Any:
-    """The inverse of `numpy_leaves`, to be called if x64 is on.
+    """The inverse of `numpy_leaves`. Call it only while JAX's x64 mode is on.
 
     Args:
         tree: the result of `numpy_leaves`.

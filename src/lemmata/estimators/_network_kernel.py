@@ -24,8 +24,8 @@ _NAME = re.compile(r"(relu|erf|gelu)-([1-9]\d?)|softmax")
 class NetworkKernel(Kernel):
     """The tangent kernel of an infinitely wide network, which is chosen by name, for estimators of scikit-learn.
 
-    It has no parameters to learn, and its settings are texts and numbers. So an estimator that contains this kernel can
-    be stored anywhere. `SklearnKernel` takes any kernel of lemmata.
+    This kernel has no parameters to learn, and its settings are texts and numbers. So an estimator that contains this
+    kernel can be stored in any format. For any other kernel of lemmata, use `SklearnKernel`.
 
     Args:
         network: "relu-DEPTH", "erf-DEPTH" or "gelu-DEPTH" for fully connected networks with DEPTH hidden layers, or
@@ -47,7 +47,7 @@ class NetworkKernel(Kernel):
         True
     """
 
-    __module__ = "lemmata.estimators"  # files with such an object do not depend on where the class is defined
+    __module__ = "lemmata.estimators"  # so stored files do not depend on the module that defines the class
 
     def __init__(self, network="relu-1", radius=1.0, sigma=1.5):
         self.network = network
@@ -72,7 +72,7 @@ class NetworkKernel(Kernel):
             return np.array(self._kernel().diagonal(jax.numpy.asarray(numbers_of("X", X) / self.radius)))
 
     def is_stationary(self) -> Any:
-        """False, because the kernel depends on norms."""
+        """Return False, because the kernel depends on the norms of the points."""
         return False
 
     def _kernel(self) -> AbstractKernel:

@@ -25,27 +25,29 @@ _TRUTH = {"true": "1", "false": "0"}
 
 
 class PlainTable(TransformerMixin, BaseEstimator):
-    """Turn a data frame of pandas or polars into a polars data frame that scikit-learn's encoders can read.
+    """Convert a data frame of pandas or polars to a polars data frame that scikit-learn's encoders can read.
 
-    A pipeline needs this step only if its table has something that scikit-learn cannot read. Examples are dates,
-    numbers written as texts (with decimal commas or units, or words for missing values), infinite cells, missing cells
-    that are `pandas.NA`, and column names that are not texts.
+    A pipeline needs this step only if its table has cells or names that scikit-learn cannot read. Examples are dates,
+    infinite cells, missing cells that are `pandas.NA`, and column names that are not texts. Other examples are numbers
+    written as texts, with decimal commas or units, or with words for missing values.
 
-    A date becomes the days since 1970-01-01. The parts of a date become further columns. "sold: Monday" and so on are
-    1 on that weekday. "sold: part of the year (sine)" and the cosine give the part of the year. The time of day also
-    has a sine and a cosine. All these columns are 0 if the date is missing.
+    A date becomes the days since 1970-01-01. The parts of a date become further columns. For a column "sold", the
+    columns "sold: Monday" and so on are 1 on that weekday and 0 otherwise. "sold: part of the year (sine)" and
+    "(cosine)" give the part of the year. The time of day also has a sine and a cosine. All these columns are 0 if the
+    date is missing.
 
     Args:
-        columns: the names of the columns to keep, as texts. A column whose name is a number or a tuple is named by
-            `str`. "column 1 (unnamed)" is a first column without a name, which pandas calls "Unnamed: 0".
+        columns: the names of the columns to keep, as texts. If the name of a column is a number or a tuple, use the
+            text that `str` makes of it. "column 1 (unnamed)" is a first column without a name, which pandas calls
+            "Unnamed: 0".
         numbers: the names of the columns whose cells are numbers. A cell that cannot be read as a number counts as
             missing; if the cell has a digit, there is a warning.
         decimal: the mark before decimals in texts, "." or ",".
         dates: for each column of dates, its parts, which are some of "weekday", "year" and "day".
-        formats: for each column of dates written as texts, their format, as in "%d/%m/%Y". Without a format, the year
-            comes first.
+        formats: for each column of dates written as texts, the format of the dates, as in "%d/%m/%Y". Without a format,
+            the year comes first.
         missing: texts that mean a missing value in columns of numbers, such as "999".
-        units: for each column whose numbers have a unit before or after them, the unit, for example "€".
+        units: the unit of each column whose cells have a unit before or after the number, for example "€".
         kept: for each column of texts, the words such as "NA" that are values in this column, although readers of
             tables take these words for missing cells. If cells are missing and no cell has one of these words, there is
             a warning.
@@ -64,7 +66,7 @@ class PlainTable(TransformerMixin, BaseEstimator):
         [(1.5, 19723.0), (None, None)]
     """
 
-    __module__ = "lemmata.estimators"  # files with such an object do not depend on where the class is defined
+    __module__ = "lemmata.estimators"  # so stored files do not depend on the module that defines the class
 
     def __init__(self, columns, numbers=(), decimal=".", dates=None, formats=None, missing=(), units=None, kept=None):
         self.columns = columns
@@ -77,7 +79,7 @@ class PlainTable(TransformerMixin, BaseEstimator):
         self.kept = kept
 
     def fit(self, X, y=None):
-        """Learn nothing from the rows, but refuse unknown settings."""
+        """Refuse unknown settings. The rows are not used."""
         unknown = [part for parts in (self.dates or {}).values() for part in parts if part not in ("weekday", *_WAVES)]
         if unknown:
             raise SettingError(
@@ -131,7 +133,7 @@ def _part_names(name: str, parts: Any) -> list[str]:
 
 
 def _names(own: list[Any], wanted: Any) -> list[str]:
-    """The names of a table's columns as the study has them, since readers name an unnamed column in different ways."""
+    """The names of a table's columns as in the study. Different readers give different names to an unnamed column."""
     names = [str(name).strip() for name in own]
     lost = [name for name in wanted if _UNNAMED.fullmatch(name) and name not in names]
     if not lost:
@@ -164,7 +166,7 @@ def _series(name: str, frame: Any, place: int, texts: bool = False) -> pl.Series
 
 
 def _plain(cell: Any) -> Any:
-    """A period of pandas as its first moment, an interval of pandas as a text, and any other cell unchanged."""
+    """Return the first moment of a pandas period, the text of a pandas interval, and any other cell unchanged."""
     kind = type(cell).__name__
     return cell.to_timestamp() if kind == "Period" else str(cell) if kind == "Interval" else cell
 
@@ -190,7 +192,7 @@ def _numbers(column: pl.Series, decimal: str, missing: Any) -> pl.Series:
     if column.dtype in (pl.Categorical, pl.Enum):
         column = column.cast(pl.String)
     if column.dtype == pl.String:
-        texts = column.str.strip_chars().str.replace(r"^\u2212([\d.,])", "-$1")  # a typeset minus
+        texts = column.str.strip_chars().str.replace(r"^\u2212([\d.,])", "-$1")  # the minus sign U+2212
         texts = texts.str.replace(_NEGATIVE, "-$1")
         texts = texts.set(texts.is_in(list(missing)).fill_null(False), None)
         lower = texts.str.to_lowercase()
@@ -220,7 +222,7 @@ def _warn_of_unread(name: str, cells: pl.Series) -> None:
 
 
 def _warn_of_kept(column: pl.Series, kept: Any) -> None:
-    """Warn of missing cells that may be values, because a reader has taken a word for a missing cell."""
+    """Warn of missing cells that may be values, because a reader of tables reads a word such as "NA" as missing."""
     if len(kept) and column.null_count() and not column.is_in(list(kept)).any():
         warnings.warn(
             (
@@ -254,7 +256,7 @@ def _days(column: pl.Series, format: str | None) -> pl.Series:
         texts = column.str.strip_chars()
         if format is None:
             texts = texts.set(~texts.str.contains(r"^\d{4}").fill_null(False), None)
-            if texts.null_count() == len(texts):  # there is no date to guess a format from
+            if texts.null_count() == len(texts):  # there is no date from which to guess a format
                 return pl.Series(name, [None] * len(texts), dtype=pl.Float64)
             column = texts.str.to_datetime(strict=False, time_unit="us")
         elif "%H" in format and "%d" not in format:

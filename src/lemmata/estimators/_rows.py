@@ -16,7 +16,7 @@ from lemmata.errors import ContradictionWarning, DataError, InterpolationWarning
 from ._graphs import are_fields, as_points
 from ._leaves import numpy_leaves
 
-MISSED = 1e-3  # the largest error of an interpolating fit on a row, as a share of the root mean square of the targets
+MISSED = 1e-3  # the allowed error of an interpolating fit on a row, as a share of the root mean square of the targets
 
 
 class Rows(NamedTuple):
@@ -71,7 +71,8 @@ class Rows(NamedTuple):
     def averaged(self) -> "Rows":
         """The rows in order, with rows of equal inputs merged into one row with their mean target and summed weight.
 
-        A fit that interpolates tends to these targets, since no function passes through two targets at one input.
+        A fit that interpolates tends to these mean targets, because no function passes through two targets at one
+        input.
         """
         flat = self.points.reshape(len(self.points), -1)
         _, first, group = np.unique(flat, axis=0, return_index=True, return_inverse=True)
@@ -87,7 +88,7 @@ class Rows(NamedTuple):
         return Rows(self.points[numbers], self.targets[numbers], self.weights[numbers])
 
     def scaled(self, values: np.ndarray) -> np.ndarray:
-        """Values (n, ...) times the roots of the weights, so that least squares counts every row by its weight."""
+        """Values (n, ...) times the roots of the weights, so that least squares counts each row with its weight."""
         return values * self.along(values, np.sqrt(self.weights))
 
     def along(self, values: np.ndarray, numbers: Float[np.ndarray, " n"]) -> np.ndarray:
@@ -96,7 +97,7 @@ class Rows(NamedTuple):
 
 
 def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, **rules: Any) -> Rows:
-    """The rows of a fit, copied; rows of weight 0 are left out.
+    """Return a copy of the rows of a fit, without the rows of weight 0.
 
     Args:
         estimator: the estimator that is fitted. The number of columns is stored in it.
@@ -235,10 +236,11 @@ def root_mean_square(values: np.ndarray, weights: Float[np.ndarray, " n"]) -> An
 
 
 def float64_leaves(tree: Any) -> Any:
-    """Numbers of `numpy_leaves` in float64. A number that was given without JAX's x64 is read as its shortest decimal.
+    """Return the tree with NumPy arrays (`numpy_leaves`), in which single float32 numbers are converted to float64.
 
-    Such a number, for example 1.3, was rounded to the nearest float32 number, 1.2999999523. Its shortest decimal is
-    the number that the user wrote, up to 7 digits. Arrays that were given as float32 keep their values.
+    A Python number that was given while JAX's x64 mode was off, for example 1.3, was rounded to the nearest float32
+    number, 1.2999999523. Such a number is converted to its shortest decimal, which is the number that the user wrote,
+    up to 7 digits. Numbers that were given as float32 keep their values.
 
     Args:
         tree: a kernel or a network.

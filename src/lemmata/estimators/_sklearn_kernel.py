@@ -20,19 +20,20 @@ _SHOWN = 20
 
 
 class SklearnKernel(Kernel):
-    """A lemmata kernel for scikit-learn's `GaussianProcessRegressor`, and as a function for `SVC` and `KernelRidge`.
+    """Use a lemmata kernel in scikit-learn's `GaussianProcessRegressor`, or as the function of `SVC` or `KernelRidge`.
 
-    Its hyper-parameters are positive numbers inside the kernel, named by their paths. Examples are `"lengthscale"` of
+    The hyper-parameters are positive numbers inside the kernel, named by their paths. Examples are `"lengthscale"` of
     an RBF kernel, `"left.lengthscale"` in a sum, and `"network.layers.0.weight_std"` in the kernel of a network. An
-    array of positive numbers, such as a lengthscale for each column, gives a hyper-parameter for each number.
-    scikit-learn optimises their logarithms theta between the bounds, with gradients from JAX. Matrices are computed in
-    float64, whether JAX's x64 mode is on or not. Sums and products with scikit-learn's own kernels work.
+    array of positive numbers, such as a lengthscale for each column, gives a hyper-parameter for each number. For
+    scikit-learn, theta is the vector of the logarithms of all hyper-parameters. scikit-learn optimises theta between
+    the bounds, with gradients from JAX. Matrices are computed in float64, whether JAX's x64 mode is on or not. Sums and
+    products with scikit-learn's own kernels work.
 
     Args:
         kernel: the kernel K.
-        learn: the paths of the hyper-parameters; none by default. Join numbers that must stay equal into one
-            hyper-parameter, as in `"network.layers.0.weight_std = network.layers.2.weight_std"`. Arrays that are
-            joined must have the same shape.
+        learn: the paths of the hyper-parameters; by default, there are none. Join numbers that must stay equal into one
+            hyper-parameter, as in `"network.layers.0.weight_std = network.layers.2.weight_std"`. Arrays that are joined
+            must have the same shape.
         value_bounds: the least and the largest value, for all hyper-parameters or for each, of shape (2,) or (k, 2).
         values: the hyper-parameters, in the order of `learn`. None keeps the values of the kernel. scikit-learn sets
             this argument.
@@ -98,7 +99,7 @@ class SklearnKernel(Kernel):
             return np.array(self._current().diagonal(jnp.asarray(np.asarray(X, float))))
 
     def is_stationary(self) -> Any:
-        """False, because it is not known whether the kernel is stationary."""
+        """Return False, because it is not known whether the kernel is stationary."""
         return False
 
     @property
@@ -128,7 +129,7 @@ class SklearnKernel(Kernel):
         try:
             with jax.enable_x64(True):
                 shown = jax.tree.map(_rounded, self._current())
-        except SettingError:  # a message about a bad setting may want to show it
+        except SettingError:  # the message of this error prints the kernel
             shown = self.kernel
         learnt = f", learn={self.learn!r}" if self.learn else ""
         return f"{type(self).__name__}({eqx.tree_pformat(shown, width=10**6)}{learnt})"

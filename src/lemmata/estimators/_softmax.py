@@ -23,23 +23,24 @@ from lemmata.spectra import Spectrum, leave_one_out, spectrum
 from ._ball import ball_scale, longest_row
 from ._leaves import jax_leaves, numpy_leaves
 
-# Steps are 1 / (2 lambda_max). Descent on a quadratic is stable up to 2 / lambda_max, but the kernel moves in training.
+# Steps are 1 / (2 lambda_max). Descent on a quadratic is stable up to 2 / lambda_max, but the kernel changes in
+# training.
 _STEP = 0.5
 _MOST_STEPS = 10**6
-# Times that a default may take, in units of 1 / lambda_max: at most 20,000 steps of a network.
+# The times from which the default is chosen, in units of 1 / lambda_max: at most 20,000 steps of a network.
 _TIMES = np.geomspace(0.1, 1e4, 51)
-# the smallest largest eigenvalue of a kernel for which these times are finite
+# these times are finite only if the largest eigenvalue of the kernel is above this number
 _SMALLEST = float(_TIMES[-1] / np.finfo(float).max)
 
 
 class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
-    """Regression with a two-layer softmax network trained for a time, or with its kernel at infinite width.
+    """Regression with a two-layer softmax network trained for a time, or with the network's kernel at infinite width.
 
     With `width=None`, predictions are exactly those of gradient flow df/dt = -K (f - y) with K(x, x') = <x, x'>
-    exp(sigma² <x, x'>). With a width, they are the predictions of a network with that many hidden units. The network is
-    drawn at the symmetric initialisation and trained by gradient descent on all rows. For width m, its tangent kernel
-    is m H, where H tends to K as m grows, so the learning rate is divided by m. Thus the same `time` means the same
-    training at every width. Training stops before the network interpolates unless `time` is long.
+    exp(sigma² <x, x'>). With a width, predictions are those of a network with that many hidden units. The network is
+    drawn at the symmetric initialisation and trained by gradient descent on all rows. For width m, the tangent kernel
+    of the network is m H, where H tends to K as m grows. So the learning rate is divided by m, and the same `time`
+    means the same training at every width. Training stops before the network interpolates unless `time` is long.
 
     The theory of these networks is about inputs in the unit ball and targets of length at most 1. So inputs are divided
     by the largest norm of a training row. Targets are centred and then divided by their largest norm.
@@ -48,12 +49,12 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         width: the even number of hidden units; None means the limit of infinite width.
         sigma: the standard deviation of the weights at initialisation. For sigma = 0, the kernel is linear.
         time: the training time, in units in which the flow is df/dt = -K (f - y). Infinity is allowed if `width` is
-            None. If `time` is None, it is 1 / ridge, for the ridge of smallest leave-one-out error in kernel ridge
-            regression. Ridge r and time 1/r have similar effects: in the fit, the ridge multiplies a mode of
-            eigenvalue a by a/(a + r), and the time multiplies it by 1 - exp(-a/r). This default is between 0.1 and
-            10,000 divided by the largest eigenvalue of K, and it is the same for every width.
-        normalise: True divides inputs by the largest norm of a training row, False refuses rows of norm above 1, and
-            None divides if a norm is above 1, with a warning.
+            None. If `time` is None, the time is 1 / ridge, for the ridge of smallest leave-one-out error in kernel
+            ridge regression. Ridge r and time 1/r have similar effects on a mode of eigenvalue a. The ridge multiplies
+            this mode of the fit by a/(a + r), and the time multiplies it by 1 - exp(-a/r). The default time is between
+            0.1 and 10,000, divided by the largest eigenvalue of K. It is the same for every width.
+        normalise: True divides inputs by the largest norm of a training row. False refuses rows of norm above 1. None
+            divides if a norm is above 1, with a warning.
         random_state: seed, `numpy.random.RandomState` or None, for the network's initialisation.
 
     Attributes:
@@ -154,10 +155,10 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def predict_at(self, time, X):
         """Predictions of the same training at other times.
 
-        For infinite width, the predictions are exact. For a finite width, the network either trains again from its
-        first weights in the steps of `fit`, or continues from its last weights. In the continued training, the step
-        size is 1/2 divided by the largest eigenvalue of H at initialisation. Between two steps, weights are
-        interpolated, so an answer does not depend on the other requested times.
+        For infinite width, the predictions are exact. For a finite width and a time before `time_`, the network trains
+        again from its first weights in the steps of `fit`. For a later time, it continues from its last weights, and
+        the step size is 1/2 divided by the largest eigenvalue of H at initialisation. Between two steps, weights are
+        interpolated, so a result does not depend on the other requested times.
 
         Args:
             time: one time, or several.
@@ -219,7 +220,7 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self._network = SoftmaxNetwork(_units(self.width), outputs=outputs, sigma=self._sigma)
         params, _ = self._network.init(jax.random.key(seed), x.shape[1], dtype=float)
         largest = float(largest_eigenvalue(self._network, params, x, outputs))
-        # The longest allowed step, in the time of the kernel; a kernel that is 0 moves no weight.
+        # The longest allowed step, in the time of the kernel. If the kernel is 0, no weight changes.
         self._longest = _STEP / largest if largest > 0 else math.inf
         self._check_steps(self.time_ / self._longest, self.time_)
         self.steps_ = max(1, math.ceil(self.time_ / self._longest)) if self.time_ > 0 else 0
@@ -263,7 +264,7 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
 
 def default_time(kernel: Spectrum, y: Float[Array, "n k"]) -> float:
-    """The time 1 / ridge of the ridge with the smallest leave-one-out error, among those of `_TIMES`; 0 for kernel 0.
+    """The time of `_TIMES` whose ridge, 1 / time, has the smallest leave-one-out error; 0 if the kernel is 0.
 
     Args:
         kernel: the eigensystem of the Gram matrix.
@@ -288,7 +289,7 @@ def largest_eigenvalue(
         network: the network.
         params: the parameters at which H is computed.
         x: points.
-        outputs: k.
+        outputs: the number k of outputs.
     """
     start = jax.random.normal(jax.random.key(0), (len(x), outputs), x.dtype)
     scaled = start / jnp.linalg.norm(start)

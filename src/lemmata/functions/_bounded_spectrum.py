@@ -16,16 +16,17 @@ Spectrum = Callable[[Float[Array, "n d"]], Float[Array, " n"]]
 
 
 class BoundedSpectrum(AbstractFunctionClass):
-    """Functions f with |F_f| <= F_sup, where F_sup is a given function. Use `bounded_spectrum` to make this class.
+    """Functions f whose spectrum has |F_f| <= F_sup for a given F_sup. Use `bounded_spectrum` to make this class.
 
-    Each frequency is the end of its own Metropolis random walk. The walk starts at a normal vector, and its density
-    tends to a multiple of |omega| F_sup(omega). The frequency is as good as an exact draw once the walk has forgotten
-    its start. Heavy tails and separated modes need more steps.
+    Each frequency is the end of its own Metropolis random walk. The walk starts at a normal vector, and the density of
+    its position tends to a multiple of |omega| F_sup(omega). After enough steps, the end hardly depends on the start,
+    and is as good as an exact draw. If F_sup has heavy tails or separated modes, the walk needs more steps.
 
     Args:
         bound: F_sup, an even function with one value for each row.
-        original: its inverse transform, the integral of cos(<omega, x>) F_sup(omega), with one value for each row.
-        dimension: d.
+        original: the inverse transform of F_sup, the integral of cos(<omega, x>) F_sup(omega), with one value for each
+            row.
+        dimension: the dimension d of x.
         mass: the integral of |omega| F_sup.
         scale: the standard deviation of a step, and of the start, in each coordinate.
         steps: the number of steps of a walk.
@@ -47,11 +48,11 @@ class BoundedSpectrum(AbstractFunctionClass):
             )
 
     def moment(self) -> Float[Array, ""]:
-        """The mass."""
+        """The moment, which is `mass`."""
         return jnp.asarray(self.mass, float)
 
     def offset(self) -> Float[Array, ""]:
-        """The integral of F_sup."""
+        """The supremum of |f(0)|, which is the integral of F_sup."""
         return self.original(jnp.zeros((1, self.dimension)))[0]
 
     @property
@@ -80,7 +81,7 @@ class BoundedSpectrum(AbstractFunctionClass):
         return jax.lax.scan(step, (start, density(start)), blocks[1:])[0][0]
 
     def function(self, normal: Float[Array, "k e"]) -> "TranslateSum":
-        """A sum of translates with centres uniform in the ball, and weights that sum to 1 in absolute value."""
+        """A sum of translates with centres uniform in the unit ball, and weights that sum to 1 in absolute value."""
         radius = jax.scipy.stats.norm.cdf(normal[:, :1]) ** (1 / self.dimension)
         way = normal[:, 2:] / jnp.linalg.norm(normal[:, 2:], axis=1, keepdims=True)
         return TranslateSum(self.original, radius * way, normal[:, 1] / jnp.abs(normal[:, 1]).sum())
@@ -112,13 +113,15 @@ class TranslateSum(AbstractFunction):
 def bounded_spectrum(
     bound: Spectrum, original: Spectrum, dimension: int, *, key: Key[Array, ""], steps: int = 64
 ) -> BoundedSpectrum:
-    """The class of a spectral bound. Its moment is computed by quasi Monte Carlo; steps have the size of frequencies.
+    """Return the class of functions with a spectral bound F_sup. Its moment is computed by stratified sampling.
+
+    The standard deviation of a step of the walk is 2.4 / dimension times the median length of the frequencies.
 
     Args:
         bound: F_sup, an even function with one value for each row.
-        original: its inverse transform, one value per row.
-        dimension: d.
-        key: the random key for the moment.
+        original: the inverse transform of F_sup, with one value for each row.
+        dimension: the dimension d of x.
+        key: the random key of the frequencies from which the moment is computed.
         steps: the number of steps of a walk that draws a frequency.
 
     Raises:

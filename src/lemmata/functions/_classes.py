@@ -1,11 +1,11 @@
 """Classes of functions with a bounded Fourier spectrum, their Barron parameters, and draws from them.
 
-The theory bounds the cost of a class by one number, C_F = sup |f(0)| + integral of |omega| F_sup(omega). It assumes
-functions on the unit ball with a Fourier representation. It does not explain how a class should be chosen.
+The theory bounds the cost of a class by one number, C_F = sup |f(0)| + integral of |omega| F_sup(omega). The theory
+assumes functions on the unit ball with a Fourier representation. It does not explain how to choose a class.
 
-A function of a class is f(x) = f(0) + integral of (cos(<omega, x> + theta(omega)) - cos(theta(omega))) |F_f(omega)|,
-with F_f = ratio(omega) F_sup(omega), |ratio| <= 1. The spectrum bound defines the class; ratio and f(0) choose the
-function.
+A function of a class is f(x) = f(0) + integral of (cos(<omega, x> + theta(omega)) - cos(theta(omega))) |F_f(omega)|.
+Here F_f = ratio(omega) F_sup(omega) has the phase theta, and |ratio| <= 1. The bound F_sup of the spectrum defines the
+class. The ratio and f(0) determine the function.
 """
 
 import abc
@@ -29,11 +29,11 @@ class AbstractFunction(eqx.Module):
 
 
 class AbstractFunctionClass(eqx.Module):
-    """Functions whose spectrum is bounded by F_sup."""
+    """Functions whose Fourier spectrum F_f is bounded by a function F_sup, |F_f| <= F_sup."""
 
     @abc.abstractmethod
     def moment(self) -> Float[Array, ""]:
-        """The integral of |omega| F_sup(omega), which is C_F without sup |f(0)|."""
+        """The integral of |omega| F_sup(omega), which is the Barron parameter without sup |f(0)|."""
 
     @abc.abstractmethod
     def offset(self) -> Float[Array, ""]:
@@ -55,14 +55,14 @@ class AbstractFunctionClass(eqx.Module):
 
     @abc.abstractmethod
     def function(self, normal: Float[Array, "k e"]) -> AbstractFunction:
-        """A random function of the class from normal numbers of `shape`."""
+        """A random function of the class, computed from normal numbers of the shape `shape`."""
 
 
 def draw_frequencies(key: Key[Array, ""], functions: AbstractFunctionClass, number: int) -> Float[Array, "n d"]:
-    """Independent frequencies of the density |omega| F_sup(omega) / moment.
+    """Draw independent frequencies from the density |omega| F_sup(omega) / moment.
 
     Args:
-        key: randomness.
+        key: the random key.
         functions: the class.
         number: the number of frequencies.
     """
@@ -70,17 +70,17 @@ def draw_frequencies(key: Key[Array, ""], functions: AbstractFunctionClass, numb
 
 
 def draw_function(key: Key[Array, ""], functions: AbstractFunctionClass) -> AbstractFunction:
-    """A random function of the class.
+    """Draw a random function of the class.
 
     Args:
-        key: randomness.
+        key: the random key.
         functions: the class.
     """
     return functions.function(jax.random.normal(key, functions.shape))
 
 
 def uniform_from_normal(normal: Float[Array, "*s"]) -> Float[Array, "*s"]:
-    """Turn normal numbers into uniform numbers in (0, 1).
+    """Convert normal numbers to uniform numbers in (0, 1).
 
     Args:
         normal: independent standard normal numbers.
@@ -90,7 +90,7 @@ def uniform_from_normal(normal: Float[Array, "*s"]) -> Float[Array, "*s"]:
 
 
 def barron_parameter(functions: AbstractFunctionClass) -> Float[Array, ""]:
-    """C_F = sup |f(0)| + integral of |omega| F_sup(omega) (li2025incontext, equation 19); infinity if it diverges.
+    """Return C_F = sup |f(0)| + integral of |omega| F_sup(omega) (li2025incontext, equation 19), which may be infinite.
 
     Args:
         functions: the class.

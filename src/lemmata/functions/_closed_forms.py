@@ -1,6 +1,7 @@
 """Closed forms and bounds of the Barron parameter C_f = integral of |omega| |F_f(omega)| (barron1993, section IX).
 
-Each function of this file returns only this moment, without |f(0)|.
+The functions of this file whose names end in `moment` or `bound` return only this integral (or a bound on it), without
+|f(0)|.
 """
 
 import math
@@ -17,7 +18,7 @@ def gaussian_moment(dimension: int, scale: float = 1.0) -> float:
     """The moment scale sqrt(2) Gamma((d+1)/2) / Gamma(d/2) <= scale sqrt(d) of exp(-scale² |x - c|²/2).
 
     Args:
-        dimension: d.
+        dimension: the dimension d.
         scale: one over the width.
     """
     return scale * math.sqrt(2) * math.exp(math.lgamma((dimension + 1) / 2) - math.lgamma(dimension / 2))
@@ -27,8 +28,8 @@ def ridge_moment(direction: Float[Array, " d"], profile: float) -> float:
     """The moment of g(<a, x> + b) for any b, which is |a| times the moment of g in one dimension.
 
     Args:
-        direction: a.
-        profile: the moment of g; 1/4 for the logistic function, 1 for a limit of sin(e t)/e as e falls.
+        direction: the vector a.
+        profile: the moment of g; 1/4 for the logistic function, 1 for the limit of sin(e t)/e as e tends to 0.
     """
     return float(np.linalg.norm(np.asarray(direction))) * profile
 
@@ -36,10 +37,10 @@ def ridge_moment(direction: Float[Array, " d"], profile: float) -> float:
 def logistic_moment(direction: Float[Array, " d"]) -> float:
     """The moment |a|/4 of the logistic function of <a, x> + b.
 
-    It equals the largest slope of the function, because the slope is positive definite.
+    The moment equals the largest slope of the function, because the slope is a positive definite function.
 
     Args:
-        direction: a.
+        direction: the vector a.
     """
     return ridge_moment(direction, 0.25)
 
@@ -47,11 +48,12 @@ def logistic_moment(direction: Float[Array, " d"]) -> float:
 def radial_moment(transform: Callable[[Float[np.ndarray, " n"]], Array], dimension: int) -> float:
     """The moment of a radial function with transform F(|omega|): the sphere's surface times integral of r^d |F(r)|.
 
-    It is computed by the trapezoidal rule in the logarithm of r between 1e-8 and 1e8, to about ten digits for smooth F.
+    The integral is computed by the trapezoidal rule in the logarithm of r between 1e-8 and 1e8, to about ten digits for
+    smooth F.
 
     Args:
         transform: F as a function of the length.
-        dimension: d.
+        dimension: the dimension d.
 
     Raises:
         SettingError: for an integral that still grows at its upper end.
@@ -101,10 +103,10 @@ def product_moment(first: tuple[float, float], second: tuple[float, float]) -> f
 
 
 def polynomial_extension(coefficients: Float[Array, " k"], period: float | Array) -> Float[Array, " four"]:
-    """The cubic that continues p on [-1, 1] to one period with continuous slopes, as a function of t - 1.
+    """Return the coefficients, in powers of t - 1, of the cubic that continues a polynomial p(t) periodically.
 
-    Over the length period - 2, it joins the value and the slope of p at 1 to the value and the slope of p at -1.
-    Coefficients start with the lowest power.
+    The polynomial is used on [-1, 1], and the cubic on the remaining length period - 2. The cubic joins the value and
+    the slope of p at 1 to the value and the slope of p at -1. Coefficients start with the lowest power.
 
     Args:
         coefficients: the coefficients of p, lowest power first.
@@ -121,12 +123,12 @@ def polynomial_extension(coefficients: Float[Array, " k"], period: float | Array
 
 
 def ridge_polynomial_bound(coefficients: Float[Array, " k"], period: float | Array = 4.0) -> Float[Array, ""]:
-    """The bound of p(<u, x>) on the unit ball, |u| = 1: at most period / sqrt(12) times the root mean square of g''.
+    """A bound on the moment of p(<u, x>) on the ball, |u| = 1: period / sqrt(12) times the root mean square of g''.
 
-    Here g is p on [-1, 1], continued by a cubic to a periodic function with continuous slopes. Its coefficients c_m at
-    omega_m = 2 pi m / period satisfy sum |omega_m| |c_m| <= sqrt(sum omega_m^-2) sqrt(sum omega_m^4 |c_m|²), by the
-    Cauchy-Schwarz inequality. The first sum is period²/12, and the second is the mean of g''². On the ball p(<u, x>)
-    and its extension agree.
+    Here g is p on [-1, 1], continued by a cubic to a periodic function with continuous slopes. The Fourier coefficients
+    c_m of g at omega_m = 2 pi m / period satisfy sum |omega_m| |c_m| <= sqrt(sum omega_m^-2) sqrt(sum omega_m^4
+    |c_m|²), by the Cauchy-Schwarz inequality. The first sum is period²/12, and the second is the mean of g''². On the
+    ball p(<u, x>) and its extension agree.
 
     Args:
         coefficients: the coefficients of p, lowest power first.
@@ -148,7 +150,7 @@ def polynomial_bound(
 ) -> Float[Array, ""]:
     """A bound on the moment of sum_j p_j(<a_j, x>) on the unit ball: the sum of the bounds for p_j(|a_j| t).
 
-    Every polynomial is such a sum: x y = ((x + y)² - (x - y)²)/4, and so on.
+    Every polynomial is such a sum. For example, x y = ((x + y)² - (x - y)²)/4.
 
     Args:
         polynomials: the coefficients of each p_j, lowest power first.

@@ -7,7 +7,9 @@ from ._classes import AbstractFunction, AbstractFunctionClass, uniform_from_norm
 
 
 class Cosines(AbstractFunctionClass):
-    """Sums f(x) = sum_j a_j cos(<omega_j, x> + theta_j) with |a_j| <= sizes_j; C_F = sum_j sizes_j (1 + |omega_j|).
+    """Sums f(x) = sum_j a_j cos(<omega_j, x> + theta_j) with |a_j| <= sizes_j and any phases theta_j.
+
+    The Barron parameter of the class is C_F = sum_j sizes_j (1 + |omega_j|).
 
     Args:
         atoms: the frequencies omega_j, one in each row; none may be the negative of another.
@@ -19,7 +21,7 @@ class Cosines(AbstractFunctionClass):
 
     @property
     def dimension(self) -> int:
-        """D."""
+        """The dimension d of x."""
         return self.atoms.shape[1]
 
     def moment(self) -> Float[Array, ""]:
@@ -27,17 +29,17 @@ class Cosines(AbstractFunctionClass):
         return jnp.sum(self.sizes * jnp.linalg.norm(self.atoms, axis=1))
 
     def offset(self) -> Float[Array, ""]:
-        """sum_j sizes_j."""
+        """The supremum of |f(0)|, which is sum_j sizes_j."""
         return jnp.sum(self.sizes)
 
     @property
     def columns(self) -> int:
-        """1."""
+        """The number of normal numbers that one frequency takes, which is 1."""
         return 1
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(2, m)."""
+        """The shape (2, m) of the normal numbers that one function takes."""
         return 2, len(self.sizes)
 
     def frequencies(self, normal: Float[Array, "n e"]) -> Float[Array, "n d"]:
@@ -58,10 +60,10 @@ class CosineSum(AbstractFunction):
     """The function sum_j a_j cos(<omega_j, x> + theta_j).
 
     Args:
-        atoms: omega_j.
+        atoms: the frequencies omega_j, one in each row.
         sizes: the bounds of |a_j|.
-        amplitudes: a_j.
-        phases: theta_j.
+        amplitudes: the amplitudes a_j.
+        phases: the phases theta_j.
     """
 
     atoms: Float[Array, "m d"]
@@ -74,7 +76,7 @@ class CosineSum(AbstractFunction):
         return jnp.cos(x @ self.atoms.T + self.phases) @ self.amplitudes
 
     def ratio(self, omega: Float[Array, "s d"]) -> Complex[Array, " s"]:
-        """The ratio to the bound: a_j exp(i theta_j) / sizes_j at omega_j, and its conjugate at -omega_j."""
+        """The spectrum divided by its bound: a_j exp(i theta_j) / sizes_j at omega_j, and the conjugate at -omega_j."""
         inner = omega @ self.atoms.T
         index = jnp.argmin(jnp.sum(self.atoms**2, axis=1) - 2 * jnp.abs(inner), axis=1)
         sign = jnp.sign(jnp.take_along_axis(inner, index[:, None], axis=1)[:, 0])

@@ -1,8 +1,8 @@
 """Covering numbers of the ball, of pairs (f, x) and of classes in the supremum norm, and numbers of features.
 
 The cover of pairs (f, x) in Theorem 1 (li2025incontext, definition 23) counts only values, and is the same for any
-class. The proof of Lemma 1 uses one function for all x. This needs a product of covers of the class and of the ball.
-So `required_features` counts the product.
+class. The proof of Lemma 1 uses one function for all x. Such a function needs a product of covers of the class and of
+the ball. So `required_features` counts the product.
 """
 
 import math
@@ -20,7 +20,7 @@ def log_ball_cover(dimension: int, epsilon: float) -> float:
     """The logarithm of a number of epsilon-balls that cover the unit ball: d log(1 + 2/epsilon), by comparing volumes.
 
     Args:
-        dimension: d.
+        dimension: the dimension d.
         epsilon: the radius, positive.
     """
     _check(epsilon)
@@ -28,24 +28,26 @@ def log_ball_cover(dimension: int, epsilon: float) -> float:
 
 
 def log_pair_cover(dimension: int, epsilon: float) -> float:
-    """The logarithm d log(1 + 4/epsilon) + log(1 + 2/epsilon) of the size of an epsilon-cover (23) of pairs (f, x).
+    """The logarithm d log(1 + 4/epsilon) + log(1 + 2/epsilon) of the size of an epsilon-cover of pairs (f, x).
 
-    The cover holds for any class. Since |f(x) - f(0)| <= C_F, this many cells are enough, with diameter epsilon in x
-    and length C_F epsilon in f(x) - f(0). One pair from each cell that is not empty gives a cover.
+    The cover is that of li2025incontext, definition 23, and holds for any class. Since |f(x) - f(0)| <= C_F, this many
+    cells are enough, with diameter epsilon in x and length C_F epsilon in f(x) - f(0). One pair from each cell that is
+    not empty gives a cover.
 
     Args:
-        dimension: d.
+        dimension: the dimension d.
         epsilon: the precision, positive.
     """
     return log_ball_cover(dimension, epsilon / 2) + math.log1p(2 / epsilon)
 
 
 def log_class_cover(functions: AbstractFunctionClass, epsilon: float) -> float:
-    """The logarithm of a cover's size, for f - f(0) to within C_F epsilon in the supremum norm over the unit ball.
+    """The logarithm of the size of a cover of f - f(0), within C_F epsilon in the supremum norm over the unit ball.
 
-    Cosines: 2 m log(1 + 2/epsilon), amplitudes and phases in m discs. Logistic networks: m log(1 + 1/epsilon), for
-    coefficients in intervals. Linear functions: d log(1 + 2/epsilon). Gaussian bumps: k log(1 + 4/epsilon) + k d log(1
-    + 8/epsilon), for weights and centres, where k is the number of bumps that the class draws.
+    For m cosines, the logarithm is 2 m log(1 + 2/epsilon), because amplitudes and phases are in m discs. For m logistic
+    units, it is m log(1 + 1/epsilon), because coefficients are in intervals. For linear functions of d variables, it is
+    d log(1 + 2/epsilon). For Gaussian bumps, it is k log(1 + 4/epsilon) + k d log(1 + 8/epsilon), for weights and
+    centres, where k is the number of bumps that the class draws.
 
     Args:
         functions: the class.
@@ -75,7 +77,7 @@ def required_features(functions: AbstractFunctionClass, epsilon: float, dimensio
     Args:
         functions: the class.
         epsilon: the precision.
-        dimension: d.
+        dimension: the dimension d.
 
     Example:
         >>> from lemmata.functions import GaussianBumps, required_features

@@ -1,4 +1,4 @@
-"""Functions on the cube {-1, 1}^d: their transform to products of coordinates, degrees and influences."""
+"""Functions on the cube {-1, 1}^d: their coefficients for products of coordinates, degrees and influences."""
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +25,7 @@ def cube(d: int) -> Float[Array, "points d"]:
 
 
 def degrees(d: int) -> Int[Array, " sets"]:
-    """The degree |S| of each product of coordinates chi_S, where S has the number sum of 2^i over i in S.
+    """The degree |S| of each product chi_S of the coordinates in S. The sets are in the order of sum of 2^i, i in S.
 
     >>> degrees(2).tolist()
     [0, 1, 1, 2]

@@ -1,4 +1,4 @@
-"""Universal features: random ramps drawn for a class, and the coefficients that represent its functions."""
+"""Universal features: random ramps that are drawn for a class of functions, and the coefficients of its functions."""
 
 import equinox as eqx
 import jax
@@ -21,9 +21,9 @@ class UniversalFeatures(eqx.Module):
     """Features x -> (phi(tau (<u_i, x> - t_i)))_i and 1, with u_i = omega_i / |omega_i| (li2025incontext, 29 and 33).
 
     Args:
-        omega: omega_i, one in each row.
-        thresholds: t_i.
-        sharpness: tau.
+        omega: the frequencies omega_i, one in each row.
+        thresholds: the thresholds t_i.
+        sharpness: the factor tau.
     """
 
     omega: Float[Array, "n d"]
@@ -32,11 +32,11 @@ class UniversalFeatures(eqx.Module):
 
     @property
     def directions(self) -> Float[Array, "n d"]:
-        """u_i."""
+        """The unit vectors u_i, one in each row."""
         return self.omega / jnp.linalg.norm(self.omega, axis=1, keepdims=True)
 
     def __call__(self, x: Float[Array, "m d"]) -> Float[Array, "m p"]:
-        """The matrix Phi of p = n + 1 columns, where the last column is 1."""
+        """The matrix Phi of p = n + 1 columns: the n ramps, and a last column of ones."""
         ramps = ramp(self.sharpness * (x @ self.directions.T - self.thresholds))
         return jnp.concatenate([ramps, jnp.ones((len(x), 1), ramps.dtype)], axis=1)
 
@@ -44,13 +44,13 @@ class UniversalFeatures(eqx.Module):
 def sample_features(
     key: Key[Array, ""], functions: AbstractFunctionClass, number: int, sharpness: float | Array
 ) -> UniversalFeatures:
-    """N features for a class: t uniform on [-2, 1], omega from the density |omega| F_sup (li2025incontext, 79).
+    """Draw n features: t uniform on [-2, 1], omega from the density |omega| F_sup / moment (li2025incontext, 79).
 
     Args:
-        key: randomness.
+        key: the random key.
         functions: the class.
         number: the number n of features.
-        sharpness: tau.
+        sharpness: the factor tau of the ramps.
     """
     return features_of(functions, jax.random.normal(key, (number, functions.columns + 1)), sharpness)
 
@@ -58,12 +58,12 @@ def sample_features(
 def features_of(
     functions: AbstractFunctionClass, normal: Float[Array, "n e"], sharpness: float | Array
 ) -> UniversalFeatures:
-    """Features from standard normal numbers; each feature needs `functions.columns` of them and one more.
+    """Features from standard normal numbers. Each feature needs `functions.columns` + 1 numbers.
 
     Args:
         functions: the class.
-        normal: independent standard normal numbers.
-        sharpness: tau.
+        normal: independent standard normal numbers, with one row for each feature.
+        sharpness: the factor tau of the ramps.
     """
     omega, thresholds = functions.frequencies(normal[:, 1:]), 3 * jax.scipy.stats.norm.cdf(normal[:, 0]) - 2
     return UniversalFeatures(omega, thresholds, jnp.asarray(sharpness, omega.dtype))
@@ -73,11 +73,11 @@ def step_density(t: Float[Array, "*s"], length: Float[Array, "*#s"], theta: Floa
     """The density gamma of steps that add up to g(z) = (cos(length z + theta) - cos(theta)) / length on [-1, 1].
 
     g(z) is the integral of gamma over t < z. On [-1, 1], gamma = g'. On an interval of length |g(-1)| below -1, gamma =
-    sign g(-1) (li2025incontext, equation 82). |gamma| <= 1.
+    sign g(-1) (li2025incontext, equation 82). The density satisfies |gamma| <= 1.
 
     Args:
         t: thresholds in [-2, 1].
-        length: |omega|.
+        length: the length |omega| of the frequency.
         theta: the phase.
     """
     first = (jnp.cos(theta - length) - jnp.cos(theta)) / length
@@ -88,7 +88,9 @@ def step_density(t: Float[Array, "*s"], length: Float[Array, "*#s"], theta: Floa
 def representing_coefficients(
     functions: AbstractFunctionClass, features: UniversalFeatures, function: AbstractFunction
 ) -> Float[Array, " p"]:
-    """Coefficients rho* = gamma(t_i) |ratio(omega_i)| 3 moment / n, and f(0) for 1 (li2025incontext, 35 and 80).
+    """The coefficients rho*_i = gamma(t_i) |ratio(omega_i)| 3 moment / n, and f(0) for the constant feature 1.
+
+    Source: li2025incontext, equations 35 and 80. gamma is the `step_density`.
 
     Args:
         functions: the class that the features were drawn for.

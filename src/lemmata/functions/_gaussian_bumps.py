@@ -14,11 +14,11 @@ from ._classes import AbstractFunction, AbstractFunctionClass, uniform_from_norm
 class GaussianBumps(AbstractFunctionClass):
     """Functions f(x) = size sum_k q_k exp(-scale² |x - c_k|²/2) with sum |q_k| <= 1 and any centres c_k.
 
-    F_sup is size times the normal density of variance scale²:
-    C_F = size (1 + scale sqrt(2) Gamma((d+1)/2) / Gamma(d/2)).
+    The bound F_sup of the spectrum is size times the normal density of variance scale². The Barron parameter is C_F =
+    size (1 + scale sqrt(2) Gamma((d+1)/2) / Gamma(d/2)).
 
     Args:
-        dimension: d.
+        dimension: the dimension d of x.
         scale: one over the width of a bump.
         size: the largest value of a function.
         bumps: the number of bumps of a drawn function.
@@ -43,7 +43,7 @@ class GaussianBumps(AbstractFunctionClass):
         return jnp.asarray(self.size * self.scale * mean, float)
 
     def offset(self) -> Float[Array, ""]:
-        """Size."""
+        """The supremum of |f(0)|, which is `size`."""
         return jnp.asarray(self.size, float)
 
     @property
@@ -57,12 +57,12 @@ class GaussianBumps(AbstractFunctionClass):
         return self.bumps, self.dimension + 2
 
     def frequencies(self, normal: Float[Array, "n e"]) -> Float[Array, "n d"]:
-        """Uniform directions times `scale` times the length of a normal vector of d + 1 entries."""
+        """Frequencies of uniform direction. Each length is `scale` times that of a normal vector of d + 1 entries."""
         way, length = normal[:, : self.dimension], jnp.linalg.norm(normal[:, self.dimension :], axis=1, keepdims=True)
         return self.scale * length * way / jnp.linalg.norm(way, axis=1, keepdims=True)
 
     def function(self, normal: Float[Array, "k e"]) -> "BumpSum":
-        """A sum of bumps with centres uniform in the ball, and weights that sum to 1 in absolute value."""
+        """A sum of bumps with centres uniform in the unit ball, and weights that sum to 1 in absolute value."""
         radius = uniform_from_normal(normal[:, :1]) ** (1 / self.dimension)
         way = normal[:, 2:] / jnp.linalg.norm(normal[:, 2:], axis=1, keepdims=True)
         weights = normal[:, 1] / jnp.abs(normal[:, 1]).sum()
@@ -73,10 +73,10 @@ class BumpSum(AbstractFunction):
     """The function size sum_k q_k exp(-scale² |x - c_k|²/2).
 
     Args:
-        centres: c_k.
-        weights: q_k.
-        scale: one over the width.
-        size: the factor.
+        centres: the centres c_k, one in each row.
+        weights: the weights q_k.
+        scale: one over the width of a bump.
+        size: the factor of the sum.
     """
 
     centres: Float[Array, "k d"]

@@ -14,20 +14,22 @@ def mean_projection(dimension: int) -> float:
     """The mean Gamma(d/2) / (sqrt(pi) Gamma((d+1)/2)) of |u_1| for u uniform on the unit sphere.
 
     Args:
-        dimension: d.
+        dimension: the dimension d.
     """
     return math.exp(math.lgamma(dimension / 2) - math.lgamma((dimension + 1) / 2)) / math.sqrt(math.pi)
 
 
 class LinearFunctions(AbstractFunctionClass):
-    """f(x) = <a, x> + b with |a| <= slope and |b| <= shift: C_F = shift + slope / E|u_1|, u uniform on the sphere.
+    """Functions f(x) = <a, x> + b with |a| <= slope and |b| <= shift.
 
-    Features need a spectrum away from 0, which linear functions do not have. On the unit ball, <a, x> is, to within
-    length² |a| / 6, the mean of |a| sign(<u, a>) sin(length <u, x>) / (length E|u_1|) over u uniform on the unit
-    sphere. The same directions work for every a. No bound on the spectra of all linear functions has a smaller moment.
+    The Barron parameter is C_F = shift + slope / E|u_1|, where u is uniform on the unit sphere.
+
+    Features need a spectrum away from 0, which linear functions do not have. Let u be uniform on the unit sphere. On
+    the unit ball, <a, x> is the mean of |a| sign(<u, a>) sin(length <u, x>) / (length E|u_1|) over u, to within length²
+    |a| / 6. The same directions work for every a. No bound on the spectra of all linear functions has a smaller moment.
 
     Args:
-        dimension: d.
+        dimension: the dimension d of x.
         slope: the largest |a|.
         shift: the largest |b|.
         length: the length of the frequencies.
@@ -43,12 +45,12 @@ class LinearFunctions(AbstractFunctionClass):
         return jnp.asarray(self.slope / mean_projection(self.dimension), float)
 
     def offset(self) -> Float[Array, ""]:
-        """Shift."""
+        """The supremum of |f(0)|, which is `shift`."""
         return jnp.asarray(self.shift, float)
 
     @property
     def columns(self) -> int:
-        """D."""
+        """The number d of normal numbers that one frequency takes."""
         return self.dimension
 
     @property
@@ -69,7 +71,7 @@ class LinearFunctions(AbstractFunctionClass):
 
 
 class LinearFunction(AbstractFunction):
-    """<a, x> + b.
+    """The function <a, x> + b.
 
     Args:
         a: the slope.

@@ -10,8 +10,8 @@ from ._classes import AbstractFunction, AbstractFunctionClass, uniform_from_norm
 class LogisticNetworks(AbstractFunctionClass):
     """Functions f(x) = sum_j r_j sigma(<a_j, x>) with |r_j| <= sizes_j, where sigma is the logistic function.
 
-    F_sup is concentrated on the lines through the a_j; C_F = sum_j sizes_j (|a_j| + 2) / 4 (li2025incontext, section
-    2.3).
+    The bound F_sup of the spectrum is concentrated on the lines through 0 and the a_j. The Barron parameter is C_F =
+    sum_j sizes_j (|a_j| + 2) / 4 (li2025incontext, section 2.3).
 
     Args:
         atoms: the vectors a_j, one in each row, no two of them on one line through 0.
@@ -23,7 +23,7 @@ class LogisticNetworks(AbstractFunctionClass):
 
     @property
     def dimension(self) -> int:
-        """D."""
+        """The dimension d of x."""
         return self.atoms.shape[1]
 
     def moment(self) -> Float[Array, ""]:
@@ -31,23 +31,23 @@ class LogisticNetworks(AbstractFunctionClass):
         return jnp.sum(self.sizes * jnp.linalg.norm(self.atoms, axis=1)) / 4
 
     def offset(self) -> Float[Array, ""]:
-        """sum_j sizes_j / 2."""
+        """The supremum of |f(0)|, which is sum_j sizes_j / 2."""
         return jnp.sum(self.sizes) / 2
 
     @property
     def columns(self) -> int:
-        """3."""
+        """The number of normal numbers that one frequency takes, which is 3."""
         return 3
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(1, m)."""
+        """The shape (1, m) of the normal numbers that one function takes."""
         return 1, len(self.sizes)
 
     def frequencies(self, normal: Float[Array, "n e"]) -> Float[Array, "n d"]:
         """Draw frequencies: choose line j with probability proportional to sizes_j |a_j|.
 
-        On this line, take u a_j, where u has the density 2 u / sinh(pi u).
+        The frequency is u a_j, where u has the density 2 u / sinh(pi u).
 
         The characteristic function of that density is sech²(t/2), so u is the mean of two hyperbolic secant variables
         (2/pi) log tan(pi U/2).
@@ -64,12 +64,12 @@ class LogisticNetworks(AbstractFunctionClass):
 
 
 class LogisticSum(AbstractFunction):
-    """sum_j r_j sigma(<a_j, x>).
+    """The function sum_j r_j sigma(<a_j, x>), where sigma is the logistic function.
 
     Args:
-        atoms: a_j.
+        atoms: the vectors a_j, one in each row.
         sizes: the bounds of |r_j|.
-        coefficients: r_j.
+        coefficients: the coefficients r_j.
     """
 
     atoms: Float[Array, "m d"]

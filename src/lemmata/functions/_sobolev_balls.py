@@ -27,7 +27,7 @@ def lattice_norms(dimension: int, count: int) -> np.ndarray:
             raise SettingError(f"{name} of a lattice", found=value, rule="at least 1")
     radius = 1
     while True:
-        # every vector of length up to the radius is in the box, so that the count up to there is complete
+        # every vector of length up to the radius is in the box, so no value up to radius² is missing
         squares = np.arange(-radius, radius + 1) ** 2
         norms = functools.reduce(np.add.outer, itertools.repeat(squares, dimension)).ravel()
         inside = np.sort(norms[norms <= radius**2])
@@ -40,7 +40,7 @@ class SobolevBall(eqx.Module):
     """Functions on the torus of period 1 whose Fourier coefficients have sum_k (1 + |k|²)^s |c_k|² <= 1.
 
     Args:
-        smoothness: s.
+        smoothness: the order s.
         dimension: d, the number of variables.
 
     Example:
@@ -58,7 +58,7 @@ class SobolevBall(eqx.Module):
         return (1.0 + jnp.asarray(lattice_norms(self.dimension, count))) ** -self.smoothness
 
     def width(self, n: int) -> Float[Array, ""]:
-        """The squared Kolmogorov n-width in L2. It is the (n+1)-th of the eigenvalues (Kolmogorov, 1936).
+        """The squared Kolmogorov n-width in L2, which is the (n+1)-th of the eigenvalues (Kolmogorov, 1936).
 
         The squared width is the largest squared error over the ball for approximation from a linear space of n
         dimensions, minimised over these spaces. The span of the n smallest frequencies attains it.

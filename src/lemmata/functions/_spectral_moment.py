@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Key
 from lemmata.errors import SettingError, ShapeError
 
 _LOWEST, _HIGHEST = math.log(1e-6), math.log(1e6)
-_GROWING = 0.9  # neighbouring shells of an integral that converges fall faster than this
+_GROWING = 0.9  # if the integral converges, each shell must contribute less than this factor times the shell before
 _NEGLIGIBLE = 1e-6
 
 
@@ -23,8 +23,8 @@ class SpectralMoment:
     Args:
         value: the estimate.
         standard_error: the standard error that is due to random frequencies; 0 if none are drawn.
-        truncation: the error from other causes; the function that returns the estimate describes it.
-        median: the length |omega| below which half of the integral lies.
+        truncation: the error from other causes. The function that returns the estimate describes this error.
+        median: the length such that half of the integral comes from smaller |omega|.
     """
 
     value: float
@@ -66,15 +66,15 @@ def spectral_moment(
 
     The standard error is computed from differences between neighbouring parts (strata) of the range of |omega|.
     `truncation` extrapolates the last two half decades beyond |omega| = 1e6 by a geometric series; frequencies below
-    1e-6 are left out. A moment is called infinite if these half decades hold more than 1e-6 of the value and do not
-    fall by a tenth. The reason is that spectra with slower tails cannot be distinguished from infinite ones. Atoms and
-    lines of F are not detected, because they have no density.
+    1e-6 are left out. The moment counts as infinite if the last half decade contributes more than 1e-6 of the value,
+    and at least 0.9 times as much as the half decade before. The reason is that such slow tails cannot be distinguished
+    from tails with an infinite moment. Atoms and lines of F are not detected, because they have no density.
 
     Args:
         transform: F, or a bound of F, with one value for each row; f(x) = integral of exp(i <omega, x>) F(omega).
         dimension: the dimension d of x and omega.
-        key: randomness.
-        number: how many frequencies are drawn.
+        key: the random key.
+        number: the number of frequencies that are drawn.
 
     Raises:
         SettingError: for values that are not finite, or an infinite moment.
@@ -123,13 +123,13 @@ def _continued(last: float, before: float, value: float, what: str) -> float:
 def moment_from_grid(values: Float[Array | np.ndarray, "..."], side: float) -> SpectralMoment:
     """Compute the Barron parameter of an extension of f from the unit ball; f is given on a grid of [-side, side)^d.
 
-    f minus its mean over 1 < |x| < side is multiplied by a smooth function of |x|, which is 1 on the ball and 0 beyond
-    `side`. The coefficients of the periodic result, c_k = mean of f exp(-i <omega_k, x>), give sum |omega_k| |c_k|.
-    That is the parameter of this extension. The result is exact if the product is band-limited, and never below the
-    smallest parameter of all extensions. The result can be far above this smallest parameter, if a wider margin or
-    another extension is better. The result can also be below the parameter of f itself on the whole space. `truncation`
-    is the difference from the result with every second value, plus an extrapolation of the last octaves of frequencies
-    beyond the grid. Noise in the values counts as roughness of f.
+    The mean of f over 1 < |x| < side is subtracted from f. The difference is multiplied by a smooth function of |x|,
+    which is 1 on the ball and 0 beyond `side`. The coefficients of the periodic result, c_k = mean of f exp(-i
+    <omega_k, x>), give sum |omega_k| |c_k|. This sum is the parameter of this extension. The result is exact if the
+    product is band-limited, and never below the smallest parameter of all extensions. The result can be far above this
+    smallest parameter, if a wider margin or another extension is better. The result can also be below the parameter of
+    f itself on the whole space. `truncation` is the difference from the result with every second value, plus an
+    extrapolation of the last octaves of frequencies beyond the grid. Noise in the values counts as roughness of f.
 
     Args:
         values: f on the product grid with m values in each dimension, where m is a multiple of 4.
@@ -196,16 +196,16 @@ def moment_from_samples(
 
     The fit sum_i alpha_i exp(-|x - x_i|²/(2 width²)) has the moment E |omega| |sum_i alpha_i exp(-i <omega, x_i>)|,
     where omega is normal with standard deviation 1/width. `truncation` is the difference from the fit to every second
-    value, which shows whether there are enough values. It does not show features of f that a fit of this width cannot
-    represent. If the ridge is smaller than the noise, the estimate grows with the noise.
+    value, which shows whether there are enough values. `truncation` does not show features of f that a fit of this
+    width cannot represent. If the ridge is smaller than the noise, the estimate grows with the noise.
 
     Args:
         x: the points, one per row.
         y: the value of f at each point.
-        key: randomness.
-        width: width of the kernel.
-        ridge: number added to the diagonal of the kernel matrix.
-        number: how many frequencies are drawn.
+        key: the random key.
+        width: the width of the kernel.
+        ridge: the number that is added to the diagonal of the kernel matrix.
+        number: the number of frequencies that are drawn.
 
     Raises:
         ShapeError: if there is not one value for each point, or for fewer than 4 points.

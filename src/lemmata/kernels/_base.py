@@ -1,10 +1,10 @@
-"""The base class of kernels. A kernel maps two single points to one number; everything else follows from this.
+"""The base class of kernels, and their algebra. A subclass of `AbstractKernel` defines K(x, y) for two single points.
 
-This file also has the algebra of kernels.
+The base class derives the matrices of all pairs of points from K.
 
-A sum of kernels is clearly a kernel. A product is a kernel because the entrywise product of two positive semidefinite
-matrices is positive semidefinite (Schur); a power is a repeated product. Each operation combines the matrices of its
-parts, so a fast `cross` or `diagonal` of a part is used.
+A sum of kernels is a kernel, because a sum of positive semidefinite matrices is positive semidefinite. A product is a
+kernel, because the entrywise product of two positive semidefinite matrices is positive semidefinite (Schur). A power is
+a repeated product. Each operation combines the matrices of its kernels, so it uses their fast `cross` and `diagonal`.
 """
 
 import abc
@@ -22,24 +22,24 @@ from lemmata.core import known
 
 from ._parameters import check_number, counting, learnable
 
-# rows of a tile of vectors; a tile of float32 and its points fit into the cache of a core
+# The number of rows of a tile of vectors. A tile of float32 and its points fit into the cache of a core.
 _TILE_ROWS = 504
 
 
 class AbstractKernel(eqx.Module):
     """A symmetric positive semidefinite function K(x, x') of two points.
 
-    A subclass defines `__call__` for two single points. Under `vmap`, an inner product becomes a matrix product, so
-    this form is also fast. If `__call__` is not fast, override `cross` or `diagonal`; the property tests in
-    `tests/laws` compare the override with `__call__`.
+    A subclass defines `__call__` for two single points. The methods `cross` and `diagonal` apply `__call__` under
+    `vmap`. This is usually fast, because `vmap` replaces inner products by matrix products. If it is slow, override
+    `cross` or `diagonal`. The property tests in `tests/laws` compare the override with `__call__`.
 
     Kernels form an algebra: `k1 + k2`, `k1 * k2`, `2.0 * k` and `k ** 2` are kernels again.
 
     Attributes:
         exactly_symmetric: whether `cross(x, x)`, called with one array twice, is symmetric bit for bit.
         cheap_points: whether the work for one point alone is known to be small compared with the work for its pairs.
-            `gram` then computes tiles that stay in the cache. Each tile repeats the work for its points. `Sum`,
-            `Product`, `Scale` and `Power` take the value from their parts.
+            If the work is small, `gram` computes tiles that stay in the cache, and each tile repeats the work for its
+            points. For `Sum`, `Product`, `Scale` and `Power`, `gram` uses the values of the kernels that they combine.
         numpy_entries: the total number of matrix entries up to which `numpy_cross` takes less processor time than
             compiling and evaluating `cross`.
     """
@@ -48,7 +48,7 @@ class AbstractKernel(eqx.Module):
     cheap_points: ClassVar[bool] = False
     numpy_entries: ClassVar[float] = math.inf
 
-    # A NumPy number on the left then leaves `number * kernel` to the kernel.
+    # Because of this None, `number * kernel` calls `__rmul__` of the kernel if the number is a NumPy number.
     __array_ufunc__ = None
 
     @abc.abstractmethod
@@ -64,7 +64,7 @@ class AbstractKernel(eqx.Module):
         return jax.vmap(lambda a: self(a, a))(x)
 
     def tile_rows(self, shape: tuple[int, ...]) -> int | None:
-        """How many rows of points of this shape form a tile that stays in the cache. None if `gram` uses no tiles."""
+        """The rows of a tile that stays in the cache, for points of this shape. None if `gram` uses no tiles."""
         return _TILE_ROWS if self.cheap_points and len(shape) == 2 else None
 
     def numpy_cross(
@@ -78,7 +78,7 @@ class AbstractKernel(eqx.Module):
         """
         return None
 
-    # the operations are kernels themselves, so their module needs this class first; it is imported when one is built
+    # The operations return instances of subclasses of this class, which are defined below.
 
     def __add__(self, other: "AbstractKernel") -> "AbstractKernel":
         """The sum of two kernels."""
@@ -234,8 +234,8 @@ class Power(AbstractKernel):
 
 
 def _as_pytree(transform: Callable[..., Any]) -> Callable[..., Any]:
-    # A bare function is not an array. As a leaf it would prevent passing the kernel to jax.jit, so it is part of the
-    # structure.
+    # A plain function is not an array. As a leaf of the pytree, it would prevent passing the kernel to jax.jit. So
+    # `Partial` makes the function part of the structure of the pytree.
     callable_module: Any = transform
     return callable_module if isinstance(transform, eqx.Module) else jax.tree_util.Partial(transform)
 
@@ -243,7 +243,7 @@ def _as_pytree(transform: Callable[..., Any]) -> Callable[..., Any]:
 class Compose(AbstractKernel):
     """K(x, y) = kernel(transform(x), transform(y)): map the inputs, then apply a kernel.
 
-    `transform` takes one point of shape (d,) to one point of shape (e,). It may be an `equinox.Module` with learnable
+    `transform` maps one point of shape (d,) to one point of shape (e,). It may be an `equinox.Module` with learnable
     arrays, or any function that JAX can trace.
 
     >>> import jax.numpy as jnp

@@ -34,26 +34,28 @@ def gram_on_disk(
 ) -> Any:
     """Write the matrix of `gram` as a zarr array (n, m) at `path`. The whole matrix is never in memory.
 
-    The chunks are the tiles of `gram_plan`. If `y` is None, half of the tiles are computed, and the others are their
-    transposes. A tile counts as finished only when it is completely written. So the same call continues an interrupted
-    or killed run, and computes only the missing tiles. A folder with the matrix of another problem is refused. The
-    digests of the points and of the kernel's description are compared, and the values of the first finished tile are
-    computed again. For the other finished tiles, only the size is checked. This function needs the extra `disk`.
+    The chunks of the array are the tiles of `gram_plan`. If `y` is None, only the tiles on and above the diagonal are
+    computed, and the other tiles are their transposes. A tile counts as finished only when it is completely written. If
+    a run was interrupted or killed, the same call computes only the missing tiles. A folder with the matrix of another
+    problem is refused. To detect such a folder, the function compares the stored digest with the digest of the points
+    and the kernel. It also computes the first finished tile again and compares the values. For the other finished
+    tiles, only the file size is checked. This function needs the extra `disk`.
 
     With an `executor`, its workers compute the tiles and write each tile into its own chunks. If a worker dies, its
-    tile has no marker, and another worker or the next call computes the tile. All workers read the points from the
-    folder under the same path. So they must run on one machine, or share the storage. If the processors are of one kind
-    and use equally many threads, the matrix equals the matrix of a call without executor, bit for bit.
+    tile does not count as finished, and another worker or the next call computes the tile. All workers read the points
+    from the folder under the same path. So the workers must run on one machine, or share the storage. If the processors
+    are of one kind and use equally many threads, the matrix equals the matrix of a call without executor, bit for bit.
 
     Args:
         kernel: the kernel K.
         x: points, one in each row.
         y: other points; `None` means `x` itself.
-        path: the folder of the array. An existing array is continued with the tiles that it has.
-        block: rows of a tile. A continued folder keeps its own number of rows, and a note on standard error says so.
-        working_set: bytes that the work of each worker may take besides the points; `None` is 256 MiB.
+        path: the folder of the array. If the folder contains an array, its finished tiles are kept.
+        block: rows of a tile. If the folder contains an array, the rows of its tiles are used instead, and a note is
+            printed to standard error.
+        working_set: bytes that the work of each worker may take besides the points; `None` means 256 MiB.
         executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`); None
-            computes here.
+            computes the tiles in this process.
 
     Returns:
         The array (`zarr.Array`), opened for reading; `zarr.open_array(path)` opens it later.
@@ -134,7 +136,7 @@ def _fill(
         return
     kernel, x, y = problem
     share_points(folder, x, y)
-    call = uuid.uuid4().hex  # a scheduler answers a known task with its earlier result
+    call = uuid.uuid4().hex  # a scheduler returns the stored result if it receives the same task twice
     where = str(folder.absolute())
     tasks = ((where, plan, kernel, float64_enabled(), i, j, call) for i, j in missing)
     for _ in completed(executor, compute_tile, tasks, lambda task: f"tile {tile_name(*task[4:6])} in {task[0]}"):
@@ -162,7 +164,8 @@ def _check_chunks(plan: GramPlan, folder: pathlib.Path, finished: set[str]) -> N
 
 
 def _compare(computed: np.ndarray, found: np.ndarray, folder: pathlib.Path) -> None:
-    # The same kernel on another machine differs by rounding, but another function with the same name differs by more.
+    # Values of the same kernel on another machine differ by rounding. Values of another function with the same name
+    # differ by more.
     allowed = np.sqrt(np.finfo(computed.dtype).eps) * max(float(np.abs(computed).max()), np.finfo(computed.dtype).tiny)
     if not np.all(np.abs(computed - found) <= allowed):
         raise DataError(
@@ -177,7 +180,7 @@ def _stored(zarr: ModuleType, folder: pathlib.Path, digest: str) -> Any:
     try:
         stored = zarr.open_array(str(folder), mode="r+", zarr_format=3)
         found = stored.attrs.get("format"), stored.attrs.get("digest")
-    except Exception as error:  # zarr raises what its many readers of metadata raise
+    except Exception as error:  # the readers of metadata in zarr raise many classes of errors
         raise DataError(
             f"folder {folder}",
             found=f"no zarr array there that can be read ({type(error).__name__}: {error})",

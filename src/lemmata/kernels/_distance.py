@@ -10,14 +10,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-# up to this number of coordinates, the differences cost no more than the matrix product and its repair
+# Up to this number of coordinates, the differences cost no more than the matrix product and the correction of its lost
+# digits.
 _FEW_COORDINATES = 8
 
 # |x|^2 + |y|^2 - 2 <x, y> carries an error of about eps (|x|^2 + |y|^2). If the square of a distance is below this
-# share of |x|^2 + |y|^2, it has lost more than two digits. It is then computed again from the difference.
+# share of |x|^2 + |y|^2, the square has lost more than two digits. The square is then computed again from x - y.
 _NEAR = 1e-2
 
-# Rows whose mean the points are moved to before their product.
+# The mean of about this many rows of y is subtracted from all points before the matrix product.
 _CENTRE_ROWS = 32
 
 
@@ -45,14 +46,14 @@ def squared_distances(
     """The matrix |x_i - y_j|², each entry with a small relative error, and exactly 0 if x_i equals y_j.
 
     With many coordinates, a matrix product of the centred points is used. If two points are much nearer to each other
-    than to the centre, this form loses digits by cancellation. Such pairs are computed again from their difference.
-    The function is compiled, so that differences are summed without being stored. If one array is given twice, the
-    diagonal is set to 0 and needs no repair.
+    than to the centre, the matrix product loses digits by cancellation. The squared distances of such pairs are
+    computed again from the differences of the points. The function is compiled, so that differences are summed without
+    being stored. If `x` and `y` are the same array, the diagonal is set to 0 and needs no second computation.
 
     Args:
         x: points.
         y: points.
-        scales: one number for each coordinate, by which differences are divided. None means 1 for each.
+        scales: one number for each coordinate, by which differences are divided. None means 1 for each coordinate.
         unit: a power of two, or one power for each coordinate, by which points are multiplied without rounding. None
             means 1. Derivatives treat the unit as a constant.
     """
@@ -82,25 +83,26 @@ def _product(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
 def _by_product(own: bool, x: Array, y: Array, unit: Array | None, scales: Array | None) -> Float[Array, "n m"]:
-    # Products of rows, which are not stored, take a third of the time of sums of squares.
+    # `einsum` does not store the products, and takes a third of the time of a sum of stored squares.
     squares_of = lambda values: jnp.einsum("nd,nd->n", values, values, precision="highest")
-    # A few rows tell where the points are.
+    # A mean of a few rows is near enough to the mean of all points.
     centre = jnp.mean(_in_units(y[:: -(-len(y) // _CENTRE_ROWS)], unit), axis=0)
     a = _in_units(_in_units(x, unit) - centre, None, scales)
     b = a if own else _in_units(_in_units(y, unit) - centre, None, scales)
     norms = squares_of(a)[:, None] + squares_of(b)[None, :]
     diagonal = own & (jnp.arange(len(x))[:, None] == jnp.arange(len(y))[None, :])
     squares = jnp.where(diagonal, 0.0, norms - 2 * _product(a, b))
-    # Near, and also if the norms overflow, because then the difference is inf - inf. The repair finds them again, since
-    # what it is given is stored.
+    # The mask of pairs that lost digits. The mask includes pairs whose norms overflow, because the computed square is
+    # then inf - inf. `repaired` computes the mask again, because a mask that is passed as an argument would be stored.
     near = lambda: ~(squares >= _NEAR * norms) & ~diagonal
     repaired = lambda: _repaired(own, _in_units(x, unit), _in_units(y, unit), scales, squares, near())
     return jax.lax.cond(jnp.any(near()), repaired, lambda: squares)
 
 
 def _repaired(own: bool, x: Array, y: Array, scales: Array | None, squares: Array, near: Array) -> Array:
-    """The squared distances. The distances of near pairs are recomputed from differences of coordinates."""
-    # Repairs use the points as given, because centring rounds them, and this would change a small difference.
+    """The squared distances, where those of the pairs in `near` are recomputed from differences of coordinates."""
+    # The differences use points that are not centred, because centring rounds the points and would change small
+    # differences.
     exact = lambda point, others: jnp.sum(_in_units(point - others, None, scales) ** 2, axis=1)
 
     def repair_row(row: tuple[Array, Array, Array]) -> Array:
@@ -110,8 +112,9 @@ def _repaired(own: bool, x: Array, y: Array, scales: Array | None, squares: Arra
     by_rows = lambda squares, near: jax.lax.map(repair_row, (x, squares, near))
     if own:
         return by_rows(squares, near)
-    # If the points of one set are also in the other set, each row usually has one near pair. Such pairs are repaired
-    # for all rows at once. Further near pairs (clusters, duplicates) are repaired row by row, only if there are any.
+    # If the points of one set are also in the other set, each row usually has one near pair. The nearest pair of each
+    # row is recomputed for all rows at once. If there are further near pairs (clusters, duplicates), they are
+    # recomputed row by row.
     rows, nearest = jnp.arange(len(x)), jnp.argmin(jnp.where(near, squares, jnp.inf), axis=1)
     first = jnp.where(near[rows, nearest], exact(x, y[nearest]), squares[rows, nearest])
     squares, near = squares.at[rows, nearest].set(first), near.at[rows, nearest].set(False)
@@ -120,8 +123,8 @@ def _repaired(own: bool, x: Array, y: Array, scales: Array | None, squares: Arra
 
 @_by_product.defjvp
 def _by_product_jvp(own, primals, tangents):
-    # d |x_i - y_j|^2 = 2 <x_i - y_j, dx_i - dy_j>, in products about the same centre. The repair above only corrects
-    # rounding, so it must not be differentiated.
+    # d |x_i - y_j|^2 = 2 <x_i - y_j, dx_i - dy_j>, computed by matrix products of centred points. The second
+    # computation of near pairs only corrects rounding, so it must not be differentiated.
     (x, y, unit, _), (dx, dy, _, _) = primals, tangents
     u, v, du, dv = (_in_units(each, unit) for each in (x, y, dx, dy))
     return _by_product(own, x, y, unit, None), _moved_points(u, v, du, dv, None)
@@ -151,7 +154,7 @@ def _in_scales_jvp(own, primals, tangents):
     return _in_scales(own, x, y, unit, scales), moved
 
 
-# Without checkpoints, differentiation would store the differences of all pairs in each coordinate.
+# Without `jax.checkpoint`, differentiation would store the differences of all pairs in each coordinate.
 
 
 @jax.checkpoint

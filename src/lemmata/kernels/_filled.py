@@ -13,24 +13,27 @@ from jaxtyping import Array, Float
 from ._base import AbstractKernel
 from ._tiles import checked_finite, checked_symmetric, cross_tile, diagonal_tile, refused_points
 
-# The rows of a tile of vectors are an odd multiple of 8. If rows were a power of two of bytes apart, columns would
-# share few places of a cache, and a transpose would take three times as long.
+# The number of rows of a tile of vectors is an odd multiple of 8. If the distance between rows in memory were a power
+# of two in bytes, the entries of a column would share few cache lines. A transpose would then take three times as long.
 _STEP = 16
-# If the work for a single point is expensive, each point is in half as many tiles.
+# The number of rows of a tile if the work for a single point is expensive. Each point is then in about half as many
+# tiles.
 _WIDE_SIDE = 1160
-# the number of tiles that are computed at once; XLA shares the operations of one tile between cores, but many are too
-# short for this
+# the number of tiles that are computed at once; XLA shares an operation between cores, but many operations of a tile
+# are too short for this
 _WORKERS = min(4, os.cpu_count() or 1)
-# JAX takes over an array without a copy if it begins at a multiple of this number of bytes.
+# JAX takes over an array without a copy if the array's memory begins at a multiple of this number of bytes.
 _ALIGNED = 64
 
 
 class _Axis(NamedTuple):
-    """The points of one side in tiles of equal size. The last tile is shifted back so that it ends at the last point.
+    """The points of the rows or the columns of the matrix, in tiles of equal size.
+
+    The last tile is shifted back so that it ends at the last point.
 
     Attributes:
         starts: the first row of each tile.
-        repeated: how many of its rows the previous tile already has.
+        repeated: for each tile, the number of its rows that are also in the previous tile.
         tiles: the points of each tile.
     """
 
@@ -42,9 +45,9 @@ class _Axis(NamedTuple):
 def filled(
     kernel: AbstractKernel, x: Float[Array, "n *shape"], y: Float[Array, "m *shape"] | None
 ) -> Float[np.ndarray, "n columns"]:
-    """K(x_i, y_j), or the exactly symmetric K(x_i, x_j) computed only from the tiles on and above the diagonal.
+    """The matrix K(x_i, y_j). If `y` is None, the exactly symmetric K(x_i, x_j) from tiles on and above the diagonal.
 
-    No second array of the matrix's size is made, and JAX can take the matrix over without a copy.
+    No second array of the matrix's size is made. JAX can take over the matrix without a copy.
 
     Args:
         kernel: the kernel.
@@ -58,27 +61,28 @@ def filled(
     side, vectors = kernel.tile_rows(x.shape) or _WIDE_SIDE, x.ndim == 2
     rows = _axis(x, side, even=vectors)
     columns = rows if y is None else _axis(y, max(side, side**2 // len(rows.tiles[0])), even=vectors)
-    # The computation goes by rows, because the first two rows of a symmetric matrix have the two kinds of tiles that
-    # are compiled.
+    # The places are in the order of rows. So the first two places of a symmetric matrix are one tile on the diagonal
+    # and one above it. Each of these two kinds of tiles has its own compiled function.
     places = [(i, j) for i in range(len(rows.tiles)) for j in range(i if y is None else 0, len(columns.tiles))]
     x64 = bool(jax.config.jax_enable_x64)  # pyright: ignore[reportAttributeAccessIssue]
 
     def computed(place: tuple[int, int]) -> Float[np.ndarray, "a b"]:
         i, j = place
         left, first = rows.tiles[i], (rows.starts[i], columns.starts[j])
-        with jax.enable_x64(x64):  # the setting of a caller does not reach its threads
+        with jax.enable_x64(x64):  # the threads of the pool do not inherit the caller's setting
             if y is not None or i != j:
                 return np.asarray(checked_finite(cross_tile(kernel, left, columns.tiles[j]), first))
             if vectors or not kernel.exactly_symmetric:
                 return np.asarray(checked_symmetric(left, *diagonal_tile(kernel, left), first[0]))
-            # Two points of a field are treated as points of two fields, so that one program serves all tiles.
+            # For fields (points with several axes), the compiled function of the other tiles also computes the tiles on
+            # the diagonal. These tiles are then made symmetric.
             tile = np.asarray(checked_finite(cross_tile(kernel, left, left), first))
         tile = (tile + tile.T) / 2
         np.fill_diagonal(tile, diagonal[first[0] : first[0] + len(tile)])
         return tile
 
     def write(place: tuple[int, int], values: Float[np.ndarray, "a b"]) -> None:
-        # No entry has two writers.
+        # Each entry is written only once, so threads do not overwrite each other's entries.
         (down, row), (across, column) = (
             (axis.repeated[at], axis.starts[at]) for axis, at in zip((rows, columns), place, strict=True)
         )
@@ -102,7 +106,7 @@ def filled(
 
 def _axis(points: Array, most: int, *, even: bool) -> _Axis:
     n, side = len(points), most
-    if even:  # of nearly equal size
+    if even:  # tiles of nearly equal size
         pieces = -(-n // most)
         side = -(-(-(-n // pieces) - _STEP // 2) // _STEP) * _STEP + _STEP // 2
     side = min(n, side)

@@ -17,12 +17,13 @@ from ._plan import GramPlan, check_blocks, gram_plan, size
 from ._points import UNKNOWN, checked_problem, entries
 from ._tiles import checked_finite, checked_symmetric, symmetrised, tile_of
 
-# Matrices with fewer bytes than the first number are always computed at once, and matrices with more than the second
-# never. In between, they are computed at once if memory for four of them is free
+# A matrix with at most the first number of bytes is always computed without a plan. A matrix with more than the second
+# number of bytes never is. Between the two numbers, a matrix is computed without a plan if four times its memory is
+# free.
 _SMALL, _LARGE = 2**26, 2**30
-# Entries of a matrix that is computed as a whole.
+# The largest number of entries of a matrix of vectors that is computed as a whole.
 _AT_ONCE = 2**20
-# Tiles of fields whose matrix is computed as a whole.
+# The largest number of tiles of a matrix of fields (points with several axes) that is computed as a whole.
 _FEW_TILES = 16
 
 
@@ -37,11 +38,12 @@ def gram(
     """The Gram matrix K(x_i, x_j), or the cross matrix K(x_i, y_j) if `y` is given.
 
     The Gram matrix is exactly symmetric. If it is computed in tiles, only the tiles on and above the diagonal are
-    computed. On a CPU, a matrix with more than 2^20 entries is computed in tiles that fit into the cache, if the points
-    are vectors and the kernel declares that the work for one point is small (`AbstractKernel.cheap_points`). With
-    `block` or `working_set`, tiles are square. The peak of memory is then the output, the working set, and about 100
-    MiB for one compilation, which plans do not count. Matrices above 1 GiB always have a plan (`gram_plan`), which is
-    printed to standard error, and are refused if the plan does not fit into free memory.
+    computed. On a CPU, a large matrix is computed in tiles that fit into the cache. A matrix is large if it has more
+    than 2^20 entries, the points are vectors, and the work for one point is small (`AbstractKernel.cheap_points`). With
+    `block` or `working_set`, tiles are square. The peak of memory is then the sum of the output, the working set, and
+    about 100 MiB for one compilation. Plans do not count these 100 MiB. Unless `block` is given or the points are
+    traced, a matrix above 1 GiB has a plan (`gram_plan`). The plan is printed to standard error. The matrix is refused
+    if the plan does not fit into free memory.
 
     Args:
         kernel: the kernel K.
@@ -57,8 +59,8 @@ def gram(
         DataError: for points in float16 or complex numbers, and for a number that is not finite; the message names its
             row.
         SettingError: if both block and working set are given, or one of them is not a whole number above 0. It is also
-            raised if the kernel is not a kernel of lemmata, an entry is not finite, or K(x, y) and K(y, x) differ by
-            more than rounding. With tiles, only the diagonal tiles are checked for symmetry.
+            raised if the kernel is not a kernel of lemmata, or an entry is not finite. It is also raised if K(x, y) and
+            K(y, x) differ by more than rounding. With tiles, only the diagonal tiles are checked for symmetry.
         MemoryPlanError: if the matrix does not fit; the message states the plan.
 
     Example:
@@ -100,19 +102,19 @@ def _in_cached_tiles(kernel: AbstractKernel, x: Array, y: Array | None) -> Array
     through_maps = lambda points: functools.reduce(lambda points, own: own(points), maps, points)
     try:
         images = jax.eval_shape(through_maps, points[0])
-    except (TypeError, ValueError):  # the whole matrix raises this error again and explains it
+    except (TypeError, ValueError):  # the computation of the whole matrix raises this error again, with an explanation
         return None
     rows = mapped.tile_rows(images.shape)
     if rows is None or any(known(leaf) is None for leaf in jax.tree.leaves(kernel)):
         return None
     if x.ndim > 2 and pairs <= _FEW_TILES * rows**2:
         return None
-    points = [through_maps(each) for each in points]  # each is mapped once
+    points = [through_maps(each) for each in points]  # every point is mapped once
     if any(known(each) is None for each in points):
         return None
     try:
         matrix = filled(mapped, points[0], None if y is None else points[1])
-    except UNKNOWN:  # the kernel holds a traced value that is not among its leaves
+    except UNKNOWN:  # the kernel contains a traced value that is not among its leaves
         return None
     return jax.device_put(matrix, next(iter(places)) if points[0].committed else None, may_alias=True)
 
@@ -129,7 +131,7 @@ def _tiled(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Arr
             matrix = _place(matrix, values, row, columns[j])
             if y is None and i < j:
                 matrix = _place(matrix, values.T, columns[j], row)
-            # Tiles that are computed ahead would add to the working set.
+            # Without this wait, JAX would start further tiles, and these would add to the working set.
             jax.block_until_ready(matrix)
             del values
     return matrix

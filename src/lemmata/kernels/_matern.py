@@ -2,15 +2,15 @@
 
     M_nu(s) = 2^(1 - nu) / Gamma(nu) s^nu K_nu(s),    M_nu(0) = 1.
 
-Write nu = mu + n with |mu| <= 1/2. Below s = 2, K_mu and K_(mu+1) are computed by Temme's series (1975). Above, they
-are sqrt(pi / (2 s)) exp(-s) times Chebyshev series in 4/s - 1. Higher orders follow from the recursion, which uses
+Write nu = mu + n with |mu| <= 1/2. Below s = 2, K_mu and K_(mu+1) are computed by Temme's series (1975). Above s = 2,
+they are sqrt(pi / (2 s)) exp(-s) times Chebyshev series in 4/s - 1. Higher orders follow from a recursion that uses
 only M of positive order,
 
-    M_(a+1)(s) = M_a(s) + s² / (4 a (a - 1)) M_(a-1)(s),
+    M_(a+1)(s) = M_a(s) + s² / (4 a (a - 1)) M_(a-1)(s).
 
-in which all terms are positive, so nothing cancels and nothing overflows. From nu = 32 on, Debye's uniform expansion
-is used (DLMF 10.41.4), whose cost does not depend on nu. The order is a Python number, so everything that depends only
-on it is computed once, by NumPy and SciPy.
+All terms of the recursion are positive, so no digits cancel, and no term overflows. From nu = 32 on, Debye's uniform
+expansion is used (DLMF 10.41.4). The cost of this expansion does not depend on nu. The order nu is a Python number, so
+numbers that depend only on nu are computed once, by NumPy and SciPy.
 """
 
 import functools
@@ -26,20 +26,20 @@ _DEBYE = 32.0  # the order from which the expansion of eleven terms is exact to 
 _SPLIT = 2.0  # the argument below which the power series are short
 _POWERS, _TERMS, _DEBYE_TERMS = 14, 36, 11
 _SINGLE_POWERS = 8  # terms of the power series in float32: the next term is below 1 / (9!)² = 8e-12
-_FAR = 1e6  # exp(-1000) is 0 in every precision
+_FAR = 1e6  # larger t are replaced by this t, where s = 1000, and exp(-1000) is 0 in every precision
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
 def matern_function(nu: float, t: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     """M_nu(s) as a function of t = s², for a number nu > 0. For nu = 0, it is K_0(s).
 
-    M_nu(s) is exp(-s), (1 + s) exp(-s) and (1 + s + s²/3) exp(-s) for nu = 1/2, 3/2 and 5/2. Its derivative with
-    respect to t is -M_(nu-1) / (4 (nu - 1)) for nu > 1, -K_0 / 2 for nu = 1, and for nu < 1
+    M_nu(s) is exp(-s), (1 + s) exp(-s) and (1 + s + s²/3) exp(-s) for nu = 1/2, 3/2 and 5/2. The derivative of M_nu
+    with respect to t is -M_(nu-1) / (4 (nu - 1)) for nu > 1, -K_0 / 2 for nu = 1, and for nu < 1
 
         -4^(-nu) Gamma(1 - nu) / Gamma(nu) t^(nu-1) M_(1-nu).
 
-    For nu <= 1 this derivative is infinite at t = 0, and is defined as 0 there. With respect to the points, 0 is then
-    the gradient for nu > 1/2, and a subgradient at the kink for nu <= 1/2.
+    For nu <= 1 this derivative is infinite at t = 0, and is defined as 0 there. So the derivative with respect to the
+    points is 0 at equal points. This is the gradient for nu > 1/2, and a subgradient at the kink for nu <= 1/2.
 
     Args:
         nu: the order.
@@ -77,7 +77,8 @@ def _value(nu: float, t: Array) -> Array:
         return _half_integer(nu, t, s)
     whole = round(nu)
     near = s <= _SPLIT
-    # In each part, arguments of the other part are replaced by harmless values, and 0 is replaced, too.
+    # Both formulas are evaluated for all arguments. For each formula, arguments outside its range, and 0, are replaced
+    # by an argument at which the formula is finite.
     series = _near(nu - whole, whole, jnp.where(near & (t > 0), s, 1.0))
     value = jnp.where(near, series, _far(nu - whole, whole, jnp.where(near, _SPLIT, s)))
     return jnp.where(t == 0, 1.0, value)
@@ -87,13 +88,13 @@ def _half_integer(nu: float, t: Array, s: Array) -> Array:
     """M of a half-integer order, which is a polynomial times exp(-s)."""
     if nu <= 2.5:
         return {0.5: 1.0, 1.5: 1.0 + s, 2.5: 1.0 + s + t / 3}[nu] * jnp.exp(-s)
-    # one half is multiplied now and the other half at the end, so that large powers of s neither overflow nor underflow
+    # exp(-s/2) is multiplied now and again at the end, so that large powers of s neither overflow nor underflow
     half = jnp.exp(-s / 2)
     return _upwards(1.5, round(nu - 1.5), t / 4, half, (1.0 + s) * half) * half
 
 
 def _near(mu: float, whole: int, s: Array) -> Array:
-    """M of a small order by Temme's series, for 0 < s <= 2."""
+    """M of the order mu + whole below 32 by Temme's series, for 0 < s <= 2."""
     # In Temme's notation, K_mu = sum of c_k f_k and K_(mu+1) = (2/s) sum of c_k (p_k - k f_k). All sequences are
     # multiplied by (s/2)^mu, so that they neither overflow nor underflow.
     first, second = _temme_constants(mu)
@@ -111,7 +112,8 @@ def _near(mu: float, whole: int, s: Array) -> Array:
         own = own + c * f
         above = above + c * (p - k * f)
     if whole == 0:
-        # The sums hold (s/2)^mu K_mu: times 2 / Gamma(mu), which is 2 mu / Gamma(1 + mu), it is M; for mu = 0, K_0.
+        # `own` is (s/2)^mu K_mu. Its product with 2 / Gamma(mu), which is 2 mu / Gamma(1 + mu), is M. For mu = 0, `own`
+        # is K_0.
         return own * (2 * mu / math.gamma(1 + mu)) if mu else own
     scale = 2 / math.gamma(1 + mu)
     value = 1 + scale * above
@@ -119,8 +121,8 @@ def _near(mu: float, whole: int, s: Array) -> Array:
 
 
 def _far(mu: float, whole: int, s: Array) -> Array:
-    """M of a small order by Chebyshev series, for s >= 2."""
-    # one half now and the other half at the end, so that large orders do not underflow on the way
+    """M of the order mu + whole below 32 by Chebyshev series, for s >= 2."""
+    # exp(-s/2) is multiplied now and again at the end, so that large orders do not underflow in between
     half = jnp.exp(-s / 2)
     at = 2 * _SPLIT / s - 1
     own = _clenshaw(_chebyshev(mu), at) * half
@@ -151,10 +153,10 @@ def _upwards(a: float, count: int, square: Array, before: Array, value: Array) -
 
 
 def _debye(nu: float, t: Array) -> Array:
-    """M of a large order by Debye's uniform expansion, normalised to be 1 at t = 0."""
+    """M of an order nu of at least 32 by Debye's uniform expansion, normalised to be 1 at t = 0."""
     square = jnp.minimum(t / nu / nu, _FAR)
     root = jnp.sqrt(1 + square)
-    excess = square / (1 + root)  # the root - 1
+    excess = square / (1 + root)  # root - 1, without cancellation
     p = 1 / root
     series = jnp.zeros_like(t)
     for coefficients in reversed(_debye_terms(nu)):
@@ -164,7 +166,7 @@ def _debye(nu: float, t: Array) -> Array:
 
 def _clenshaw(coefficients: tuple[float, ...], at: Array) -> Array:
     ahead, value = jnp.zeros_like(at), jnp.zeros_like(at)
-    # The sum of the dropped coefficients is below a sixteenth of a unit of rounding of the first coefficient.
+    # The sum of the dropped coefficients is below eps / 16 times the first coefficient.
     dropped = np.cumsum(np.abs(coefficients[::-1]))[::-1] < float(jnp.finfo(at.dtype).eps) / 16 * abs(coefficients[0])
     for coefficient in reversed(coefficients[1 : len(coefficients) - int(np.count_nonzero(dropped))]):
         ahead, value = value, 2 * at * value - ahead + coefficient
@@ -185,11 +187,11 @@ def _chebyshev(order: float) -> tuple[float, ...]:
 
 @functools.cache
 def _temme_constants(mu: float) -> tuple[float, float]:
-    """(1/Gamma(1 - mu) - 1/Gamma(1 + mu)) / (2 mu), without cancellation, and half the sum of the reciprocals."""
+    """(1/Gamma(1 - mu) - 1/Gamma(1 + mu)) / (2 mu), without cancellation, and half the sum of the two reciprocals."""
     from scipy.special import zeta
 
-    # 1/Gamma(1 + x) = sum of d_k x^k. Its logarithmic derivative is -psi(1 + x), that is Euler's constant less the sum
-    # over j >= 2 of (-1)^j zeta(j) x^(j-1).
+    # 1/Gamma(1 + x) = sum of d_k x^k. Its logarithmic derivative is -psi(1 + x), that is, Euler's constant minus the
+    # sum over j >= 2 of (-1)^j zeta(j) x^(j-1).
     d = [1.0]
     for k in range(1, 30):
         tail = sum((-1) ** j * float(zeta(j)) * d[k - j] for j in range(2, k + 1))

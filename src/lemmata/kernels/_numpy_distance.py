@@ -5,10 +5,11 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 
-# Entries of a tile: two megabytes. The number of pairs that are repaired in one step, times their coordinates.
+# The number of entries of a tile (two megabytes). The largest number of pairs times coordinates that are recomputed in
+# one step.
 _TILE, _REPAIRED = 2**18, 2**20
 
-# Squares below this share of |x|² + |y|² have lost two digits in the product form (`squared_distances`).
+# Squares below this share of |x|² + |y|² have lost two digits if they come from inner products (`squared_distances`).
 _NEAR = 1e-2
 
 
@@ -18,11 +19,11 @@ def numpy_distances(
     lengths: Float[np.ndarray, "*columns"],
     profile: Callable[[Float[np.ndarray, "a m"]], Float[np.ndarray, "a m"]],
 ) -> Float[np.ndarray, "n m"]:
-    """The matrix profile(sum_k (x_ik - y_jk)² / lengths_k²), with squares as accurate as `squared_distances`.
+    """The matrix profile(sum_k (x_ik - y_jk)² / lengths_k²), with squares as accurate as those of `squared_distances`.
 
-    Squares come from inner products of the points, centred at the mean of y. Squares that lose two digits or more are
-    computed again from differences, so equal points have the distance 0. On one core, an RBF entry in 10 dimensions
-    takes a quarter of the processor time of the compiled form.
+    Squares are computed from inner products of the points minus the mean of y. Squares that lose two digits or more are
+    computed again from differences, so equal points have the distance 0. On one core, for an RBF kernel in 10
+    dimensions, an entry takes a quarter of the processor time of compiled code.
 
     Args:
         x: points.
@@ -32,10 +33,10 @@ def numpy_distances(
     """
     centre = y.mean(axis=0)
     found = np.empty((len(x), len(y)))
-    with np.errstate(over="ignore", invalid="ignore"):  # squares that overflow are found again from differences
+    with np.errstate(over="ignore", invalid="ignore"):  # squares that overflow are computed again from differences
         b = (y - centre) / lengths
         norms = np.einsum("ij,ij->i", b, b)
-        # Norms are summed by the product, as two more columns.
+        # With two more columns, the matrix product also adds the squared norms.
         right = np.stack([*(-2.0 * b.T), np.ones(len(y)), norms])
         step = max(1, _TILE // max(1, len(y)))
         for start in range(0, len(x), step):

@@ -1,4 +1,4 @@
-"""The Gram matrix, without compilation, of a kernel that has a form in NumPy."""
+"""Compute the Gram matrix of a kernel by NumPy, without compilation, if the kernel has a form in NumPy."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -9,7 +9,7 @@ from lemmata.core import mirror
 from ._base import AbstractKernel, Power, Product, Scale, Sum
 from ._tiles import checked_finite
 
-# rows of a tile; tiles below the diagonal are copies, and tiles on the diagonal are computed completely
+# The number of rows of a tile. Tiles below the diagonal are copies, and tiles on the diagonal are computed completely.
 _TILE = 512
 
 
@@ -18,7 +18,7 @@ def takes_numpy(kernel: AbstractKernel, x: Float[np.ndarray, "n *shape"], entrie
 
     Args:
         kernel: the kernel K.
-        x: points, of which the first is tried.
+        x: points; `numpy_cross` is tried at the first point.
         entries: the number of entries of all matrices that are needed.
 
     Example:
@@ -39,7 +39,7 @@ def _most_entries(kernel: AbstractKernel) -> float:
 
 
 def numpy_gram(kernel: AbstractKernel, x: Float[np.ndarray, "n *shape"]) -> Float[np.ndarray, "n columns"] | None:
-    """The matrix K(x_i, x_j) in new memory, exactly symmetric. None if `takes_numpy` says no.
+    """The matrix K(x_i, x_j) in new memory, exactly symmetric. None if `takes_numpy` is false.
 
     Only entries on and above the diagonal are computed.
 

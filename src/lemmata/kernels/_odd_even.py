@@ -14,13 +14,14 @@ from ._stationary import RBF
 class OddEvenKernel(AbstractKernel):
     """K(x, y) = exp(-|x - y|²/(2 l²)) + weight δ(x, y) exp(-|x - y|²/(2 l_oe²)), for points of whole numbers.
 
-    δ(x, y) is 1 if x and y have the same parity in every coordinate, and 0 otherwise. For nuclei, x = (Z, N). In each
-    of the classes even-even, even-odd, odd-even and odd-odd, the second term adds its own smooth function to the smooth
-    first term. With the coordinates' signs s = (-1)^x,
+    δ(x, y) is 1 if x and y have the same parity in every coordinate, and 0 otherwise. For nuclei with Z protons and N
+    neutrons, x = (Z, N). The first term describes one smooth function of all points. The second term adds a separate
+    smooth function in each of the classes even-even, even-odd, odd-even and odd-odd. With the coordinates' signs s =
+    (-1)^x,
 
         δ(x, y) = product over coordinates i of (1 + s_i(x) s_i(y))/2,
 
-    so that K is positive semidefinite. Kernel ridge regression with this kernel and the ridge λ is the sum of two
+    so K is positive semidefinite. Kernel ridge regression with this kernel and the ridge λ is the sum of two
     regressions, one for each term, with the ridges λ and λ/weight (`lemmata show
     regression.odd_even.effective_kernel`).
 
@@ -36,16 +37,18 @@ class OddEvenKernel(AbstractKernel):
      [0.4386 0.6065 1.5   ]]
 
     Args:
-        lengthscale: l, a positive number, in the units of the points, or an array of one for each column.
-        odd_even_lengthscale: l_oe, a positive number, or an array of one for each column.
+        lengthscale: l, a positive number in the units of the points, or an array with one number for each column.
+        odd_even_lengthscale: l_oe, a positive number in the units of the points, or an array with one number for each
+            column.
         weight: the weight of the second term, at least 0; with 0 the kernel is Gaussian.
-        parities: the coordinates whose parity counts, for example (0,) for the protons of (Z, N). None means all
-            coordinates.
+        parities: the indices of the coordinates whose parities δ compares, for example (0,) for the protons of (Z, N).
+            None means all coordinates.
 
     Raises:
-        SettingError: if a length scale is known and not positive, the weight is negative, or a coordinate is not a
-            whole number of at least 0 or is named twice. It is also raised for points without a named coordinate, or
-            with another number of coordinates than length scales.
+        SettingError: if a length scale is known and not positive, or if the weight is known and negative. It is also
+            raised if an index in `parities` is not a whole number of at least 0, or appears twice. It is also raised if
+            the points lack a coordinate in `parities`, or if their number of coordinates differs from the number of
+            length scales.
 
     Reference: tang2024charge.
     """
@@ -78,22 +81,22 @@ class OddEvenKernel(AbstractKernel):
         return smooth + self.weight * jnp.where(same, second, 0.0)
 
     def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
-        """The smooth cross matrix, and the second term's matrix within classes of equal parity."""
+        """The cross matrix of the first term, plus the weighted second term for pairs of equal parities."""
         same = jnp.all(self._odd(x)[:, None, :] == self._odd(y)[None, :, :], axis=-1)
         smooth, second = (scaled.cross(x, y) for scaled in self._terms(x))
         return smooth + self.weight * jnp.where(same, second, 0.0)
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """Exactly 1 + weight."""
+        """The vector K(x_i, x_i), which is exactly 1 + weight."""
         return jnp.full(x.shape[0], 1 + self.weight, x.dtype)
 
     def _terms(self, x: Float[Array, "*points d"]) -> tuple[RBF, RBF]:
-        """The Gaussians of both terms, without the weight."""
+        """The Gaussian kernels of both terms, without the weight."""
         smooth = for_columns("OddEvenKernel.lengthscale", self.lengthscale, x)
         return RBF(smooth), RBF(for_columns("OddEvenKernel.odd_even_lengthscale", self.odd_even_lengthscale, x))
 
     def _odd(self, x: Float[Array, "*points d"]) -> Bool[Array, "*points c"]:
-        """Whether each coordinate whose parity counts is odd."""
+        """Whether each coordinate in `parities` is odd."""
         if self.parities is not None and max(self.parities) >= x.shape[-1]:
             raise SettingError(
                 "OddEvenKernel.parities",

@@ -1,4 +1,4 @@
-"""Open a Gram matrix on disk if all of its tiles are there."""
+"""Open a Gram matrix on disk if all of its tiles are complete."""
 
 import math
 import pathlib
@@ -37,7 +37,7 @@ def open_gram(path: str | pathlib.Path) -> Any:
     wrong = f"folder {folder}"
     try:
         stored = zarr.open_array(str(folder), mode="r", zarr_format=3)
-    except Exception as error:  # zarr raises what its many readers of metadata raise
+    except Exception as error:  # the readers of metadata in zarr raise many classes of errors
         found = f"no zarr array there that can be read ({type(error).__name__})"
         raise file_error(error)(wrong, found=found, rule="a folder with a matrix that gram_on_disk wrote") from error
     if stored.attrs.get("format") != FORMAT:

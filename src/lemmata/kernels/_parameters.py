@@ -1,4 +1,4 @@
-"""The parameters of a kernel: learnable numbers are arrays, structural numbers are static integers."""
+"""Convert and check the parameters of kernels. Learnable numbers are arrays, and others are static integers."""
 
 import math
 import operator
@@ -17,7 +17,7 @@ from lemmata.errors import SettingError
 def learnable(value: ArrayLike | Sequence[float]) -> Array:
     """Convert a number to a floating-point array with respect to which gradients can be taken.
 
-    A Python number becomes a weakly typed array, so that a kernel follows the precision of the points it is given.
+    A Python number becomes a weakly typed array, so that a kernel computes in the precision of its points.
     """
     if isinstance(value, bool | int | float):
         return jnp.asarray(float(value))
@@ -49,7 +49,7 @@ def counting(name: str, *, least: int = 1) -> Callable[[Any], int]:
 def check_number(
     name: str, value: Array | np.ndarray, *, zero_allowed: bool = False, each_column: bool = False
 ) -> None:
-    """Raise an error unless a number is finite and positive (or zero, if that is allowed).
+    """Raise an error unless a number is finite and positive (or 0, if `zero_allowed`).
 
     A number that is traced (inside jit, vmap or grad) has no value yet and passes.
 
@@ -81,10 +81,10 @@ def check_number(
 
 
 def for_columns(name: str, value: Any, x: Array | np.ndarray) -> Any:
-    """Check for one number, or one for each column of the points, and convert to the points' precision.
+    """Return one number unchanged, or an array with one number for each column in the precision of the points.
 
     Raises:
-        SettingError: if there is another number of values.
+        SettingError: if the array does not have one number for each column.
     """
     if value.ndim and value.shape != x.shape[-1:]:
         raise SettingError(

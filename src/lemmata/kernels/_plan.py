@@ -19,14 +19,14 @@ from ._base import AbstractKernel
 from ._points import checked_problem, entries
 from ._tiles import cross_tile, diagonal_tile
 
-# bytes besides the output: a quarter of a gigabyte by default
+# The default number of bytes that the work may take besides the output: 256 MiB.
 WORKING_SET = 2**28
 
 # The allocator keeps freed memory in pieces that do not always fit the next tile. So resident memory was up to 2.9
-# times what the compiled tile holds (`benchmarks/gram_memory.py`).
+# times the memory that the compiled function of a tile uses (`benchmarks/gram_memory.py`).
 _KEPT = 3
 
-# The memory of compiled tiles, for the last plans.
+# A cache of the memory that compiled tiles use, and the largest number of its entries.
 _KNOWN: dict[Any, int] = {}
 _MOST = 256
 
@@ -44,9 +44,9 @@ class GramPlan:
         itemsize: bytes of an entry.
         symmetric: whether tiles below the diagonal are copies of those above it.
         block: rows and columns of a tile.
-        working_bytes: peak memory besides the points and the output. It is three times the sum of one tile, its copy,
-            its points and the memory of the compiled kernel during the computation, because freed memory is not
-            returned at once.
+        working_bytes: peak memory besides the points and the output. The number is three times a sum, because freed
+            memory is not returned at once. This sum consists of one tile, the copy of the tile, the points of the tile,
+            and the memory of the compiled kernel during the computation.
     """
 
     rows: int
@@ -109,9 +109,9 @@ def gram_plan(
     block: int | None = None,
     working_set: int | None = None,
 ) -> GramPlan:
-    """Return the plan by which `gram` and `gram_on_disk` would compute a matrix.
+    """Return the plan that `gram` and `gram_on_disk` would use to compute a matrix.
 
-    The memory of a tile is what the compiler reports for this kernel, so a plan costs one to three compilations. The
+    The compiler reports the memory of a tile of this kernel, so a plan usually costs one to three compilations. The
     compiler's own memory, about 100 MiB once, is not part of the plan.
 
     Args:
@@ -119,11 +119,11 @@ def gram_plan(
         x: points, one in each row.
         y: other points; `None` means `x` itself.
         block: rows of a tile; `None` derives the tiles from the working set.
-        working_set: bytes that the work may take besides points and output; `None` is 256 MiB.
+        working_set: bytes that the work may take besides points and output; `None` means 256 MiB.
 
     Raises:
-        SettingError: if both block and working set are given, if one of them is not a whole number above 0, or if the
-            kernel is not a kernel of lemmata.
+        SettingError: if both block and working set are given, or one of them is not a whole number above 0. It is also
+            raised if the kernel is not a kernel of lemmata.
         MemoryPlanError: if not even a tile of one entry fits in the working set.
         ShapeError, DataError: for the same reasons as `gram`.
 
@@ -189,14 +189,14 @@ def _tile_bytes(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -
     other = x if y is None else y
     a, b = (jax.ShapeDtypeStruct((min(block, len(p)), *p.shape[1:]), p.dtype) for p in (x, other))
     tile = a.shape[0] * b.shape[0] * a.dtype.itemsize
-    held = _held(cross_tile, kernel, a, b) + 2 * tile  # itself and its transpose
+    held = _held(cross_tile, kernel, a, b) + 2 * tile  # the tile and its transpose
     return _KEPT * (held if y is not None else max(held, _held(diagonal_tile, kernel, a) + tile))
 
 
 def _held(tile: Callable[..., Any], kernel: AbstractKernel, *points: jax.ShapeDtypeStruct) -> int:
-    """Bytes of the arguments and of the compiled function's memory, without the result. The answer is cached.
+    """Bytes of the arguments and of the compiled function's memory, without the result. The number is cached.
 
-    Without the cache, `gram` would repeat the compilation (seconds and some 100 MiB) of a plan that the caller has
+    Without the cache, `gram` would repeat the compilation (seconds and about 100 MiB) of a plan that the caller has
     made.
     """
     leaves, structure = jax.tree.flatten(kernel)
@@ -219,7 +219,8 @@ def _compiled_bytes(tile: Callable[..., Any], kernel: AbstractKernel, *points: j
     shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), arrays)
     traced: Any = jax.jit(lambda leaves, *given: tile(eqx.combine(leaves, rest), *given))
     found = traced.lower(shapes, *points).compile().memory_analysis()
-    # not every backend reports this; no kernel of this library stores more than ten arrays of all pairs
+    # Not every backend reports memory. In this case, the number is an upper limit: no kernel of this library stores
+    # more than ten arrays of all pairs.
     if found is None:
         return 10 * points[0].shape[0] * points[-1].shape[0] * points[0].dtype.itemsize
     return int(found.temp_size_in_bytes + found.argument_size_in_bytes)

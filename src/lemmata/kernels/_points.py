@@ -16,19 +16,19 @@ _FEW = 2**20
 
 
 def has_finite_sum(values: Float[Array, "..."]) -> bool:
-    """Whether the sum is finite. If so, all numbers are finite; but a sum of finite numbers may also overflow."""
+    """Whether the sum is finite. If it is, all numbers are finite. If not, finite numbers may have overflowed."""
     if values.size > _FEW:
         return bool(jnp.isfinite(jnp.sum(values)))
     with np.errstate(all="ignore"):
         return bool(np.isfinite(np.sum(np.asarray(values))))  # without a compilation
 
 
-# The error if a value is needed under `jit` or `vmap`.
+# The errors that JAX raises if code needs the value of a traced array (under `jit` or `vmap`).
 UNKNOWN = (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)
 
 
 def checked_problem(kernel: object, x: object, y: object) -> tuple[Any, Any, bool]:
-    """The points as floating-point arrays, and whether their values are known (not traced by `jit` or `vmap`).
+    """Return the points as floating-point arrays, and whether their values are known (not traced by `jit` or `vmap`).
 
     Args:
         kernel: the object that must be a kernel.
@@ -57,15 +57,16 @@ def checked_problem(kernel: object, x: object, y: object) -> tuple[Any, Any, boo
 
 
 def entries(cross: Callable[..., Any], x: Any, y: Any) -> Any:
-    """The matrix cross(x, y), or its shape and type if `cross` gives these.
+    """Return cross(x, y), after a check of its shape. The result is a matrix, or only its shape and type.
 
     Args:
-        cross: the function of all pairs.
+        cross: the function that computes the matrix of all pairs, or (under `jax.eval_shape`) its shape and type.
         x: points.
         y: other points.
 
     Raises:
-        ShapeError: if the kernel does not return one number for each pair, or if it does not accept fields.
+        ShapeError: if the kernel does not return one number for each pair, or if it does not accept fields (points with
+            several axes).
     """
     fields, remedy = x.ndim > 2, "reshape the fields to vectors with x.reshape(len(x), -1)"
     try:
@@ -134,10 +135,10 @@ def _array(name: str, given: Any) -> Any:
 
 
 def _finite(name: str, points: Array) -> bool:
-    """Whether the points are known, that is, not traced. Known points with an entry that is not finite are refused."""
+    """Whether the values of the points are known (not traced). Known points with a non-finite entry are refused."""
     try:
-        # A sum of finite numbers may overflow. A finite sum shows that all entries are finite, but an infinite sum does
-        # not show that an entry is infinite.
+        # A finite sum shows that all entries are finite. An infinite sum does not show that an entry is infinite,
+        # because a sum of finite numbers may overflow.
         if has_finite_sum(points):
             return True
         finite = np.isfinite(np.asarray(points)).reshape(len(points), -1).all(axis=1)

@@ -16,25 +16,27 @@ from ._parameters import check_number, learnable
 class PolyharmonicCovariance(AbstractKernel):
     """k(x, y) = r² (ln r - b) + c with r = |x - y|, and k(x, x) = c exactly.
 
-    r² ln r is conditionally positive definite of order 2 in every dimension. This means that sum_ij w_i w_j r_ij² ln
-    r_ij > 0 for weights w of different points that annihilate affine functions. Since
+    r² ln r is conditionally positive definite of order 2 in every dimension. This means the following. Give different
+    points weights w, for which the weighted sum of every affine function is 0. Then sum_ij w_i w_j r_ij² ln r_ij > 0.
+    Since
 
         r² = |x|² + |y|² - 2 <x, y>,
 
-    the other two terms describe a random affine function if c is much larger than b². Its level has prior variance c,
-    and every slope has prior variance 2b. So, as b and c / b² grow, the regression tends to the polyharmonic
-    (thin-plate) spline with affine drift (`lemmata.solvers.universal_kriging` is this limit).
+    the other two terms describe a random affine function if c is much larger than b². The level of this function has
+    prior variance c, and every slope has prior variance 2b. So, as b and c / b² grow, the regression tends to the
+    polyharmonic (thin-plate) spline with affine drift (`lemmata.solvers.universal_kriging` is this limit).
 
-    The kernel is positive definite only on bounded sets. On the disc of radius R in the plane, it is positive definite
-    if and only if
+    The kernel is positive definite only on bounded sets. On the disc of radius R in the plane, the kernel is positive
+    definite if and only if
 
         B >= 1  and  c >= R² (2 B² - 2 B + 1),    B = b - ln R,
 
     and both conditions are also necessary for balls of more dimensions (`lemmata show
-    regression.spline_limit.positive_on_discs`). With b = 5 and c = 400, the radius is 4.7. If all points are
-    multiplied by s, the kernel becomes s² times the kernel with b - ln s and c / s².
+    regression.spline_limit.positive_on_discs`). With b = 5 and c = 400, the largest such radius R is 4.7. If all points
+    are multiplied by s, the kernel becomes s² times the kernel with b - ln s and c / s².
 
-    The derivative at x = y is 0. The second derivative there is infinite, and `jax.hessian` gives the finite part -2b.
+    The derivative at x = y is 0. The second derivative there is infinite, and `jax.hessian` returns only its finite
+    part -2b.
 
     >>> import jax.numpy as jnp
     >>> from lemmata.kernels import PolyharmonicCovariance, gram

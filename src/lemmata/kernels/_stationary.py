@@ -20,16 +20,17 @@ from ._matern import matern_function
 from ._numpy_distance import numpy_distances, numpy_matern
 from ._parameters import check_number, for_columns, learnable
 
-# Beyond these orders, the Matérn kernel is to rounding 0 between different points, and the Gaussian kernel.
+# Up to rounding, a Matérn kernel below the first order is 0 between different points. Above the second order, a Matérn
+# kernel equals the Gaussian kernel, up to rounding.
 _ROUGHEST, _SMOOTHEST = 1e-30, 1e15
 
 
 class _Stationary(AbstractKernel):
-    """A kernel of |x - y|² / lengthscale². Both lengths are first divided by a power of two near the lengthscale.
+    """A kernel of |x - y|² / lengthscale², computed after points and lengthscale are divided by a power of two.
 
-    With a lengthscale for each column, the square is sum_k (x_k - y_k)² / lengthscale_k². Multiplication by a power of
-    two does not round, so the result is exactly the kernel of the given points. Squares neither overflow nor underflow
-    if the ratio |x - y|² / lengthscale² does not.
+    This power of two is near the lengthscale. With a lengthscale for each column, the squared distance is sum_k (x_k -
+    y_k)² / lengthscale_k². Division by a power of two does not round, so the result is exactly the kernel of the given
+    points. Squares neither overflow nor underflow if the ratio |x - y|² / lengthscale² does not.
     """
 
     lengthscale: eqx.AbstractVar[Float[Array, "*columns"]]
@@ -63,7 +64,7 @@ class _Stationary(AbstractKernel):
         return numpy_distances(x, y, length, profile)
 
     def _numpy_profile(self) -> Callable[[np.ndarray], np.ndarray] | None:
-        """The kernel, computed by NumPy from |x - y|² / lengthscale², which may be overwritten."""
+        """The kernel as a NumPy function of |x - y|² / lengthscale², which may overwrite its argument, or None."""
         return None
 
     def _squares(self, distances: Callable[..., Array], x: Array, y: Array) -> Array:
@@ -90,10 +91,10 @@ class RBF(_Stationary):
      [0.6065 1.    ]]
 
     Args:
-        lengthscale: a positive number in the units of the points, or an array of one for each column.
+        lengthscale: a positive number in the units of the points, or an array with one number for each column.
 
     Raises:
-        SettingError: if a lengthscale is known and not positive, or there is not one for each column of the points.
+        SettingError: if a lengthscale is known and not positive, or an array does not have one number for each column.
     """
 
     lengthscale: Float[Array, "*columns"] = eqx.field(converter=learnable, default=1.0)
@@ -111,10 +112,10 @@ class Laplace(_Stationary):
     The kernel has a kink at x = y; the derivatives there are set to the subgradient 0.
 
     Args:
-        lengthscale: a positive number in the units of the points, or an array of one for each column.
+        lengthscale: a positive number in the units of the points, or an array with one number for each column.
 
     Raises:
-        SettingError: if a lengthscale is known and not positive, or there is not one for each column of the points.
+        SettingError: if a lengthscale is known and not positive, or an array does not have one number for each column.
     """
 
     lengthscale: Float[Array, "*columns"] = eqx.field(converter=learnable, default=1.0)
@@ -153,13 +154,13 @@ class Matern(_Stationary):
 
         K(x, y) = 2^(1 - nu) / Γ(nu) s^nu K_nu(s),
 
-    which is exp(-r), (1 + √3 r) exp(-√3 r) and (1 + √5 r + 5r²/3) exp(-√5 r) for nu = 1/2, 3/2 and 5/2. Other
-    half-integers have closed forms, too. For every other nu, the kernel is accurate to rounding and costs a few times
-    as much as a closed form.
+    which is exp(-r), (1 + √3 r) exp(-√3 r) and (1 + √5 r + 5r²/3) exp(-√5 r) for nu = 1/2, 3/2 and 5/2. The other
+    half-integers have closed forms, too. If nu is not a half-integer, the kernel is accurate to rounding and costs a
+    few times as much as a closed form.
 
     Derivatives exist with respect to the points and the lengthscale. At x = y, the derivative with respect to the
-    points is 0. For nu <= 1/2, the kernel has a kink or a cusp at x = y, and 0 is a subgradient. nu is part of the
-    structure and has no derivative.
+    points is 0. For nu <= 1/2, the kernel has a kink or a cusp at x = y, and 0 is a subgradient. The order nu is a
+    static field, so there is no derivative with respect to nu.
 
     >>> import jax.numpy as jnp
     >>> from lemmata.kernels import Matern, gram
@@ -168,12 +169,12 @@ class Matern(_Stationary):
      [0.4186 1.    ]]
 
     Args:
-        nu: a number above 0; a sample of the Gaussian process is less than nu times differentiable.
-        lengthscale: a positive number in the units of the points, or an array of one for each column.
+        nu: a number above 0. Samples of the Gaussian process have fewer than nu derivatives.
+        lengthscale: a positive number in the units of the points, or an array with one number for each column.
 
     Raises:
         SettingError: if nu is not a finite number above 0, or is traced by JAX. It is also raised if a lengthscale is
-            known and not positive, or if there is not one for each column of the points.
+            known and not positive, or if an array does not have one number for each column of the points.
 
     Reference: Rasmussen & Williams 2006, equation 4.14.
     """

@@ -1,4 +1,4 @@
-"""Compute and write one tile of a Gram matrix on disk, in whichever process receives the task."""
+"""Compute and write one tile of a Gram matrix on disk, in this process or in a worker process."""
 
 import pathlib
 from types import ModuleType
@@ -20,7 +20,7 @@ FORMAT = "lemmata gram matrix 1"
 
 
 def load_zarr(what: str) -> ModuleType:
-    """Import the package zarr.
+    """Import and return the package zarr.
 
     Args:
         what: the feature that needs zarr, for the message.
@@ -41,7 +41,7 @@ def load_zarr(what: str) -> ModuleType:
 
 
 def tile_name(i: int, j: int) -> str:
-    """The name of the file that marks a tile as finished. It contains the tile row and the tile column.
+    """The name of the file that marks a tile as finished. The name contains the tile row and the tile column.
 
     Args:
         i: tile row.
@@ -51,7 +51,7 @@ def tile_name(i: int, j: int) -> str:
 
 
 def chunks_of(plan: GramPlan, folder: pathlib.Path, i: int, j: int) -> list[pathlib.Path]:
-    """The files of a tile and of its transposed tile.
+    """The files of a tile and, if the matrix is symmetric, of the transposed tile.
 
     Args:
         plan: the plan of the matrix.
@@ -82,10 +82,11 @@ def write_tile(
     rows, columns = (slice(k * plan.block, (k + 1) * plan.block) for k in (i, j))
     with refusing_disk_errors(f"tile {tile_name(i, j)} in {folder}"):
         for chunk in chunks_of(plan, folder, i, j):
-            for draft in chunk.parent.glob(f"{chunk.name}.*.partial"):  # of a writer that was killed
+            for draft in chunk.parent.glob(f"{chunk.name}.*.partial"):  # left by a writer that was killed
                 draft.unlink(missing_ok=True)
-            # Zarr reads what is there before it writes a part. A whole chunk stays until the new one replaces it. The
-            # reason is that another process that was believed dead may have written it and its marker.
+            # zarr reads an existing chunk before it writes a part of this chunk. So a chunk of a wrong size is removed.
+            # A complete chunk stays until the new chunk replaces it, because another process that was believed dead may
+            # have written the chunk and its marker.
             if chunk.is_file() and chunk.stat().st_size != plan.block**2 * plan.itemsize:
                 chunk.unlink(missing_ok=True)
         stored[rows, columns] = values
@@ -95,7 +96,7 @@ def write_tile(
 
 
 def share_points(folder: pathlib.Path, x: Float[Array, "n *shape"], y: Float[Array, "m *shape"] | None) -> None:
-    """Write the points to the folder from which workers read them, unless they are there.
+    """Write the points to the folder from which workers read them, unless the folder already has these points.
 
     Args:
         folder: the folder of the array.
@@ -138,7 +139,7 @@ def compute_tile(folder: str, plan: GramPlan, kernel: AbstractKernel, float64: b
 
 
 def _rows(folder: pathlib.Path, name: str, plan: GramPlan, i: int) -> tuple[Array, int]:
-    """A block of points that ends with a tile row, and how many points of the block come before the tile row."""
+    """A block of points that ends with tile row i, and the number of points in the block before this tile row."""
     points = read_array(_points_file(folder, name))
     first = min(i * plan.block, max(len(points) - plan.block, 0))
     return jnp.asarray(points[first : first + plan.block]), i * plan.block - first

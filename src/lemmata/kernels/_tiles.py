@@ -28,12 +28,12 @@ def tile_of(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Ca
     """
     refused_points(kernel, x, y)
     other = x if y is None else y
-    if y is None and block == 1:  # tiles of one entry give no information
+    if y is None and block == 1:  # a tile of one entry is always symmetric, so the first two points are checked
         checked_symmetric(x, *diagonal_tile(kernel, x[:2]))
 
     def rows(points: Array, i: int) -> tuple[Array, int]:
-        # The last tile is shifted back so that it ends with the points, and the repeated part is cut off. So one
-        # compiled shape is enough.
+        # The last tile is shifted back so that it ends with the last point, and the repeated part is cut off. So all
+        # tiles have the same shape, and one compilation is enough.
         first = min(i * block, max(len(points) - block, 0))
         return points[first : first + block], i * block - first
 
@@ -51,7 +51,7 @@ def tile_of(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Ca
 
 
 def refused_points(kernel: AbstractKernel, x: Array, y: Array | None) -> Float[Array, " n"]:
-    """Compute K(x_i, x_i) so that the kernel can refuse points, because a compiled kernel cannot raise errors.
+    """Return K(x_i, x_i), computed without compilation. So the kernel can raise an error for points it does not accept.
 
     Args:
         kernel: the kernel.
@@ -125,16 +125,16 @@ def checked_symmetric(
 
 
 def checked_finite(matrix: Float[Array, "n m"], first: tuple[int, int] = (0, 0)) -> Float[Array, "n m"]:
-    """Return the matrix.
+    """Return the matrix, or refuse it if an entry is known not to be finite.
 
-    The matrix is refused if an entry is known not to be finite, because inner products can overflow for finite points.
+    An entry can be infinite for finite points, because inner products can overflow.
 
     Args:
         matrix: entries of a kernel at pairs of points.
         first: the row of x and the row of y at which the matrix begins.
 
     Raises:
-        SettingError: if an entry is not finite; the message names one.
+        SettingError: if an entry is not finite; the message names one such entry.
     """
     try:
         if has_finite_sum(matrix) or bool(jnp.all(jnp.isfinite(matrix))):

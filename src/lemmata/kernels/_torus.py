@@ -17,8 +17,8 @@ class TorusSobolev(AbstractKernel):
 
         k_s(t) = 1 + 2 sum_{k>=1} k^(-2s) cos(2πkt) = 1 + (-1)^(s+1) (2π)^(2s) / (2s)! B_2s({t}),    t = x_i - y_i,
 
-    with B_2s the Bernoulli polynomial and {t} the fractional part. Its eigenvalues in the Fourier basis are the
-    products of max(1, |k_i|)^(-2s), so its spectrum is known.
+    where B_2s is the Bernoulli polynomial and {t} is the fractional part of t. The eigenvalues of the kernel in the
+    Fourier basis are the products of max(1, |k_i|)^(-2s), so its spectrum is known.
 
     >>> import jax.numpy as jnp
     >>> from lemmata.kernels import TorusSobolev
@@ -26,7 +26,7 @@ class TorusSobolev(AbstractKernel):
     4.2899
 
     Args:
-        order: the integer s of at least 1. For s = 1 the kernel has a kink at x = y, where derivatives are the
+        order: the integer s of at least 1. For s = 1 the kernel has a kink at x = y, and its derivatives there are the
             subgradient 0.
 
     Raises:
@@ -44,8 +44,8 @@ class TorusSobolev(AbstractKernel):
 def _difference(x: Float[Array, " d"], y: Float[Array, " d"], period: float | Float[Array, "*d"]) -> Float[Array, " d"]:
     """The difference x - y up to whole periods, with an error like the rounding error of numbers within one period.
 
-    The remainder of a floating-point number is exact, but the difference of two large numbers is not. Its rounding
-    error may be many periods, and it differs from pair to pair.
+    `fmod` of a floating-point number is exact, but the difference of two large numbers is not. The rounding error of
+    this difference may be many periods, and differs between pairs of points.
     """
     whole = x - y
     return jnp.where(jnp.abs(whole) < period, whole, jnp.fmod(x, period) - jnp.fmod(y, period))
@@ -54,13 +54,12 @@ def _difference(x: Float[Array, " d"], y: Float[Array, " d"], period: float | Fl
 def _sobolev_profile(s: int, t: Float[Array, " d"]) -> Float[Array, " d"]:
     from scipy.special import zeta  # slow to import
 
-    # Let r = t - round(t) in [-1/2, 1/2] and angle = 2πr, and expand B_2s about 0. Its coefficients are Bernoulli
-    # numbers, B_2k (2π)^(2k) / (2k)! = 2 (-1)^(k+1) zeta(2k) (with zeta(0) = -1/2), and its only odd term is
-    # -s |r|^(2s-1). Hence
+    # Let r = t - round(t) in [-1/2, 1/2] and angle = 2πr, and expand B_2s about 0. The coefficients of B_2s are
+    # Bernoulli numbers, B_2k (2π)^(2k) / (2k)! = 2 (-1)^(k+1) zeta(2k) (with zeta(0) = -1/2). The only odd term of B_2s
+    # is -s |r|^(2s-1). Hence
     #   k_s = 1 + sum_{j=0}^{s} 2 (-1)^j zeta(2s - 2j) angle^(2j) / (2j)!  +  (-1)^s π |angle|^(2s-1) / (2s-1)!.
-    # The terms stay below 4 cosh(π) in size for every s, so no bad cancellation occurs at any order. The odd term in
-    # the form sign(angle) angle^(2s-1) has the right derivatives at 0 up to order 2s - 2, and the subgradient 0 for s =
-    # 1.
+    # The terms stay below 4 cosh(π) in size for every s, so no order suffers from bad cancellation. The odd term in the
+    # form sign(angle) angle^(2s-1) has the right derivatives at 0 up to order 2s - 2, and the subgradient 0 for s = 1.
     angle = 2 * math.pi * (t - jnp.round(t))
     square = angle**2
     even = jnp.zeros_like(angle)
@@ -73,14 +72,14 @@ def _sobolev_profile(s: int, t: Float[Array, " d"]) -> Float[Array, " d"]:
 class Periodic(AbstractKernel):
     """K(x, y) = exp(-(2 / lengthscale²) sum_i sin²(π (x_i - y_i) / period)).
 
-    It is the Gaussian kernel of the points (cos, sin)(2π x_i / period), hence positive semidefinite in every
-    dimension. (The sine of the Euclidean distance, which some libraries use, is positive definite only in one
+    This kernel is the Gaussian kernel of the points (cos, sin)(2π x_i / period), so it is positive semidefinite in
+    every dimension. (The sine of the Euclidean distance, which some libraries use, is positive definite only in one
     dimension.)
 
     Args:
-        period: a positive number in the units of the points, or an array of one for each column.
-        lengthscale: a positive number without units, or an array with one for each column. An array divides each term
-            separately.
+        period: a positive number in the units of the points, or an array with one number for each column.
+        lengthscale: a positive number without units, or an array with one number for each column. With an array, the
+            sine of each column is divided by its own lengthscale.
 
     Raises:
         SettingError: if a parameter is known (not traced by JAX) and not positive, or if an array does not have one

@@ -15,19 +15,19 @@ from lemmata.errors import SettingError, ShapeError, SolverError
 from ._modules import check_variables, function_of
 
 Outputs = Literal["all", "each", "mean"] | int
-# Bytes in memory besides a result, if the caller sets no other number.
+# The default number of bytes in memory besides a result.
 WORKING_SET = 2**28
-# Points whose outputs are computed at once.
+# The number of points whose outputs are computed at once.
 _BATCH = 256
 
 
 class EmpiricalKernel(eqx.Module):
     r"""The tangent kernel Theta(x, x')_ab = <df_a(x)/dparams, df_b(x')/dparams> of a function f at given parameters.
 
-    Every method takes points of any shape, one in each row. `outputs` chooses which of the k outputs (the entries of
-    f(params, x), of any shape) are returned: "all" pairs (n, m, k, k); "each" with itself (n, m, k); the "mean" of each
-    with itself over outputs (n, m), which at infinite width is the kernel of each output; or a single one by its number
-    (n, m).
+    Every method takes points of any shape, one in each row. `outputs` selects pairs (a, b) of the k outputs, which are
+    the entries of f(params, x). "all" returns all pairs, with shape (n, m, k, k). "each" returns the pairs (a, a), with
+    shape (n, m, k). "mean" returns the mean over the pairs (a, a), with shape (n, m). At infinite width, this mean is
+    the kernel of each output. A number a returns the pair (a, a), with shape (n, m).
 
     Args:
         f: a function f(params, x) of one point, or an object with a method `apply(params, x)`, for example a layer.
@@ -38,7 +38,7 @@ class EmpiricalKernel(eqx.Module):
             least the memory for two points is used.
 
     The methods raise these errors. ShapeError: points are empty, have different shapes or do not fit the function.
-    PrecisionError: half precision. SettingError: parameters without a floating-point number, or an output that does not
+    PrecisionError: half precision. SettingError: parameters contain no floating-point number, or an output does not
     exist. MemoryPlanError: the result and the working set need more bytes than are free. SolverError: the kernel is not
     finite. The plan of a result above 1 GiB is printed to standard error.
 
@@ -68,7 +68,7 @@ class EmpiricalKernel(eqx.Module):
     def gram(
         self, x: Shaped[Array, "n *point"], y: Shaped[Array, "m *point"] | None = None, *, outputs: Outputs = "all"
     ) -> Inexact[Array, "n m *outputs"]:
-        """The matrix Theta(x_i, y_j), where y = x by default. `tangent_gram` describes how it is computed."""
+        """The matrix Theta(x_i, y_j), where y = x by default. `tangent_gram` describes the computation."""
         found = tangent_gram(self.f, self.params, x, y, **options(outputs), working_set=self.working_set)
         return self._finite("tangent kernel", found, x, x if y is None else y)
 
@@ -124,12 +124,12 @@ class EmpiricalKernel(eqx.Module):
 
         The flow is dparams/dt = -grad 1/2 sum_ia (f_a(train_i) - targets_ia)², with the same time t as in `train`. The
         kernel is differentiated along this direction. No third-order tensor is formed, and the cost is about three
-        times the cost of the kernel. At infinite width, the velocity vanishes. At width m, it is of order 1/m in the
-        NTK parameterisation.
+        times the cost of the kernel. At infinite width, the velocity vanishes. At width m, the velocity is of order 1/m
+        in the NTK parameterisation.
 
         Args:
             train: the points of the loss.
-            targets: their targets, in the shape of the outputs.
+            targets: the targets at these points, in the shape of the outputs.
             x: points of the kernel; by default the points of the loss.
             y: other points; x itself by default.
             outputs: as for `gram`.
@@ -185,7 +185,7 @@ class EmpiricalKernel(eqx.Module):
             what: the result.
             points: x, or x and y.
             outputs: as for `gram`.
-            copies: how many such results are in memory at once.
+            copies: the number of arrays of this size that are in memory at once.
         """
         out = output_structure(self.f, self.params, *points)
         k = math.prod(out.shape)
@@ -232,7 +232,7 @@ def options(outputs: Outputs) -> dict[str, Any]:
 
 
 def is_true(condition: Bool[Array, ""]) -> bool:
-    """Whether a condition holds; False if it is traced by JAX and so not known."""
+    """Whether a condition holds. False if JAX traces the condition, because it is then not known."""
     try:
         return bool(condition)
     except jax.errors.ConcretizationTypeError:

@@ -1,12 +1,13 @@
-"""The transformer that runs the Lasso inside its forward pass, computed without the entries that stay zero.
+"""A transformer whose forward pass runs the Lasso (least squares with an l1 penalty).
 
-This theory is about a transformer whose weights are written down, not trained. Its residual stream has D = d + 2n + 7
-rows. The first layer computes n features of every token (Attn0, FF0). Then a proximal gradient step (Attn1, FF1) and a
-prediction (Attn2, FF2) alternate. The theory does not say whether training would find such weights.
+This theory is about a transformer whose weights are given by formulas, not trained. The residual stream has D = d + 2n
++ 7 rows, for inputs of d columns and n features. The first layer computes n features of every token (Attn0, FF0). Then
+a proximal gradient step (Attn1, FF1) and a prediction (Attn2, FF2) alternate. The theory does not say whether training
+would find such weights. The computation leaves out entries that stay zero.
 
 These are the rows of the residual stream, in order: x and a one (d+1), y, w (1 for examples, 0 for the query), the
 features phi (n+1), the coefficients rho (n+1), the penalty lambda, the prediction. The accelerated transformer has n+1
-more rows after rho. Its rho is the point at which the next gradient is computed, and the new rows contain the last
+more rows after rho. Then rho is the point at which the next gradient is computed, and the new rows contain the last
 iterate.
 """
 
@@ -26,14 +27,14 @@ from ._in_context_checks import checked_prompt
 
 
 def linearised(x: Float[Array, "*s"], temperature: Float[Array, ""], stable: bool) -> Float[Array, "*s"]:
-    """Return 4 tau (sigma(x/tau) - 1/2), with the logistic function sigma. This is x up to x³/(12 tau²).
+    """Return 4 tau (sigma(x/tau) - 1/2), with the logistic function sigma. The result is about x - x³/(12 tau²).
 
     Logistic attention computes products in this way.
 
     Args:
         x: any array.
-        temperature: tau.
-        stable: whether to compute it as 2 tau tanh(x / (2 tau)), which is equal but has no cancellation.
+        temperature: the temperature tau.
+        stable: whether to compute 2 tau tanh(x / (2 tau)), which is equal but has no cancellation.
     """
     if stable:
         return 2 * temperature * jnp.tanh(x / (2 * temperature))
@@ -47,13 +48,13 @@ class InContextTransformer(eqx.Module):
         features: the n features of FF0.
         penalty: the penalty lambda of the Lasso.
         step: the step size eta.
-        temperature: tau of the attention layers of each kind; it is large, so that logistic functions are nearly
+        temperature: the temperature tau of all attention layers. It is large, so that logistic functions are nearly
             linear.
         layers: the number L of layers, which is odd.
         examples: the number N of examples for which the weights of Attn2 are built.
         accelerated: whether to use momentum (FISTA), with D = d + 3n + 8 rows.
-        as_printed: whether to leave out the factor N in Attn2. These are the source's weights, whose prediction is N
-            times too small.
+        as_printed: whether to leave out the factor N in Attn2. The weights are then those of the source, whose
+            prediction is N times too small.
     """
 
     features: UniversalFeatures
@@ -95,7 +96,7 @@ class InContextTransformer(eqx.Module):
         return self.rows["prediction"].stop
 
     def momenta(self) -> Float[Array, " t"]:
-        """The momentum beta_t of each step. It is 0 in the last step, which predicts, and without acceleration."""
+        """The momentum beta_t of each step. It is 0 in the last step, and in every step without acceleration."""
         beta = momentum(self.iterations) if self.accelerated else jnp.zeros(self.iterations)
         return beta.at[-1:].set(0.0).astype(self.step.dtype)
 
@@ -104,7 +105,7 @@ class InContextTransformer(eqx.Module):
 
         Args:
             x: inputs of the examples.
-            y: their targets.
+            y: targets of the examples.
             query: the input at which to predict.
         """
         rows, count = self.rows, len(y) + 1
@@ -125,7 +126,7 @@ class InContextTransformer(eqx.Module):
 
         Args:
             x: inputs of the examples.
-            y: their targets.
+            y: targets of the examples.
             queries: the inputs at which to predict.
             stable: whether to compute logistic functions without cancellation.
         """
@@ -138,11 +139,11 @@ class InContextTransformer(eqx.Module):
         queries: Float[Array, "m d"],
         stable: bool = True,
     ) -> tuple[Float[Array, "t p m"], Float[Array, "t m"]]:
-        """Rho after each of the T steps, and the prediction, for each of the m queries. The memory is O((N + T m) n).
+        """The coefficients rho and the prediction after each of the T steps, for m queries, in O((N + T m) n) memory.
 
         Args:
             x: inputs of the examples.
-            y: their targets.
+            y: targets of the examples.
             queries: the inputs at which to predict.
             stable: whether to compute logistic functions without cancellation.
         """
@@ -153,14 +154,14 @@ class InContextTransformer(eqx.Module):
 
         Args:
             x: inputs of the examples (N, d), in the unit ball.
-            y: their targets (N,).
+            y: targets of the examples (N,).
             queries: the inputs (m, d) at which to predict, in the unit ball.
             stable: whether to compute logistic functions without cancellation.
 
         Raises:
             ShapeError: if a table has the wrong shape.
             DataError: for fewer than 2 examples, a value that is not a finite number, or a row outside the unit ball;
-                the message names it.
+                the message names the row.
         """
         known = checked_prompt(x, y, queries, self.features.omega.shape[1], self.step.dtype)
         return self(*known, stable)
@@ -180,10 +181,10 @@ def forward_steps(
     Args:
         model: the transformer.
         prompt: features of the examples.
-        y: their targets.
+        y: targets of the examples.
         asked: features of the queries.
         stable: whether to compute logistic functions without cancellation.
-        record: whether to return every step, and not only the last.
+        record: whether to return every step, instead of only the last step.
     """
     examples = len(y)
     linear = lambda z: linearised(z, model.temperature.astype(prompt.dtype), stable)

@@ -20,7 +20,7 @@ def check_number(name: str, value: Any, cast: Callable[[Any], Array], *, positiv
         positive: whether the number must be above 0; otherwise at least 0.
 
     Raises:
-        SettingError: the setting is refused.
+        SettingError: if the value is refused.
     """
     rule = ("positive" if positive else "at least 0") + " and finite"
     if value is None:
@@ -42,7 +42,7 @@ def checked_prompt(x: Any, y: Any, queries: Any, columns: int, dtype: Any) -> tu
 
     Args:
         x: inputs of the examples.
-        y: their targets.
+        y: targets of the examples.
         queries: the inputs at which to predict.
         columns: the number d of columns.
         dtype: the type.
@@ -50,7 +50,7 @@ def checked_prompt(x: Any, y: Any, queries: Any, columns: int, dtype: Any) -> tu
     Raises:
         ShapeError: if a table has the wrong shape.
         DataError: for fewer than 2 examples, a value that is not a finite number, or a row outside the unit ball; the
-            message names it.
+            message names the row.
     """
     try:
         x, y, queries = (np.asarray(values, float) for values in (x, y, queries))
@@ -92,7 +92,7 @@ def refuse_silence(temperature: float, highest: float) -> None:
         highest: the largest allowed tau, 2 eta C_F / eps, at which the largest z = eta C_F / tau is eps/2.
 
     Raises:
-        SettingError: tau is above `highest`.
+        SettingError: if tau is above `highest`.
     """
     if temperature > highest:
         raise SettingError(

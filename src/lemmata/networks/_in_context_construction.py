@@ -30,22 +30,23 @@ def construct_transformer(
     as_printed: bool = False,
     dtype: Any = float,
 ) -> InContextTransformer:
-    """The transformer of Lemma 4 for a class of functions. Its weights depend only on the class.
+    """Construct the transformer of Lemma 4 (li2025incontext). Its weights depend only on the class of functions.
 
     Args:
         functions: the class of functions.
         number: the number n of features.
         layers: the number of layers, L = 2T + 1.
         examples: the number N of examples.
-        key: randomness of the features.
+        key: the random key of the features.
         penalty: the Lasso penalty lambda.
-        temperature: the temperature tau; None means 10^4 in float64, which is near the best value if logistic
-            functions lose digits by cancellation, and (6 eps)^(-1/3) in types with fewer digits.
+        temperature: the temperature tau. None means 10^4 in float64, and (6 eps)^(-1/3) in types with fewer digits.
+            These values are near the best ones if logistic functions lose digits by cancellation.
         sharpness: the sharpness tau of the features, 1/sqrt(epsilon) in the source.
-        step: the step size eta. None is 1/(2(n + 1)), the largest step at which the source's proof holds. The source
-            writes 1/(2n).
+        step: the step size eta. None means 1/(2(n + 1)), the largest step for which the source's proof holds. The
+            source writes 1/(2n).
         accelerated: whether to use momentum.
-        as_printed: whether to leave out the factor N in Attn2.
+        as_printed: whether to leave out the factor N in the second attention layer of each block (Attn2), as the source
+            does.
         dtype: the type of the weights.
 
     Raises:
@@ -76,7 +77,7 @@ def construct_transformer(
 
 
 def temperature_asked(number: int, layers: int, examples: int, cost: float | Array) -> Array:
-    """Return N n² (L + n)(N + n) C_F, the temperature of Lemma 7 if its constant is 1.
+    """Return N n² (L + n)(N + n) C_F, the temperature of Lemma 7 (li2025incontext) if the lemma's constant is 1.
 
     Args:
         number: the number n of features.

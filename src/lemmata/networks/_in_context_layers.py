@@ -9,7 +9,7 @@ from ._transformer import Head, TransformerLayer
 
 
 def transformer_layers(model: InContextTransformer) -> list[TransformerLayer]:
-    """The L layers as explicit D x D matrices (li2025incontext, A.4.3). Blocks without momentum share their matrices.
+    """The L layers as explicit D x D matrices (li2025incontext, A.4.3). Blocks of equal momentum share their matrices.
 
     The source lists three of the four heads of Attn1. The fourth, -V_1 with Q = K = 0, subtracts sigma(0).
 
@@ -44,7 +44,7 @@ def _zeros(model: InContextTransformer) -> np.ndarray:
 
 
 def _feature_map(model: InContextTransformer) -> tuple[Array, Array]:
-    """FF0: it writes each feature as a difference of two ramps, the constant, and lambda (equations 107 and 116)."""
+    """FF0 writes each feature as a difference of two ReLU units, the constant, and lambda (equations 107 and 116)."""
     rows, inner, outer = model.rows, _zeros(model), _zeros(model)
     features, one = model.features, model.rows["one"].start
     p = len(features.thresholds) + 1
@@ -60,7 +60,7 @@ def _feature_map(model: InContextTransformer) -> tuple[Array, Array]:
 
 
 def _gradient_heads(model: InContextTransformer) -> tuple[Head, ...]:
-    """Attn1: its heads add targets, subtract predictions, add the query's own prediction, subtract sigma(0) (118)."""
+    """Attn1 adds targets, subtracts predictions, adds the query's prediction, and subtracts sigma(0) (equation 118)."""
     rows, p = model.rows, len(model.features.thresholds) + 1
     scaled, one = float(model.step / model.temperature), rows["one"].start
     value = _zeros(model)
@@ -75,7 +75,7 @@ def _gradient_heads(model: InContextTransformer) -> tuple[Head, ...]:
 
 
 def _threshold(model: InContextTransformer) -> tuple[Array, Array]:
-    """FF1: it applies the soft threshold to rho, and resets the prediction to 0 (equations 121 and 122)."""
+    """FF1 applies the soft threshold to rho, and resets the prediction to 0 (equations 121 and 122)."""
     rows, p = model.rows, len(model.features.thresholds) + 1
     inner, outer, step = _zeros(model), _zeros(model), float(model.step)
     inner[:p, rows["rho"]] = inner[p : 2 * p, rows["rho"]] = np.eye(p)
@@ -88,7 +88,7 @@ def _threshold(model: InContextTransformer) -> tuple[Array, Array]:
 
 
 def _prediction_heads(model: InContextTransformer, beta: float) -> tuple[Head, ...]:
-    """Attn2: the query's prediction at rho + beta (rho - last), with 4 tau N instead of the printed 4 tau (124)."""
+    """Attn2 predicts at rho + beta (rho - last), with 4 tau N instead of the source's 4 tau (equation 124)."""
     rows, p = model.rows, len(model.features.thresholds) + 1
     query, key, value, temperature = _zeros(model), _zeros(model), _zeros(model), float(model.temperature)
     factor = 4 * temperature * (1 if model.as_printed else model.examples)
@@ -102,7 +102,7 @@ def _prediction_heads(model: InContextTransformer, beta: float) -> tuple[Head, .
 
 
 def _extrapolation(model: InContextTransformer, beta: float) -> tuple[Array, Array]:
-    """FF2 is the identity. With momentum, it maps rho <- rho + beta (rho - last) and last <- rho."""
+    """FF2 is the identity without momentum. With momentum, it sets rho <- rho + beta (rho - last) and last <- rho."""
     inner, outer = _zeros(model), _zeros(model)
     if model.accelerated:
         rows, p = model.rows, len(model.features.thresholds) + 1

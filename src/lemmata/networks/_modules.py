@@ -9,7 +9,7 @@ from lemmata.errors import SettingError
 
 
 def function_of(f: Any) -> Callable[..., Any]:
-    """The function f(params, x) itself, or the `apply` method of an object that has one."""
+    """The function f(params, x) itself, or the method `apply` of an object that has this method."""
     return f.apply if hasattr(f, "apply") else f
 
 
@@ -17,7 +17,7 @@ def equinox_function(module: Any) -> tuple[Any, Any]:
     """Return (f, params) for an Equinox module that takes one point: f(params, x) is module(x) at these parameters.
 
     Args:
-        module: the module. Every floating-point array in it is a parameter, and everything else is part of f.
+        module: the module. Every floating-point array of the module is a parameter, and everything else is part of f.
 
     Raises:
         SettingError: if the argument is not an Equinox module, or if the module cannot be called.
@@ -36,7 +36,7 @@ def flax_function(module: Any, variables: Mapping[str, Any], **settings: Any) ->
 
     Args:
         module: an object with a method `apply` that takes one point.
-        variables: its collections, as `module.init` returns them.
+        variables: the collections of the module, as `module.init` returns them.
         settings: further arguments of every call, such as `train=False`.
 
     Raises:
@@ -53,7 +53,7 @@ def flax_function(module: Any, variables: Mapping[str, Any], **settings: Any) ->
 
 
 def check_variables(f: Any, params: Any) -> None:
-    """Refuse parameters that are all variables of a Flax module, because running statistics are not trained.
+    """Refuse the complete variables of a Flax module, because running statistics are not trained.
 
     Args:
         f: the function or module.

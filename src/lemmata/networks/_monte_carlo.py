@@ -22,7 +22,7 @@ class KernelEstimate(eqx.Module):
 
     Attributes:
         mean: the estimate of every entry.
-        standard_error: its standard error, entry by entry.
+        standard_error: the standard error of every entry of the mean.
     """
 
     mean: Inexact[Array | np.ndarray, "n m *outputs"]
@@ -42,22 +42,24 @@ def monte_carlo_kernel(
 ) -> KernelEstimate:
     """The mean over independent initialisations of the finite tangent kernel, with the standard error of every entry.
 
-    Mean and variance are updated after each draw, so only three kernels are in memory, for any number of draws. Entries
-    share their draws, so their errors are correlated.
+    Mean and variance are updated after each draw, so the memory does not grow with the number of draws. All entries are
+    computed from the same draws, so their errors are correlated.
 
     Args:
-        init: draws parameters from a key. For a network of layers, this is `lambda key: network.init(key, fan_in)[0]`.
+        init: a function that draws parameters from a key. For a network of layers, this is `lambda key:
+            network.init(key, fan_in)[0]`.
         f: the function, as for `EmpiricalKernel`.
         x: points.
         y: other points, x itself by default.
-        key: the randomness of all draws.
+        key: the random key of all draws.
         draws: the number of draws, at least 2.
         outputs: as for `EmpiricalKernel.gram`.
-        nngp: average `EmpiricalKernel.nngp` instead. Its limit is the NNGP kernel.
+        nngp: whether to average `EmpiricalKernel.nngp` instead of the tangent kernel. At infinite width, this average
+            tends to the NNGP kernel.
 
     Raises:
         SettingError: for fewer than two draws, no key, or `outputs` with `nngp`, which is a mean over outputs.
-        MemoryPlanError: if three kernels and the work of one need more bytes than are free.
+        MemoryPlanError: if four arrays of the size of the kernel, and the working set, need more bytes than are free.
         SolverError: if a draw gave a kernel that is not finite.
 
     Example:
@@ -110,7 +112,7 @@ def torch_monte_carlo_kernel(
     outputs: Outputs = "mean",
     nngp: bool = False,
 ) -> KernelEstimate:
-    """Do as `monte_carlo_kernel` for PyTorch modules: average the kernels of make(0), ..., make(draws - 1) in NumPy.
+    """Average the kernels of the PyTorch modules make(0), ..., make(draws - 1) in NumPy, as `monte_carlo_kernel` does.
 
     Args:
         make: a function that returns a module with independent random parameters for every seed. It should call
@@ -119,7 +121,7 @@ def torch_monte_carlo_kernel(
         y: other points, x itself by default.
         draws: the number of modules, at least 2.
         outputs: as for `TorchEmpiricalKernel.gram`.
-        nngp: average `TorchEmpiricalKernel.nngp` instead.
+        nngp: whether to average `TorchEmpiricalKernel.nngp` instead of the tangent kernel.
 
     Raises:
         SettingError: for fewer than two draws, for `outputs` with `nngp`, and for everything that
@@ -150,7 +152,8 @@ def _check(draws: Any, outputs: Outputs, nngp: bool) -> None:
 def infinite_width(estimates: Sequence[KernelEstimate], widths: Sequence[int]) -> KernelEstimate:
     r"""Estimate the limit K_inf of kernels K(m) = K_inf + c / m, measured at several widths m, entry by entry.
 
-    This is weighted least squares with weights w = 1 / standard_error². Let <.> be averages under these weights. Then
+    The method is weighted least squares with weights w = 1 / standard_error². Let <.> be averages with these weights.
+    Then
 
         K_inf = <K> - c <1/m>,  c = <(1/m - <1/m>) K> / <(1/m - <1/m>)²>,
         Var K_inf = 1 / sum w + <1/m>² / (sum w <(1/m - <1/m>)²>).
@@ -179,8 +182,8 @@ def infinite_width(estimates: Sequence[KernelEstimate], widths: Sequence[int]) -
         raise SettingError("widths", found=list(widths), rule="at least two different positive numbers")
     means, errors = (jnp.stack([getattr(found, name) for found in estimates]) for name in ("mean", "standard_error"))
     inverse = jnp.asarray(1.0 / np.asarray(widths), means.dtype).reshape(-1, *(1 for _ in means.shape[1:]))
-    # weights relative to the smallest error, so an error of 0 has weight 1 and any other error then has a weight of
-    # almost 0
+    # Weights are relative to the smallest error. If this error is 0, it has weight 1, and any other error has a weight
+    # of almost 0.
     smallest = jnp.min(errors, axis=0)
     floor = jnp.maximum(smallest, jnp.finfo(means.dtype).tiny)
     weights = (floor / jnp.maximum(errors, floor)) ** 2

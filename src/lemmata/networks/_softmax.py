@@ -11,9 +11,9 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.errors import SettingError
 
-# how many entries of features of units are stored at once: a quarter of a gigabyte in float64
+# The number of entries of the features of hidden units that are stored at once: 256 MiB in float64.
 _ENTRIES = 2**25
-# Entries of a block of logits that stay in a processor's cache: 16 MiB in float64.
+# The number of entries of a block of logits that stays in a processor's cache: 16 MiB in float64.
 _CACHED = 2**21
 
 
@@ -23,9 +23,9 @@ class SoftmaxNetwork(eqx.Module):
     Symmetric initialisation: w_{2r-1} ~ N(0, sigma² I) and a_{2r-1} is uniform on {-1, 1}^k; w_2r = w_{2r-1} and a_2r =
     -a_{2r-1}. Therefore F is 0 at every x (Gu et al., 2024, equation 1 and Definition 3.7).
 
-    The tangent kernel over W is m H, where H is the matrix of their Definition 3.6. As m goes to infinity, H tends to
-    <x, x'> exp(sigma² <x, x'>) times the identity over outputs. Gradient descent is therefore m times faster than it
-    would be with the kernel H.
+    The tangent kernel with respect to W is m H, where H is the matrix of Definition 3.6 of the source. As m goes to
+    infinity, H tends to <x, x'> exp(sigma² <x, x'>) times the identity over outputs. Gradient descent is therefore m
+    times faster than gradient descent with the kernel H.
 
     Args:
         width: the number m of hidden units, which must be even.
@@ -73,7 +73,8 @@ class SoftmaxNetwork(eqx.Module):
         """Return F(x). The signs do not pass a gradient, so descent on all of `params` trains only W."""
         sign = jax.lax.stop_gradient(params["sign"])
         # The two members of all pairs go through the same operations at the same time. So, at the symmetric
-        # initialisation, every pair cancels to the last bit. One product with W may round its columns differently.
+        # initialisation, every pair cancels to the last bit. A single product with W might round the two columns of a
+        # pair differently.
         odd, even = params["weight"][:, 0::2], params["weight"][:, 1::2]
         logits = jnp.stack([x @ odd, x @ even])
         mass = jnp.exp(logits - jax.scipy.special.logsumexp(logits))
@@ -84,7 +85,7 @@ class SoftmaxNetwork(eqx.Module):
         return jax.vmap(self.apply, in_axes=(None, 0))(params, x)
 
     def shares(self, params: dict[str, Array], x: Float[Array, "n d"]) -> Float[Array, "n m"]:
-        """The softmax S of the logits <w_r, x_i> over units r. Its rows sum to 1 for finite logits of any size."""
+        """The softmax S of the logits <w_r, x_i> over units r. The rows of S sum to 1 for finite logits of any size."""
         return jax.nn.softmax(x @ params["weight"], axis=1)
 
     def gradient(self, params: dict[str, Array], x: Float[Array, "n d"], y: Float[Array, "n k"]) -> Float[Array, "d m"]:
@@ -92,20 +93,20 @@ class SoftmaxNetwork(eqx.Module):
 
             Delta w_r = m sum_il (F_l(x_i) - y_il) <a_lr 1 - a_l, S_i> S_ir x_i
 
-        with <a_l, S_i> = F_l(x_i) / m. This takes four matrix products and does not need differentiation (Gu et al.,
-        2024, Definition 3.3 and Claim 3.4).
+        with <a_l, S_i> = F_l(x_i) / m. The computation takes four matrix products and does not need differentiation (Gu
+        et al., 2024, Definition 3.3 and Claim 3.4).
 
         Args:
             params: the weights W and the signs a.
             x: points.
-            y: their targets.
+            y: targets at these points.
         """
         return _gradient(params["weight"], params["sign"], x, y)
 
     def step(
         self, params: dict[str, Array], x: Float[Array, "n d"], y: Float[Array, "n k"], rate: Float[Array, ""]
     ) -> dict[str, Array]:
-        """Return W - rate times the gradient, one step of full-batch descent (Gu et al., 2024, Definition 3.5)."""
+        """Return `params` with W - rate times the gradient as W: one descent step (Gu et al., 2024, Definition 3.5)."""
         return {**params, "weight": params["weight"] - rate * self.gradient(params, x, y)}
 
     def tangent(
@@ -128,7 +129,7 @@ class SoftmaxNetwork(eqx.Module):
     def tangent_product(
         self, params: dict[str, Array], x: Float[Array, "n d"], v: Float[Array, "n k"]
     ) -> Float[Array, "n k"]:
-        """H times the vector with entries v_il, without forming H. This takes six products with an n x m matrix.
+        """H times the vector with entries v_il, without forming H, by six products with an n x m matrix.
 
         Args:
             params: the weights W and the signs a at which H is taken.
@@ -151,16 +152,17 @@ def _gradient(
         total = mass.sum(axis=1, keepdims=True)
         outputs = m * (mass @ sign.T) / total
         residual = outputs - targets
-        # sum_l (F - y)_il (a_lr - F_il / m) S_ir; the row factor 1 / total waits for the last product.
+        # sum_l (F - y)_il (a_lr - F_il / m) S_ir; the factor 1 / total of each row is applied in the last product.
         centre = jnp.sum(residual * outputs, axis=1, keepdims=True) / m
         return (points / total).T @ (mass * (residual @ sign - centre))
 
-    # Blocks of rows whose logits stay in the cache between the passes over them, twice as fast as one pass over all.
+    # The rows are processed in blocks whose logits stay in the cache. This is twice as fast as processing all rows at
+    # once.
     size = min(len(x), max(32, _CACHED // m))
     blocks = -(-len(x) // size)
     if blocks == 1:
         return m * of((x, y))
-    # A row of zeros adds nothing, because its column of x' is 0.
+    # A padded row adds nothing to the gradient, because its point is 0.
     padded = lambda rows: jnp.pad(rows, ((0, blocks * size - len(x)), (0, 0))).reshape(blocks, size, -1)
     add = lambda total, rows: (total + of(rows), None)
     total, _ = jax.lax.scan(add, jnp.zeros_like(weight), (padded(x), padded(y)))

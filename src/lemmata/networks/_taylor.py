@@ -22,9 +22,9 @@ class TaylorExpansion(eqx.Module):
 
         value = sum_{j <= order} f^(j)(p, x)[q - p, ..., q - p] / j!,
 
-    where leaves that are not floating-point numbers keep the values of the centre. The expansion is a function of
-    (params, x) like f itself, so `train`, `EmpiricalKernel` and expansions accept it in place of f. Derivatives come
-    from nested forward derivatives, whose cost grows like 2^order. See `taylor_expand`.
+    where leaves of the tree that are not floating-point numbers keep the values of the centre. The expansion is a
+    function of (params, x) like f itself, so `train`, `EmpiricalKernel` and expansions accept it in place of f.
+    Derivatives come from nested forward derivatives, whose cost grows like 2^order. See `taylor_expand`.
 
     Args:
         f: the function, or an object with a method `apply` that takes the same arguments.
@@ -66,8 +66,9 @@ class TaylorExpansion(eqx.Module):
 def linearize(f: Any, params: Any) -> Any:
     """The linearised network f(p, x) + f'(p, x)[q - p] as a function of (q, x): `taylor_expand` of order 1.
 
-    Its tangent kernel is the tangent kernel of f at p, for all parameters q. So the solvers predict its training
-    from this kernel: `gradient_flow` for squared loss, `loss_flow` for any smooth loss.
+    For all parameters q, the tangent kernel of the linearised network is the tangent kernel of f at p. So the solvers
+    predict the training of the linearised network from this kernel: `gradient_flow` for squared loss, `loss_flow` for
+    any smooth loss.
 
     Args:
         f: the function f(params, x), or an object with a method `apply(params, x)`; for modules see `taylor_expand`.
@@ -92,9 +93,9 @@ def taylor_expand(f: Any, params: Any, order: int | float) -> Any:
     The remainder is of order |q - p|^(order + 1). If f is a polynomial of degree `order` in its parameters, there is no
     remainder. `equinox_function`, `flax_function` and `torch_function` convert a module to the pair (f, params). For
     JAX arrays, the result is a `TaylorExpansion`, which `train` can train. If the parameters are tensors, for example
-    those of `torch_function`, the result is a function of tensors. PyTorch's autograd differentiates it, and any
-    optimiser of PyTorch trains it (`train` works only for JAX). Later changes of the tensors in place do not move the
-    centre.
+    those of `torch_function`, the result is a function of tensors. PyTorch's autograd differentiates this function, and
+    any optimiser of PyTorch trains it (`train` works only for JAX). Later changes of the tensors in place do not move
+    the centre.
 
     Args:
         f: the function f(params, x), or an object with a method `apply(params, x)`.
@@ -105,7 +106,7 @@ def taylor_expand(f: Any, params: Any, order: int | float) -> Any:
         SettingError: for an order that is not a whole number of at least 1; for an argument that is not a function; for
             parameters without a floating-point number; for the variables of a Flax module in place of its parameters. A
             call also raises this error, for outputs that are not floating-point numbers.
-        ShapeError: at a call with parameters that are not like `params`.
+        ShapeError: in a call, if the parameters do not have the names and shapes of `params`.
 
     Example:
         >>> import jax.numpy as jnp
@@ -134,7 +135,7 @@ Terms = Callable[[Any], tuple[Any, ...]]
 
 
 def _with_next(terms: Terms, moved: Any) -> Terms:
-    """Turn a function that returns (f, f'[moved], ...) into a function that returns one derivative more."""
+    """Extend a function that returns (f, f'[moved], ...) to a function that returns one more derivative."""
 
     def longer(own: Any) -> tuple[Any, ...]:
         values, slopes = jax.jvp(terms, (own,), (moved,))

@@ -14,7 +14,7 @@ from lemmata.errors import PrecisionError, SettingError, ShapeError, SolverError
 from ._empirical import WORKING_SET, Outputs, options
 from ._torch_call import torch_call
 
-# Points whose outputs are computed at once.
+# The number of points whose outputs are computed at once.
 _BATCH = 256
 _PRODUCTS = {"all": "iap,jbp->ijab", "each": "iap,jap->ija"}
 _MEAN = "iap,jap->ij"
@@ -23,10 +23,10 @@ _MEAN = "iap,jap->ij"
 class TorchEmpiricalKernel(eqx.Module):
     """The tangent kernel of a PyTorch module at its parameters, with the methods of `EmpiricalKernel`.
 
-    The module is called with a batch of one point, so it sees the shapes that it was written for. Only its parameters
-    with `requires_grad` count. They are read at every call, so training the module in place changes the kernel. Points
-    are tensors or NumPy arrays, one in each row; results are NumPy arrays in the precision of the module. Gradients are
-    formed in blocks of rows.
+    The module is called with a batch of one point, so its input has the usual axes. Only its parameters with
+    `requires_grad` count. The parameters are read at every call, so training the module in place changes the kernel.
+    Points are tensors or NumPy arrays, one in each row; results are NumPy arrays in the precision of the module.
+    Gradients are formed in blocks of rows.
 
     Args:
         module: a `torch.nn.Module` with floating-point parameters in single or double precision.
@@ -127,7 +127,7 @@ class TorchEmpiricalKernel(eqx.Module):
     def relative_change(
         self, module: Any, x: Any, y: Any = None, *, outputs: Outputs = "all"
     ) -> Inexact[np.ndarray, ""]:
-        """The relative change ||Theta' - Theta||_F / ||Theta||_F to the kernel Theta' of another module.
+        """The relative change ||Theta' - Theta||_F / ||Theta||_F, where Theta' is the kernel of another module.
 
         The other module, for example a trained copy, must give outputs of the same shape.
         """
@@ -175,7 +175,7 @@ class TorchEmpiricalKernel(eqx.Module):
         return k, kept, {"all": (k, k), "each": (k,)}.get(str(outputs), ())
 
     def _rows(self, k: int) -> int:
-        """Rows of a block: two sides of gradients fill half of the working set, and three tiles the other half."""
+        """The rows of a block. Gradients of both sides fill half of the working set, and three tiles the other half."""
         size, entries = self._numpy_type().itemsize, sum(leaf.numel() for leaf in self._params().values())
         half = self.working_set // (2 * size)
         return max(1, min(half // (2 * k * entries), math.isqrt(half // (3 * k * k))))
@@ -218,7 +218,7 @@ class TorchEmpiricalKernel(eqx.Module):
         return tuple(leaf.reshape(*leaf.shape[:2], -1) for leaf in by_params.values())
 
     def _jacobian(self, points: Any, kept: slice) -> list[Any]:
-        """For every parameter, the gradients (n, k, entries) of the selected outputs."""
+        """The gradients (n, k, entries) of the selected outputs with respect to every parameter."""
         return [leaf.detach() for leaf in self._by_params(self._params(), points, kept)]
 
     def _points(self, name: str, points: Any) -> Any:

@@ -9,7 +9,7 @@ def torch_call(module: Any, params: Mapping[str, Any], args: tuple[Any, ...], se
 
     `torch.func.functional_call` finds a tensor under all names that lead to it. If one module occurs in two places,
     `functional_call` replaces and restores the same tensor twice, and leaves the wrong tensor in the user's module.
-    Here every module is visited once, and tensors that different modules share are replaced in all of them.
+    This function visits every module once. It replaces a tensor that several modules share in all of these modules.
 
     Args:
         module: a `torch.nn.Module`.
@@ -17,7 +17,7 @@ def torch_call(module: Any, params: Mapping[str, Any], args: tuple[Any, ...], se
         args: positional arguments of the call.
         settings: keyword arguments of the call.
     """
-    import torch  # the user's module brings it  # pyright: ignore[reportMissingImports]
+    import torch  # installed, because the caller has a module  # pyright: ignore[reportMissingImports]
 
     first = {id(leaf): name for name, leaf in (*module.named_parameters(), *module.named_buffers())}
     own = {}

@@ -78,8 +78,8 @@ class TorchExpansion(eqx.Module):
 
 
 def are_tensors(params: Any) -> bool:
-    """Whether `params` holds tensors by name."""
-    torch = sys.modules.get("torch")  # if it was never imported, there is no tensor
+    """Whether `params` is a mapping from names to tensors."""
+    torch = sys.modules.get("torch")  # if PyTorch was never imported, there is no tensor
     return (
         torch is not None
         and isinstance(params, Mapping)
@@ -103,7 +103,7 @@ Terms = Callable[[dict[str, Any]], tuple[Any, ...]]
 
 
 def _with_next(terms: Terms, moved: dict[str, Any]) -> Terms:
-    """Turn a function that returns (f, f'[moved], ...) into a function that returns one derivative more."""
+    """Extend a function that returns (f, f'[moved], ...) to a function that returns one more derivative."""
 
     def longer(own: dict[str, Any]) -> tuple[Any, ...]:
         values, slopes = sys.modules["torch"].func.jvp(terms, (own,), (moved,))

@@ -1,4 +1,4 @@
-"""Full-batch gradient descent on squared loss, recorded at times of the tangent kernel's gradient flow."""
+"""Full-batch gradient descent on squared loss. Each record has its time in the gradient flow of the tangent kernel."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,8 +34,8 @@ class Trajectory(eqx.Module):
 def stable_learning_rate(theta: Float[Array, "n n"]) -> Float[Array, ""]:
     """Return 1 / lambda_max of the tangent kernel on the training points, half of the stability bound 2 / lambda_max.
 
-    With k outputs that share the kernel, `theta` is the kernel of one output. In its eigenbasis, the step multiplies
-    each residual by 1 - lambda / lambda_max, so no residual changes its sign.
+    With k outputs that share the kernel, `theta` is the kernel of one output. In the eigenbasis of `theta`, a step with
+    this rate multiplies each residual by 1 - lambda / lambda_max, so no residual changes its sign.
 
     Raises:
         SettingError: if the kernel has no positive eigenvalue.
@@ -60,9 +60,9 @@ def train(
 ) -> Trajectory:
     """Train by gradient descent on L = 1/2 sum_ia (F_a(x_i) - y_ia)², with all points in every step.
 
-    As the learning rate goes to 0 at fixed time = learning_rate * steps, training tends to gradient flow. Its outputs
-    satisfy df/dt = -Theta (f - y) with the tangent kernel Theta at the current parameters. The computation runs in the
-    type of `params` and `x`.
+    As the learning rate goes to 0 at fixed time = learning_rate * steps, training tends to gradient flow. The outputs
+    of gradient flow satisfy df/dt = -Theta (f - y) with the tangent kernel Theta at the current parameters. The
+    computation runs in the type of `params` and `x`.
 
     Args:
         network: a function f(params, x) of one point, or an object with a method `apply(params, x)`. If the object also
@@ -70,12 +70,12 @@ def train(
             differentiation.
         params: the parameters at the start.
         x: training points.
-        y: their targets.
+        y: targets of the training points.
         learning_rate: the step size for the sum of squares (not for its mean); see `stable_learning_rate`.
-        steps: number of steps.
+        steps: the number of steps.
         record_at: increasing step counts in [0, steps] after which the outputs are recorded.
-        x_test: points on which the outputs are recorded too.
-        centred: train F(params) - F(initial params), which starts at 0, in place of F.
+        x_test: test points, at which the outputs are also recorded.
+        centred: whether to train F(params) - F(initial params), which starts at 0, in place of F.
 
     Raises:
         ShapeError: if x and y have different numbers of rows, or the outputs and y different numbers of columns.
@@ -126,7 +126,7 @@ def _finite_or_traced(values: Array) -> bool:
 def _descend(
     network: Any, centred: bool, start: Any, x: Array, y: Array, rate: Array, lengths: Array, x_test: Array | None
 ) -> tuple[Any, Array, Array | None]:
-    """Run lengths[0] steps, record, run lengths[1] steps, record, and so on, but do not record after the last."""
+    """Run lengths[0] steps, record, run lengths[1] steps, record, and so on. Do not record after the last steps."""
     batched = jax.vmap(function_of(network), in_axes=(None, 0))
     zero = lambda points: batched(start, points) if centred else 0.0
     shift = zero(x)

@@ -15,13 +15,13 @@ def target_power(spectrum: Spectrum, y: Float[Array, "n *k"]) -> Float[Array, " 
         spectrum: the eigensystem of the Gram matrix.
         y: targets, one row for each point.
     """
-    return jnp.sum((y.reshape(len(y), -1).T @ spectrum.eigenvectors) ** 2, axis=0)  # which turns no large matrix
+    return jnp.sum((y.reshape(len(y), -1).T @ spectrum.eigenvectors) ** 2, axis=0)  # transposes y, not the large matrix
 
 
 def cumulative_alignment(spectrum: Spectrum, y: Float[Array, "n *k"]) -> Float[Array, " n"]:
     """The fraction of the target's power in the first i eigenvectors, for i = 1..n.
 
-    A kernel fits a target well if this fraction rises fast with i. It is zero if the target is zero.
+    A kernel fits a target well if this fraction rises fast with i. The fraction is zero if the target is zero.
 
     Args:
         spectrum: the eigensystem of the Gram matrix.

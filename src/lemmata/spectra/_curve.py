@@ -19,10 +19,10 @@ from ._points import FEWEST, MOST, Interval, LearningCurve, Point, assemble, che
 
 LEVEL = 0.9
 """Nominal coverage of the interval."""
-_SMALL = 100  # number of rows up to which a curve may cost more operations than the cube of this number
-_OPERATIONS = {True: 5e8, False: 5e7}  # that a curve may cost, of few rows or of more, if the cube is less
-_ALLOWANCE = 0.12  # half-width that an interpolated correction is given, in the logarithm of the error
-_LARGEST = 1e140  # the square of a target, times the number of rows, must be a number
+_SMALL = 100  # the largest number of rows that counts as few
+_OPERATIONS = {True: 5e8, False: 5e7}  # the operations that a curve may cost, for few and for more rows, if N³ is less
+_ALLOWANCE = 0.12  # the additional half-width of the interval at an interpolated size, in the logarithm of the error
+_LARGEST = 1e140  # the largest size of a target, so that sums of squares neither overflow nor underflow
 _ROUNDING = 16.0
 
 
@@ -37,28 +37,29 @@ def learning_curve(
 ) -> LearningCurve:
     """The held-out squared error of kernel ridge regression trained on n of N rows, checked by direct solves.
 
-    The deterministic equivalent (`deterministic_equivalent`) gives the whole curve from the eigensystem, but it can be
-    too low by large factors. So the error at some of the sizes is measured by the mean over random splits, each solved
-    exactly from the Gram matrix. This measurement corrects the formula by c = ln(measured / equivalent). Let s be the
-    relative standard error of the mean. The correction is reduced to c max(0, 1 - (s/c)^4), because a correction
-    smaller than its noise would do harm. Between measured sizes the correction is interpolated linearly in ln n. At n =
-    N, where no row is left out, the error is the leave-one-out error. If a size has at most as many splits as would be
-    solved, all its splits are solved, and the mean is exact.
+    The deterministic equivalent (`deterministic_equivalent`) gives the whole curve from the eigensystem, but this curve
+    can be too low by large factors. So the error at some of the sizes is measured. The measured error is the mean over
+    random splits, each solved exactly from the Gram matrix. This measurement corrects the formula by c = ln(measured /
+    equivalent). Let s be the relative standard error of the mean. The correction is reduced to c max(0, 1 - (s/c)^4),
+    because a correction smaller than its noise would make the curve worse. Between measured sizes the correction is
+    interpolated linearly in ln n. At n = N, where no row is left out, the error is the leave-one-out error. If a size
+    has no more splits than the planned number of solves, all its splits are solved, and the mean is exact.
 
-    The interval is for the result of a measurement, which is the mean over `resamples` random splits. Its nominal
-    coverage is 90 %. With at least 30 solves, such means are drawn from the solved splits. The ends of the interval are
-    quantiles of these means, widened by the standard error of the solves. With fewer solves, the ends come from
-    Student's distribution, with Johnson's correction for skewness. Interpolated sizes get the wider of the intervals of
-    the two neighbouring measured sizes. This interval is widened by half the change of the correction between the
-    neighbours, and by 0.12 in the logarithm. `benchmarks/learning_curve_coverage.py` measures the coverage.
+    The interval is for the result of a measurement, which is the mean over `resamples` random splits. The nominal
+    coverage of the interval is 90 %. With at least 30 solves, means over `resamples` splits are drawn at random from
+    the solved splits. The ends of the interval are quantiles of these means, widened by the standard error of the mean
+    over the solved splits. With fewer solves, the ends come from Student's distribution, with Johnson's correction for
+    skewness. Interpolated sizes get the wider of the intervals of the two neighbouring measured sizes. This interval is
+    widened by half the change of the correction between the neighbours, and by 0.12 in the logarithm.
+    `benchmarks/learning_curve_coverage.py` measures the coverage.
 
-    Cost: at each measured size, at least 8 splits are solved, and at least as many as needed for each row to be once in
-    the smaller part of a split. As many sizes are measured as N³ floating-point operations allow (5e7 if that is more).
-    The smallest and the largest size, and the size with the largest equivalent, are always measured. A curve takes at
-    most about as long as `spectrum`, or some tens of milliseconds for a few hundred rows. Sets of at most 100 rows may
-    cost 5e8 operations, up to 1000 solves a size. If you need thousands of curves from one spectrum, or derivatives,
-    use `deterministic_equivalent`. That function makes no checks and costs one pass over the eigenvectors for each
-    size. `measured_curve` spends more operations.
+    Cost: at each measured size, at least 8 splits are solved. There are also enough splits for each row to be once in
+    the smaller part of a split. As many sizes are measured as N³ floating-point operations allow (5e7 if 5e7 is more
+    than N³). The smallest and the largest size, and the size with the largest equivalent, are always measured. A curve
+    takes at most about as long as `spectrum`, or some tens of milliseconds for a few hundred rows. Sets of at most 100
+    rows may cost 5e8 operations, with up to 1000 solves for each size. If you need thousands of curves from one
+    spectrum, or derivatives, use `deterministic_equivalent`. That function makes no checks and costs one pass over the
+    eigenvectors for each size. `measured_curve` spends more operations.
 
     Args:
         spectrum: the eigensystem of the Gram matrix A of all N rows.
@@ -67,7 +68,7 @@ def learning_curve(
         ridge: the ridge on the diagonal of the Gram matrix of the training rows, at least 0. If the ridge is not above
             the rounding error of a singular A, the limit ridge -> 0 is computed.
         resamples: for the interval, the number of splits that a measurement is averaged over; None for all splits.
-        seed: the splits of a size follow from the seed, n and N.
+        seed: the seed of the random splits. The splits of a size follow from the seed, n and N.
 
     Raises:
         SettingError: for a size outside 1..N, a negative ridge, less than one resample, or a call within a compiled
@@ -129,7 +130,8 @@ def _plan(model: HeldOut, sizes: np.ndarray, predicted: np.ndarray, ridge: float
     total = len(model.y)
     floor = _OPERATIONS[total <= _SMALL]
     cost = np.array([model.cost(int(n), ridge) for n in sizes])
-    # a pass shows every row once in the smaller part of a split, so that a single outlying row is not overlooked
+    # At least this many splits put every row once into the smaller part of a split, so that the solves include the
+    # effect of a single outlying row.
     least = np.maximum(FEWEST, -(-total // np.minimum(sizes, total - sizes)))
     order = np.argsort(sizes, kind="stable")
     heights = np.where(np.isfinite(predicted[order]), predicted[order], -np.inf)

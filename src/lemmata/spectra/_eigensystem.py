@@ -9,8 +9,9 @@ from jaxtyping import Array, Float
 from lemmata.core import check_gram, require_float64
 from lemmata.errors import NotPositiveDefiniteError, SettingError
 
-# A symmetric eigensolver returns eigenvalues within a modest multiple of n eps lambda_max of those of the stored
-# matrix. The entries of the stored matrix contain the rounding of the kernel itself. The factor 16 covers both.
+# A symmetric eigensolver returns the eigenvalues of the stored matrix with an error of a modest multiple of n eps
+# lambda_max. The entries of the stored matrix contain the rounding of the kernel itself. The factor 16 covers both
+# errors.
 _ROUNDING = 16.0
 
 
@@ -20,9 +21,9 @@ class Spectrum(eqx.Module):
     Args:
         eigenvalues: the eigenvalues a_1 >= ... >= a_n >= 0 of the Gram matrix itself (not divided by n).
         eigenvectors: the matrix U, with one eigenvector in each column.
-        floor: the rounding error 16 n eps a_1; eigenvalues at or below it cannot be distinguished from zero.
-        most_negative: the smallest computed eigenvalue, before clipping at zero.
-        clipped: how many negative eigenvalues were set to zero.
+        floor: the rounding error 16 n eps a_1; eigenvalues at or below this number cannot be distinguished from zero.
+        most_negative: the smallest computed eigenvalue, before negative eigenvalues are set to zero.
+        clipped: the number of negative eigenvalues that were set to zero.
     """
 
     eigenvalues: Float[Array, " n"]
@@ -93,7 +94,7 @@ def _eigensystem(matrix):
 def effective_dimension(spectrum: Spectrum, ridge: float | Float[Array, ""]) -> Float[Array, ""]:
     """The effective dimension tr A (A + ridge I)^-1 = sum_i a_i / (a_i + ridge) (degrees of freedom of the smoother).
 
-    With ridge = 0 it is the numerical rank.
+    With ridge = 0, the effective dimension is the numerical rank.
 
     Args:
         spectrum: the eigensystem of the Gram matrix A.

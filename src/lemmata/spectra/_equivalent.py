@@ -23,14 +23,14 @@ class EquivalentCurve(eqx.Module):
 
     Args:
         sizes: numbers n of training rows, out of the N rows of the set.
-        error: by the formula, the squared error on the other N - n rows, summed over outputs.
+        error: the squared error on the other N - n rows by the formula, summed over outputs.
         mu: the effective regularisation. Training on the subset acts like a ridge mu on all N rows.
         learnability: the fraction of the target's power that is learned, sum_i L_i |<u_i, y>|² / |y|² with
             L_i = a_i / (a_i + mu).
-        overfitting: the factor error / (|(I - L) y|² / N), which is the cost of fitting noise, with L = A (A + mu)^-1.
-            At n = N, it is the ratio of generalised cross-validation to the training error.
+        overfitting: the factor error / (|(I - L) y|² / N) with L = A (A + mu)^-1, which measures the cost of fitting
+            noise. At n = N, this factor is the ratio of generalised cross-validation to the training error.
         drift: (n/N)² ln(leave-one-out / GCV). It shows how far rows of unequal leverage may move the logarithm of the
-            measured error from the formula. It only uses single rows, so it does not detect duplicate rows.
+            measured error away from the formula. The drift only uses single rows, so it does not detect duplicate rows.
         spread: the standard deviation over rows of the squared residual (A + mu)^-1 y, divided by the mean of the
             squared residual.
     """
@@ -52,20 +52,20 @@ def deterministic_equivalent(
 ) -> EquivalentCurve:
     """The deterministic equivalent of the error of kernel ridge regression on n of N rows.
 
-    This is a formula that is not checked on the rows.
+    The result comes from a formula that is not checked on the rows.
 
-    The formula replaces the restriction of the N x N Gram matrix A to n rows by the restriction to a free random
-    subspace of dimension n. Let mu be the root of ridge tr (A + mu)^-1 = n - tr A (A + mu)^-1. The error on the other
-    N - n rows is
+    The formula replaces the restriction of the N x N Gram matrix A to n rows by the restriction to a random subspace of
+    dimension n. This subspace is free of A, as in free probability. Let mu be the root of ridge tr (A + mu)^-1 = n - tr
+    A (A + mu)^-1. The error on the other N - n rows is
 
         n |(A + mu)^-1 y|² / ( [tr (A + mu)^-1]² - (1 - n/N) N tr (A + mu)^-2 ).
 
-    At n = N, this is generalised cross-validation. For N >> n, it is `omniscient_curve`. With ridge = 0, the limit
-    ridge -> 0 is computed. The limit diverges at n = rank(A); for larger n, mu = 0. The formula treats the subset as
-    freely independent of the eigenvectors. Rows of large leverage violate this assumption. If the ridge is small, the
-    formula is too low by factors of 2 to 100 for rows with heavy tails, for outlying or repeated rows, and for inputs
-    of few dimensions. For this reason, there is no interval. `learning_curve` checks and corrects this formula by
-    direct solves, and gives an interval.
+    At n = N, this error is generalised cross-validation. For N >> n, it is the error of `omniscient_curve`. With ridge
+    = 0, the limit ridge -> 0 is computed. The limit diverges at n = rank(A); for larger n, mu = 0. The formula treats
+    the subset as freely independent of the eigenvectors. Rows of large leverage violate this assumption. If the ridge
+    is small, the formula can be too low by factors of 2 to 100. Examples are rows with heavy tails, outlying or
+    repeated rows, and inputs of few dimensions. For this reason, the result has no interval. `learning_curve` checks
+    and corrects this formula by direct solves, and gives an interval.
 
     The function costs one pass over the eigenvectors for each size, and can be compiled and differentiated.
 
@@ -130,14 +130,14 @@ def _curve(spectrum, y, sizes, ridge):
 
     def point(n):
         mu = effective_regularisation(values, n, ridge)
-        # At mu = 0 the inverse is infinite on null modes: drop the common factor, which cancels in the error, ...
+        # At mu = 0, the inverse is infinite on null modes. This infinite factor cancels in the error, so it is dropped.
         singular = (mu <= 0) & (values[-1] <= 0)
         null = (values <= 0).astype(values.dtype)
         inverse = jnp.where(singular, null, 1 / jnp.where(values + mu > 0, values + mu, 1.0))
-        # ... and ridge * (that factor), which is then (n - rank) / (N - rank), from the equation of mu itself.
+        # The ridge times this infinite factor is (n - rank) / (N - rank), which follows from the equation for mu.
         load = jnp.where(singular, (n - (total - jnp.sum(null))) / jnp.maximum(jnp.sum(null), 1), ridge)
-        # With B = (A + mu)^-1, the equation also avoids the cancellation in the denominator: [tr B]² - (N - n) tr B² =
-        # tr B (tr B A B + ridge tr B²)
+        # With B = (A + mu)^-1, the equation for mu also gives a denominator without cancellation: [tr B]² - (N - n) tr
+        # B² = tr B (tr B A B + ridge tr B²)
         learned = jnp.where(values > 0, values / jnp.where(values > 0, values + mu, 1.0), 0.0)
         trace = jnp.sum(inverse)
         mean = trace * (jnp.sum(inverse * learned) + load * jnp.sum(inverse**2))

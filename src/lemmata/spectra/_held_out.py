@@ -8,22 +8,23 @@ from jaxtyping import Float, Int
 
 from ._eigensystem import Spectrum
 
-# The inverse of the whole regularised matrix is used for the held-out rows up to this condition number. Then the
-# relative error of the results is about eps times this number, 1e-6.
+# Up to this condition number, held-out residuals are computed from the inverse of the whole regularised matrix. The
+# relative error of the results is then at most about eps times this number, 1e-6.
 _CONDITION = 1e10
 _ENTRIES = 2_000_000  # the number of entries in a batch of systems; 16 MB
 _CALL = 2e5  # the fixed cost of a split, in operations
-_SMALL = 100  # rows of a system below which the calls would cost more than the arithmetic
+_SMALL = 100  # the number of rows below which a call for each system would cost more than the arithmetic
 
 
 class HeldOut:
-    """Computes, for kernel ridge regression on part of N rows, the squared error on the held-out rows.
+    """Compute the squared error of kernel ridge regression on held-out rows, with part of N rows for training.
 
-    Let n rows be used for training, and h = N - n rows be held out. Either the n x n system of the training rows is
-    solved or, for h < n, the h x h system of the held-out rows. For the h x h system, let R be the inverse of A + ridge
-    and alpha = R y. Then the residuals of rows H in a fit to all other rows are (R_HH)^-1 alpha_H. An intercept is an
-    unpenalised constant. With an intercept, the kernel's rows and columns and the targets are centred in each training
-    part. R then becomes R - R 1 1^T R / (1^T R 1), which is a block of the inverse of the system bordered by ones.
+    Let n rows be used for training, and h = N - n rows be held out. For h < n, the h x h system of the held-out rows is
+    solved, and otherwise the n x n system of the training rows. If A + ridge is ill-conditioned, the n x n system is
+    solved for h < n, too. For the h x h system, let R be the inverse of A + ridge and alpha = R y. Then the residuals
+    of rows H in a fit to all other rows are (R_HH)^-1 alpha_H. An intercept is an unpenalised constant. With an
+    intercept, the kernel's rows and columns and the targets are centred in each training part. R then becomes R - R 1
+    1^T R / (1^T R 1). This matrix is a block of the inverse of A + ridge bordered by a row and a column of ones.
 
     Args:
         spectrum: the eigensystem of the Gram matrix A of all rows.
@@ -47,7 +48,7 @@ class HeldOut:
         return ridge <= self.floor and self.smallest <= self.floor
 
     def leaves_out(self, n: int, ridge: float) -> bool:
-        """Whether the system of the held-out rows is solved, and not the system of the training rows."""
+        """Whether the system of the held-out rows is solved instead of the system of the training rows."""
         well_posed = ridge + self.smallest > (ridge + self.largest) / _CONDITION
         return len(self.y) - n < n and well_posed
 
@@ -84,7 +85,7 @@ class HeldOut:
         return _solve(inverse[rest[:, :, None], rest[:, None, :]], coefficients[rest])
 
     def _fit(self, train: np.ndarray, rest: np.ndarray, ridge: float) -> np.ndarray:
-        rows, target = self.matrix[train], self.y[train]  # whole rows are contiguous, which entries are not
+        rows, target = self.matrix[train], self.y[train]  # whole rows are contiguous in memory
         system = np.take_along_axis(rows, train[:, None, :], axis=2)
         if self.intercept:
             system -= system.mean(axis=1, keepdims=True)
@@ -93,10 +94,11 @@ class HeldOut:
         if self.singular(ridge):
             weights = self._least_norm(system, target, ridge)
         else:
-            # Centred targets have no part along the ones, so the system's action there is free and is kept definite.
+            # Centred targets are orthogonal to the vector of ones. So a constant that is added to the system does not
+            # change the solution, and makes the system positive definite.
             constant = self.largest / train.shape[1] if self.intercept else 0.0
             weights = _solve(system + ridge * np.eye(train.shape[1]) + constant, target)
-        if self.intercept:  # columns are centred to eps times the condition number, but rows are not
+        if self.intercept:  # exact weights sum to 0, but rounding errors do not
             weights = weights - weights.mean(axis=1, keepdims=True)
         residuals = self.y - (weights.transpose(0, 2, 1) @ rows).transpose(0, 2, 1)
         left = np.take_along_axis(residuals, rest[:, :, None], axis=1)
@@ -129,7 +131,7 @@ def _solve(systems: Float[np.ndarray, "b m m"], targets: Float[np.ndarray, "b m 
 def splits(
     total: int, n: int, least: int, rng: np.random.Generator
 ) -> tuple[Int[np.ndarray, "splits n"], Int[np.ndarray, "splits h"]]:
-    """The training and held-out rows of at least `least` splits that use all rows about equally often.
+    """Draw at least `least` splits into training and held-out rows, which use all rows about equally often.
 
     The smaller part of each split is one block of a random order of the rows. All blocks of an order are used before
     the next order is drawn, so every row is in the smaller part about equally often. For n > N/2, this is K-fold

@@ -1,4 +1,4 @@
-"""Krylov spaces of a symmetric operator: the three-term recurrence without a basis, and Arnoldi with a basis."""
+"""Krylov spaces of a symmetric operator: Lanczos' recurrence without a stored basis, and Arnoldi with a basis."""
 
 from typing import NamedTuple
 
@@ -19,10 +19,11 @@ class RitzValues(NamedTuple):
 
     Args:
         values: the eigenvalues of the tridiagonal matrix.
-        weights: its eigenvectors, one in each column.
+        weights: the eigenvectors of the tridiagonal matrix, one in each column.
         residuals: the length of A x - value x for each Ritz vector x.
         asymmetry: the largest observed u'Av - v'Au for unit vectors u and v.
-        whole: whether the space is invariant. If so, no eigenvalue is missed, except repeated ones.
+        whole: whether the space is invariant. If so, `values` contains every eigenvalue of A, but repeated eigenvalues
+            only once.
     """
 
     values: Float[np.ndarray, " k"]
@@ -37,16 +38,17 @@ def ritz_values(
 ) -> RitzValues:
     """Compute the eigenvalues of the tridiagonal matrix whose off-diagonal is `beside`.
 
-    The last number of `beside` couples to a vector outside the space. It enters the residuals, but not the matrix.
+    The last number of `beside` couples to a vector outside the space. This number enters the residuals, but not the
+    matrix.
 
-    The matrix is cut at the first new vector whose length is only rounding. The space is then invariant, and later
-    entries are noise.
+    The matrix is cut at the first new vector whose length is at most the rounding error. The space is then invariant,
+    and later entries are noise.
 
     Args:
         diagonal: the diagonal of the matrix.
         beside: the lengths of the new directions.
         skews: the asymmetry observed in each step.
-        eps: the rounding unit of the products' precision.
+        eps: the machine epsilon of the precision of the products.
     """
     scale = np.nanmax(np.abs(diagonal) + np.abs(beside), initial=0.0)
     rounding = 8 * eps * scale
@@ -93,11 +95,12 @@ def three_term(product: Product, like: PyTree, key: Key[Array, ""], steps: int) 
 
 @eqx.filter_jit
 def with_basis(product: Product, like: PyTree, key: Key[Array, ""], steps: int) -> tuple[PyTree, Array, Array]:
-    """Run Arnoldi with full orthogonalisation, from a uniformly random direction.
+    """Run Arnoldi's method with full orthogonalisation, from a uniformly random direction.
 
     Returns:
-        The basis, with one vector for each entry of its first axis; the Hessenberg matrix, which is tridiagonal up to
-        rounding if the operator is symmetric; and the length of the vector that points out of the space.
+        The basis, with one vector for each entry of its first axis; the Hessenberg matrix; and the length of the next
+        vector, which points out of the space. If the operator is symmetric, the Hessenberg matrix is tridiagonal up to
+        rounding.
     """
     unravel = ravel_pytree(like)[1]
     run = decomp.hessenberg(steps, reortho="full", custom_vjp=False)

@@ -18,7 +18,7 @@ from ._krylov import RitzValues, dense, ritz_values, three_term, with_basis
 from ._products import Product, check_product, check_vector
 
 _CLAIMS = ("optimisers.curvature.lanczos_from_random_start",)
-_COPIES = 4  # the basis, its transpose, the pytrees made of it, and what the compiler holds
+_COPIES = 4  # the copies of the basis in memory: itself, its transpose, the pytrees made of it, and one by the compiler
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -26,12 +26,13 @@ class LargestEigenvalues:
     """The result of `largest_eigenvalues`.
 
     Args:
-        values: the values, the largest first. Up to rounding, each is at most the eigenvalue of the same rank.
+        values: the estimates of the eigenvalues, the largest first. Up to rounding, each is at most the eigenvalue of
+            the same rank.
         upper: an upper bound on the largest eigenvalue, which fails with probability `failure` over the random start.
         failure: the probability that `upper` is too small.
         residuals: the length of A x - value x for each value and its vector x. Some eigenvalue is at most this far
             from the value.
-        smallest: the smallest value that was found. The smallest eigenvalue is at most this.
+        smallest: the smallest value that was found. The smallest eigenvalue is at most this value.
         products: the number of products that were computed.
         dimension: the dimension of the vectors.
         vectors: unit eigenvectors in the structure of the operator's vectors, with a first axis for the rank; None if
@@ -53,7 +54,7 @@ class LargestEigenvalues:
 
     @property
     def largest(self) -> float:
-        """The largest value."""
+        """The estimate of the largest eigenvalue."""
         return self.values[0]
 
     def __str__(self) -> str:
@@ -87,25 +88,25 @@ def largest_eigenvalues(
 
         e = ( log(1.648 sqrt(n) / p) / (2 k - 1) )²
 
-    (Kuczynski and Wozniakowski 1992). The bound holds for every spectrum, so most eigenvalues are far more exact, and
-    `residuals` gives their accuracy. The same bound at the other end limits the width, so
+    (Kuczynski and Wozniakowski 1992). The bound holds for every spectrum. Most estimates are far more accurate, and
+    `residuals` gives their accuracy. The same bound at the other end of the spectrum limits the width, so
 
         value <= lambda_max <= value + e/(1 - 2 e) (value - smallest),
 
     where the bound at each end of the spectrum may fail with half of the probability `failure`. One eigenvalue needs
     three vectors in memory. Several eigenvalues, or eigenvectors, need a stored orthogonal basis of k vectors. An
     eigenvalue that is repeated counts once. If there are no more dimensions than products, the matrix is formed, and
-    all results are exact up to rounding. The computation has the precision of `like`.
+    all results are exact up to rounding. The computation has the precision of the arrays in `like`.
 
     Args:
         product: the function v -> A v, linear and symmetric, in JAX. Compiled code is reused for equal functions, and
-            products from `hessian_product` share it.
+            for products that `hessian_product` returns for the same loss.
         like: a vector or a pytree of floating-point arrays, of the shapes of v; its values do not matter.
         count: the number of eigenvalues.
-        tolerance: the distance of `upper` from the largest value, as a share of the observed width of the spectrum; it
-            sets the number of products.
+        tolerance: the distance of `upper` from the largest value, as a share of the observed width of the spectrum. The
+            tolerance determines the number of products.
         failure: the probability with which the largest eigenvalue may be above `upper`.
-        products: the number of products, in place of the number that the tolerance needs.
+        products: the number of products. None means the number that the tolerance needs.
         vectors: whether to return eigenvectors.
         seed: the seed of the random start.
 
@@ -148,7 +149,7 @@ def _needed(n: int, tolerance: float, failure: float) -> int:
 
 
 def _logarithm(n: int, failure: float) -> float:
-    return math.log(1.648 * math.sqrt(n) / (failure / 2))  # half of the failures at each end
+    return math.log(1.648 * math.sqrt(n) / (failure / 2))  # half of the probability for each end
 
 
 def _stored(product: Product, like: PyTree, key, k: int, n: int, eps: float) -> tuple[RitzValues, PyTree]:

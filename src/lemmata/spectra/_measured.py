@@ -39,20 +39,21 @@ def measured_curve(
     """Measure the held-out squared error of kernel ridge regression on n of N rows, by solves on random subsets.
 
     `learning_curve` spends less on a whole curve than the eigensystem costs. This function spends up to 2e8 operations
-    on each size. It averages over balanced random splits, each solved exactly from the Gram matrix A = U diag(a) U^T.
-    The rows may be outlying, clustered or repeated. The function also works without a ridge at n equal to the rank, at
-    which the equivalent is infinite. At n = N, where no row is left out, the error is the leave-one-out error. Up to 24
-    sizes are measured, at the nearest whole number. At other sizes, the correction ln(measured / equivalent) is
-    interpolated linearly in ln n.
+    on each size. It averages over random splits that use all rows about equally often (balanced splits). Each split is
+    solved exactly from the Gram matrix A = U diag(a) U^T. The rows may be outlying, clustered or repeated. The function
+    also works without a ridge at n equal to the rank, where the deterministic equivalent is infinite. At n = N, where
+    no row is left out, the error is the leave-one-out error. Up to 24 sizes are measured, each rounded to a whole
+    number. At other sizes, the correction ln(measured / equivalent) is interpolated linearly in ln n.
 
     The interval is error * exp(-+ w), nominally at 95 %. Let s be the relative standard deviation over the B splits.
     The width is w = t s v. Here t is the 97.5 % point of Student's distribution with B - 1 degrees of freedom, v² = 1/B
-    + 1/r, and r = `resamples`. The interval is for a measurement that is a mean over r splits; with `resamples` None,
-    it is for the mean over all splits. Errors are skewed, so a mean over few of them is more often too low than too
-    high. Therefore, the upper w is multiplied by 1 + g v (1 + 2 t²) / (6 t), where g >= 0 is the skewness over splits,
-    as in Johnson's modified t. With B >= 30, the part 1/r comes from means of r of the solved splits, drawn at random.
-    Means over balanced splits vary less than this formula allows. The w of an interpolated size is the largest of three
-    numbers: the w of both neighbouring measured sizes, and half the change of the correction between these sizes.
+    + 1/r, and r = `resamples`. The interval is for a measurement that is a mean over r splits. If `resamples` is None,
+    the interval is for the mean over all splits. Errors are skewed, so a mean over few errors is more often too low
+    than too high. Therefore, the upper w is multiplied by 1 + g v (1 + 2 t²) / (6 t), where g >= 0 is the skewness over
+    splits, as in Johnson's modified t. With B >= 30, the spread of random means over r of the solved splits replaces
+    the term 1/r. Means over balanced splits vary less than this formula allows. The w of an interpolated size is the
+    largest of three numbers: the values of w at the two neighbouring measured sizes, and half the change of the
+    correction between these two sizes.
 
     Args:
         spectrum: the eigensystem of the Gram matrix A of all N rows.
@@ -61,12 +62,12 @@ def measured_curve(
         ridge: the ridge on the diagonal of the Gram matrix of the training rows, at least 0. It is one number, or one
             for each size.
         intercept: whether an unpenalised constant is learned with the kernel. If so, each training part is centred
-            separately. The equivalent is then computed for contrasts of rows. This takes another eigendecomposition,
-            unless A is centred already.
+            separately. The equivalent is then computed for contrasts of rows (weighted sums of rows with weights of sum
+            0). The computation then needs another eigendecomposition, unless A is centred already.
         solves: the number of direct solves for each size, rounded up to balanced splits. 0 computes only the
             equivalent, without an interval. None takes as many as 2e8 operations allow, between 8 and 1000. If a size
-            has at most as many splits as solves are allowed, all its splits are solved.
-        seed: the splits of a size follow from the seed, n and N, so different kernels see the same splits.
+            has no more splits than the allowed number of solves, all its splits are solved.
+        seed: the splits of a size follow from the seed, n and N, so all kernels are measured on the same splits.
         resamples: for the interval, the number of splits that a measurement is averaged over; None for all splits.
 
     Raises:
@@ -138,7 +139,7 @@ def _equivalent(spectrum, y, counts, ridges, intercept) -> EquivalentCurve:
     if intercept:
         spectrum, y = between_contrasts(spectrum, y)
     values, of_value = np.unique(ridges, return_inverse=True)
-    groups: dict[tuple[float, ...], list[np.ndarray]] = {}  # the positions of each ridge, by their sizes
+    groups: dict[tuple[float, ...], list[np.ndarray]] = {}  # the positions of each ridge, by its tuple of sizes
     for number in range(len(values)):
         where = np.flatnonzero(of_value == number)
         groups.setdefault(tuple((counts[where] - intercept).tolist()), []).append(where)

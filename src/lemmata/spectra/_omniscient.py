@@ -47,7 +47,7 @@ def omniscient_curve(
 
         n / (n - sum_i L_i²) * ( sum_i (1 - L_i)² v_i² + noise ).
 
-    With ridge = 0, this error diverges at n = rank (double descent).
+    With ridge = 0, this error diverges if n is the rank, the number of positive eigenvalues (double descent).
 
     Args:
         eigenvalues: the eigenvalues lambda_i of the kernel operator over the data distribution, sum lambda_i = E K(x,
@@ -84,12 +84,13 @@ def _curve(values, power, noise, sizes, ridge):
 
     def point(n, kappa):
         learned = jnp.where(values > 0, values / jnp.where(values > 0, values + kappa, 1.0), 0.0)
-        # n - sum L² without its cancellation: n - sum L = ridge / kappa, and sum L - sum L² = sum L (1 - L)
+        # n - sum L² is computed without cancellation: n - sum L = ridge / kappa, and sum L - sum L² = sum L (1 - L)
         lost = jnp.where(values > 0, kappa / jnp.where(values > 0, values + kappa, 1.0), 1.0)
         spare = jnp.where(kappa > 0, ridge / jnp.where(kappa > 0, kappa, 1.0), n - jnp.sum(values > 0))
         overfitting = n / (spare + jnp.sum(learned * lost))
         error = jnp.sum(lost**2 * power) + noise
-        # At n = rank without ridge, the coefficient is infinite, although nothing overfits if there is nothing to fit.
+        # At n = rank without a ridge, the overfitting coefficient is infinite. If target and noise are 0, the error is
+        # 0.
         error = jnp.where(error > 0, overfitting * error, 0.0)
         return error, jnp.sum(learned * power) / jnp.where(total > 0, total, 1.0), overfitting
 

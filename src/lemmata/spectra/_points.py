@@ -15,14 +15,15 @@ from ._equivalent import EquivalentCurve
 from ._held_out import HeldOut, all_splits, splits
 
 FEWEST, MOST = 8, 1000
-"""The number of direct solves for each size."""
-# from this number of solves on, their own distribution, and not Student's, shows how a mean over few splits varies
+"""The smallest and the largest number of direct solves for each size."""
+# From this number of solves on, the interval comes from random means over solved splits, and not from Student's
+# distribution.
 _MANY = 30
-_DRAWS = 2000  # of such a mean
+_DRAWS = 2000  # the number of these random means
 
 
 class LearningCurve(eqx.Module):
-    """A learning curve by direct solves, with the deterministic equivalent as its interpolation.
+    """A learning curve by direct solves. The deterministic equivalent interpolates between the measured sizes.
 
     Args:
         sizes: numbers n of training rows, out of the N rows of the set.
@@ -32,8 +33,8 @@ class LearningCurve(eqx.Module):
         solves: the number of direct solves at each size. It is 0 if the correction is interpolated, or if nothing was
             solved.
         correction: ln(error / the deterministic equivalent). It shows how far the rows violate an assumption of the
-            equivalent: that the eigenbasis is freely independent of the rows. If its absolute value is above ln 2, do
-            not trust other consequences of the equivalent (extrapolation, mu, learnability).
+            equivalent: that the eigenbasis is freely independent of the rows. If the absolute value of the correction
+            is above ln 2, do not trust other consequences of the equivalent (extrapolation, mu, learnability).
         lower: the lower end of the interval. It is NaN if nothing was solved, because then the error has no bound.
         upper: the upper end of the interval.
         equivalent: the deterministic equivalent, without the correction.
@@ -70,7 +71,7 @@ class Point(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """What an interval covers, and how often.
+    """The quantity that an interval is for, and the nominal coverage of the interval.
 
     Args:
         level: the nominal coverage of the interval.
@@ -98,16 +99,16 @@ def check_interval(resamples: int | None, seed: int) -> None:
 
 
 def measure(model: HeldOut, n: int, ridge: float, allowed: float | int, planned: int, seed: int, of: Interval) -> Point:
-    """Measure the error at one size, with all splits if at most `allowed` exist, else `planned` balanced splits.
+    """Measure the error at one size, with all splits if there are at most `allowed`, and else with `planned` splits.
 
     Args:
-        model: the rows.
+        model: the held-out errors of the rows.
         n: the number of training rows.
         ridge: the ridge on the diagonal.
         allowed: the largest number of direct solves.
         planned: the number of splits if more than `allowed` exist.
-        seed: the splits follow from the seed, n and N.
-        of: what the interval is for.
+        seed: the seed of the random splits, which follow from the seed, n and N.
+        of: the coverage of the interval, and the number of splits that a measurement is a mean of.
     """
     total, number = len(model.y), math.comb(len(model.y), n)
     # rare splits may dominate the mean (both copies of a row held out), so use all splits if this is cheap
@@ -123,7 +124,7 @@ def measure(model: HeldOut, n: int, ridge: float, allowed: float | int, planned:
 
 
 def _widths(errors: np.ndarray, every: bool, of: Interval) -> tuple[float, float]:
-    """How far log(measurement) may be below and above log(mean of these errors)."""
+    """The amounts by which log(measurement) may be below and above log(mean of these errors)."""
     count, mean, spread = len(errors), float(errors.mean()), float(errors.std())
     if not spread > 0:  # all splits equal, or only one split
         return 0.0, 0.0
@@ -157,7 +158,7 @@ def assemble(
     Args:
         equivalent: the formula at all sizes.
         nearest: the formula at the measured sizes, which are whole numbers.
-        chosen: the sizes that have a point, in ascending order.
+        chosen: the positions of the measured sizes among all sizes, in ascending order of the sizes.
         points: the points of these sizes.
         allowance: the additional half-width of an interpolated correction, in the logarithm of the error.
     """

@@ -21,8 +21,8 @@ def hessian_product(loss: Callable[[PyTree], Float[Array, ""]], params: PyTree) 
     """Return the exact product v -> H v with the Hessian H of a loss at given parameters, without forming H.
 
     The gradient is linearised once, which stores the results of the layers. After that, each product costs about as
-    much as two gradients. The product is compiled once for each function `loss`, for all parameters, so pass the same
-    function again.
+    much as two gradients. The product is compiled once for each function `loss`. To avoid a second compilation, pass
+    the same function object for other parameters.
 
     Args:
         loss: a scalar of the parameters, twice differentiable.
@@ -48,7 +48,7 @@ def gauss_newton_product(
     """Return the product v -> J' H J v with the Gauss-Newton matrix J' H J of loss(outputs(params)).
 
     J is the Jacobian of the outputs, and H is the Hessian of the loss in the outputs. If the loss is convex in the
-    outputs, the matrix is positive semidefinite. It is the Hessian without the curvature of the outputs.
+    outputs, the matrix is positive semidefinite. The matrix is the Hessian without the curvature of the outputs.
 
     Args:
         outputs: the inputs of the loss, as a function of the parameters.
@@ -88,7 +88,7 @@ def _sandwich(forward: Callable, inner: Callable, backward: Callable, vector: Py
 
 
 def check_vector(name: str, like: PyTree) -> None:
-    """Raise DataError unless this is a pytree of arrays in single or double precision with at least one number."""
+    """Raise DataError unless `like` is a pytree of arrays in single or double precision with at least one number."""
     leaves = jax.tree_util.tree_leaves_with_path(like)
     for path, leaf in leaves:
         texts = getattr(getattr(leaf, "dtype", None), "kind", "f") in "OSUMm"
@@ -104,7 +104,7 @@ def check_vector(name: str, like: PyTree) -> None:
 
 
 def check_scalar(loss: Callable, params: PyTree) -> None:
-    """Raise SettingError unless JAX computes the loss, and ShapeError or DataError unless it is one real number."""
+    """Raise SettingError if JAX cannot compute the loss, and ShapeError or DataError if it is not one real number."""
     rule = "a function of the parameters in JAX"
     leaves = jax.tree.leaves(answer_of("loss", eqx.filter_eval_shape, loss, params, rule=rule, remedy=_IN_JAX))
     shapes = [_shape(leaf) for leaf in leaves]
@@ -122,9 +122,9 @@ def _shape(leaf: Any) -> Any:
 
 
 def check_product(product: Any, like: PyTree) -> None:
-    """Raise ShapeError unless the product maps vectors like this one to vectors of the same structure and shapes.
+    """Raise ShapeError unless the product maps a vector like `like` to a vector of the same structure and shapes.
 
-    Raise SettingError unless JAX computes the product, and DataError unless it is real.
+    Raise SettingError unless JAX can compute the product, and DataError unless the result is real.
     """
     shape = lambda tree: jax.tree.map(_shape, tree)
     rule = "a function of vectors in JAX"

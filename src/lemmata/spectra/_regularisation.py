@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
 
-_HALVINGS = 70  # in float64, log brackets are less than 1500 wide; 70 halvings leave less than one ulp
+_HALVINGS = 70  # the logarithms of float64 span less than 1500, so 70 halvings leave less than one ulp
 
 
 @jax.jit
@@ -15,13 +15,13 @@ def effective_regularisation(
 ) -> Float[Array, ""]:
     """Return the root mu of ridge tr(A + mu)^-1 + tr A (A + mu)^-1 = n for the N x N Gram matrix A of a finite set.
 
-    Training kernel ridge regression on n of the N rows acts like a ridge mu >= ridge on all N. The left side decreases
-    in mu from N at mu = ridge, and is at most (N ridge + tr A) / mu. So the root is in [ridge, (N ridge + tr A) / n].
-    At n = N, the root is the ridge itself. With ridge = 0, the root is 0 from n = rank(A) on, because the subset then
-    determines every mode of the kernel.
+    Training kernel ridge regression on n of the N rows acts like a ridge mu >= ridge on all N rows. The left side
+    decreases in mu from N at mu = ridge, and is at most (N ridge + tr A) / mu. So the root is in [ridge, (N ridge + tr
+    A) / n]. At n = N, the root is the ridge itself. With ridge = 0, the root is 0 from n = rank(A) on, because the
+    subset then determines every mode of the kernel.
 
     Args:
-        eigenvalues: the eigenvalues of A; eigenvalues that count as zero are set to exactly zero
+        eigenvalues: the eigenvalues of A. Eigenvalues below the rounding error must be exactly zero
             (`Spectrum.resolved`).
         size: the number n, between 1 and N.
         ridge: the ridge on the diagonal, at least 0.
@@ -34,8 +34,8 @@ def effective_regularisation(
         return jnp.sum((eigenvalues + ridge) / (eigenvalues + mu)) - size
 
     smallest = jnp.min(jnp.where(positive, eigenvalues, jnp.inf))
-    # Without a ridge, each of the r positive modes contributes at least a_r / (a_r + mu). So the sum still exceeds n
-    # below this value.
+    # Let a_r be the smallest of the r positive eigenvalues. Without a ridge, each positive mode contributes at least
+    # a_r / (a_r + mu). So the sum exceeds n if mu is below this value.
     lower = jnp.maximum(ridge, smallest * (rank - size) / size)
     upper = (total * ridge + jnp.sum(eigenvalues)) / size
     degenerate = (ridge <= 0) & (size >= rank)
@@ -50,7 +50,8 @@ def population_regularisation(
     """Return the root kappa of sum_i lambda_i / (lambda_i + kappa) + ridge / kappa = n (Simon et al. 2023).
 
     The eigenvalues lambda_i are those of the kernel operator over the data distribution, sum lambda_i = E K(x, x). The
-    root is in [ridge / n, (ridge + sum lambda) / n]; with ridge = 0, the root is 0 from n = rank on.
+    root is in [ridge / n, (ridge + sum lambda) / n]. With ridge = 0, the root is 0 if n is at least the rank, the
+    number of positive eigenvalues.
 
     Args:
         eigenvalues: the eigenvalues lambda_i >= 0.
@@ -76,8 +77,8 @@ def _falling_root(
 ) -> Float[Array, ""]:
     """Find the root of a decreasing function on [lower, upper], by bisection of the logarithm.
 
-    One Newton step at the end, from a constant, gives the exact derivative by the implicit function theorem. Bisection
-    alone cannot be differentiated.
+    Bisection cannot be differentiated. So the root from bisection is treated as a constant, and one Newton step from
+    this constant gives the exact derivative by the implicit function theorem.
     """
 
     def halve(_, bracket):

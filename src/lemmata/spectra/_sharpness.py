@@ -22,20 +22,20 @@ def sharpness(
     Gradient descent with a step size above 2/sharpness is unstable if the loss is quadratic. The number of products
     follows from the tolerance and grows with the logarithm of the number of parameters. For a million parameters, 65
     products are needed for a tolerance of 1 %, and 23 for 10 %. After that many products, the value is usually far more
-    exact; see `residuals`. The function needs the memory of a gradient plus a few copies of the parameters. For several
-    eigenvalues, eigenvectors, or the Gauss-Newton matrix, see `largest_eigenvalues` with `hessian_product` and
-    `gauss_newton_product`. For the trace, see `trace_estimate`.
+    accurate, and `residuals` gives its accuracy. The function needs the memory of a gradient plus a few copies of the
+    parameters. For several eigenvalues, eigenvectors, or the Gauss-Newton matrix, see `largest_eigenvalues` with
+    `hessian_product` and `gauss_newton_product`. For the trace, see `trace_estimate`.
 
     Sharpness depends on the parameters and not only on the function. If layers are rescaled so that the function stays
     the same, the sharpness changes.
 
     Args:
-        loss: a scalar of the parameters, twice differentiable. Give the same function again, so that it is compiled
-            only once.
+        loss: a scalar of the parameters, twice differentiable. To avoid a second compilation, pass the same function
+            object in later calls.
         params: an array, or a pytree of floating-point arrays.
         tolerance: the distance of `upper` from the largest value, as a share of the width of the spectrum.
         failure: the probability with which the largest eigenvalue may be above `upper`.
-        products: the number of products, in place of the number that the tolerance needs.
+        products: the number of products. None means the number that the tolerance needs.
         seed: the seed of the random start.
 
     Raises:

@@ -14,7 +14,7 @@ from ._alignment import target_power
 from ._eigensystem import Spectrum
 
 _LEAST_SEEN, _LEAST_ROWS = 4, 24
-_LEAST_FLOOR = 1e-6  # share of the mean power over the second half that is never taken for signal
+_LEAST_FLOOR = 1e-6  # the smallest floor, as a share of the mean power over the second half of the indices
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,8 +22,8 @@ class Smoothness:
     """The interpolation smoothness of a target, with the fit that it comes from.
 
     Args:
-        estimate: the smoothness s, the largest for which sum_i f_i² / lambda_i^s is finite if f_i² decays like
-            i^slope.
+        estimate: the smoothness s, which is the largest s for which sum_i f_i² / lambda_i^s is finite. Here f_i² decays
+            like i^slope, and lambda_i are the kernel's eigenvalues.
         error: the standard error of s from the scatter about the fit.
         slope: the slope of log power against log index, -(s beta + 1).
         decay: the exponent beta in lambda_i ~ i^-beta, given or fitted.
@@ -50,14 +50,15 @@ def smoothness(
     truncation: int | None = None,
     remove_floor: bool = True,
 ) -> Smoothness:
-    """Estimate the interpolation smoothness s of the regression function f of y (2 eta - 1 for labels +-1).
+    """Estimate the interpolation smoothness s of the regression function f, the mean of y at given inputs.
 
-    Let u_i be eigenvectors of K/n with eigenvalues lambda_i ~ i^-beta. The power p_i = <u_i, y>²/n estimates f_i², the
-    squared coefficient of f in the kernel's eigenbasis. If f_i² ~ i^-(s beta + 1), a line through log p_i against log i
-    has the slope -(s beta + 1). However, noise of variance v adds v/n to every mode (for labels +-1, v = E (1 - f²)).
-    So a line over a fixed number of indices becomes flatter, and s becomes too small.
+    For labels +-1, f is 2 eta - 1, where eta is the probability of the label 1. Let u_i be eigenvectors of K/n with
+    eigenvalues lambda_i ~ i^-beta. The power p_i = <u_i, y>²/n estimates f_i², the squared coefficient of f in the
+    kernel's eigenbasis. If f_i² ~ i^-(s beta + 1), a line through log p_i against log i has the slope -(s beta + 1).
+    However, noise of variance v adds v/n to every mode (for labels +-1, v = E (1 - f²)). So a line over a fixed number
+    of indices becomes flatter, and s becomes too small.
 
-    Here
+    This function fits
 
         E p_i = A i^-(s beta + 1) + floor
 
@@ -65,17 +66,19 @@ def smoothness(
     a power law without noise is fitted exactly. On targets with such a power law, the mean of the estimate is within
     0.1 of s. On other targets, the estimate is biased. For example, let labels have the mean cos 2 pi x and take the
     kernel min(x, x'), for which s = 1/2. The estimate is 0.67 at 5000 rows and 0.72 at 2400, and 0.57 at 5000 without
-    noise. In these three cases, a plain line over 100 indices gives 0.46, 0.32 and 0.51. The sum of power law and floor
-    is fitted by the quasi-likelihood of powers, sum_i p_i / E p_i + log E p_i, over the first half. Indices beyond the
-    one at which signal and floor are equal have little weight. At least four indices must precede this index.
+    noise. In these three cases, a straight line over 100 indices gives 0.46, 0.32 and 0.51. The sum of power law and
+    floor is fitted by the quasi-likelihood of powers, sum_i p_i / E p_i + log E p_i, over the first half. Indices
+    beyond the one at which signal and floor are equal have little weight. At least four indices must precede this
+    index.
 
-    Noise of labels does not affect eigenvalues. So, if beta is not given, it is estimated by the slope of -log lambda_i
-    against log i over many more indices than those with a signal. These indices are sqrt(n) <= i <= n/4, as far as
-    eigenvalues are above rounding. Kernels on an interval have eigenvalues like (i + c)^-beta, where c is between -1/2
-    and a number that grows with the inverse lengthscale. The slope there is beta i/(i + c). So the first indices, over
-    which the signal is fitted, would give a wrong beta (2.5 instead of 2 for min(x, x')). Beyond n/4, eigenvalues of
-    K/n differ from those of the kernel. At 1200 random points, the fitted beta is within 2 per cent of the truth, and
-    within 5 per cent for beta above 4. At 300 points, these limits are 4 and 8 per cent.
+    Noise of labels does not affect eigenvalues. So, if beta is not given, beta is estimated by the slope of -log
+    lambda_i against log i over many indices, also those without a signal. These indices are sqrt(n) <= i <= n/4, as far
+    as eigenvalues are above rounding. Kernels on an interval have eigenvalues like (i + c)^-beta, where c is between
+    -1/2 and a number that grows with the inverse lengthscale. For such eigenvalues, the slope of -log lambda_i against
+    log i is beta i/(i + c). So the first indices, over which the signal is fitted, would give a wrong beta (2.5 instead
+    of 2 for min(x, x')). Beyond n/4, eigenvalues of K/n differ from those of the kernel. At 1200 random points, the
+    fitted beta is within 2 per cent of the truth, and within 5 per cent for beta above 4. At 300 points, these limits
+    are 4 and 8 per cent.
 
     Args:
         spectrum: the eigensystem of the Gram matrix K (that of K/n gives the same result).
@@ -83,9 +86,9 @@ def smoothness(
             first.
         decay: the exponent beta, if it is known. None fits beta to the eigenvalues. The standard error treats beta as
             known.
-        truncation: the last index of the fit; None is n/2.
-        remove_floor: whether to remove the floor. False fits log p_i against log i over i <= truncation (100 if it is
-            None), without removing the floor. This is the plain truncation method, which is biased under noise.
+        truncation: the last index of the fit; None means n/2 (100 if the floor is not removed).
+        remove_floor: whether to remove the floor. False fits log p_i against log i over i <= truncation, and keeps the
+            floor. This is the plain truncation method, which is biased under noise.
 
     Raises:
         ShapeError: if y has another number of rows, or more than one column, or there are fewer than 24 rows.

@@ -29,8 +29,8 @@ class TraceEstimate:
 
     Args:
         value: the unbiased estimate.
-        standard_error: the standard error of the estimate, from the spread of its parts. It is 0 if the trace was
-            computed exactly.
+        standard_error: the standard error of the estimate, from the spread of the single estimates that it averages. It
+            is 0 if the trace was computed exactly.
         products: the number of products that were computed.
         probes: the number of random vectors.
         dimension: the dimension of the vectors.
@@ -45,9 +45,10 @@ class TraceEstimate:
     claims: tuple[str, ...] = _CLAIMS
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Student's interval.
+        """The interval for the trace by Student's distribution.
 
-        The parts are few and not normal, so an interval with level 0.95 covers the trace in 87 to 96 % of cases.
+        The estimate averages few single estimates that are not normal. So an interval with level 0.95 covers the trace
+        in 87 to 96 % of cases.
         """
         inside("level", level, 0.0, 1.0)
         if self.standard_error == 0.0:
@@ -73,11 +74,12 @@ def trace_estimate(
     """Estimate the trace of a symmetric operator A that is only known by its products.
 
     "hutchinson" is the mean of u'Au over random signs u. The variance of u'Au for one u is 2 (|A|_F² - sum A_ii²).
-    "xtrace" (Epperly, Tropp and Webber 2024, by matfree) multiplies A by half of the probes, and computes the trace on
-    the span of these products exactly. On the rest, it uses Hutchinson's estimate with one probe that is left out of
-    the span, and averages over the choice of this probe. "xtrace" is far better if a few eigenvalues are large, as for
-    networks, and no better if all are of similar size. If there are no more dimensions than products, the diagonal is
-    computed. Products are computed one after the other, so only the memory of one product is needed.
+    "xtrace" (Epperly, Tropp and Webber 2024, by matfree) multiplies A by random vectors (probes), half as many as the
+    allowed products. It computes the trace on the span of the results exactly. On the orthogonal complement, it uses
+    Hutchinson's estimate with one probe that is left out of the span, and averages over the choice of this probe.
+    "xtrace" is far better if a few eigenvalues are large, as for networks, and no better if all are of similar size. If
+    there are no more dimensions than products, the diagonal is computed. Products are computed one after the other, so
+    only the memory of one product is needed.
 
     Args:
         product: the function v -> A v, linear and symmetric, in JAX.

@@ -36,8 +36,8 @@ def gcv(spectrum: Spectrum, y: Float[Array, "n *k"], ridge: float | Float[Array,
 def leave_one_out(spectrum: Spectrum, y: Float[Array, "n *k"], ridge: float | Float[Array, ""]) -> Float[Array, ""]:
     """The leave-one-out squared error of kernel ridge regression in closed form.
 
-    The residual of row i from a fit to the other n - 1 rows is [(A + ridge)^-1 y]_i / [(A + ridge)^-1]_ii. Its square
-    is summed over outputs and averaged over rows. With ridge = 0, the limit ridge -> 0 is used.
+    The residual of row i from a fit to the other n - 1 rows is [(A + ridge)^-1 y]_i / [(A + ridge)^-1]_ii. The square
+    of this residual is summed over outputs and averaged over rows. With ridge = 0, the limit ridge -> 0 is used.
 
     Args:
         spectrum: the eigensystem of the Gram matrix A.
@@ -60,7 +60,7 @@ def leave_one_out(spectrum: Spectrum, y: Float[Array, "n *k"], ridge: float | Fl
 
 
 def _of_size_1(y: Float[Array, "n *k"]) -> tuple[Float[Array, "n *k"], Int[Array, ""]]:
-    """Return the targets divided by a power of 2 near their largest entry, and the exponent. This does not round."""
+    """Return the targets divided, without rounding, by a power of 2 near their largest entry, and the exponent."""
     y = jnp.asarray(y, jnp.result_type(y, float))
     exponent = jnp.frexp(jax.lax.stop_gradient(jnp.max(jnp.abs(y))))[1]
     return jnp.ldexp(y, -exponent), exponent
@@ -89,7 +89,8 @@ def _leave_one_out(spectrum: Spectrum, y: Float[Array, "n k"], ridge: Float[Arra
     weights = shrinkage(spectrum, ridge)
     coefficients = vectors @ (weights[:, None] * (vectors.T @ y))
     inverse = (vectors**2) @ weights
-    # If ridge = 0 and row i has no part in the null space, its residual depends only on the positive modes.
+    # If ridge = 0 and the unit vector of row i is orthogonal to the null space, the residual of row i depends only on
+    # the positive modes.
     values = spectrum.resolved
     positive = jnp.where(values > 0, 1 / jnp.where(values > 0, values, 1.0), 0.0)
     singular = (ridge <= 0) & (values[-1] <= 0)

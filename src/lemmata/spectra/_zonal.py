@@ -38,7 +38,7 @@ class SphereSpectrum(eqx.Module):
         return jnp.where(counts < 2.0**50, jnp.round(counts), counts)
 
     def effective_dimension(self, log_ridge: float | Float[Array, ""]) -> Float[Array, ""]:
-        """Return sum_k N_k lambda_k / (lambda_k + ridge), over the degrees that are kept.
+        """Return sum_k N_k lambda_k / (lambda_k + ridge), over the degrees of this spectrum.
 
         Args:
             log_ridge: the logarithm of the ridge, so that ridges below the smallest float are possible.
@@ -55,7 +55,7 @@ def exponential_sphere_spectrum(beta: float | Float[Array, ""], dimension: int, 
         lambda_k = Gamma(p/2) (2/beta)^(p/2 - 1) I_(k + p/2 - 1)(beta),
         N_k = C(k + p - 1, p - 1) - C(k + p - 3, p - 1),     sum_k N_k lambda_k = exp(beta),
 
-    where I is the modified Bessel function. Everything is computed in logarithms. I_0 or I_1/2, scaled by exp(-beta),
+    where I is the modified Bessel function. All numbers are computed as logarithms. I_0 or I_1/2, scaled by exp(-beta),
     is multiplied by ratios I_(a+1)/I_a. The ratios come from their backward recurrence, which is stable for every beta.
     JAX can trace beta. The result is then exact to rounding for beta up to 1500.
 
@@ -98,7 +98,7 @@ def _log_bessel(beta: Float[Array, ""], base: float, steps: int, pad: int) -> Fl
         else 0.5 * jnp.log(1 / (2 * jnp.pi * beta)) + beta + jnp.log(-jnp.expm1(-2 * beta))
     )
     # r_a = I_(a+1)/I_a satisfies 1/r_a = 2 (a + 1)/beta + r_(a+1); an error of r_(a+1) shrinks by r_a² < 1 at each step
-    # down. It begins between Amos' bounds, beta / (a + c + sqrt((a + c)² + beta²)) with c near 1.
+    # down. The recurrence begins between Amos' bounds, beta / (a + c + sqrt((a + c)² + beta²)) with c near 1.
     top = base + steps + pad
     first = beta / (top + 1 + jnp.sqrt((top + 1) ** 2 + beta**2))
     orders = jnp.asarray(base + np.arange(steps + pad)[::-1])

@@ -68,8 +68,8 @@ def _options(
 def main() -> None:
     """Run the command line. This is the entry point `lemmata`.
 
-    Python's garbage collector runs after 50,000 new objects, not 700. Each collection scans all code that was read to
-    compute digests. With the default, the digests of all claims took three times as long.
+    Python's garbage collector runs after 50,000 new objects instead of 700. Each collection scans all code that was
+    read to compute digests. With the default, the digests of all claims took three times as long.
     """
     gc.set_threshold(50_000, 20, 20)
     open_streams()
@@ -85,6 +85,6 @@ def _run() -> None:
             app()
     except SystemExit as end:  # typer ends with 1 if its help has no reader
         raise SystemExit(UNREAD) if unread(end) else end from None
-    except KeyboardInterrupt:  # while the words were read, before a command began
+    except KeyboardInterrupt:  # while the command line was parsed, before a command began
         sys.stderr.write("Interrupted before any result was finished.\n")
         raise SystemExit(exit_code()) from None

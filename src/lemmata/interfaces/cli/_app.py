@@ -34,7 +34,7 @@ at_end = contextlib.ExitStack()
 
 
 class Commands(typer.core.TyperGroup):
-    """A group of commands that turns an error of lemmata into one message and exit code 2.
+    """A group of commands that converts an error of lemmata to one message and exit code 2.
 
     Ctrl-C gives exit code 130. If the user's own program ends the process, this is reported, whatever the exit code is.
     """
@@ -59,7 +59,7 @@ class Commands(typer.core.TyperGroup):
         except LemmataError as error:
             complain(error)
             raise typer.Exit(REFUSED) from None
-        except EOFError as error:  # which typer takes for Ctrl-D, with the exit code of a refuted claim
+        except EOFError as error:  # typer would treat it as Ctrl-D, with the exit code of a refuted claim
             complain(
                 DataError(
                     "a file is shorter than its header says", found=str(error) or None, rule="a file must be complete"
@@ -83,7 +83,7 @@ class Commands(typer.core.TyperGroup):
                 complain(_unforeseen(error))
                 raise typer.Exit(FAILED) from None
             if lost_stream(error):
-                raise  # the waiting process reports it
+                raise  # the waiting process reports this error
             _drop_output()
             # Errors about files name the file, but a stream has no name.
             what = "the output cannot be written" if error.filename is None else f"file {error.filename}"
@@ -105,7 +105,7 @@ class Commands(typer.core.TyperGroup):
                 raise typer.Exit(REFUSED) from None
             complain(_unforeseen(error))
             raise typer.Exit(FAILED) from None
-        except BaseException as error:  # a library that panics, or a program of the user's
+        except BaseException as error:  # from a library that panics, or from the user's program
             if lacked_memory(error):
                 complain(_unforeseen(error))
                 raise typer.Exit(FAILED) from None

@@ -14,11 +14,11 @@ _BYTES = 2**28
 
 
 def frame_of(data: Path, row: str) -> "pl.DataFrame":
-    """Read the table in a file, and refuse it if it has no row.
+    """Read the table in a file, and refuse a table without rows.
 
     Args:
         data: the path of the file.
-        row: a word for what one row is, used in the message.
+        row: the word for one row of the table in the message.
     """
     from lemmata.workflows.studies import Bundled, Reading, read_table
 
@@ -33,7 +33,7 @@ def frame_of(data: Path, row: str) -> "pl.DataFrame":
 
 
 def usual_column(frame: "pl.DataFrame", usual: tuple[str, ...]) -> str:
-    """Find the column with one of the usual names; capital letters and the signs between words do not matter.
+    """Find the column with one of the usual names, whatever its capital letters and the signs between its words.
 
     The first name in `usual` that a column has is chosen. If no column has one of them, the first usual name is
     returned.
@@ -54,7 +54,7 @@ def numeric_column(frame: "pl.DataFrame", name: str, option: str, row: str, size
         frame: the table.
         name: the name of the column.
         option: the option of the command line that names the column.
-        row: a word for what one row is, used in the message.
+        row: the word for one row of the table in the message.
         sizes: whether cells may end with K, M, B or T (thousand, million, billion, trillion), as in 70M.
     """
     if name not in frame.columns:

@@ -1,12 +1,12 @@
 """Keep compiled functions from one run of a command to the next.
 
-JAX can read and write a directory of compiled functions, but it writes in place. So a second process may read an
-incomplete entry. A killed process leaves an incomplete entry for ever, since JAX does not replace an existing entry.
-So every run gives JAX a private directory, and moves complete entries to the shared directory when it ends:
+JAX can read and write a directory of compiled functions, but JAX writes each entry in place. So a second process may
+read an incomplete entry. A killed process leaves an incomplete entry for ever, since JAX does not replace an existing
+entry. So every run gives JAX a private directory, and moves complete entries to the shared directory when it ends:
 
-    compilations/lock             locked while anything below is added or removed, for moments
-    compilations/entries/KIND/    whole entries, by versions and processor
-    compilations/runs/ID/         of one run: hard links to the entries, and what it compiled
+    compilations/lock             locked for a moment while entries or runs are added or removed
+    compilations/entries/KIND/    complete entries, by versions and processor
+    compilations/runs/ID/         the entries of one run: hard links to earlier entries, and new entries
     compilations/runs/ID/.alive   locked while the run lasts
 
 A lock ends with its process, even if the process is killed, so the next run can remove the files of a killed run.
@@ -27,8 +27,8 @@ from pathlib import Path
 BOUND = 256 * 2**20
 """Bytes that the entries may occupy between runs; the least recently used entries are removed first."""
 
-_BLOCK = 4096  # file systems allocate at least this many bytes; most entries are smaller than two of them
-_PATIENCE = 10.0  # seconds to wait for the lock, before a run does without the entries of others
+_BLOCK = 4096  # file systems allocate at least this many bytes; most entries are smaller than two such blocks
+_PATIENCE = 10.0  # the number of seconds that a run waits for the lock; after that, it does not use the shared entries
 
 
 @contextlib.contextmanager
@@ -70,7 +70,7 @@ def cache_directory() -> Path | None:
 
 
 class _Run:
-    """The directory of one run. Raises OSError if it cannot be written, or hard links or the lock are unavailable."""
+    """The directory of one run. Raises OSError if it is not writable, or if hard links or the lock are unavailable."""
 
     def __init__(self, place: Path):
         from filelock import FileLock
@@ -96,7 +96,7 @@ class _Run:
                 raise
 
     def finish(self, spoilt: set[str], bound: int) -> None:
-        """Share new entries, delete damaged ones, keep to the bound, and remove the run's directory."""
+        """Share new entries, delete damaged entries and those above the bound, and remove the run's directory."""
         try:
             with contextlib.suppress(OSError), self._lock:
                 for entry in self._kind.iterdir():
@@ -111,7 +111,7 @@ class _Run:
             self._remove()
 
     def _remove(self) -> None:
-        # Some platforms do not remove a file that is open, as a locked one is.
+        # Some platforms do not remove a file that is open, and a locked file is open.
         self._alive.release()
         shutil.rmtree(self.directory, ignore_errors=True)
 
@@ -195,7 +195,7 @@ def _remove_dead(runs: Path) -> None:
 
     for directory in runs.iterdir():
         alive = FileLock(directory / ".alive", timeout=0)
-        with contextlib.suppress(OSError):  # the lock of a run that lasts is not to be had
+        with contextlib.suppress(OSError):  # the lock of a run that still lasts cannot be acquired
             alive.acquire()
             alive.release()
             shutil.rmtree(directory, ignore_errors=True)
@@ -204,9 +204,9 @@ def _remove_dead(runs: Path) -> None:
 def _evict(entries: Path, bound: int) -> None:
     """Remove the least recently used entries of all kinds until the bound is kept. The caller holds the lock.
 
-    An entry was last used when it was written or last read. Many file systems record a read only if the last recorded
-    read is not later than the last write. So if a read is later than the last write, its time replaces the time of the
-    write. Then the next read is recorded, too.
+    The last use of an entry is the time at which the entry was written or last read, whichever is later. Many file
+    systems record a read only if the last recorded read is not later than the last write. So if a read is later than
+    the last write, its time replaces the time of the write. Then the next read is recorded, too.
     """
     files, total = [], 0
     for path in entries.glob("*/*"):

@@ -69,7 +69,7 @@ class _Results(_Own):
         Console.file.fset(self, new_file)  # pyright: ignore
 
     def on_broken_pipe(self) -> None:
-        """Leave the end of the program to the application, because rich would end it with exit code 1."""
+        """Raise an error that the application handles, because rich would end the program with exit code 1."""
         raise BrokenPipeError
 
 
@@ -85,7 +85,7 @@ def plain(text: str) -> None:
 
 
 def plain_json(text: str) -> None:
-    """Print JSON on stdout. It stays JSON with the same content, whatever the encoding of the terminal is."""
+    """Print JSON on stdout, with escapes for characters that the encoding of the terminal lacks."""
     from lemmata.printable import json_for
 
     plain(json_for(text, results().encoding))

@@ -77,10 +77,10 @@ class Family:
         return stale_claims(found, self.part) if self.stale else found
 
     def out_of_date(self, chosen: list[Any]) -> int:
-        """How many claims a commit should have judged: all stale claims, or with --part those whose own code changed.
+        """The number of claims that a commit should have judged: all stale claims, or, with --part, some of them.
 
-        A change of shared code affects many claims at once. These claims keep the verdict of an earlier version until
-        their part is judged.
+        With --part, only claims whose own code changed count. A change of shared code affects many claims at once.
+        These claims keep the verdict of an earlier version until their part is judged.
         """
         from lemmata.engine.catalogue import State
         from lemmata.engine.claims import state_of

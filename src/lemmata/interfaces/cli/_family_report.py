@@ -24,7 +24,7 @@ def _record(run: FamilyRun, held: list[Any]) -> dict[str, Any]:
 
     claims = {claim.name: claim for claim in run.chosen}
     options = run.options
-    # A run that continues adds to every claim. It does not skip claims that another run has tested.
+    # A run with --continue adds trials to every claim. It does not skip claims that another run has tested.
     done = run.judged if options.continued else {verdict.name for verdict in held}
     rows = []
     for verdict in held:

@@ -18,15 +18,15 @@ from lemmata.interruption import heed, heeded
 from ._judging import Judging, check_limits
 
 TRIAL_SECONDS = 600.0
-"""Seconds that a trial may take if many claims are judged: six times what the slowest claim of the catalogue takes
-for all of its trials."""
+"""The time limit of a trial in seconds if many claims are judged. It is six times the time that the slowest claim
+of the catalogue needs for all of its trials."""
 MOST_SECONDS = 86400.0
 _clock = time.monotonic
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunOptions(Judging):
-    """The options that say how a family of claims is judged."""
+    """The options of a run that judges a family of claims."""
 
     minutes: Annotated[
         float | None,
@@ -105,7 +105,7 @@ class FamilyRun:
         return _clock() - self.began
 
     def standing(self) -> dict[str, Any]:
-        """Verdicts from the ledger that need no new run: of this session, or with --continue also of earlier ones."""
+        """Verdicts from the ledger that need no new run, of this session or, with --continue, of earlier sessions."""
         if self.options.continued:
             return {name: own.last for name, own in self.known.items() if own.sessions and own.last is not None}
         if self.options.write:
@@ -131,7 +131,7 @@ class FamilyRun:
             yield JudgingTask(claim, self.known[claim.name].seed, own.budget, own.corners, own.level)
 
     def judge(self) -> Iterator[tuple[Any, Any]]:
-        """Judge the claims. Yield each claim with its verdict as it is finished and written into the ledger."""
+        """Judge the claims. Yield each claim with its verdict when the verdict is written into the ledger."""
         from lemmata.engine.claims import run_keyed
         from lemmata.engine.ledger import CarriedTrials, recorded_trials
         from lemmata.workers import workers
@@ -142,7 +142,7 @@ class FamilyRun:
         elsewhere = own.dask is not None
         run = functools.partial(recorded_trials, self.path, self.number)
         with workers(own.jobs if elsewhere else 1, own.dask) as executor:
-            if elsewhere:  # whose workers do not see the ledger's file
+            if elsewhere:  # workers on other machines cannot write the ledger's file
                 run = CarriedTrials(self.path, self.number)
             tasks = self.tasks() if own.minutes is not None else list(self.tasks())
             stream = run_keyed(

@@ -63,5 +63,5 @@ def _finite(value: Any) -> Any:
 
 
 def write_text(path: Path, text: str) -> Path:
-    """Write the text and a final line break, whole or not at all; raise DataError if the system does not write it."""
+    """Write the text and a final line break, whole or not at all. Raise DataError if the file cannot be written."""
     return replace_text(path, text + "\n")

@@ -42,10 +42,11 @@ def grokking(
 ) -> None:
     """Find the grokking delay in a training log: when each run fits, and when it generalises.
 
-    For each accuracy threshold, the command prints the first step at which the training accuracy reaches it, the first
-    step at which the validation accuracy reaches it, and the ratio of the two steps. It says whether this ratio is the
-    same at every threshold. If the log has several weight decays, it also tests whether the delay is proportional to
-    1/weight decay. It finds columns such as step, train_accuracy, validation_accuracy and weight_decay by their names.
+    For each accuracy threshold, the command prints the first step at which the training accuracy reaches the threshold,
+    the first step at which the validation accuracy reaches it, and the ratio of the two steps. The command says whether
+    this ratio is the same at every threshold. If the log has several weight decays, the command also tests whether the
+    delay is proportional to 1/weight decay. The command finds columns such as step, train_accuracy, validation_accuracy
+    and weight_decay by their names.
 
     Exit code: 0 on success; 2 after a usage error.
     """

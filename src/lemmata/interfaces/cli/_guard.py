@@ -1,8 +1,8 @@
-"""Run a command in a separate process if it runs the user's code or if memory is limited.
+"""Run a command in a separate process if the command runs the user's code or if memory is limited.
 
 `os._exit(0)` in a user's file would end the command with exit code 0 although nothing was done. Libraries also end the
-process if they get no memory. The first process waits for the separate process, passes signals on to it, and reports
-if it ends before the command does.
+process if they get no memory. The first process waits for the separate process and passes signals on to it. If the
+separate process ends before the command is finished, the first process reports this.
 """
 
 import atexit
@@ -29,7 +29,7 @@ FAILED = 4
 JUDGING = ("verify", "judge", "refute", "walk", "mutate", "ledger", "calibrate")
 """For these commands, exit code 4 means that a claim failed.
 
-If a program exits in another command, the command reports this as an error with code 2.
+If a program of the user exits during any other command, the exit code is 2.
 """
 CLAIMS = "lemmata.claims"
 """The group of entry points in which packages declare their claims."""
@@ -71,8 +71,8 @@ def left(words: list[str], found: str, calls: str = "sys.exit, os._exit and the 
 def guarded(run: Callable[[], None], words: list[str]) -> None:
     """Run the command line, in a separate process if memory is limited or other code may end the process.
 
-    Other code is an unknown flag of XLA, a Python file among the words or, for commands that judge claims, a package
-    with its own claims.
+    Other code may end the process in three cases: an unknown flag of XLA, a Python file among the words, and, for
+    commands that judge claims, a package with its own claims.
 
     Args:
         run: the function that runs the command line and ends with SystemExit.
@@ -127,13 +127,13 @@ def _answer(run: Callable[[], None], tell: int, words: list[str]) -> NoReturn:
             with contextlib.suppress(OSError):
                 os.write(tell, _CLOSED)
             os._exit(code)
-        if not (lacked := lacked_memory(error)):  # too little even to say so
+        if not (lacked := lacked_memory(error)):  # there may be too little memory to print the error
             sys.excepthook(type(error), error, error.__traceback__)
-    except BaseException as error:  # what only a user's own code raises, such as GeneratorExit
+    except BaseException as error:  # raised only by a user's own code, such as GeneratorExit
         code = left(words, f"that it raised {type(error).__name__}{raised_at(error)}")
     with contextlib.suppress(OSError):
         os.write(tell, bytes([code % 256, lacked]))
-    with contextlib.suppress(BaseException):  # the command has ended, for any code of the user at the end
+    with contextlib.suppress(BaseException):  # errors of the user's exit functions do not count
         atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
@@ -152,7 +152,7 @@ def _tell_who_leaves(tell: int) -> None:
     leave, own = os._exit, os.getpid()
 
     def told(status: int) -> NoReturn:
-        if os.getpid() == own:  # processes of libraries end with it, too
+        if os.getpid() == own:  # child processes of libraries also call it
             with contextlib.suppress(OSError):
                 os.write(tell, _PLACE + place(sys._getframe(1)).encode(errors="replace"))
         leave(status)
@@ -194,8 +194,8 @@ def _ended(code: int, said: bytes, words: list[str], listener: Listener | None, 
 
     Args:
         code: the exit code of that process, or the negative number of a signal.
-        said: the exit code that the process sent, and whether it lacked memory. If it called `os._exit`, the place of
-            the call.
+        said: the exit code that the process sent, and whether the process lacked memory. If the process called
+            `os._exit`, the place of the call.
         words: the words of the command line.
         listener: the output of the process, if its memory is limited.
         killed_for_memory: whether the kernel has meanwhile ended a process because memory ran out.

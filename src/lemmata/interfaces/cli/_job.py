@@ -34,17 +34,19 @@ def begin(progress: "StageProgress") -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """A computation that leaves a record and its page.
+    """A computation that writes a record and its page.
 
     Args:
-        record: the class of the record, which knows the name of its file.
+        record: the class of the record, with the name of its file.
         folder: the name of the page's folder.
-        load: converts options and the arguments of the command line to the input of `run`; refuses invalid input as
-            early as possible.
-        run: makes the record from this input, the options, a progress display, the start time and an executor.
-        say: prints the content of a record on a console.
-        names: what the last argument of the command line may be besides a file.
-        beside: makes other files for the page's folder, as texts by name, from the result of `load` and the record.
+        load: a function that converts options and the arguments of the command line to the input of `run`. It refuses
+            invalid input as early as possible.
+        run: a function that makes the record from this input, the options, a progress display, the start time and an
+            executor.
+        say: a function that prints the content of a record on a console.
+        names: the names that the last argument of the command line may be, besides a file.
+        beside: a function that makes other files for the page's folder, as texts by name, from the result of `load` and
+            the record.
         others: the names of these files.
     """
 
@@ -64,11 +66,11 @@ class Job:
 
         Args:
             told: the options.
-            data: the argument of the command line.
+            data: the arguments of the command line.
             directory: the folder for the page and the record.
             as_json: whether only the record is printed.
-            jobs: how many processes share the work.
-            dask: the address of a Dask scheduler that shares out the work instead.
+            jobs: the number of processes that share the work.
+            dask: the address of a Dask scheduler whose workers do the work instead.
 
         Raises:
             MissingFileError: if the path of the data does not exist.
@@ -95,7 +97,7 @@ class Job:
 
             executor = at_end.enter_context(workers(jobs, dask))
             place = directory.absolute()  # the user's own code may change the folder
-            with contextlib.redirect_stdout(sys.stderr):  # whatever that code prints, only the answer is on stdout
+            with contextlib.redirect_stdout(sys.stderr):  # stdout is only for the answer
                 loaded = self.load(told, *data)
             prepare_directory(place, (self.folder,), (file, f"{self.folder}/index.html"))
             result = at_end.enter_context(writing(place, file))

@@ -81,7 +81,7 @@ def _judged(run: FamilyRun) -> None:
             try:
                 write_record(claim, record_of(claim, verdict))
                 if run.options.continued or verdict.seconds > costs().get(type(claim).__name__, 0.0):
-                    write_costs({type(claim).__name__: verdict.seconds})  # less may come from reading the ledger
+                    write_costs({type(claim).__name__: verdict.seconds})  # trials from the ledger take less time
             except DataError as error:  # an error of one file; other claims may have other errors
                 run.notes.append(f"{claim.name}: its record could not be written: {error}")
     if run.options.write:

@@ -80,7 +80,7 @@ class Kept:
     """The ledger of a run: it provides the function that runs the trials, and stores the verdicts.
 
     If the disk is full, trials still run and verdicts are still given; `unrecorded` says why they were not stored.
-    Workers on other machines do not see the ledger's file, so their trials come back with the verdict.
+    Workers on other machines cannot write the ledger's file, so they return their trials with the verdict.
     """
 
     def __init__(self, path: Path | None, seed: int, carried: bool = False):

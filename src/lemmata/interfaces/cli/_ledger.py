@@ -71,7 +71,7 @@ def ledger(
             remedy="name an existing ledger with --ledger PATH, or run `lemmata verify` first",
         )
     with read_ledger(own) as opened:
-        # A replay runs code of a claim, so its errors are the claim's.
+        # A replay runs code of a claim, so its errors are not reported as errors of the ledger.
         with contextlib.nullcontext() if action == "replay" else reading():
             code, record, lines = _DO[action](opened, given, setting, seed or 0)
         with reading():

@@ -13,7 +13,7 @@ from lemmata.errors import SettingError
 Jobs = Annotated[
     int, typer.Option("--jobs", metavar="N", help="Number of processes; they share the cores.", min=1, max=64)
 ]
-"""How many processes of this machine a command uses."""
+"""The number of processes of this machine that a command uses."""
 
 Dask = Annotated[
     str | None,
@@ -30,7 +30,7 @@ def with_options(function: Any, *kinds: type) -> Any:
     """Return a command with the fields of dataclasses as options. They come before the command's last two parameters.
 
     Args:
-        function: takes one instance of each dataclass first, then its own parameters by name.
+        function: a function that takes one instance of each dataclass first, then its own parameters by name.
         kinds: dataclasses whose fields are annotated with their help text or with a `typer.Option`. A field that two
             dataclasses share becomes one option.
     """
@@ -40,7 +40,7 @@ def with_options(function: Any, *kinds: type) -> Any:
     for name, (kind, field) in found.items():
         own, words = typing.get_args(typing.get_type_hints(kind, include_extras=True)[name])
         option = words if isinstance(words, OptionInfo) else typer.Option(f"--{name.replace('_', '-')}", help=words)
-        own = str | None if own is Any else own  # Python takes more than a command line can say
+        own = str | None if own is Any else own  # in Python, the option also accepts objects
         asked = Annotated[list[str] | None if name in several else own, option]
         default = None if name in several else field.default
         parameters.insert(

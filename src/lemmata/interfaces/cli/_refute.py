@@ -83,7 +83,7 @@ def refute(
     from ._app import at_end
     from ._console import err, plain
 
-    # Before a claim file is moved to another folder.
+    # These paths are made absolute before the code of a claim can change the current folder.
     given, told = parse_settings(setting), _Told(directory, as_json)
     storage = storage if storage is None or "://" in storage else os.path.abspath(storage)
     others = {"--set": setting, "--without": without, "--out": directory, "--storage": storage, "--jobs": jobs > 1,
@@ -118,7 +118,7 @@ def refute(
 
 
 class _Told:
-    """The results of searches, and the exit code. Results are printed as they come, and then written."""
+    """The results of searches, and the exit code. Each result is printed as soon as it is known, and then written."""
 
     def __init__(self, directory: Path | None, as_json: bool):
         self._directory, self._as_json = directory, as_json
@@ -164,7 +164,7 @@ class _Told:
         assert self._place is not None
         try:
             return self._directory / found.save(self._place / name).relative_to(self._place)
-        except OSError as error:  # also of lemmata's own
+        except OSError as error:  # also a FileError of lemmata
             self._amiss(f"{name}: the counterexample could not be written: {error}")
             return None
 

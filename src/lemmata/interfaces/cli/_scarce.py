@@ -1,8 +1,8 @@
 """Watch a command that runs in another process with limited memory, and report a lack of memory.
 
-If they get no memory, XLA and libraries in C++ and Rust end their process or hang. So this process reads the other
-process's standard error through a pipe and passes it on, without the last output of such a library. A process is ended
-if its address space is full and it has computed nothing for a minute.
+If XLA or another library in C++ or Rust gets no memory, it ends the process or hangs. So this process reads the
+standard error of the other process through a pipe and passes the text on, without the last output of such a library.
+The other process is ended if its address space is full and it has computed nothing for a minute.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ _BLOCK = re.compile(
 """A pattern of the first line of a library's last output, or of an error that lemmata reports in its own words."""
 _OWN = re.compile(rb"(\x1b\[[0-9;]*m)*(Error|Warning): |\[ *[0-9.]+ s\]")
 """A pattern of lines that lemmata itself writes after such output."""
-_HELD = 2**20  # bytes that are kept at most
+_HELD = 2**20  # the largest number of bytes that are kept
 _LOOK = 0.2  # seconds between two looks at whether the process has ended
 _STILL = 60.0
 """If the address space of a process is full and it computes nothing for this many seconds, it counts as hanging."""
@@ -58,7 +58,7 @@ class Listener:
         self.hangs = False
 
     def heard(self) -> None:
-        """Call this in the other process: it makes the pipe the standard error."""
+        """Make the pipe the standard error. Call this method in the other process."""
         os.close(self.hear)
         os.dup2(self.speak, 2)
         os.close(self.speak)
@@ -83,7 +83,7 @@ class Listener:
 
     def _listen(self, seconds: float) -> bool:
         if not select.select([self.hear], [], [], seconds)[0]:
-            if self.part and not self.noisy and not _BLOCK.match(self.part):  # a line without its end, as of a question
+            if self.part and not self.noisy and not _BLOCK.match(self.part):  # an incomplete line, such as a question
                 self._say(self.part, False)
                 self.part = b""
             return False
@@ -91,7 +91,7 @@ class Listener:
             text = os.read(self.hear, 65536)
         except OSError:
             return False
-        if not text:  # everyone has closed it
+        if not text:  # all writers have closed the pipe
             time.sleep(min(seconds, 0.02))
             return False
         *lines, self.part = (self.part + text).split(b"\n")
@@ -132,7 +132,7 @@ def _pass_on(line: bytes) -> None:
 
 
 class _Watch:
-    """Whether a process and its children have stopped working because one of them has no memory left."""
+    """Checks whether a process and its children have stopped working because one of them has no memory left."""
 
     def __init__(self, child: int, patience: float):
         self.child, self.patience = child, patience
@@ -175,7 +175,7 @@ def descendants(first: int) -> dict[int, int]:
 
 
 def killed_for_memory() -> int:
-    """How many processes the kernel has ended because memory ran out; 0 if the kernel does not report it."""
+    """The number of processes that the kernel has ended because memory ran out; 0 if the kernel does not report it."""
     with contextlib.suppress(OSError, ValueError):
         for line in pathlib.Path("/proc/vmstat").read_text().splitlines():
             if line.startswith("oom_kill "):
@@ -187,7 +187,7 @@ def no_memory(found: str | None, sure: bool = True) -> MemoryPlanError:
     """Return the error about missing memory, with the known limits.
 
     Args:
-        found: what happened.
+        found: a description of the failure.
         sure: whether memory is known to be the cause.
     """
     known: list[Limit] = limits()

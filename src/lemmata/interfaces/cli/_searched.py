@@ -8,8 +8,8 @@ from lemmata.errors import UnknownNameError
 from lemmata.interfaces.search import ask, claim_shelf
 
 _NEAREST = 5
-"""How many claims are shown if no claim has all words."""
-_ALMOST = 0.85  # how similar a misspelt locator is to the right one
+"""The number of claims that are shown if no claim has all words."""
+_ALMOST = 0.85  # the least similarity of a misspelt locator (the number of a statement) to the right one
 
 
 def searched(known: list[dict[str, Any]], part: str) -> tuple[list[dict[str, Any]], str]:

@@ -11,8 +11,8 @@ def stale_claims(claims: Iterable[Any], part: str = "") -> list[Any]:
     """Select the claims that are to be judged again.
 
     These are all claims whose own code changed, and one of N parts of the claims whose shared code changed. Claims are
-    dealt to the parts in turn, the cheapest first, so all parts cost about the same. N runs, each with another part,
-    judge all claims.
+    distributed among the parts in turn, the cheapest first, so all parts cost about the same. N runs, each with another
+    part, judge all claims.
 
     Args:
         claims: the claims to choose from; their order is kept.

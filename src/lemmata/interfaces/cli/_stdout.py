@@ -40,7 +40,7 @@ def _is_open(stream: Any) -> bool:
         return False
     try:
         os.fstat(stream.fileno())
-    except OSError as error:  # also of a stream without a number, as in a test
+    except OSError as error:  # also if a stream has no file descriptor, as in a test
         return error.errno != errno.EBADF
     except (AttributeError, ValueError):
         return True

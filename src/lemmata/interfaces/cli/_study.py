@@ -66,7 +66,7 @@ def _study(
         inputs = [data, program[0] + ".py" if program[1] else None]
         keep_inputs(inputs, (save_model, save_model.with_suffix(".md")))
         place = save_model.absolute()  # the user's own code may change the folder
-    kept: list[Dataset] = []  # for the model
+    kept: list[Dataset] = []  # the data set, for saving the model
 
     def loaded(told: StudyOptions, data: str) -> "Dataset":
         kept.append(_load(told, data))

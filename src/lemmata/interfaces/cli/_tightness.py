@@ -6,7 +6,7 @@ from typing import Any
 from lemmata.engine.claims import Claim
 from lemmata.errors import DataError, SolverError
 
-_KEPT = 25  # claims whose compiled functions are kept at a time; most share small ones
+_KEPT = 25  # compiled functions are kept for this many claims, because most claims share small functions
 
 
 def wanted() -> list[Claim]:
@@ -21,7 +21,7 @@ def wanted() -> list[Claim]:
 
 
 def is_recorded(claim: Claim) -> bool:
-    """Whether the catalogue has a search of the claim's current code, whose varied fields are all still free."""
+    """Whether the catalogue has a search of the claim's current code, and all fields that it varied are still free."""
     from lemmata.engine.catalogue import searches
     from lemmata.engine.claims import fingerprint_of
 

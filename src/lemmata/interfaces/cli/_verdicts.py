@@ -61,7 +61,7 @@ def show_verdict(verdict: Any, short: bool) -> None:
             found = "not refuted" if corner.status == "inconclusive" else corner.status
             lines.append(f"  at {_setting(corner.setting)}: {found}")
         lines.append(f"  settings: {_setting(verdict.setting)}; seed {verdict.seed}; worst trial {verdict.worst}")
-        if not verdict.reason.startswith(UNSEEN):  # that reason names its own remedy
+        if not verdict.reason.startswith(UNSEEN):  # such a reason already names the remedy
             lines.append(f"  {advice_on(verdict)}")
     for line in lines:
         out.print(line, markup=False, highlight=False)

@@ -35,7 +35,8 @@ def _verify(
     If you name several claims, the probability that any true claim is refuted is at most the level. The exit code is
     then 0 if every verdict is the expected one. Statements that are false as printed are expected to be refuted.
 
-    If the ledger can no longer be written, the verdict is printed as "not recorded", and the exit code is 4.
+    If the ledger cannot be written, the verdict is printed with the reason why it was not recorded, and the exit code
+    is 4.
 
     To test many claims within a time limit, use `lemmata judge`. `lemmata verify --stale` does the same as `lemmata
     judge --stale`.

@@ -186,7 +186,7 @@ def _walked(
         found[claim.name].append(done)
         if len(found[claim.name]) == waiting[claim.name]:
             yield claim.name, walk_record(claim, found.pop(claim.name))
-    for claim in bare:  # of populations without variables
+    for claim in bare:  # claims whose population has no settings to vary
         yield claim.name, walk_record(claim, [])
 
 

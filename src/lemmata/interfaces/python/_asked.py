@@ -11,7 +11,7 @@ from lemmata.errors import SettingError, shortened
 
 
 def asked(kind: type, options: dict[str, Any], command: str) -> dict[str, Any]:
-    """Check the options by name, and turn a single column into a tuple of one.
+    """Check the names of options, and convert the value of an option with several texts to a tuple of texts.
 
     Args:
         kind: the dataclass of the command's options.
@@ -19,7 +19,7 @@ def asked(kind: type, options: dict[str, Any], command: str) -> dict[str, Any]:
         command: the name of the function, for the message.
 
     Raises:
-        SettingError: an option does not exist, or an option that takes one or several texts has another value.
+        SettingError: if an option does not exist, or an option that takes one or several texts has another value.
     """
     known = {field.name: field for field in dataclasses.fields(kind)}
     for name in options:
@@ -34,14 +34,14 @@ def asked(kind: type, options: dict[str, Any], command: str) -> dict[str, Any]:
 
 
 def typed(kind: type, options: dict[str, Any]) -> dict[str, Any]:
-    """Check that each value has the type of its option. An option with a real number also takes whole numbers.
+    """Check that each value has the type of its option. An option of type float also takes whole numbers.
 
     Args:
         kind: the dataclass of the command's options.
         options: the values of the options by name.
 
     Raises:
-        SettingError: a value has another type.
+        SettingError: if a value has another type.
     """
     hints = typing.get_type_hints(kind)
     for name, value in options.items():

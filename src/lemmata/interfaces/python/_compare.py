@@ -53,8 +53,8 @@ class Comparison(Finished[ComparisonRecord]):
     def curves(self) -> pl.DataFrame:
         """Learning curves: a row for each family, number of training rows, and kind ("measured" or "predicted").
 
-        Errors are divided by the error of guessing the mean. For a measured value, `lower` and `upper` lie two
-        standard errors (over the splits) below and above it. For a predicted value, they are the ends of its interval.
+        Errors are divided by the error of guessing the mean. For a measured value, `lower` and `upper` are two standard
+        errors (over the splits) below and above this value. For a predicted value, they are the ends of its interval.
         """
         rows = []
         for family in self.record.families:
@@ -90,16 +90,17 @@ def compare(
             pandas or polars data frame, together with `sequence_length`. Or the name of a bundled task ("lookup",
             "filter", "motif", "smooth", "noise", "hold"), the data set "digits", or a path.
         y: the targets, of shape (n) or (n, k); None if x is a table in which `target` names their column.
-        mask: for an array (n, T, c), whether a position holds a token. The tokens of a row are its last positions.
+        mask: for an array (n, T, c), whether a position holds a token. The tokens of a row must be at its last
+            positions.
         executor: an executor of `concurrent.futures` that fits the families; None means this process.
         options: the fields of `lemmata.options.ComparisonOptions`, such as families=["mlp", "attention"],
             lengths="none", repeats=3.
 
     Raises:
-        DataError: the rows cannot be used.
-        SettingError: an option is unknown or out of its bounds.
-        UnknownNameError: a named column does not exist.
-        MissingFileError: the file or task does not exist.
+        DataError: if the rows cannot be used.
+        SettingError: if an option is unknown or out of its bounds.
+        UnknownNameError: if a named column does not exist.
+        MissingFileError: if the file or task does not exist.
 
     >>> import lemmata
     >>> found = lemmata.compare("motif", families=["mlp", "conv"], repeats=2, max_rows=200, lengths="none")

@@ -62,7 +62,7 @@ class ModelStudy(Finished[ExaminationRecord]):
         `loss_growth`, `lower`, `upper`: how much the mean loss grows if the input's values are permuted among the
         rows, with the 95 % interval for new rows.
         `null`: if an input carries no information, 95 % of loss growths lie between -null and +null.
-        `told`: whether the input matters, that is, whether the growth is larger than chance allows.
+        `told`: whether the input matters, that is, whether the growth of the loss is larger than chance allows.
         """
         return None if self.record.inputs is None else inputs_frame(self.record.inputs)
 
@@ -117,17 +117,17 @@ def study_model(
 
     Args:
         model: (f, params), a module of Equinox, Flax or PyTorch, a fitted scikit-learn estimator, or a function of a
-            batch, for which lemmata sees only the outputs; see `lemmata.subjects.trained_models.read_model`. Of a
-            pipeline, lemmata examines the last step, with the rows as the earlier steps transform them.
+            batch, of which lemmata uses only the outputs; see `lemmata.subjects.trained_models.read_model`. If the
+            model is a pipeline, lemmata examines the last step, with the rows as the earlier steps transform them.
         x: training rows (n, *row), or a sparse matrix; or a PyTorch `DataLoader` or dataset of pairs, with y=None.
-        y: their targets, classes or values. None for a language model, which maps tokens (n, T) to logits
-            (n, T, vocabulary); each row is then a document, and its loss is the loss of all its tokens.
-        user: your own call of the model on rows; its outputs must equal the examined ones.
+        y: targets of the training rows, classes or values. None for a language model, which maps tokens (n, T) to
+            logits (n, T, vocabulary). Each row is then a document, and the loss of a row is the loss of all its tokens.
+        user: a function that calls the model on rows as your program does. Its outputs must equal the examined outputs.
         time_limit: seconds after which no further check is started; None for no limit.
         **facts: other known facts about the model and its training; see `lemmata.facts.Facts`.
 
     Raises:
-        DataError, SettingError, ShapeError: the model and the rows do not fit each other.
+        DataError, SettingError, ShapeError: if the model and the rows do not fit each other.
 
     >>> import lemmata
     >>> from sklearn.datasets import load_iris

@@ -1,4 +1,4 @@
-"""The common part of finished jobs in Python: a record, its answer, its page and its file."""
+"""The base class of finished jobs in Python: a record, its page and its file."""
 
 import dataclasses
 from pathlib import Path
@@ -26,14 +26,14 @@ class Finished(Generic[R]):
 
     @property
     def _source(self) -> object:
-        """The data that the job has read, if they are known."""
+        """The data that the job has read; None if the data are not known."""
         return None
 
     def report(self, directory: str | Path) -> Path:
         """Write the page into a directory, and return its path.
 
         Raises:
-            SettingError: the page would replace the file from which it is computed.
+            SettingError: if the page would replace the file from which it is computed.
         """
         keep_inputs([self._source], [Path(directory) / "index.html"])
         return write_page(directory, self.record)
@@ -42,8 +42,8 @@ class Finished(Generic[R]):
         """Write the record's file, which `load` and `lemmata report` read.
 
         Raises:
-            FileError: the file cannot be written; an existing file is not changed.
-            SettingError: the file is the one from which the record is computed.
+            FileError: if the file cannot be written; an existing file is not changed.
+            SettingError: if the file is the one from which the record is computed.
         """
         keep_inputs([self._source], [path])
         return replace_text(path, self.record.to_json() + "\n")
@@ -53,8 +53,8 @@ class Finished(Generic[R]):
         """Read the record's file.
 
         Raises:
-            MissingFileError: the file does not exist.
-            DataError: the file is not a record of this kind and version.
+            MissingFileError: if the file does not exist.
+            DataError: if the file is not a record of this kind and version.
         """
         finish(Path(path).parent, Path(path).name)
         return cls(cls.kind.load(path))

@@ -20,8 +20,8 @@ def write_model(final: FinalModel, record: StudyRecord, path: str | Path) -> Pat
         path: the path of the file.
 
     Raises:
-        SettingError: skops cannot store the model, or no other program could load it.
-        FileError: a file cannot be written.
+        SettingError: if skops cannot store the model, or no other program could load it.
+        FileError: if a file cannot be written.
     """
     import skops.io
 
@@ -29,7 +29,7 @@ def write_model(final: FinalModel, record: StudyRecord, path: str | Path) -> Pat
     try:
         content = skops.io.dumps(final.model, compression=zipfile.ZIP_DEFLATED)
         trusted = sorted(skops.io.get_untrusted_types(data=content))
-    except Exception as error:  # for any estimator of a user, whatever it reports
+    except Exception as error:  # skops may raise any error for a user's estimator
         raise SettingError(
             f"the model {final.name!r} cannot be stored",
             found=line_of(error),
@@ -44,7 +44,7 @@ def write_model(final: FinalModel, record: StudyRecord, path: str | Path) -> Pat
 
 
 def _check_importable(name: str, types: Sequence[str]) -> None:
-    """Raise an error for classes and functions that a program which loads the file cannot import."""
+    """Raise an error if a program that loads the file cannot import a class or function of the model."""
     lost = [own for own in types if not _is_importable(own)]
     if lost:
         word = lost[0].rpartition(".")[2]

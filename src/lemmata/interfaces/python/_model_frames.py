@@ -1,4 +1,4 @@
-"""Turn tables of an examination's record into polars data frames."""
+"""Convert tables of an examination's record to polars data frames."""
 
 from typing import Any
 

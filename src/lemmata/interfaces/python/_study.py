@@ -33,7 +33,7 @@ from ._finished import Finished
 from ._model_file import write_model
 
 NORMAL_90 = 1.645
-"""With probability 90 %, a normal variable is within this many standard deviations of its mean."""
+"""A normal variable is within this many standard deviations of its mean with probability 90 %."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,15 +80,15 @@ class Study(Finished[StudyRecord]):
     def best(self, name: str | None = None) -> Any:
         """The recommended model, fitted to all rows that have a target, as a pipeline of scikit-learn.
 
-        The pipeline takes a data frame with your original columns. It predicts the target in the target's own units,
+        The pipeline takes a data frame with your original columns. It predicts the target in the units of your table,
         or the class.
 
         Args:
             name: another model of the study; None for the recommended one.
 
         Raises:
-            SettingError: the study recommends no model, or it was read from study.json and has no table.
-            UnknownNameError: the study has no model of that name.
+            SettingError: if the study recommends no model, or it was read from study.json and has no table.
+            UnknownNameError: if the study has no model of that name.
 
         >>> import lemmata
         >>> from sklearn.datasets import load_iris
@@ -111,8 +111,8 @@ class Study(Finished[StudyRecord]):
             name: another model of the study; None for the recommended one.
 
         Raises:
-            SettingError: the path does not end in .skops, or `best` would raise it.
-            FileError: a file cannot be written.
+            SettingError: if the path does not end in .skops, or `best` would raise this error.
+            FileError: if a file cannot be written.
         """
         check_model_file(path, "path")
         keep_inputs([self._source], [path, Path(path).with_suffix(".md")])
@@ -190,16 +190,16 @@ def study(table: object, target: str | None = None, executor: Executor | None = 
         target: the column to predict.
         executor: an executor of `concurrent.futures` that measures the learning curves; None means this process.
         options: the fields of `lemmata.options.StudyOptions`, such as error="accuracy 0.95", cost=2.0, group="person",
-            models="linear,rbf,forest" or models=["linear", "rbf", "forest"]. Every number is given in the metric
-            `metric`: a name ("f1", "mae", or any of `sklearn.metrics.get_scorer_names()` that applies), your own
-            function score(y_true, y_pred), or a scorer object of scikit-learn. The score of perfect predictions shows
-            whether larger scores are better.
+            models="linear,rbf,forest" or models=["linear", "rbf", "forest"]. Every number is given in the units of
+            `metric`, which is a name ("f1", "mae", or any of `sklearn.metrics.get_scorer_names()` that applies), your
+            own function score(y_true, y_pred), or a scorer object of scikit-learn. The score of perfect predictions
+            shows whether larger scores are better.
 
     Raises:
-        DataError: the table cannot be used.
-        SettingError: an option is unknown or out of its bounds.
-        UnknownNameError: a named column or model does not exist.
-        MissingFileError: the file does not exist.
+        DataError: if the table cannot be used.
+        SettingError: if an option is unknown or out of its bounds.
+        UnknownNameError: if a named column or model does not exist.
+        MissingFileError: if the file does not exist.
 
     >>> import lemmata
     >>> found = lemmata.study("iris", models=["linear"], quick=True)

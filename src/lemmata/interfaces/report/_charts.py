@@ -1,4 +1,4 @@
-"""The pictures that are folded away on the page of a study, as Vega-Lite charts drawn only from the record.
+"""The pictures in the folded sections of the page of a study, as Vega-Lite charts drawn only from the record.
 
 Each function returns None if the record holds nothing to draw.
 """
@@ -87,7 +87,7 @@ def theory(record: StudyRecord) -> Picture:
 
 
 def spectra(record: StudyRecord) -> Picture:
-    """Eigenvalues of each kernel's Gram matrix, and the share of the target that its first directions hold."""
+    """Eigenvalues of each kernel's Gram matrix, and the share of the target in its first directions (eigenvectors)."""
     rows = [
         {"model": model.title, "rank": rank, "eigenvalue": value if value > 0 else None, "share": share}
         for model in record.models if model.spectrum is not None

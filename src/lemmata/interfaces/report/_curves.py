@@ -20,7 +20,7 @@ COLUMNS = ("model", "what", "n", "value", "lower", "upper")
 class Frame:
     """The axes of a chart of a metric over training rows.
 
-    A metric with a best value, such as 1, is drawn as its distance from this value on a reversed logarithmic axis. The
+    A metric with a best value, such as 1, is drawn as the distance from this value on a reversed logarithmic axis. The
     labels still show the metric: 90 %, 95 % and 99 % are as far apart as errors of 10, 5 and 1 %.
 
     Args:
@@ -131,7 +131,7 @@ def _tips() -> list[Spec]:
 
 
 def curve_layers(best: Sequence[str], around: Frame, shades: Spec) -> list[Spec]:
-    """Draw a thin line for each model; for the models in `titles` also a band, a thick line and measured points."""
+    """Draw a thin line for each model. For the models in `best`, draw a band, a thick line and measured points."""
     base = {"x": around.x(), "color": shades}
     chosen = {"field": "model", "oneOf": list(best)}
     expected, measured = (f"datum.what === '{what}'" for what in (EXPECTED, MEASURED))
@@ -194,7 +194,7 @@ def learning_curve_chart(record: StudyRecord, width: int | str = 640, height: in
         data.
 
     Raises:
-        DataError: no model was measured.
+        DataError: if no model was measured.
     """
     models = drawn_models(record)
     if not models:
@@ -207,7 +207,8 @@ def learning_curve_chart(record: StudyRecord, width: int | str = 640, height: in
     legend = {"title": None, "orient": "right", "labelLimit": 200, "symbolStrokeWidth": 3, "symbolType": "stroke"}
     shades = colour([model.title for model in record.models], legend)
     layers = curve_layers([model.title for model in best], around, shades)
-    # if the curve is far from a line, its label has room: for the target at few training rows, for guessing at many
+    # Each label is placed where the curve is far from the line of the label. The target's label is at few training
+    # rows, and the label of guessing is at many.
     layers += level(around, unit.guessing, f"guessing: {told(unit.guessing, unit)}", left=not best)
     if answers.needed is not None:
         layers += level(around, answers.asked, f"to reach: {told_asked(answers, unit)}", left=True, dashed=True)

@@ -1,4 +1,4 @@
-"""The page of a comparison: which family of sequence mixers wins, the learning curves, and the costs."""
+"""The page of a comparison: which family of sequence models wins, the learning curves, and the costs."""
 
 import math
 from typing import Any

@@ -45,7 +45,7 @@ def errors_picture(run: Run) -> Any:
 
 
 def attention_picture(run: Run, kind: str) -> Any:
-    """Draw what the second head of Attn1 attends to: the current prediction for each example, ordered by target."""
+    """Draw the scores of the second head of Attn1: the current predictions for the examples, ordered by target."""
     import altair as alt
 
     path = run["paths"][kind]

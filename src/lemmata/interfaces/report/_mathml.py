@@ -1,4 +1,4 @@
-"""Turn formulas in plain text into MathML, if a small grammar reads them without doubt.
+"""Convert formulas in plain text to MathML, if a small grammar can read them in only one way.
 
 The formula is typeset exactly as written. For example, a product keeps its factors in their order. If a fraction bar
 might include more or less than the slash of the text does, the slash stays.
@@ -53,7 +53,7 @@ class _Factor:
 
 
 class _Parser:
-    """Recursive descent. `symbols` counts the names of quantities. A text without such names is not a formula."""
+    """A recursive-descent parser. `symbols` counts names of quantities. A text without such names is not a formula."""
 
     def __init__(self, found: list[Token], display: bool):
         self.tokens, self.display = found, display
@@ -79,7 +79,7 @@ class _Parser:
                 parts.append(self.term())
                 operand = True
             elif token.kind in ("operator", "relation"):
-                # A line may continue with a relation; elsewhere only signs precede their operand.
+                # A line may begin with a relation. Elsewhere, only the signs + and - may precede an operand.
                 limits = token.text in "<>" and closer in ("}", ")")
                 if not operand and token.text not in "+-±" and (parts or not (limits or (self.display and outermost))):
                     raise UnclearError(token.text)
@@ -259,7 +259,7 @@ class _Parser:
         below, above, vague = self._digit(base), [], False
         while (self.peek().kind in ("script", "raised", "prime") or self._star()) and not self.peek().before:
             token = self.take()
-            bare = all(mark in (_STAR, _PRIME) for mark in above)  # which may stand before other scripts
+            bare = all(mark in (_STAR, _PRIME) for mark in above)  # only these may precede other scripts
             if token.text == "_":
                 if below is not None or not bare:
                     raise UnclearError("_")
@@ -388,7 +388,7 @@ def _refuse_sizes(factors: list[_Factor]) -> None:
 
 
 def displayed(text: str) -> Markup | None:
-    """The lines of a displayed formula, each as MathML; None if one of them cannot be read without doubt.
+    """The lines of a displayed formula, each as MathML; None if one of them cannot be read, or can be read in two ways.
 
     Args:
         text: lines; a bracket may open in one line and close in the next.

@@ -238,7 +238,7 @@ def silence(record: ExaminationRecord) -> tuple[list[str], list[tuple[str, list[
 
 
 def _is_silent(own: Gauge) -> bool:
-    """Whether a check has no result: its status says so, or it has neither a prediction nor a measurement."""
+    """Whether a check has no result, by its status, or because it has neither a prediction nor a measurement."""
     return own.status in _SILENT or (own.predicted is None and own.measured is None)
 
 

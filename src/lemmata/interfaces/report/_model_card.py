@@ -19,7 +19,7 @@ def model_card(final: Any, record: StudyRecord, file: str, trusted: Sequence[str
         final: the fitted model, a `FinalModel`.
         record: the record of the study that recommends the model.
         file: the name of the model's file.
-        trusted: names of the types that `skops.io.load` must be told to trust.
+        trusted: names of the types that the caller of `skops.io.load` must declare as trusted.
     """
     model = next(own for own in record.models if own.name == final.name)
     target = record.data.target

@@ -61,8 +61,8 @@ class Token:
         kind: number, word, name, raised, factorial, script, prime, root, slash, open, close, norm, bar, relation,
             symbol, operator, comma, langle, rangle, or end.
         text: the token as written.
-        before: the number of blanks before it. At the beginning of a formula it is 1.
-        after: the number of blanks after it. At the end of a formula it is 1.
+        before: the number of blanks before the token. At the beginning of a formula it is 1.
+        after: the number of blanks after the token. At the end of a formula it is 1.
     """
 
     kind: str
@@ -79,7 +79,7 @@ def tokens(text: str) -> list[Token]:
     """The tokens of a formula. A relation has blanks around it: "x < y" has a relation, "<x, y>" has angle brackets.
 
     Raises:
-        UnclearError: a character has no meaning here.
+        UnclearError: if a character has no meaning in this notation.
     """
     found: list[Token] = []
     place, before = 0, 1

@@ -1,4 +1,4 @@
-"""The page: clean the record, draw its pictures, and fill one template that includes everything it needs."""
+"""Make the page of a study: clean the record, draw its pictures, and fill one template, which needs no other file."""
 
 import functools
 import re
@@ -102,7 +102,8 @@ def svg_of(spec: dict[str, Any], words: str, name: str) -> Markup:
         return _UNDRAWN.format(words)
     # Clip paths get new numbers in every picture, because pictures on one page need different names.
     svg = re.sub(r'(id="|url\(#)(?=clip|gradient)', rf"\g<1>{name}-", svg)
-    # A reader's font may be wider than the font with which names were measured. Wider text is then shown and not cut.
+    # A reader's font may be wider than the font with which names were measured. With visible overflow, wider text is
+    # not cut off.
     opening = Markup('<svg role="img" overflow="visible" aria-label="{}"').format(words)
     return Markup(svg.replace("<svg", str(opening), 1))
 
@@ -119,7 +120,7 @@ def _script() -> Markup:
 
 
 class _Page(jinja2.Template):
-    """A template that adds a Content-Security-Policy to its pages: what they may run and load."""
+    """A template that adds a Content-Security-Policy to its pages, which restricts what they may run and load."""
 
     def render(self, *given: Any, **named: Any) -> str:
         return secured(super().render(*given, **named))
@@ -150,5 +151,5 @@ def template(name: str) -> jinja2.Template:
 
 
 def _or_missing(show: Any) -> Any:
-    """Turn a function into a template filter that treats a missing field of a claim as None."""
+    """Convert a function to a template filter that treats a missing field of a claim as None."""
     return lambda value: show(None if isinstance(value, jinja2.Undefined) else value)

@@ -19,7 +19,7 @@ from ._page import page
 
 PAGE = "index.html"
 _FOLDERS = ("report", "compare", "model", "")
-"""The folder of pages, next to the record."""
+"""The folders that may contain the page of a record, relative to the folder of the record."""
 _ONE: dict[type, Any] = {
     studies.StudyRecord: lambda record, beside: page(record),
     comparisons.ComparisonRecord: lambda record, beside: families_page(record),
@@ -28,7 +28,7 @@ _ONE: dict[type, Any] = {
 _TWO: dict[type, Any] = {studies.StudyRecord: comparison, examinations.ExaminationRecord: models_page}
 _HEAD = '<meta name="generator"'
 _FILES = re.compile(r'<meta name="lemmata-files" content="([^"]*)">')
-_START = 2**16  # bytes at the start of a page that contain what its head says about files
+_START = 2**16  # the first bytes of a page, which contain its list of files
 
 
 def page_of(record: StoredRecord, other: StoredRecord | None = None, beside: Mapping[str, str] | None = None) -> str:
@@ -58,12 +58,12 @@ def write_page(
 ) -> Path:
     """Write `directory/index.html`, which opens offline. It shows one record, or two records side by side.
 
-    The page contains each picture twice. Every browser and printer shows the SVG. If scripts run, a Vega-Lite
-    specification replaces it by a picture with tooltips and downloads. Names that the user controls are escaped
-    wherever they appear; control characters in them are made visible.
+    The page contains each picture as SVG and as a specification. Every browser and printer shows the SVG. If scripts
+    run, a Vega-Lite specification replaces the SVG by a picture with tooltips and downloads. Names that the user
+    controls are escaped wherever they appear; control characters in them are made visible.
 
     Args:
-        directory: created if it does not exist.
+        directory: the folder of the page, which is created if it does not exist.
         record: the record of a study, a comparison or an examination.
         other: another record of the same kind, for a study or an examination.
         beside: the texts of other files that are written with the page, by file name. Without them, existing files
@@ -74,7 +74,7 @@ def write_page(
         The path of the page.
 
     Raises:
-        DataError: the page cannot be written, or the values of a record do not fit together; existing files are not
+        DataError: if the page cannot be written, or the values of a record do not fit together; existing files are not
             changed.
     """
     path, files = Path(directory) / PAGE, dict(beside or {})

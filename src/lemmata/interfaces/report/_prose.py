@@ -11,7 +11,7 @@ from ._notation import FUNCTIONS, GREEK, LARGE, LETTER, SIGNS, WORDLIKE
 
 @functools.lru_cache(maxsize=2**14)
 def prose(text: str) -> Markup:
-    """A paragraph with MathML for the formulas that the grammar reads without doubt. All other text is escaped.
+    """A paragraph with MathML for the formulas that the grammar can read in only one way. All other text is escaped.
 
     >>> print(prose("at most kappa rows & no more"))
     at most <math alttext="kappa"><mi>κ</mi></math> rows &amp; no more

@@ -1,4 +1,4 @@
-"""Write numbers and names as a reader should see them, and make text safe inside a page."""
+"""Write numbers and names for readers, and make text safe inside a page."""
 
 import json
 import math
@@ -44,13 +44,13 @@ def percent(share: float) -> str:
 
 
 def told(value: float, unit: Unit) -> str:
-    """A value of the metric, written as in the sentences."""
+    """A value of the metric as text, written as in the sentences of the answer."""
     return spell(value, unit.percent)
 
 
 def bounds_of(unit: Unit) -> tuple[float, float]:
     """The least and the largest value that the metric can have."""
-    if unit.best is None:  # of a record without its range
+    if unit.best is None:  # the record does not contain the range of the metric
         return -math.inf if unit.name == "r2" else 0.0, 1.0 if unit.rises or unit.percent else math.inf
     worst = unit.worst if unit.worst is not None else -math.inf if unit.rises else math.inf
     return min(unit.best, worst), max(unit.best, worst)
@@ -86,7 +86,7 @@ def told_interval(interval: Interval, unit: Unit) -> str:
 
 
 def told_rows(needed: Interval, total: int, endless: str = "no upper limit") -> str:
-    """A number of rows with its 90 % interval, written as in the sentences; "open" or "out of reach" if it is unknown.
+    """A number of rows with its 90 % interval, as in the answer's sentences; "open" or "out of reach" if unknown.
 
     Args:
         needed: the number of rows; its ends may be infinite.
@@ -138,7 +138,7 @@ def verdict(value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value that JSON can hold: numbers that are not finite become None."""
+    """A value that JSON can represent: numbers that are not finite become None."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):

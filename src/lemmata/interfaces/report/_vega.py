@@ -1,4 +1,4 @@
-"""Vega: as a script that pages include, and as a converter to SVG that needs a large address space."""
+"""Provide Vega as a script that pages include, and as a converter to SVG, which needs a large address space."""
 
 import functools
 import json
@@ -31,9 +31,9 @@ def bundle() -> Markup:
 def svg_text(spec: dict[str, Any]) -> str | None:
     """A Vega-Lite specification as SVG; None if the system gives the converter too little address space.
 
-    The converter reserves more than 40 GB of addresses, and ends its process if it does not get them. If the address
-    space is limited, for example by `ulimit -v`, the converter runs in its own process. If that process ends, only a
-    picture is lost.
+    The converter reserves more than 40 GB of address space, and ends its process if the system refuses. If the address
+    space is limited, for example by `ulimit -v`, the converter runs in its own process. If that process ends, only one
+    picture is missing.
 
     Args:
         spec: the specification.

@@ -18,13 +18,13 @@ def write_verified(record: Mapping[str, Any], directory: str | Path) -> Path:
 
     Args:
         record: the record of the run, as `lemmata judge --all --json` prints it.
-        directory: created if it does not exist.
+        directory: the folder of the page, which is created if it does not exist.
 
     Returns:
         The path of the page.
 
     Raises:
-        DataError: the page cannot be written; existing files are not changed.
+        DataError: if the page cannot be written; existing files are not changed.
     """
     return replace_text(Path(directory) / "index.html", verified_page(record))
 

@@ -1,4 +1,4 @@
-"""The rows of the tables on a record's page. Nothing is computed here except counts and rounding."""
+"""The rows of the tables on a record's page. This file only counts and rounds."""
 
 import collections
 import math
@@ -236,7 +236,7 @@ def parts(statement: str) -> list[tuple[str, str]]:
 def warnings(record: StudyRecord) -> list[str]:
     """Facts that a reader needs before trusting the answer.
 
-    These are the findings that the answers do not contain, each once.
+    The result contains each finding that the answers do not contain, once.
     """
     answers = " ".join(record.answers.sentences)
     return [text for text in dict.fromkeys(record.notes) if text not in answers]

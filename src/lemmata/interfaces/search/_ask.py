@@ -1,6 +1,6 @@
-"""Search a shelf: return the items that have all words, then those that have some of them, each group best first.
+"""Search a shelf (an index): return items that have all words, then items that have some words, each best first.
 
-The result also has the number of items that have each word. If no item has all words, these numbers show why.
+The result also contains the number of items that have each word. If no item has all words, these numbers show why.
 """
 
 import dataclasses
@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from ._shelf import Shelf
 from ._terms import phrases, plain, starts, stem, stop, token
 
-_BEGUN, _MISTYPED = 0.7, 0.5  # the weight of a term that only begins with the word, or that differs from it by a typo
+_BEGUN, _MISTYPED = 0.7, 0.5  # the weights of a longer term that begins with the word, and of a typo
 _LITERAL = 0.5  # the weight of the words of a phrase, relative to its meaning
-_FURTHER = 0.85  # what each further thing of a group counts
+_FURTHER = 0.85  # the factor by which the score of each further item of a group is multiplied
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,11 +19,11 @@ class Found:
     """The items that a search found on a shelf.
 
     Args:
-        words: the words as understood, in parts: "tangent kernel", "atention".
+        words: the parts of the typed text, for example "tangent kernel" and "atention".
         hits: positions of the items that have all parts, the best first.
         near: positions of items that have some of the parts, the best first.
-        counts: how many items have each part.
-        mistyped: words that occur nowhere, and the nearest words that replaced them.
+        counts: the number of items that have each part.
+        mistyped: the typed words that occur nowhere and were replaced by the nearest words.
         scores: for each position in `hits` and `near`, the score of the item there.
     """
 
@@ -116,10 +116,11 @@ def ordered(shelf: Shelf, scores: dict[int, float]) -> dict[int, float]:
 def understood(shelf: Shelf, typed: str) -> list[Part]:
     """Split the typed text into parts.
 
-    A word that occurs nowhere is replaced by the nearest word that does, so phrases with a typo are still phrases.
+    A word that is not on the shelf is replaced by the nearest word on the shelf, so phrases with a typo are still
+    found.
 
     Args:
-        shelf: the shelf whose words are known.
+        shelf: the shelf with the known words.
         typed: the words that the user typed.
     """
     words = plain(typed)
@@ -161,9 +162,9 @@ def _of_term(shelf: Shelf, option: str) -> list[tuple[int, float]]:
 
 
 def mended(shelf: Shelf, term: str) -> str:
-    """Correct a term: keep it if it is known, begins a known term or starts a phrase.
+    """Correct a term. A term is kept if it is known, begins a known term or starts a phrase.
 
-    Otherwise replace it by the most frequent of the nearest terms.
+    Otherwise, it is replaced by the most frequent of the nearest terms.
     """
     if term in starts():
         return term

@@ -1,4 +1,4 @@
-"""The shelf of claims for the search, with a weight for each text of a claim."""
+"""The search index (shelf) of claims, with a weight for each text of a claim."""
 
 import re
 from typing import Any
@@ -12,7 +12,7 @@ _WEIGHTS = {
 
 
 def claim_shelf(known: list[dict[str, Any]], address: Any = lambda row: "") -> Shelf:
-    """The shelf of claims.
+    """Make the shelf of claims.
 
     Args:
         known: the rows of the catalogue.

@@ -1,4 +1,4 @@
-"""Keep a shelf in the user's cache until a text on the shelf or a rule of the search changes."""
+"""Keep a shelf (a search index) in the user's cache until one of its texts or a rule of the search changes."""
 
 import contextlib
 import hashlib
@@ -13,7 +13,7 @@ from ._shelf import Item, Shelf, shelf
 
 
 def kept_shelf(name: str, items: Sequence[Item]) -> Shelf:
-    """The shelf of some items, taken from the user's cache if it is there.
+    """Return the shelf of some items, from the user's cache if the cache has it.
 
     Args:
         name: the kind of the items.
@@ -27,7 +27,7 @@ def kept_shelf(name: str, items: Sequence[Item]) -> Shelf:
     if known is not None:
         return Shelf(name, tuple(items), known["postings"])
     found = shelf(name, items)
-    with contextlib.suppress(FileError):  # if nothing can be cached, it is made again
+    with contextlib.suppress(FileError):  # without a cache, the next call makes the shelf again
         replace_text(path, sealed(key, {"postings": found.postings}))
     return found
 

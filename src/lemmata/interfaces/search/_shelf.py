@@ -1,4 +1,4 @@
-"""A shelf: items that can be found, and for each term the items that have it, with weights."""
+"""A shelf is a search index: items that can be found, and for each term the items that have the term, with weights."""
 
 import collections
 import dataclasses
@@ -10,7 +10,7 @@ from ._terms import counted
 LEVELS = 15
 """The number of levels to which a term's weight in an item is rounded."""
 _HALF = 3.0  # the weighted count at which an item has half of the largest score of a term
-_LENGTH = 0.5  # how much of a field's length counts against it
+_LENGTH = 0.5  # how strongly the length of a field reduces its weight (the parameter b of BM25)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,10 +20,10 @@ class Item:
     Args:
         name: the item's name for programs, such as a claim's or page's name.
         title: the title that people read.
-        address: the address of its page on the site.
+        address: the address of the item's page on the site.
         about: a few words next to the title.
-        group: the larger item that contains it, such as a claim's section or a page.
-        fields: its texts, each with its weight.
+        group: the larger item that contains this item, such as a claim's section or a page.
+        fields: the texts of this item, each with its weight.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Item:
 
 @dataclasses.dataclass(frozen=True)
 class Shelf:
-    """Items of one kind, and their terms.
+    """A search index: items of one kind, and their terms.
 
     Args:
         name: the kind of the items, such as "claims".

@@ -1,4 +1,4 @@
-"""Turn words into index terms: in one spelling and without endings. Phrases with the same meaning are one term.
+"""Convert words to index terms: in one spelling and without endings. Phrases with the same meaning are one term.
 
 The script of the site does the same, line by line (`search.js`). A test compares the two.
 """

@@ -1,4 +1,4 @@
-"""Write the shelves and the script of the site that searches them."""
+"""Write the shelves (search indices) and the script of the site that searches them."""
 
 import importlib.resources
 import json
@@ -9,10 +9,10 @@ from ._terms import FILES, facts
 
 
 def written(shelves: Sequence[Shelf]) -> str:
-    """A script that defines `lemmata.search` for some shelves.
+    """Return a script that defines `lemmata.search` for some shelves.
 
     Args:
-        shelves: the items to find.
+        shelves: the shelves with the items to find.
     """
     script = importlib.resources.files("lemmata.interfaces.search").joinpath(FILES[0]).read_text(encoding="utf-8")
     told = [

@@ -55,7 +55,7 @@ def write_site(
         DataError: if a page cannot be written.
     """
     directory = pathlib.Path(directory)
-    own_files(directory)  # refuses another's directory before anything is written into it
+    own_files(directory)  # refuses a directory with foreign files before anything is written into it
     with writing(directory, MANIFEST) as result:
         earlier = own_files(directory)
         pages = site(progress, where)
@@ -147,7 +147,7 @@ def site(
 
 
 def _told_apart(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Make titles differ: if claims share a title, the class name is added. Sources without authors get a name."""
+    """Make titles different: if claims share a title, add the class name. Name sources without authors "Anonymous"."""
     shared = collections.Counter(row["title"] for row in known)
     found = []
     for row in known:

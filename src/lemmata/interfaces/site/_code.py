@@ -11,7 +11,7 @@ from typing import Any
 from lemmata.engine.catalogue import part_of, tree_of
 
 ROOT = pathlib.Path(__file__).parents[2]
-_DEPTH = 4  # functions that give hypotheses may call others that do
+_DEPTH = 4  # the largest depth of calls between functions that return hypotheses
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Definition:
 
 @functools.cache
 def definitions(room: str) -> dict[str, Definition]:
-    """The classes and functions at the top level of a subpackage's files, by name. Of equal names, the first counts.
+    """The classes and functions at the top level of a subpackage's files, by name. The first of equal names counts.
 
     Args:
         room: a folder of the package, for example "engine/problems".
@@ -118,7 +118,7 @@ def hypotheses_of(place: str, claim: str, population: str) -> list[Condition]:
 
 
 def _of_expression(claim: Definition, place: str) -> Iterator[Condition]:
-    """The conditions of a claim's own population. It is assigned in the claim's class or to a name in its subject."""
+    """The conditions of a claim's own population. The claim's class or a file of its subject assigns the population."""
     given = _assigned(getattr(claim.node, "body", []), "population")
     for file in (claim.file, *_siblings(claim.file)):
         if isinstance(given, ast.Name):

@@ -1,6 +1,6 @@
-"""The documentation: turn the pages of `docs/` into HTML, with their pictures and programs.
+"""Convert the pages of `docs/` to HTML, with their pictures and programs.
 
-A long page becomes one page for each of its sections. The address of the long page then lists the sections.
+Each section of a long page becomes a separate page. The page at the address of the long page then lists the sections.
 """
 
 import dataclasses
@@ -205,7 +205,7 @@ def words_of(
     """A text as HTML.
 
     Args:
-        document: the page of the documentation that contains it.
+        document: the page of the documentation that contains the text.
         text: Markdown.
         address: the address of the page on the site that shows the text.
         addresses: the addresses of pages by the names that stand in backticks.

@@ -11,7 +11,7 @@ from lemmata.interfaces.report import COLOURS, linear_ticks, ticks
 ROWS = ("claim", "control")
 _LEFT, _TOP, _RIGHT, _WIDTH, _ROW = 47, 7, 27, 290, 26
 _BELOW, _BETWEEN = 40, 16  # space for an axis with its title, and between two panels
-_LETTER = 6.3  # how wide a letter of an axis is, about
+_LETTER = 6.3  # the approximate width of a letter of an axis
 _SHADES = {"claim": COLOURS[0], "control": COLOURS[1], "band": COLOURS[2]}
 _MARKS = {"diamond": "0,-6.5 6.5,0 0,6.5 -6.5,0", "right": "6,0 -4,5.5 -4,-5.5", "left": "-6,0 4,5.5 4,-5.5"}
 

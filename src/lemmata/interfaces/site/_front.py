@@ -24,7 +24,7 @@ def _chosen() -> dict[str, Any]:
 
 
 def questions() -> list[dict[str, str]]:
-    """The questions that users come with: the question, the command, its output, and the page that says more."""
+    """The questions of users, each with the command, its output, and the page that explains more."""
     return _chosen()["question"]
 
 
@@ -70,9 +70,9 @@ def newest(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def last_changed(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The claims whose verdict changed last, with the latest change first.
 
-    Each comes with the day of the change, `since`, and the earlier status, `before`.
+    Each claim has the day of the change as `since`, and the earlier status as `before`.
 
-    Among the claims of one day, claims with an earlier verdict come first, then new claims.
+    Among claims that changed on the same day, claims with an earlier verdict come before new claims.
 
     Args:
         known: rows of the catalogue.

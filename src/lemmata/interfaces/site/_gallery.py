@@ -20,12 +20,12 @@ class Example(NamedTuple):
 
     Args:
         name: the name of its file, without the ending.
-        title: a title that says what it does.
-        words: a paragraph about it, as Markdown.
+        title: a title that says what the program does.
+        words: a paragraph about the program, as Markdown.
         alt: the description of its picture.
         code: the program.
         printed: the text that it prints.
-        picture: the SVG that it draws.
+        picture: the SVG that the program draws.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Example(NamedTuple):
 
     @property
     def address(self) -> str:
-        """The address of its page."""
+        """The address of the program's page."""
         return f"docs/examples/{self.name}.html"
 
     @property

@@ -1,6 +1,6 @@
 """Estimate how tall a page is on a narrow screen.
 
-The estimate uses lines of text, listings, tables and pictures in the HTML.
+The estimate adds up the heights of lines of text, listings, tables and pictures in the HTML.
 """
 
 import math
@@ -10,12 +10,12 @@ from typing import NamedTuple
 LIMIT = 8000
 """The greatest height of a page, in pixels. Taller parts are folded, or become separate pages."""
 FITS = 7000
-"""The largest height that `height` may estimate for a page. The error of the estimate is below an eighth."""
+"""The largest estimated height of a page. It is an eighth below the limit, because the estimate has errors."""
 WIDTH = 343  # width of the text on a screen of 390 pixels
-_LETTERS, _CELLS = 44, 34  # a line of text, and of a row of a table
+_LETTERS, _CELLS = 44, 34  # the number of letters in a line of text, and in a line of a table's row
 _LINE, _CODE, _ROW = 21.75, 18.5, 18.5
 _BOX = 640.0  # height of a box that scrolls
-_PICTURE = 260.0  # where its size is not given
+_PICTURE = 260.0  # the height of a picture without a size
 _SPACE = {"p": 15, "h1": 25, "h2": 30, "h3": 26, "h4": 20, "li": 4.5, "dt": 0, "dd": 8, "summary": 15, "figcaption": 4,
           "caption": 0, "div": 0, "ul": 8, "ol": 8, "section": 0, "article": 0, "figure": 6, "dl": 12, "nav": 0,
           "header": 60, "footer": 30, "main": 0, "details": 0, "label": 30, "form": 20}  # fmt: skip
@@ -54,12 +54,12 @@ def height(text: str) -> float:
 
 
 class _Reader:
-    """Reads a text in order and adds up the heights of its blocks."""
+    """Reads HTML in order and adds up the heights of its blocks."""
 
     def __init__(self, blocks: list[_Block]):
         self.blocks, self.total, self.letters, self.scale = blocks, 0.0, 0, 1.0
-        self.hidden = 0  # how many closed details the place is in
-        # tags, whether they hide their content, and the height before a box
+        self.hidden = 0  # the number of closed `details` elements around the current place
+        # for each open element: its tag, whether it hides its content, and the height before it if it is a box
         self.open: list[tuple[str, bool, float | None]] = []
 
     def flush(self) -> None:

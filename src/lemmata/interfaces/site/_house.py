@@ -116,7 +116,7 @@ def levels(below: dict[str, frozenset[str]]) -> dict[str, int]:
 
 
 def _bearing(below: dict[str, frozenset[str]]) -> set[tuple[str, str]]:
-    """The lines to draw: from a subpackage to each that it imports, unless a path through a third one joins both."""
+    """The lines to draw: one for each import, unless it also follows from a path through a third subpackage."""
 
     @functools.cache
     def under(room: str) -> frozenset[str]:

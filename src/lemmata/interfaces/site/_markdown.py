@@ -1,4 +1,4 @@
-"""Turn Markdown into HTML: headings with anchors, typeset formulas, coloured code, and the output below a listing."""
+"""Convert Markdown to HTML: headings with anchors, typeset formulas, coloured code, and the output of programs."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +19,7 @@ Link = Callable[[str], str | None]
 _LANGUAGES = {"python": "python", "console": "console", "sh": "bash", "bash": "bash", "toml": "toml", "json": "json"}
 _MANY_ROWS = 20
 _PRINTS = re.compile(r"(This )?prints:?")
-"""The paragraph between a program and what it prints."""
+"""The paragraph between a program and its output."""
 
 
 def rendered(text: str, link: Link, target: Callable[[str], str], raised: int = 0) -> Markup:
@@ -87,7 +87,7 @@ def _printed(tokens: list[Token]) -> Iterable[int]:
 
 
 def _listing(token: Token, printed: bool) -> str:
-    """A listing: code in colours, anything else as plain text, which is marked if it is the output of a program."""
+    """The HTML of a listing: code in colours, and other text without colours, with a mark if a program printed it."""
     language = _LANGUAGES.get(token.info.strip())
     if language is None:
         kind = ' class="output"' if printed else ""
@@ -124,7 +124,7 @@ def _words(text: str) -> str:
 
 
 def _column_heads(body: str) -> str:
-    """Mark the heads of columns as heads. An empty head becomes an ordinary cell, because it heads nothing."""
+    """Mark the heads of columns as heads. An empty head becomes an ordinary cell."""
     return re.sub(
         r"<th(?=[ >])([^>]*)>(</th>)?", lambda m: f"<td{m[1]}></td>" if m[2] else f'<th scope="col"{m[1]}>', body
     )

@@ -18,7 +18,7 @@ PARTS = (
 )  # fmt: skip
 """The parts of the site in the navigation, by the address of their first page."""
 _LONGEST = 200
-_SEARCHING = ("claims.html", "search.html")  # which load the index of the search as a script
+_SEARCHING = ("claims.html", "search.html")  # the pages that load the search index as a script
 HEAD = "<!-- what search engines read -->\n"
 """The placeholder in the head of a page for parts that depend on the address of the site."""
 

@@ -15,7 +15,7 @@ from ._drawing import drawn
 
 STEPS = "smallest mean step"
 """The title of a panel about an order. Only the measurement is drawn, because the prediction is a sign."""
-_FAR = 5.0  # a control that is more spans away from the rest is an arrow at the edge
+_FAR = 5.0  # a control that is further away than this many spans is drawn as an arrow at the edge
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The open problems of a source: the question, what is known here, the probe, and a picture of its result."""
+"""The open problems of a source: the question, what is known, the claims that test a part of it, and pictures."""
 
 import dataclasses
 import re
@@ -21,7 +21,7 @@ _PROBES = "open_problems"
 
 @dataclasses.dataclass(frozen=True)
 class Probe:
-    """A claim that probes an open problem, with its last verdict.
+    """A claim that tests a part of an open problem (a probe), with its last verdict.
 
     Args:
         row: the claim's row of the catalogue, with its address.
@@ -36,7 +36,7 @@ class Probe:
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """An open problem, and what is known about it here.
+    """An open problem, and the claims of lemmata about it.
 
     Args:
         problem: the question, and what is known.
@@ -52,7 +52,7 @@ class Entry:
 
     @property
     def claims(self) -> int:
-        """How many claims are about the problem."""
+        """The number of claims about the problem."""
         return len(self.probes) + len(self.others)
 
 

@@ -1,4 +1,4 @@
-"""Turn docstrings into HTML: paragraphs with typeset formulas, code in backticks, lists, arguments and examples."""
+"""Convert docstrings to HTML: paragraphs with typeset formulas, code in backticks, lists, arguments and examples."""
 
 import re
 import textwrap
@@ -23,7 +23,7 @@ Link = Callable[[str], str | None]
 
 
 def sentence(text: str, link: Link = lambda name: None) -> Markup:
-    """The HTML of a paragraph: words in backticks are code, linked if `link` knows an address; formulas are MathML.
+    """The HTML of a paragraph: words in backticks are code, linked if `link` returns an address; formulas are MathML.
 
     >>> print(sentence("see `gram`, x_i²"))
     see <code>gram</code>, <math alttext="x_i²"><msubsup><mi>x</mi><mi>i</mi><mn>2</mn></msubsup></math>

@@ -14,13 +14,13 @@ from ._front import ABOUT, newest
 from ._pages import HEAD, claim_address, page
 
 _FED = 60
-"""How many claims the feed lists."""
+"""The number of claims in the feed."""
 _PICTURE = "docs/pictures/study_page.png"
 _ICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#2f62b5"/>'
     '<path d="M9 26 15.5 12 13.4 7H10M15.5 12l6.6 14H25" fill="none" stroke="#fff" stroke-width="3"/></svg>\n'
 )
-"""A lambda."""
+"""The icon of the site: a lambda."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -84,7 +84,7 @@ def public_addresses() -> dict[str, str]:
     twice = set()
     for room in public_rooms():
         found[f"lemmata.{room}"] = f"reference/{room}.html"
-        for address, own in shelves(room) if room != "interfaces.cli" else ():  # its names are those of commands
+        for address, own in shelves(room) if room != "interfaces.cli" else ():  # these names are names of commands
             for entry in own:
                 if entry.name in found:
                     twice.add(entry.name)

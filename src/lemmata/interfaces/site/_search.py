@@ -22,7 +22,7 @@ _HOUSE = ("interfaces.cli", "interfaces.search", "interfaces.site")
 
 
 def search_pages(known: list[dict[str, Any]]) -> dict[str, str]:
-    """The page of the search, and the script with the index, which is loaded when someone searches.
+    """The page of the search, and the script with the search index. The page loads the script when someone searches.
 
     Args:
         known: rows of the catalogue.
@@ -36,7 +36,7 @@ def search_pages(known: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def all_shelves(known: list[dict[str, Any]]) -> list[Shelf]:
-    """The shelves of the site.
+    """The shelves (search indices) of the site.
 
     Args:
         known: rows of the catalogue.

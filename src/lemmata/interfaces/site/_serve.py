@@ -20,7 +20,7 @@ _FRONT = "index.html"
 _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".json": "application/json",
           ".svg": "image/svg+xml", ".png": "image/png", ".xml": "application/xml", ".csv": "text/csv",
           ".txt": "text/plain", ".md": "text/plain", ".py": "text/plain"}  # fmt: skip
-_PATIENCE = 20  # seconds that a browser has for its request
+_PATIENCE = 20  # the number of seconds that a browser has for its request
 
 
 class _Pages(http.server.BaseHTTPRequestHandler):
@@ -42,7 +42,7 @@ class _Pages(http.server.BaseHTTPRequestHandler):
 
     def _content(self) -> bytes | None:
         """The requested file, after the head of the answer has been sent; None if an error was sent."""
-        # Another site's name that leads to this machine (DNS rebinding) is not this site.
+        # The host name of another site may lead to this machine (DNS rebinding). Requests with such a name are refused.
         hosts = self.headers.get_all("Host") or [""]
         if len(hosts) > 1 or _HOST.fullmatch(hosts[0]) is None:
             return self.send_error(http.HTTPStatus.MISDIRECTED_REQUEST)
@@ -85,7 +85,7 @@ class _Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print in one line what went wrong, and go on."""
+        """Print the error in one line, and continue."""
         error = sys.exception()
         if not isinstance(error, ConnectionError | TimeoutError):
             print(f"A request failed: {type(error).__name__}: {error}", file=sys.stderr)
@@ -97,7 +97,7 @@ def serve(directory: pathlib.Path, names: frozenset[str], ready: Callable[[str],
     Args:
         directory: a site that was written.
         names: the names of its files. Other files and links are not served.
-        ready: called with the address once the server answers.
+        ready: a function that is called with the address when the server can answer requests.
     """
     handler = functools.partial(_Pages, directory=directory, names=names)
     with _server(handler) as server:

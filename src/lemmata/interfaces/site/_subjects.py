@@ -106,5 +106,5 @@ def _figure(own: list[dict[str, Any]], said: str) -> str:
         .properties(width=180, height=18 * len(places))
     )
     spec = themed(chart)
-    spec["config"]["padding"] = {"left": 40, "right": 12, "top": 4, "bottom": 4}  # names may be wider than measured
+    spec["config"]["padding"] = {"left": 40, "right": 12, "top": 4, "bottom": 4}  # labels may be wider than measured
     return in_ink(str(svg_of(spec, f"Claims of each section by verdict. {said}.", "figure")))

@@ -1,4 +1,4 @@
-"""The table of all claims. It can be read without a script; a script filters and searches it."""
+"""The table of all claims. The table can be read without a script. A script filters and searches it."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from lemmata.engine.catalogue import PRINTED, TIGHTNESS, counts
 from ._pages import claim_address, page, script, work_name
 
 _MARKS = {"refuted": "r", "failed": "r", "supported": ""}
-"""The style of a row's verdict, for verdicts that are not the usual ones."""
+"""The style of a verdict in a row. Verdicts that are not listed have the style "w"."""
 
 _FILTERS = ("subject", "tool", "architecture", "object", "kind", "label", "verdict", "tightness", "source")
 """The columns after the first one, in their order: each has a filter."""
