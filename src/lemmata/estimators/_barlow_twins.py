@@ -14,11 +14,12 @@ from lemmata.errors import DataError, SettingError
 from lemmata.kernels import RBF, AbstractKernel, gram
 from lemmata.subjects.dynamics import StepwisePrediction, terminal_embedding
 
+from ._kernel_parameters import KernelParametersMixin
 from ._leaves import jax_leaves
 from ._rows import float64_leaves, points_of
 
 
-class KernelBarlowTwins(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KernelBarlowTwins(KernelParametersMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Embed rows in a kernel's space so that the cross-correlation between two views of every row is the identity.
 
     The embedding is the limit of gradient flow on |C - I|² from a small start, where C is the cross-correlation of the

@@ -26,6 +26,7 @@ from lemmata.spectra import leave_one_out, spectrum
 
 from ._centres import centres_for, crosses, diagonal_mean, on_centres, warn_of_centres, warn_of_least_squares
 from ._graphs import of_one_shape
+from ._kernel_parameters import KernelParametersMixin
 from ._leaves import jax_leaves, numpy_leaves
 from ._rows import (
     Rows,
@@ -225,7 +226,7 @@ def weighted_system(kernel: AbstractKernel, points: np.ndarray, roots: np.ndarra
     return SystemInPlace(matrix)
 
 
-class KernelRegressor(AbstractKernelRegressor):
+class KernelRegressor(KernelParametersMixin, AbstractKernelRegressor):
     """Regression with any lemmata kernel, in closed form.
 
     Predictions are K(x, X) (K + ridge I)^-1 (y - mean) + mean. If `time` is given, predictions are those of the
