@@ -16,25 +16,28 @@ from ._versine import after_bend
 
 
 class Relu(AbstractLayer):
-    """max(u, 0): E[phi phi] = sqrt(xx yy) kappa1(c) / 2 and E[phi' phi'] = kappa0(c) / 2 (Cho and Saul, 2009).
+    """The rectifier phi(u) = max(u, 0) (Cho and Saul, 2009).
 
-    Here c is the correlation, and kappa0 and kappa1 are the arc-cosine kernels, normalised to 1 at c = 1.
+    Let u and v be Gaussian with variances xx and yy and correlation c. The means of phi(u) phi(v) and phi'(u) phi'(v)
+    are E[phi phi] = sqrt(xx yy) kappa1(c) / 2 and E[phi' phi'] = kappa0(c) / 2. Here, kappa0 and kappa1 are the
+    arc-cosine kernels, normalised to 1 at c = 1.
     """
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
-        """max(x, 0)."""
+        """Return max(x, 0) for every coordinate."""
         return jax.nn.relu(x)
 
     def push(self, state: State) -> State:
-        """The arc-cosine kernels of degree 1 and 0."""
+        """Return the moments from the arc-cosine kernels of degree 1 and 0."""
         return piecewise_linear(state, 0.0)
 
 
 class LeakyRelu(AbstractLayer):
-    """u for u > 0 and slope * u for u <= 0. Its kernels are mixtures of the arc-cosine kernels of ReLU.
+    """The activation phi(u) = u for u > 0 and slope * u for u <= 0.
 
-    With a = `slope`: E[phi phi] = sqrt(xx yy) [(1 - a)² kappa1(c) + 2 a c] / 2, and
-    E[phi' phi'] = [(1 - a)² kappa0(c) + 2 a] / 2. Slope -1 is the absolute value, slope 1 the identity.
+    Its kernels are mixtures of kappa0 and kappa1, the arc-cosine kernels of ReLU. Let u and v be Gaussian with
+    variances xx and yy and correlation c. With a = `slope`, E[phi phi] = sqrt(xx yy) [(1 - a)² kappa1(c) + 2 a c] / 2,
+    and E[phi' phi'] = [(1 - a)² kappa0(c) + 2 a] / 2. Slope -1 is the absolute value, slope 1 the identity.
     """
 
     slope: float = 0.01
@@ -43,23 +46,23 @@ class LeakyRelu(AbstractLayer):
         check_finite("slope", self.slope)
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
-        """The leaky rectifier of every coordinate."""
+        """Return phi of every coordinate."""
         return jax.nn.leaky_relu(x, self.slope)
 
     def push(self, state: State) -> State:
-        """The mixed arc-cosine kernels."""
+        """Return the moments, as mixtures of the arc-cosine kernels."""
         return piecewise_linear(state, self.slope)
 
 
 def absolute() -> LeakyRelu:
-    """|u|: `LeakyRelu` of slope -1."""
+    """Return the absolute value |u|, which is `LeakyRelu` of slope -1."""
     return LeakyRelu(-1.0)
 
 
 def piecewise_linear(state: State, below: float, above: float = 1.0) -> State:
-    """The push of the piecewise linear function with slope `below` below 0 and slope `above` above 0."""
+    """Return the state after the piecewise linear function with slope `below` below 0 and slope `above` above 0."""
     law = state.law.activated()
-    # For fields, versines would cost as much as the kernels. They would only improve angles near a kink, where the
+    # For fields, versines would cost as much as the kernels. Versines would only improve angles near a kink, where the
     # error without them is sqrt(eps).
     known = None if state.grid.sites else state.versine
     slope, c, versine = after_bend(state.nngp, versine_of(state.replace(versine=known)), below, above)
@@ -77,17 +80,19 @@ def piecewise_linear(state: State, below: float, above: float = 1.0) -> State:
 
 
 class Erf(AbstractLayer):
-    """erf(u): E[phi phi] = (2 / pi) arcsin(2 k / sqrt((1 + 2 xx)(1 + 2 yy))), k = nngp (Williams, 1997).
+    """The activation phi(u) = erf(u) (Williams, 1997).
 
-    Its derivative in k is E[phi' phi'] = (4 / pi) / sqrt((1 + 2 xx)(1 + 2 yy) - 4 k²).
+    Let u and v be Gaussian with variances xx and yy and covariance k = nngp. The mean of phi(u) phi(v) is E[phi phi] =
+    (2 / pi) arcsin(2 k / sqrt((1 + 2 xx)(1 + 2 yy))). Its derivative in k is E[phi' phi'] = (4 / pi) / sqrt((1 + 2
+    xx)(1 + 2 yy) - 4 k²).
     """
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
-        """The error function of every coordinate."""
+        """Return the error function of every coordinate."""
         return jax.scipy.special.erf(x)
 
     def push(self, state: State) -> State:
-        """Williams' arcsine kernel. The arcsine is computed as an arctangent, which is accurate near 1."""
+        """Return Williams' arcsine kernel. The arcsine is computed as an arctangent, which is accurate near 1."""
 
         def moments(pair):
             rho, rest, one, other, slope = pair.widened(2.0)
@@ -99,9 +104,12 @@ class Erf(AbstractLayer):
 
 
 class Gelu(AbstractLayer):
-    r"""u Phi(u), where Phi is the normal distribution function. This is the exact form, not the approximation by tanh.
+    r"""The activation phi(u) = u Phi(u), where Phi is the normal distribution function.
 
-    Let k = nngp, a = xx, b = yy, A = 1 + a, B = 1 + b and D = sqrt(A B - k²). Then
+    This is the exact form, not the approximation by tanh.
+
+    E[phi phi] is the mean of phi(u) phi(v) for Gaussian u and v of variances xx and yy and covariance nngp. Let k =
+    nngp, a = xx, b = yy, A = 1 + a, B = 1 + b and D = sqrt(A B - k²). Then
 
         E[phi phi] = k / 4 + k arcsin(k / sqrt(A B)) / (2 pi) + (a b + k² (1/A + 1/B - 1)) / (2 pi D),
 
@@ -112,11 +120,11 @@ class Gelu(AbstractLayer):
     """
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
-        """GELU of every coordinate."""
+        """Return GELU of every coordinate."""
         return jax.nn.gelu(x, approximate=False)
 
     def push(self, state: State) -> State:
-        """The closed form above."""
+        """Return the moments, by the closed form of the class."""
 
         def moments(pair):
             rho, rest, one, other, _ = pair.widened(1.0)
@@ -137,10 +145,12 @@ class Gelu(AbstractLayer):
 
 
 class Sin(AbstractLayer):
-    r"""sin(alpha u + beta), alpha = `frequency`, beta = `phase`.
+    r"""The activation phi(u) = sin(alpha u + beta) with alpha = `frequency` and beta = `phase`.
 
-    Let k = nngp. Then E[phi phi] = [exp(-alpha² (xx + yy - 2k) / 2) - cos(2 beta) exp(-alpha² (xx + yy + 2k) / 2)] / 2
-    and E[phi' phi'] = alpha² [exp(-alpha² (xx + yy - 2k) / 2) + cos(2 beta) exp(-alpha² (xx + yy + 2k) / 2)] / 2.
+    E[phi phi] is the mean of phi(u) phi(v) for Gaussian u and v of variances xx and yy and covariance k = nngp:
+
+        E[phi phi] = [exp(-alpha² (xx + yy - 2k) / 2) - cos(2 beta) exp(-alpha² (xx + yy + 2k) / 2)] / 2,
+        E[phi' phi'] = alpha² [exp(-alpha² (xx + yy - 2k) / 2) + cos(2 beta) exp(-alpha² (xx + yy + 2k) / 2)] / 2.
     """
 
     frequency: float = 1.0
@@ -150,18 +160,18 @@ class Sin(AbstractLayer):
         check_finite("frequency or phase", self.frequency, self.phase)
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
-        """The sine of every coordinate."""
+        """Return the sine of every coordinate."""
         return jnp.sin(self.frequency * x + self.phase)
 
     def push(self, state: State) -> State:
-        """The two exponentials above."""
+        """Return the moments, by the two exponentials of the class."""
         moments = _sine_moments(self.frequency, math.cos(2.0 * self.phase))
         mean = lambda a: math.sin(self.phase) * jnp.exp(-0.5 * self.frequency**2 * a)
         return push_moments(state, moments, None if self.phase == 0.0 else mean)
 
 
 class Cos(AbstractLayer):
-    """cos(alpha u), where alpha = `frequency`. This is a sine with phase pi / 2."""
+    """The activation cos(alpha u) with alpha = `frequency`. This is a sine with phase pi / 2."""
 
     frequency: float = 1.0
 
@@ -169,18 +179,18 @@ class Cos(AbstractLayer):
         check_finite("frequency", self.frequency)
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
-        """The cosine of every coordinate."""
+        """Return the cosine of every coordinate."""
         return jnp.cos(self.frequency * x)
 
     def push(self, state: State) -> State:
-        """The exponentials of `Sin`, with cos(2 beta) = -1."""
+        """Return the moments, by the exponentials of `Sin` with cos(2 beta) = -1."""
         mean = lambda a: jnp.exp(-0.5 * self.frequency**2 * a)
         return push_moments(state, _sine_moments(self.frequency, -1.0), mean)
 
 
 def _sine_moments(frequency: float, double_phase: float):
-    # Let E be the exponentials of the squares of the difference and of the sum. E(near) - E(far) cancels for small k;
-    # it equals sign(k) max(near, far) (1 - exp(-2 alpha² |k|)).
+    # Let E be the exponentials of the squares of the difference and of the sum. E(near) - E(far) loses digits for small
+    # k; it equals sign(k) max(near, far) (1 - exp(-2 alpha² |k|)).
     square, even, odd = frequency**2, 0.5 * (1.0 - double_phase), 0.5 * (1.0 + double_phase)
 
     def moments(pair):

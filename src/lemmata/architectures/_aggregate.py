@@ -1,4 +1,4 @@
-"""Sums over the neighbours of a node. If points are graphs, each point brings its own edges."""
+"""Sums over the neighbours of a node in a graph. If points are graphs, each point has its own edges."""
 
 import math
 from typing import Any, Literal
@@ -19,10 +19,11 @@ Normalisation = Literal["none", "row", "symmetric"]
 
 
 class Aggregate(AbstractLayer):
-    r"""Weighted sums over neighbours, h(p) = sum_q S[p, q] x(q). S follows from the adjacency A of a point's graph.
+    r"""Weighted sums over neighbours, h(p) = sum_q S[p, q] x(q). S is computed from the adjacency A of a point's graph.
 
     Row p of A holds the weights in the sum at node p. If edges have directions, A[p, q] is the weight of the edge from
-    q to p. With e = `self_loops`, B = A + e I and the degrees d_p = sum_q B[p, q], the weights that arrive at p,
+    q to p. Let e = `self_loops` and B = A + e I. The degree d_p = sum_q B[p, q] is the sum of the weights that arrive
+    at p. The matrix S is one of
 
     * `"none"`: S[p, q] = B[p, q];
     * `"row"`: S[p, q] = B[p, q] / d_p. This S = D^-1 B is a step of a random walk, and gives the weighted mean of the
@@ -96,13 +97,13 @@ class Aggregate(AbstractLayer):
             )
 
     def matrix(self, adjacency: Float[Array, "*n s s"]) -> Float[Array, "*n s s"]:
-        """The matrix S of weights for an adjacency A."""
+        """Return the matrix S of weights for an adjacency A."""
         looped = adjacency + self.self_loops * jnp.eye(adjacency.shape[-1], dtype=adjacency.dtype)
         if self.normalisation == "none":
             return looped
         degrees = jnp.sum(looped, axis=-1)
         some = degrees != 0
-        # The inner choice keeps derivatives by the adjacency finite.
+        # The inner `where` keeps derivatives with respect to the adjacency finite.
         inverse = jnp.where(some, 1.0 / jnp.where(some, degrees, 1.0), 0.0)
         if self.normalisation == "row":
             return inverse[..., :, None] * looped
@@ -115,7 +116,7 @@ class Aggregate(AbstractLayer):
         return (), fan_in
 
     def apply(self, params: Any, x: Float[Array, "nodes fan_in"]) -> Float[Array, "nodes fan_in"]:
-        """The sums at every node."""
+        """Return the sums at every node."""
         if self.adjacency is None:
             raise _without_graph("no adjacency")
         self._check_nodes(x.shape)
@@ -124,7 +125,7 @@ class Aggregate(AbstractLayer):
     def apply_masked(
         self, params: Any, x: Float[Array, "nodes fan_in"], mask: Bool[Array, " nodes"]
     ) -> tuple[Float[Array, "nodes fan_in"], Bool[Array, " nodes"]]:
-        """The sums over the nodes that are not empty."""
+        """Return the sums over the nodes that are not empty."""
         return self.apply(params, filled(x, mask)), mask
 
     def push(self, state: State) -> State:
@@ -149,7 +150,7 @@ class Aggregate(AbstractLayer):
         return True
 
     def _summed(self, part: State) -> State:
-        """The covariances and means of the sums."""
+        """Return the covariances and means of the sums."""
         one, other = self._graphs(part)
         both = lambda values: _along(_along(values, one, 0), other, 1)
         means = part.means
@@ -158,7 +159,7 @@ class Aggregate(AbstractLayer):
         return part.replace(nngp=both(part.nngp), ntk=both(part.ntk), means=means)
 
     def _graphs(self, part: State) -> tuple[Float[Array, "n s s"], Float[Array, "m s s"]]:
-        """The matrices S of every x and of every y."""
+        """Return the matrices S of every x and of every y."""
         given = part.grid.adjacency_x, part.grid.adjacency_y
         if self.adjacency is not None:
             counts = part.nngp.shape[2], part.nngp.shape[-1]
@@ -227,7 +228,7 @@ def check_adjacency(what: str, adjacency: Any) -> None:
 
 
 def _known(values: Any) -> np.ndarray | None:
-    """The values as a NumPy array; None under a transformation of JAX."""
+    """Return the values as a NumPy array, or None under a transformation of JAX."""
     try:
         return np.asarray(values)
     except jax.errors.TracerArrayConversionError:

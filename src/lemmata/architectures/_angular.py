@@ -18,8 +18,8 @@ from ._versine import angle_of
 _SAMPLES = 192
 # the allowed difference of a series from the recursion, divided by the kernel at angle 0
 ACCURACY = {"float32": 2e-6, "float64": 1e-10}
-# The number of terms of a series that cost as much as one activation of the recursion on a CPU, for each kernel. It was
-# measured with benchmarks/kernels.py and rounded down.
+# The number of terms of a series that cost as much as one activation of the recursion on a CPU, for each kernel. The
+# number was measured with benchmarks/kernels.py and rounded down.
 _TERMS_PER_LAYER = {
     ("nngp", "float32"): 8,
     ("nngp", "float64"): 12,
@@ -34,14 +34,14 @@ def angular_series(
     rounding: float,
     nearest: float = 1e-9,
 ) -> tuple[float, ...] | None:
-    """Chebyshev coefficients of a function of the angle on [0, pi]; None if the series is not accurate enough.
+    """Return the Chebyshev coefficients of a function of the angle on [0, pi], or None if they are not accurate enough.
 
     The function is sampled at the Chebyshev nodes, and the series ends with the last coefficient above `rounding`
-    times the value at 0. It is then compared with the function at angle 0 and at other angles, which come as close as
-    `nearest` to both ends.
+    times the value at 0. The series is then compared with the function at angle 0 and at other angles, which come as
+    close as `nearest` to both ends.
     """
-    # The angles are reduced as whole numbers before the cosine is taken. So cosines of high degree are as exact as the
-    # others.
+    # The angles are reduced as whole numbers before the cosine is taken. So cosines of high degree are as accurate as
+    # cosines of low degree.
     odd = 2 * np.arange(_SAMPLES) + 1
     values = profile(0.5 * np.pi * (1.0 + np.cos(odd * (0.5 * np.pi / _SAMPLES))))
     turns = np.outer(np.arange(_SAMPLES), odd) % (4 * _SAMPLES)
@@ -70,7 +70,9 @@ def _homogeneous_series(steps: Steps, face: str, fan_in: int, dtype: str) -> tup
 
 
 def angular_push(network: AbstractLayer, face: str, fan_in: int, dtype: np.dtype) -> Callable[[State], Array] | None:
-    """Return a map that computes one kernel from the inputs' state by a series. None if the series is not cheaper.
+    """Return a function that computes one kernel from the moments of the inputs by a series in the angle, or None.
+
+    The result is None if the series is not cheaper than the recursion over layers.
 
     The cost of the series does not grow with depth. The series is used for a homogeneous network if evaluating it
     costs less than all activations after the first one.
@@ -86,7 +88,7 @@ def angular_push(network: AbstractLayer, face: str, fan_in: int, dtype: np.dtype
 
 
 def by_series(series: tuple[float, ...], *, scaled: bool) -> Callable[[State], Array]:
-    """A map from a state to the kernel: the sum of this series in the angle, times sqrt(xx yy) if `scaled`."""
+    """Return a function from a `State` to the kernel: a sum of a series in the angle, times sqrt(xx yy) if `scaled`."""
 
     def value(state: State) -> Array:
         total = clenshaw(series, angle_of(state.nngp, versine_of(state)) * (2.0 / math.pi) - 1.0)
@@ -96,7 +98,7 @@ def by_series(series: tuple[float, ...], *, scaled: bool) -> Callable[[State], A
 
 
 def clenshaw(series: tuple[float, ...], z: Float[Array, "..."]) -> Float[Array, "..."]:
-    """sum_k series[k] T_k(z) by Clenshaw's recurrence."""
+    """Return sum_k series[k] T_k(z) with the Chebyshev polynomials T_k, by Clenshaw's recurrence."""
     twice = 2.0 * z
     last, total = jnp.zeros_like(z), jnp.full_like(z, series[-1])
     for a in reversed(series[1:-1]):

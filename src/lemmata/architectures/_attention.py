@@ -43,20 +43,20 @@ class Attention(AbstractLayer):
     * `scaling="1/d"`: G = Q K^T / d. Queries and keys must share their weights, because otherwise G tends to 0. The
       logits tend to g N(x, x), so nngp' = (v w)² zeta N zeta^T + b² and ntk' = 2 nngp' - b² + (v w)² zeta T zeta^T.
     * `scaling="1/sqrt(d)"`: G = Q K^T / sqrt(d) is Gaussian, with Cov(G_ac(x), G_bd(y)) = g² N_ab N_cd, and the heads
-      are independent. Let E be the mean over the logits, let J_a be the Jacobian of row a of zeta by its logits, and
-      let S_ab(P) = sum_ef E[(J_a N J_b^T)_ef] P_ef.
+      are independent. Let E be the mean over the logits, let J_a be the Jacobian of row a of zeta with respect to its
+      logits, and let S_ab(P) = sum_ef E[(J_a N J_b^T)_ef] P_ef.
 
           nngp' = (v w)² E[zeta N zeta^T] + b²,
           ntk' = 2 nngp' - b² + (v w)² (E[zeta T zeta^T] + g² [(2 N + T) S(N) + N S(T)])   (products entry by entry).
 
     The mechanism zeta is `"softmax"` over the keys, or `"relu"`, or `"identity"`, which is also called `"linear"`. The
     last two do not divide by the number of positions. The means have closed forms except for softmax with scaling
-    1/sqrt(d), where they are Monte Carlo estimates over the Gaussian logits of both inputs. The estimates are unbiased
-    in nngp' and ntk' of this layer. Later layers that are not linear in the moments turn the variance, of order
-    1/`draws`, into a bias of that order. `with_standard_error` gives a standard error on every entry of a kernel. For a
-    fixed `key`, the estimate is a symmetric function of the two inputs, and the matrix of the estimates is positive
-    semidefinite up to their error. `with_standard_error` draws the logits of all inputs jointly, so its matrix is
-    exactly positive semidefinite.
+    1/sqrt(d). For this softmax, the means are Monte Carlo estimates over the Gaussian logits of both inputs. The
+    estimates are unbiased in nngp' and ntk' of this layer. Later layers that are not linear in the moments turn the
+    variance, which is of order 1/`draws`, into a bias of this order. `with_standard_error` gives a standard error on
+    every entry of a kernel. For a fixed `key`, the estimate is a symmetric function of the two inputs, and the matrix
+    of the estimates is positive semidefinite up to their error. `with_standard_error` draws the logits of all inputs
+    jointly, so its matrix is exactly positive semidefinite.
 
     Args:
         width: number of output channels.
@@ -66,14 +66,14 @@ class Attention(AbstractLayer):
         query_std, key_std, value_std, weight_std, bias_std: standard deviations. The kernels depend only on query_std *
             key_std, value_std * weight_std and bias_std.
         key_width, value_width: channels of a head of the finite network; `width` if not given.
-        causal: whether a position sees only itself and the positions before it, in row-major order.
-        positions: embeddings of positions for queries and keys. They have their own weights, so the kind `"sum"` has
-            the limit N + sigma² R even for inputs with few channels. The number of `channels` of the embeddings goes to
-            infinity with the widths. With embeddings, N and T above are the moments of values only. For queries and
-            keys, they are combined with sigma² R as in `PositionalEmbedding`.
+        causal: whether a position attends only to itself and the positions before it, in row-major order.
+        positions: embeddings of positions for queries and keys. The embeddings have their own weights, so the kind
+            `"sum"` has the limit N + sigma² R even for inputs with few channels. The number of `channels` of the
+            embeddings goes to infinity with the widths. With embeddings, N and T above are the moments of values only.
+            For queries and keys, these moments are combined with sigma² R as in `PositionalEmbedding`.
         draws: for softmax at scaling 1/sqrt(d), the number of standard normal matrices. Each matrix is used with both
             signs, and for both orders of the two inputs.
-        key: the random key of the draws; `jax.random.key(0)` if not given.
+        key: the random key of the draws; None means `jax.random.key(0)`.
 
     Raises:
         SettingError: for an unknown mechanism or scaling, for widths, heads or draws below 1, or for a negative
@@ -153,13 +153,13 @@ class Attention(AbstractLayer):
         return params, with_channels(fan_in, self.width)
 
     def apply(self, params: dict[str, Any], x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_out"]:
-        """Attention over one field."""
+        """Return the result of attention over one field."""
         return self._applied(params, x, None)
 
     def apply_masked(
         self, params: dict[str, Any], x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites fan_out"], Bool[Array, "*sites"] | None]:
-        """Attention over one field. Empty positions are not used as keys."""
+        """Return the result of attention over one field. Empty positions are not used as keys."""
         return self._applied(params, filled(x, mask), mask), mask
 
     def _applied(self, params: dict[str, Any], x: Array, valid: Bool[Array, "*sites"] | None) -> Array:
@@ -189,12 +189,12 @@ class Attention(AbstractLayer):
         return outputs.reshape(*sites, self.width)
 
     def _seen(self, size: int, valid: Bool[Array, "... s"] | None) -> Bool[Array, "... s s"]:
-        """Whether each query sees each key."""
+        """Return whether each query may attend to each key."""
         sees = jnp.tril(jnp.ones((size, size), bool)) if self.causal else jnp.ones((size, size), bool)
         return sees if valid is None else sees & valid[..., None, :]
 
     def push(self, state: State) -> State:
-        """Both moments, by the formulas above."""
+        """Return both moments, by the formulas of the class."""
         grid = state.grid
         field_shape("Attention", (*grid.sites, state.fan_in))
         if grid.left is None or grid.right is None:
@@ -202,7 +202,7 @@ class Attention(AbstractLayer):
             raise SettingError("input of Attention", found="only moments of x and y at the same place", rule=rule)
         moments = self._moments(state, grid.left, grid.right)
         if grid.joint:
-            # every input with itself is an entry of the matrix of all pairs, from the same draws
+            # the moments of every input with itself are entries of the matrix of all pairs, from the same draws
             index = jnp.arange(state.nngp.shape[-1])
             left = right = self._outputs_alone(grid.left, [part[index, index] for part in moments])
         else:
@@ -212,7 +212,7 @@ class Attention(AbstractLayer):
         return pushed.with_grid(left=left, right=right)
 
     def _pushed_alone(self, side: State) -> State:
-        """The push of inputs with themselves."""
+        """Return the state of the outputs for inputs paired with themselves."""
         return self._outputs_alone(side, self._moments(side, side, side))
 
     def _outputs_alone(self, side: State, moments: Sequence[Moments]) -> State:
@@ -220,12 +220,12 @@ class Attention(AbstractLayer):
         return with_own_variances(outputs, side, outputs, outputs)
 
     def _outputs(self, state: State, moments: Sequence[Moments]) -> State:
-        """The state of the outputs, except its variances. The last axes of both given moments are positions."""
+        """Return the state of the outputs, except its variances. The last axes of both given moments are positions."""
         nngp, ntk = (_positions_first(part, state.grid) for part in moments)
         return state.replace(nngp=nngp, ntk=ntk, fan_in=self.width, law=state.law.drawn(), means=None)
 
     def _moments(self, state: State, left: State, right: State) -> tuple[Moments, Moments]:
-        """Both new moments, nngp' and ntk', between x and y; the axes of positions are last."""
+        """Return both new moments, nngp' and ntk', between x and y. The axes of positions are last."""
         share, embedded = self._embedded(state)
         given = [_positions_last(part, state.grid) for part in (state.nngp, state.ntk, left.nngp, right.nngp)]
         key_nngp, key_ntk, key_x, key_y = (share * part + embedded for part in given)
@@ -238,14 +238,14 @@ class Attention(AbstractLayer):
         return w2 * found.values + b2, w2 * (2.0 * found.values + found.tangents + scale**2 * slopes) + b2
 
     def _embedded(self, state: State) -> tuple[float, Float[Array, "s s"] | float]:
-        """A factor and a summand that turn moments of the inputs into moments of the inputs of queries and keys."""
+        """Return a factor and a summand that turn moments of inputs into those of the inputs of queries and keys."""
         if self.positions is None:
             return 1.0, 0.0
         share, own = self.positions.shares(state.fan_in)
         return share, own * jnp.asarray(self.positions.covariance(state.grid.sites), state.nngp.dtype)
 
     def _sees(self, grid: Grid) -> Bool[Array, "*n s s"]:
-        """Whether each query of every input sees each key, from the grid of the inputs with themselves."""
+        """Return whether each query of every input may attend to each key. `grid` pairs the inputs with themselves."""
         size = math.prod(grid.sites)
         return self._seen(size, None if grid.mask_x is None else grid.mask_x.reshape(size, -1).T)
 
@@ -279,7 +279,7 @@ def _positions_first(matrices: Moments, grid: Grid) -> Float[Array, "..."]:
 
 
 def _beside_pairs(logits: Logits) -> Logits:
-    """If `xy` holds all pairs, add an axis for y to arrays that depend only on x, and an axis for x to the others."""
+    """If `xy` holds all pairs, add an axis for y to arrays of x alone, and an axis for x to arrays of y alone."""
     if logits.xy.ndim == 3:
         return logits
     rows = (part[:, None] if part.ndim == 3 else part for part in (logits.xx, logits.sees_x))

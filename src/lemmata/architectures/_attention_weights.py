@@ -13,12 +13,12 @@ from jaxtyping import Array, Bool, Float, Key, Shaped
 
 from ._correlation import arc_cosine_kernels, correlation
 
-# Entries of an average that are drawn at once.
+# the number of entries of an average that are drawn at once
 _DRAWN_ENTRIES = 2**14
 
 # Positions are last here: arrays of moments have shape (..., s, s), with the position of x first.
 Moments = Float[Array, "... s s"]
-# which keys (last axis) a query (the axis before the last) sees
+# whether a query (the axis before the last) may attend to a key (the last axis)
 Allowed = Bool[Array, "... s s"]
 
 
@@ -29,8 +29,8 @@ class Logits(NamedTuple):
         xy: covariances of the positions of x and of y, times the scale of the logits.
         xx: the same covariances of every x with itself.
         yy: the same covariances of every y with itself.
-        sees_x: which keys of x the queries of x see.
-        sees_y: which keys of y the queries of y see.
+        sees_x: whether each query of x may attend to each key of x.
+        sees_y: whether each query of y may attend to each key of y.
     """
 
     xy: Moments
@@ -40,18 +40,20 @@ class Logits(NamedTuple):
     sees_y: Allowed
 
     def swapped(self) -> "Logits":
-        """The moments with x and y exchanged."""
+        """Return the moments with x and y exchanged."""
         return Logits(_t(self.xy), self.yy, self.xx, self.sees_y, self.sees_x)
 
 
 class Averages(NamedTuple):
     """Means over the weights z = zeta(G(x)) and u = zeta(G(y)), at positions a of x and b of y.
 
+    G are the logits, and zeta maps logits to weights.
+
     Attributes:
         values: sum_cd E[z_ac u_bd] K_cd for the covariance K of the values.
         tangents: the same sum for the tangent kernel of the values.
-        slopes: sum_ef E[(J_a K J_b^T)_ef] Q_ef. Here J_a is the Jacobian of row a of z by its logits, and Q is the
-            covariance of the inputs of the keys.
+        slopes: sum_ef E[(J_a K J_b^T)_ef] Q_ef. Here, J_a is the Jacobian of row a of z with respect to its logits, and
+            Q is the covariance of the inputs of the keys.
         slope_tangents: the same sum if Q is the tangent kernel of the inputs of the keys.
     """
 
@@ -68,7 +70,7 @@ class Averages(NamedTuple):
 class Contracted(NamedTuple):
     """The covariances and tangent kernels between x and y with which the averages are contracted.
 
-    The first two arrays belong to the values, the others to the inputs of the keys.
+    The first two arrays belong to the values, the last two arrays to the inputs of the keys.
     """
 
     nngp: Moments
@@ -77,12 +79,12 @@ class Contracted(NamedTuple):
     key_ntk: Moments
 
     def swapped(self) -> "Contracted":
-        """The covariances and tangent kernels with x and y exchanged."""
+        """Return the covariances and tangent kernels with x and y exchanged."""
         return Contracted(*map(_t, self))
 
 
 def softmax(logits: Moments, sees: Allowed) -> Moments:
-    """Softmax over the keys that a query sees. If a query sees no key, all its weights are 0."""
+    """Return softmax over the keys to which a query may attend. If there is no such key, all weights are 0."""
     top = jnp.max(jnp.where(sees, logits, -jnp.inf), axis=-1, keepdims=True)
     top = jax.lax.stop_gradient(jnp.where(jnp.isfinite(top), top, 0.0))
     values = jnp.where(sees, jnp.exp(jnp.where(sees, logits - top, 0.0)), 0.0)
@@ -91,21 +93,24 @@ def softmax(logits: Moments, sees: Allowed) -> Moments:
 
 
 def weights(mechanism: str, logits: Moments, sees: Allowed) -> Moments:
-    """The weights zeta of the logits, 0 at keys that are not seen."""
+    """Return the weights zeta of the logits, with 0 at keys to which a query may not attend."""
     if mechanism == "softmax":
         return softmax(logits, sees)
     return jnp.where(sees, jax.nn.relu(logits) if mechanism == "relu" else logits, 0.0)
 
 
 def fixed(mechanism: str, logits: Logits, parts: Contracted) -> Averages:
-    """The averages for fixed logits G(x) = xx and G(y) = yy. Their gradients are 0, so the slopes are 0."""
+    """Return the averages for fixed logits G(x) = xx and G(y) = yy. Their gradients are 0, so the slopes are 0."""
     z, u = weights(mechanism, logits.xx, logits.sees_x), weights(mechanism, logits.yy, logits.sees_y)
     values, tangents = (z @ part @ _t(u) for part in (parts.nngp, parts.ntk))
     return Averages(values, tangents, jnp.zeros_like(values), jnp.zeros_like(values))
 
 
 def identity(logits: Logits, parts: Contracted) -> Averages:
-    """E[G_ac(x) G_bd(y)] = Q_ab Q_cd, where Q are the scaled covariances. The Jacobian is the identity."""
+    """Return the averages for weights that equal the logits. The Jacobian is the identity.
+
+    E[G_ac(x) G_bd(y)] = Q_ab Q_cd, where Q are the scaled covariances.
+    """
     z, u = (sees.astype(parts.nngp.dtype) for sees in (logits.sees_x, logits.sees_y))
     seen = lambda part: z @ part @ _t(u)
     return Averages(
@@ -117,7 +122,10 @@ def identity(logits: Logits, parts: Contracted) -> Averages:
 
 
 def relu(logits: Logits, parts: Contracted) -> Averages:
-    """The arc-cosine kernels of the pairs of logits G_ac(x), G_bd(y). The covariance of a pair is Q_ab Q_cd."""
+    """Return the averages for ReLU of the logits, from the arc-cosine kernels of the pairs G_ac(x), G_bd(y).
+
+    The covariance of a pair is Q_ab Q_cd.
+    """
     own = lambda moments: jnp.diagonal(moments, axis1=-2, axis2=-1)
     at, size = own(logits.xx)[..., :, None], logits.xy.shape[-1]
     row = lambda values, c: jnp.take(values, c, axis=-2)[..., None, None, :]
@@ -141,7 +149,7 @@ def relu(logits: Logits, parts: Contracted) -> Averages:
 
 
 def softmax_averages(z: Moments, u: Moments, parts: Contracted) -> Averages:
-    """The averages at given softmax weights, with the Jacobians J_a = diag(z_a) - z_a z_a^T and J_b."""
+    """Return the averages at given softmax weights, with the Jacobians J_a = diag(z_a) - z_a z_a^T and J_b."""
     k, v = parts.nngp, _t(u)
     zk, kv = z @ k, k @ v
     zkv = zk @ v
@@ -154,12 +162,12 @@ def softmax_averages(z: Moments, u: Moments, parts: Contracted) -> Averages:
 
 
 def drawn_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws: int) -> Averages:
-    """The averages for softmax over Gaussian logits, Cov(G_ac(x), G_bd(y)) = Q_ab Q_cd, by Monte Carlo.
+    """Return the averages for softmax over Gaussian logits, Cov(G_ac(x), G_bd(y)) = Q_ab Q_cd, by Monte Carlo.
 
     Let Q = L L^T over the positions of both inputs, and let Z be standard normal. The blocks of L Z L^T for x and for y
-    are distributed like G(x) and G(y). All pairs share the same Z, each Z with both signs and for both orders of the
-    two inputs. So the estimate is unbiased, depends on the two inputs alone, and does not change if x and y are
-    exchanged.
+    are distributed like G(x) and G(y). All pairs share the same draws of Z. Each Z is used with both signs and for both
+    orders of the two inputs. So the estimate is unbiased, depends on the two inputs alone, and does not change if x and
+    y are exchanged.
     """
     normal = _normal(logits, key, draws)
     shape = logits.xy.shape
@@ -173,7 +181,7 @@ def drawn_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws:
 
 
 def own_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws: int) -> Averages:
-    """The result of `drawn_softmax` for equal inputs, x = y. Both inputs have the same logits, those of x."""
+    """Return the result of `drawn_softmax` for equal inputs, x = y. Both inputs have the same logits, those of x."""
     size = logits.xy.shape[-1]
     root = semidefinite_root(logits.xy)
     zeta = lambda z: softmax(root @ z @ _t(root), logits.sees_x)
@@ -196,11 +204,11 @@ def _drawn_in_order(logits: Logits, parts: Contracted, normal: Float[Array, "dra
 
 
 def joint_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws: int) -> Averages:
-    """The averages from logits drawn jointly for all inputs. x and y must be equal, and `xy` must hold all pairs.
+    """Return averages from logits drawn jointly for all inputs. x and y must be equal, and `xy` must hold all pairs.
 
     The logits are blocks of L Z L^T, where L L^T is the covariance of all positions of all inputs and Z is standard
-    normal with both signs. Their distribution is exact, and the result is a mean of positive semidefinite matrices.
-    For n inputs of s positions, a draw takes (n s)² numbers of memory and (n s)³ operations.
+    normal with both signs. The distribution of the logits is exact, and the result is a mean of positive semidefinite
+    matrices. For n inputs of s positions, a draw takes (n s)² numbers of memory and (n s)³ operations.
     """
     n, size = logits.xy.shape[0], logits.xy.shape[-1]
     everything = jnp.swapaxes(logits.xy, 1, 2).reshape(n * size, n * size)
@@ -228,7 +236,7 @@ def _mean_over_draws(
     right: Callable[[Array], Array],
     draw: Callable[[Array], Array] = lambda z: z,
 ) -> Averages:
-    """The mean over draws of both signs. Draws are computed in batches that fit into small arrays."""
+    """Return the mean over draws of both signs. Draws are computed in batches that fit into small arrays."""
     shape, count = parts.nngp.shape, len(draws)
     block = math.gcd(count, 2 ** max(0, (_DRAWN_ENTRIES // math.prod(shape)).bit_length() - 1))
 
@@ -246,7 +254,7 @@ def _mean_over_draws(
 
 
 def semidefinite_root(matrix: Float[Array, "... k k"]) -> Float[Array, "... k k"]:
-    """A lower triangular L such that L L^T equals the matrix.
+    """Return a lower triangular L such that L L^T equals the matrix.
 
     The matrix may be singular. Columns of L without a pivot are 0.
     """

@@ -1,4 +1,7 @@
-"""Networks of dense layers and bends at 0, with biases. One loop over the layers computes both kernels of all pairs."""
+"""Networks of dense layers and bends at 0, with biases. One loop over the layers computes both kernels of all pairs.
+
+A bend is an activation that is linear on each side of 0.
+"""
 
 import math
 from collections.abc import Callable
@@ -61,9 +64,9 @@ class Rows(NamedTuple):
 
 
 def bent_layers(network: AbstractLayer, fan_in: int) -> tuple[BentLayer, ...] | None:
-    """The layers of a `Serial` of `Dense` layers and bends whose settings are plain numbers. None for other networks.
+    """Return the layers of a `Serial` of `Dense` layers and bends whose settings are plain numbers, or None.
 
-    The first layer has no bend, so its slopes are 1 and 1.
+    The result is None for all other networks. The first layer has no bend, so its slopes are 1 and 1.
     """
     found: list[BentLayer] = []
     bend: BendStep | None = BendStep(1.0)
@@ -97,32 +100,32 @@ def _bent(bend: BendStep, dense: Dense, fan_in: int) -> BentLayer:
 
 
 def is_bent(network: AbstractLayer, fan_in: int) -> bool:
-    """Whether `bent_push` can compute the network's kernel."""
+    """Return whether `bent_push` can compute the network's kernel."""
     return bent_layers(network, fan_in) is not None
 
 
 def bent_push(network: AbstractLayer, face: str, fan_in: int) -> Callable[[State], Array] | None:
-    """Return a map from the state of the inputs to one kernel. Its loop stores only what one layer needs.
+    """Return a function from the moments of the inputs to one kernel, or None.
 
     The result is None for networks that `bent_layers` does not describe.
 
-    The map computes what the pushes of the layers do, with fewer operations on pairs. It is compiled once for all
-    layers.
+    The function computes the kernel of the recursion over layers with fewer operations on pairs. The function is one
+    loop, which is compiled once for all layers and stores only the arrays that one layer needs.
     """
     layers = bent_layers(network, fan_in)
     return None if layers is None else lambda state: _loop(layers, face, state)
 
 
 def _loop(layers: tuple[BentLayer, ...], face: str, state: State) -> Array:
-    """The kernel, computed by a loop over layers.
+    """Return the kernel, computed by a loop over layers.
 
     Let c be the correlation after a dense layer, s = 1 - c, A and B the variances, and t = ntk / sqrt(A B). Then
 
         s' = 2 sin²((alpha - beta) / 2) + P (1 - d), with P = cos alpha cos beta, and t' = gradient P d + bias_gradient
         / sqrt(A' B') + P (share kappa0 + line) t,
 
-    where d is the correlation after the bend, of which `_bend` gives 1 - d. At nearly parallel points, no digits are
-    lost by cancellation.
+    where d is the correlation after the bend, of which `_bend` gives 1 - d. The angles alpha and beta are those of
+    `Rows` for x and for y. At nearly parallel points, no digits are lost by cancellation.
     """
     each = BentLayer(*(jnp.asarray(part, state.nngp.dtype) for part in zip(*layers, strict=True)))
     (rows, end), (columns, other_end) = _rows(each, state.xx), _rows(each, state.yy)
@@ -130,14 +133,14 @@ def _loop(layers: tuple[BentLayer, ...], face: str, state: State) -> Array:
     apart, negative = versine_of(state), state.nngp < 0
     near, weights = _apart(first, jnp.where(negative, 2.0 - apart, apart))
     t = _own(first, weights, jnp.where(negative, apart - 1.0, 1.0 - apart)) if face == "ntk" else None
-    # For opposite points, which only inputs can be, 1 + c must not cancel.
+    # Only inputs can be opposite points. For such points, 1 + c must not cancel.
     obtuse = negative & (near > 1.0)
     _, row, column = first
     sum_of_angles = row.sine * column.cosine + row.cosine * column.sine
     v = jnp.where(obtuse, 2.0 * sum_of_angles * sum_of_angles + weights * apart, near)
     second, rest = (jax.tree.map(lambda part, at=at: part[at], rest) for at in (0, slice(1, None)))
     s, t = _step(second, _bend(second[0], obtuse, v), t)
-    # After a bend with slopes of two signs, or one of 0, no correlation is below 0.
+    # After a bend whose slopes have different signs, or with a slope of 0, no correlation is below 0.
     folds = any(layer.line > 0.0 for layer in layers[1:])
 
     def step(carried: tuple[Array, Array | None], layer: Any) -> tuple[tuple[Array, Array | None], None]:
@@ -151,7 +154,7 @@ def _loop(layers: tuple[BentLayer, ...], face: str, state: State) -> Array:
 
 
 def _rows(layers: BentLayer, variance: Float[Array, "..."]) -> tuple[Rows, Float[Array, "..."]]:
-    """The rows of every layer, with the layers along the first axis, and the variance of the last layer."""
+    """Return the rows of every layer, with the layers along the first axis, and the variance of the last layer."""
 
     def step(before: Array, layer: BentLayer) -> tuple[Array, Rows]:
         own = layer.variance * layer.half * before
@@ -167,9 +170,9 @@ def _rows(layers: BentLayer, variance: Float[Array, "..."]) -> tuple[Rows, Float
 
 
 def _bend(layer: BentLayer, obtuse: Array | None, v: Array) -> tuple[Array, Array]:
-    """1 - the correlation after the bend, and the factor of the tangent kernel divided by `half`.
+    """Return 1 - the correlation after the bend, and the factor of the tangent kernel divided by `half`.
 
-    Here v is the versine of the angle before the bend. If this angle is obtuse, v is the versine of its supplement.
+    Here, v is the versine of the angle before the bend. If this angle is obtuse, v is the versine of its supplement.
     """
     u, bow = angle_and_bow(v)
     share, kappa0 = layer.share * bow, 1.0 - u / math.pi
@@ -187,13 +190,13 @@ def _step(at: tuple[BentLayer, Rows, Rows], bent: tuple[Array, Array], t: Array 
 
 
 def _apart(at: tuple[BentLayer, Rows, Rows], near: Array) -> tuple[Array, Array]:
-    """1 - the correlation after a dense layer, from 1 - the correlation before it, and cos alpha cos beta."""
+    """Return 1 - the correlation after a dense layer, from 1 - the correlation before it, and cos alpha cos beta."""
     _, row, column = at
     weights, between = row.weights * column.weights, row.sine * column.cosine - row.cosine * column.sine
     return 2.0 * between * between + weights * near, weights
 
 
 def _own(at: tuple[BentLayer, Rows, Rows], weights: Array, correlation: Array) -> Array:
-    """The term that the dense layer's own parameters add to the tangent kernel."""
+    """Return the term that the dense layer's own parameters add to the tangent kernel."""
     layer, row, column = at
     return layer.gradient * weights * correlation + row.bias * column.bias

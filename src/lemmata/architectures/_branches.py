@@ -1,4 +1,4 @@
-"""Layers side by side: a base class for all kinds, and sums of the outputs of layers, such as residual connections."""
+"""Layers with the same input: a base class, and sums of the outputs of layers, such as residual connections."""
 
 import abc
 import dataclasses
@@ -18,21 +18,21 @@ from ._versine import Term, versine_of_sum
 
 
 class Identity(AbstractLayer):
-    """The layer that passes its input on: the skip connection of a residual network."""
+    """The layer that returns its input: the skip connection of a residual network."""
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
         """The input x."""
         return x
 
     def push(self, state: State) -> State:
-        """The same moments."""
+        """Return the same moments."""
         return state
 
 
 class AbstractBranches(AbstractLayer):
-    """Layers side by side that see the same input and have independent parameters.
+    """Layers (branches) that have the same input and independent parameters.
 
-    By default, all outputs must have the same shape. A subclass defines how they are combined.
+    By default, all outputs must have the same shape. A subclass defines how the outputs are combined.
     """
 
     branches: tuple[AbstractLayer, ...]
@@ -59,10 +59,10 @@ class AbstractBranches(AbstractLayer):
 
     @abc.abstractmethod
     def joined(self, values: list[Float[Array, "..."]]) -> Float[Array, "*sites_out fan_out"]:
-        """The outputs of the branches at one point, combined into one output."""
+        """Return the outputs of the branches at one point, combined into one output."""
 
     def joined_shape(self, shapes: list[Shape]) -> Shape:
-        """The shape of `joined`, from the shapes of the branches. Raise an error if the shapes do not fit."""
+        """Return the shape of `joined`, from the shapes of the branches. Raise an error if the shapes do not fit."""
         if len(set(shapes)) > 1:
             raise SettingError(
                 self._name,
@@ -73,23 +73,23 @@ class AbstractBranches(AbstractLayer):
         return shapes[0]
 
     def joined_mask(self, masks: list[Bool[Array, "*sites"] | None]) -> Bool[Array, "*sites_out"] | None:
-        """The mask of `joined`, from the masks of the branches. By default, all branches must fill a position."""
+        """Return the mask of `joined`, from the branches' masks. By default, all branches must fill a position."""
         return functools.reduce(both, masks)
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[Any, ...], Shape]:
-        """A tuple of the branches' parameters, drawn with independent keys."""
+        """Return a tuple of the branches' parameters, drawn with independent keys."""
         keys = jax.random.split(key, len(self.branches))
         drawn = [layer.init(own, fan_in, dtype=dtype) for layer, own in zip(self.branches, keys, strict=True)]
         return tuple(params for params, _ in drawn), self.joined_shape([shape for _, shape in drawn])
 
     def apply(self, params: tuple[Any, ...], x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites_out fan_out"]:
-        """The outputs of the branches at one point, joined into one."""
+        """Return the outputs of the branches at one point, joined into one output."""
         return self.joined([layer.apply(own, x) for layer, own in zip(self.branches, params, strict=True)])
 
     def apply_masked(
         self, params: tuple[Any, ...], x: Float[Array, "..."], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites_out fan_out"], Bool[Array, "*sites_out"] | None]:
-        """The joined output at one field with empty positions, and the mask of the output."""
+        """Return the joined output at one field with empty positions, and the mask of the output."""
         values = [layer.apply_masked(own, x, mask) for layer, own in zip(self.branches, params, strict=True)]
         outputs, masks = (list(part) for part in zip(*values, strict=True))
         return self.joined(outputs), self.joined_mask(masks)
@@ -146,7 +146,7 @@ class AbstractBranches(AbstractLayer):
 
 
 class Parallel(AbstractBranches):
-    r"""The sum of branches that see the same input and have independent parameters: h(x) = sum_b h_b(x).
+    r"""The sum of branches that have the same input and independent parameters: h(x) = sum_b h_b(x).
 
     Suppose that, given the input, the outputs of all branches but at most one have mean 0. Then products of values of
     different branches have mean 0, and so have products of their derivatives with respect to the input. The averages of
@@ -163,20 +163,20 @@ class Parallel(AbstractBranches):
     Args:
         branches: at least one layer.
 
-    `push` raises SettingError in three cases: the means of two branches are not known to be 0, a branch passes on the
-    inputs of the network beside another branch, or, as in `init`, the widths of branches differ. An example of the
-    first case is two activations of one input, because the second moments of the input do not determine the covariance
-    of the two activations.
+    `push` raises SettingError if the means of two branches are not known to be 0, or if a branch passes on the inputs
+    of the network beside another branch. Like `init`, it also raises this error if the widths of branches differ. An
+    example of two unknown means is two activations of one input. The second moments of the input do not determine the
+    covariance of these activations.
     """
 
     __init__ = AbstractBranches.__init__
 
     def joined(self, values: list[Float[Array, "..."]]) -> Float[Array, "*sites_out fan_out"]:
-        """Their sum."""
+        """Return the sum of the outputs of the branches."""
         return functools.reduce(operator.add, values)
 
     def push(self, state: State) -> State:
-        """The sums of the branches' moments and tangent kernels."""
+        """Return the sums of the branches' moments and tangent kernels."""
         level = state.law.level + 1
         pushed = self.pushed(state, level)
         self.check_apart(pushed, level)
@@ -191,7 +191,7 @@ def residual(layer: AbstractLayer) -> Parallel:
 
 
 def law_around(outside: Law, pushed: list[State], gaussian: bool, centred: int) -> Law:
-    """Facts about the distribution of the joined output, for the surrounding network."""
+    """Return the known properties of the distribution of the joined output, for the surrounding network."""
     fresh = min(branch.law.fresh for branch in pushed)
     return dataclasses.replace(
         outside,
@@ -203,12 +203,12 @@ def law_around(outside: Law, pushed: list[State], gaussian: bool, centred: int) 
 
 
 def both(one: Any, other: Any) -> Any:
-    """The positions that both masks contain. Without masks, all positions."""
+    """Return the mask of positions that both masks contain. Without masks, return None, which means all positions."""
     return one if other is None else one & other
 
 
 def sum_of(one: State, other: State) -> State:
-    """The moments of a sum whose terms have products of mean 0."""
+    """Return the moments of a sum whose terms have products of mean 0."""
     means = one.means if other.means is None else other.means
     if one.means is not None and other.means is not None:
         means = Means(one.means.x + other.means.x, one.means.y + other.means.y)
@@ -229,7 +229,7 @@ def sum_of(one: State, other: State) -> State:
 
 
 def _common_grid(one: Grid, other: Grid) -> Grid:
-    """The grid of a sum of two terms on the same sites."""
+    """Return the grid of a sum of two terms on the same sites."""
     masks = {"mask_x": both(one.mask_x, other.mask_x), "mask_y": both(one.mask_y, other.mask_y)}
     if one.left is None or other.left is None or one.right is None or other.right is None:
         return dataclasses.replace(one, **masks)

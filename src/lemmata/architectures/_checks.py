@@ -11,7 +11,7 @@ from ._layer import AbstractLayer
 
 
 def check_network(network: object) -> None:
-    """Refuses anything that is not a layer."""
+    """Refuse anything that is not a layer."""
     if not isinstance(network, AbstractLayer):
         raise SettingError(
             "network", found=repr(network), rule="a layer (an AbstractLayer)", remedy="combine layers as Serial([...])"
@@ -19,7 +19,7 @@ def check_network(network: object) -> None:
 
 
 def check_pair(x: Array, y: Array) -> None:
-    """Refuses two single points that differ in shape."""
+    """Refuse two single points that differ in shape."""
     if jnp.ndim(x) < 1 or jnp.shape(x) != jnp.shape(y):
         rule = "two vectors of shape (d,), or two fields of shape (*sites, channels)"
         raise ShapeError("points x and y", found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}", rule=rule)
@@ -27,7 +27,7 @@ def check_pair(x: Array, y: Array) -> None:
 
 
 def check_rows(x: Array, y: Array) -> None:
-    """Refuses points that are not rows of equal shape."""
+    """Refuse points that are not rows of equal shape."""
     if jnp.ndim(x) < 2 or jnp.ndim(x) != jnp.ndim(y) or x.shape[1:] != y.shape[1:]:
         rule = "shapes (n, d) and (m, d) with the same d, or fields (n, *sites, channels) on the same grid"
         raise ShapeError("points x and y", found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}", rule=rule)
@@ -35,7 +35,7 @@ def check_rows(x: Array, y: Array) -> None:
 
 
 def check_sites(x: Array) -> None:
-    """Refuses fields on a grid without positions."""
+    """Refuse fields on a grid without positions."""
     if 0 in x.shape[1:-1]:
         rule = "fields with at least one position along each axis of their grid"
         raise ShapeError("points", found=f"shape {x.shape}", rule=rule)
@@ -44,10 +44,10 @@ def check_sites(x: Array) -> None:
 def finite(values: Float[Array, "..."]) -> Float[Array, "..."]:
     """Return the values, or raise an error if they are not finite.
 
-    Traced values are returned without this check, because a transformation cannot raise.
+    If JAX traces the values, they are returned without this check, because traced code cannot raise an error.
     """
     try:
-        known = bool(np.isfinite(np.asarray(values)).all())  # without a compilation, because there are few of them
+        known = bool(np.isfinite(np.asarray(values)).all())  # by NumPy, which needs no compilation
     except jax.errors.TracerArrayConversionError:
         return values
     if not known:

@@ -1,4 +1,4 @@
-"""Layers side by side whose outputs are concatenated, along coordinates or along an axis of positions."""
+"""Layers with the same input whose outputs are concatenated, along coordinates or along an axis of positions."""
 
 import functools
 import itertools
@@ -19,15 +19,15 @@ from ._state import Means, State
 
 
 class Concatenate(AbstractBranches):
-    r"""Branches with the same input and independent parameters. Their outputs are placed one after another.
+    r"""Layers (branches) with the same input and independent parameters, whose outputs are placed one after another.
 
-    Along coordinates h(x) = (h_1(x), ..., h_b(x)). The moments are means over coordinates. Let branch b have d_b
+    Along coordinates, h(x) = (h_1(x), ..., h_b(x)). The moments are means over coordinates. Let branch b have d_b
     coordinates, and let d = sum_b d_b. Then
 
         nngp = sum_b (d_b / d) nngp_b,    ntk = sum_b (d_b / d) ntk_b,
 
-    and the variances and means are averaged in the same way. The branches need not satisfy any condition. They may
-    pass on the inputs of the network or depend on each other, because the next Dense layer mixes their coordinates
+    and the variances and means are averaged in the same way. The branches need not satisfy any condition. The branches
+    may pass on the inputs of the network or depend on each other, because the next Dense layer mixes their coordinates
     with independent weights. For example, `Concatenate([Identity(), Serial([Conv(k, 3), Relu()])])` is the layer of
     DenseNets (Huang et al., 2017).
 
@@ -37,9 +37,9 @@ class Concatenate(AbstractBranches):
 
     Along an axis of positions, the grids of the branches are joined. The branches need equally many coordinates.
     Between positions of one branch, nngp and ntk are those of this branch. Between positions of different branches,
-    they are 0. If the state stores pairs of positions, the branches must satisfy the condition of `Parallel`: given the
-    input, all branches but one have mean 0. The output is Gaussian if every branch is Gaussian. To copy positions, use
-    `Contract`, because copies are not independent.
+    both are 0. If moments of pairs of positions are stored, the branches must satisfy the condition of `Parallel`:
+    given the input, all branches but one have mean 0. The output is Gaussian if every branch is Gaussian. To copy
+    positions, use `Contract`, because copies are not independent.
 
     Args:
         branches: at least one layer.
@@ -50,8 +50,8 @@ class Concatenate(AbstractBranches):
             another axis.
         ShapeError: for an axis that the outputs do not have.
 
-    Along an axis of positions, `push` raises SettingError if the means of two branches are not known to be 0. It also
-    raises this error if one of several branches passes on the inputs of the network.
+    Along an axis of positions, `push` raises SettingError if the means of two branches are not known to be 0. `push`
+    also raises this error if one of several branches passes on the inputs of the network.
 
     Example:
         >>> import jax.numpy as jnp
@@ -72,7 +72,7 @@ class Concatenate(AbstractBranches):
             raise SettingError("axis of Concatenate", found=self.axis, rule="a whole number")
 
     def place(self, axes: int) -> int:
-        """The axis of concatenation, counted from the first axis, for points with `axes` axes."""
+        """Return the axis of concatenation, counted from the first axis, for points with `axes` axes."""
         if not -axes <= self.axis < axes:
             raise ShapeError(
                 "outputs of the branches of Concatenate",
@@ -83,12 +83,12 @@ class Concatenate(AbstractBranches):
         return self.axis % axes
 
     def joined(self, values: list[Float[Array, "..."]]) -> Float[Array, "*sites_out fan_out"]:
-        """The outputs of the branches, one after another."""
+        """Return the outputs of the branches, one after another."""
         self.joined_shape([value.shape for value in values])
         return jnp.concatenate(values, axis=self.place(values[0].ndim))
 
     def joined_shape(self, shapes: list[Shape]) -> Shape:
-        """The shape of the outputs, whose length along the axis is the sum of the branches' lengths."""
+        """Return the shape of the outputs, whose length along the axis is the sum of the branches' lengths."""
         full = [(shape,) if isinstance(shape, int) else tuple(shape) for shape in shapes]
         place = self.place(len(full[0]))
         if len({(*shape[:place], *shape[place + 1 :]) for shape in full}) > 1:
@@ -99,19 +99,19 @@ class Concatenate(AbstractBranches):
         return joined[0] if len(joined) == 1 else joined
 
     def joined_mask(self, masks: list[Bool[Array, "*sites"] | None]) -> Bool[Array, "*sites_out"] | None:
-        """The mask of positions that all branches fill; if positions are concatenated, the masks one after another."""
+        """Return the mask of positions that all branches fill. If positions are concatenated, concatenate the masks."""
         known = [mask for mask in masks if mask is not None]
         if not known or self._place_of(known[0].ndim) is None:
             return super().joined_mask(masks)
         return jnp.concatenate(known, axis=self.axis)
 
     def _place_of(self, sites: int) -> int | None:
-        """The axis of the grid along which the branches are joined; None along coordinates."""
+        """Return the axis of the grid along which the branches are joined, or None along coordinates."""
         place = self.place(sites + 1)
         return None if place == sites else place
 
     def push(self, state: State) -> State:
-        """The weighted means of the branches' moments; if positions are concatenated, the moments as blocks."""
+        """Return weighted means of the branches' moments, or the moments as blocks if positions are concatenated."""
         level = state.law.level + 1
         pushed = self.pushed(state, level)
         place = self._place_of(len(pushed[0].grid.sites))
@@ -127,9 +127,9 @@ class Concatenate(AbstractBranches):
 
 
 def _beside(parts: list[State]) -> State:
-    """The means of the moments of parts, weighted by their numbers of coordinates."""
+    """Return the means of the moments of parts, weighted by their numbers of coordinates."""
     total = sum(part.fan_in for part in parts)
-    # a mean that is not known to be 0, also in other cases
+    # whether the mean of some part is unknown and may differ from 0
     unknown = any(part.law.centred < 0 and part.means is None for part in parts)
 
     def share_of(part: State) -> State:
@@ -142,7 +142,7 @@ def _beside(parts: list[State]) -> State:
 
 
 def _after(parts: list[State], axis: int, centred: bool) -> State:
-    """The moments of parts whose grids are joined along an axis; products of different parts have mean 0."""
+    """Return the moments of parts whose grids are joined along an axis. Products of different parts have mean 0."""
     ends = [0]
     for part in parts:
         ends.append(ends[-1] + part.grid.sites[axis])

@@ -21,11 +21,11 @@ from ._state import Centred, Grid, Means, State
 class Contract(AbstractLayer):
     r"""A contraction of positions with a fixed array A: h'(P) = sum_p A(P, p) h(p), the same for all coordinates.
 
-    The form names axes by letters, as in `numpy.einsum`. It names the axes of the array, then the axes of the
+    The form names axes by letters, as in `numpy.einsum`. The form names the axes of the array, then the axes of the
     positions, then the axes of the new positions. For example, `"gh,hw->gw"` is a matrix along the first axis of a
     grid, and `"h,hw->w"` is a weighted sum over this axis. `"h,hw->hw"` multiplies by weights, `"k,hw->hwk"` makes
     scaled copies, and `"ghij,ij->gh"` is any linear map of a grid. `...` matches the axes of positions that have no
-    letters. For example, `",...->..."` multiplies by a number. Then
+    letters. For example, `",...->..."` multiplies by a number. The moments are
 
         nngp'(P, Q) = sum_{p, q} A(P, p) A(Q, q) nngp(p, q),
 
@@ -41,13 +41,13 @@ class Contract(AbstractLayer):
     it is computed are filled.
 
     Args:
-        array: A, real numbers. It is an array, a number, or nested lists.
-        form: the axes, see above. Letters of the positions that the new positions do not have are summed over.
+        array: A, real numbers. `array` is an array, a number, or nested lists.
+        form: the axes, as described above. Letters of the positions that the new positions do not have are summed over.
 
     Raises:
-        SettingError: for an array that is not finite or not real. It is also raised for a form that does not fit the
-            axes of the array, names an axis twice, has an unknown axis among the new positions, or leaves an axis of
-            the array unused.
+        SettingError: for an array that is not finite or not real. This error is also raised for a form that does not
+            fit the axes of the array, names an axis twice, has an unknown axis among the new positions, or leaves an
+            axis of the array unused.
         ShapeError: if the axes of the points do not fit the form, or their lengths do not fit the array.
 
     `push` raises ShapeError if the form would turn vectors into fields.
@@ -96,7 +96,7 @@ class Contract(AbstractLayer):
         return SettingError("form of Contract", found=repr(self.form), rule=rule, remedy=remedy)
 
     def _parts(self) -> tuple[str, str, str]:
-        """The three parts of the form, in which one dot stands for `...`."""
+        """Return the three parts of the form, in which one dot stands for `...`."""
         inputs, arrow, new = self.form.replace(" ", "").replace("...", ".").partition("->")
         own, comma, old = inputs.partition(",")
         if not arrow or not comma:
@@ -105,12 +105,12 @@ class Contract(AbstractLayer):
 
     @property
     def summed(self) -> bool:
-        """Whether new positions are sums over old ones."""
+        """Whether new positions are sums over old positions."""
         _, old, new = self._parts()
         return bool(set(old) - set(new))
 
     def over(self, sites: tuple[int, ...]) -> tuple[int, ...]:
-        """The new grid over a grid of shape `sites`.
+        """Return the new grid over a grid of shape `sites`.
 
         Raises:
             ShapeError: if the axes do not fit the form, or the lengths do not fit the array.
@@ -127,7 +127,7 @@ class Contract(AbstractLayer):
         return tuple(lengths[name] for name in new)
 
     def _letters(self, count: int) -> tuple[str, str, str]:
-        """The parts of the form for a grid with `count` axes, with letters in place of `...`."""
+        """Return the parts of the form for a grid with `count` axes, with letters in place of `...`."""
         own, old, new = self._parts()
         free = [name for name in string.ascii_letters if name not in own + old + new]
         rest = "".join(free[: max(0, count - len(old) + 1)])
@@ -148,20 +148,20 @@ class Contract(AbstractLayer):
         return (), (*new, c) if new else c
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites_out fan_in"]:
-        """The contraction of one field."""
+        """Return the contraction of one field."""
         self.over(x.shape[:-1])
         return self.along(self.array, x, x.ndim - 1, 0)
 
     def apply_masked(
         self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites_out fan_in"], Bool[Array, "*sites_out"] | None]:
-        """The contraction, with zeros at empty positions."""
+        """Return the contraction, with zeros at empty positions."""
         new = self.over(mask.shape)
         empty = self.along(self.array != 0, (~mask).astype(x.dtype), mask.ndim, 0)
         return self.apply(params, filled(x, mask)), empty < 0.5 if new else None
 
     def push(self, state: State) -> State:
-        """Sums over pairs of positions. If pairs are neither stored nor needed, products at every position."""
+        """Return sums over pairs of positions, or products at every position if pairs are neither stored nor needed."""
         grid, count = state.grid, len(state.grid.sites)
         sites = self.over(grid.sites)
         if sites and not count:
@@ -191,7 +191,7 @@ class Contract(AbstractLayer):
         return new.with_grid(left=left, right=right, **self._masks(grid))
 
     def _of_one(self, array: Array, values: Shaped[Array, "..."], side: int, grid: Grid) -> Float[Array, "..."]:
-        """The contraction of values that depend only on x (side 0), or only on y (side 1)."""
+        """Return the contraction of values that depend only on x (side 0), or only on y (side 1)."""
         count = len(grid.sites)
         if not grid.pairs:
             return self.along(array, values, count, 0)
@@ -202,19 +202,19 @@ class Contract(AbstractLayer):
         return found.reshape(*found.shape[:start], *(1,) * new, *found.shape[start + count :])
 
     def _masks(self, grid: Grid) -> dict[str, Bool[Array, "..."]]:
-        """The masks of the new grid: the new positions that are computed only from filled ones."""
+        """Return the masks of the new grid: the new positions that are computed only from filled positions."""
         if grid.mask_x is None or grid.mask_y is None:
             return {}
         empty = lambda mask, side: self._of_one(self.array != 0, (~mask).astype(float), side, grid)
         return {"mask_x": empty(grid.mask_x, 0) < 0.5, "mask_y": empty(grid.mask_y, 1) < 0.5}
 
     def _multiplied(self, state: State, sites: tuple[int, ...]) -> State:
-        """The moments at equal positions, if every new position is an old position times a number."""
+        """Return the moments at equal positions, if every new position is an old position times a number."""
         by = lambda array, values: self.along(array, values, len(state.grid.sites), 0)
 
         def moments(part: State | Centred) -> dict[str, Any]:
             found: dict[str, Any] = {name: by(self.array**2, getattr(part, name)) for name in ("nngp", "xx", "yy")}
-            if part.versine is not None:  # the correlation keeps its size, and is 0 if the variances are
+            if part.versine is not None:  # |correlation| is kept, and is 0 if variances are 0
                 found["versine"] = by(self.array != 0, part.versine) + by(self.array == 0, jnp.ones_like(part.versine))
             return found
 

@@ -20,10 +20,10 @@ from ._window import Padding, Size, Window
 
 
 class Patches(AbstractLayer):
-    r"""A field of patches: at each position, it holds all values of the input inside the window at this position.
+    r"""The layer that makes a field of patches. A patch holds all values of the input inside the window at a position.
 
-    The mean square of a patch is a mean over the places o of the window. So, if s are the strides and e is the
-    dilation,
+    The mean square of a patch is a mean over the places o of the window. So, if s are the strides, e is the dilation
+    and count is the number of places,
 
         nngp'(p, q) = (1 / count) sum_o nngp(s p + e o, s q + e o),
 
@@ -33,19 +33,19 @@ class Patches(AbstractLayer):
     window: Window
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
-        """No parameters. The output has the window's grid, and count times as many coordinates."""
+        """Return no parameters, and the shape: the window's grid, and count times as many coordinates."""
         *sites, c = field_shape("Patches", fan_in)
         return (), (*self.window.over("Patches", tuple(sites)), self.window.count * c)
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites_out fan_out"]:
-        """The patches of one field."""
+        """Return the patches of one field."""
         self.window.over("Patches", x.shape[:-1])
         return self.window.patches(x)
 
     def apply_masked(
         self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites_out fan_out"], Bool[Array, "*sites_out"] | None]:
-        """The patches, with zeros at empty positions."""
+        """Return the patches, with zeros at empty positions."""
         axes = [(axis,) for axis in range(mask.ndim)]
         return self.apply(params, filled(x, mask)), self.window.visible(mask, axes)
 
@@ -81,30 +81,30 @@ class Patches(AbstractLayer):
 
 
 class Flatten(AbstractLayer):
-    """One vector from all positions of a field: the moments are means over equal positions.
+    """The layer that makes one vector from all positions of a field: the moments are means over equal positions.
 
-    Its coordinates belong to different positions, so they are not Gaussian. Therefore, put a Dense layer before an
-    activation. Vectors are not changed.
+    The coordinates of the vector belong to different positions, so they are not Gaussian. Therefore, put a Dense layer
+    before an activation. Vectors are not changed.
     """
 
     whole = True
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
-        """No parameters. The number of outputs is the number of entries of the field."""
+        """Return no parameters, and the number of entries of the field."""
         return (), fan_in if isinstance(fan_in, int) else math.prod(fan_in)
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, " fan_out"]:
-        """The numbers of the field, position after position."""
+        """Return the numbers of the field, position after position."""
         return x.reshape(-1)
 
     def apply_masked(
         self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, " fan_out"], None]:
-        """The numbers of the field, with zeros at empty positions."""
+        """Return the numbers of the field, with zeros at empty positions."""
         return self.apply(params, filled(x, mask)), None
 
     def push(self, state: State) -> State:
-        """Means over positions."""
+        """Return the means of the moments over positions."""
         grid = state.grid
         if not grid.sites:
             return state
@@ -138,18 +138,19 @@ def _mean_over_positions(sites: tuple[int, ...], values: Float[Array, "..."]) ->
 class LocalDense(Dense):
     """A dense layer at every position of a field. Each position has its own parameters, including biases.
 
-    Outputs at different positions are independent. So nngp' and ntk' are those of `Dense` at p = q, and 0 elsewhere.
+    Outputs at different positions are independent. So nngp'(p, q) and ntk'(p, q) are those of `Dense` if p = q, and 0
+    otherwise.
     """
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Array], Shape]:
-        """Draws the parameters of `Dense` for every position."""
+        """Draw the parameters of `Dense` for every position."""
         *sites, c = field_shape("LocalDense", fan_in)
         keys = jax.random.split(key, math.prod(sites))
         params = jax.vmap(lambda own: Dense.init(self, own, c, dtype=dtype)[0])(keys)
         return params, (*sites, self.width)
 
     def apply(self, params: dict[str, Array], x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites_out fan_out"]:
-        """The dense layers at their positions."""
+        """Return the outputs of the dense layers at their positions."""
         drawn = params["weight"].shape
         if len(drawn) != 3 or drawn[0] != math.prod(x.shape[:-1]):
             raise ShapeError(
@@ -162,7 +163,7 @@ class LocalDense(Dense):
         return rows.reshape(*x.shape[:-1], self.width)
 
     def push(self, state: State) -> State:
-        """The moments of `Dense`, without the moments between different positions."""
+        """Return the moments of `Dense`, without the moments between different positions."""
         pushed = Dense.push(self, state)
         grid = state.grid
         if not grid.pairs:

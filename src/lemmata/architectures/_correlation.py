@@ -1,4 +1,4 @@
-"""Correlations, and the angle between two Gaussian variables. They are safe for equal inputs and for a zero input."""
+"""Correlations and angles of two Gaussian variables. Values and derivatives are finite at equal inputs and input 0."""
 
 import math
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 
 def safe_sqrt(value: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The square root. At 0 and below, its derivative is 0 instead of infinity."""
+    """Return the square root, or 0 for a negative number. At 0 and below, the derivative is 0 instead of infinity."""
     positive = value > 0
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, value, 1.0)), 0.0)
 
@@ -18,7 +18,7 @@ def safe_sqrt(value: Float[Array, "..."]) -> Float[Array, "..."]:
 def correlation(
     nngp: Float[Array, "..."], xx: Float[Array, "..."], yy: Float[Array, "..."]
 ) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
-    """The scale s = sqrt(xx yy) and the correlation nngp / s in [-1, 1]; (0, 0) if a variance is 0.
+    """Return the scale s = sqrt(xx yy) and the correlation nngp / s in [-1, 1], or (0, 0) if a variance is 0.
 
     A correlation that differs from 1 or -1 only by rounding is replaced by 1 or -1. Near these values, the angle grows
     like a square root. Without the replacement, rounding in a state would put equal inputs at an angle of sqrt(eps).
@@ -30,7 +30,9 @@ def correlation(
 
 
 def _series(values: Callable[[np.ndarray], np.ndarray], degree: int) -> list[float]:
-    """Coefficients, in powers of 4t - 1, of the Chebyshev interpolant of a function of u = 2 arcsin(sqrt t), t <= 1/2.
+    """Return coefficients of the Chebyshev interpolant of a function of u = 2 arcsin(sqrt t), t <= 1/2.
+
+    The coefficients multiply powers of 4t - 1.
 
     The function must be analytic in u and t except at t = 1, where 4t - 1 = 3. Then the error falls as (3 + sqrt
     8)^-degree. The change to powers multiplies the rounding of the coefficients by 2^degree. The rounding error still
@@ -45,44 +47,47 @@ def _series(values: Callable[[np.ndarray], np.ndarray], degree: int) -> list[flo
 
 
 def _angle_over_root(u: np.ndarray) -> np.ndarray:
-    """The angle u divided by sqrt(4t)."""
+    """Return the angle u divided by sqrt(4t), with t = sin²(u / 2)."""
     return u / (2.0 * np.sin(0.5 * u))
 
 
 def _bow_over_root(u: np.ndarray) -> np.ndarray:
-    """(sin u - u cos u) / (pi sqrt(2t)³), by the Taylor series of the difference, which does not cancel."""
+    """Return (sin u - u cos u) / (pi sqrt(2t)³) with t = sin²(u / 2), by a Taylor series that does not cancel."""
     terms = (n * (-1) ** (n + 1) * u ** (2 * n + 1) / math.factorial(2 * n + 1) for n in range(1, 16))
     return 2.0 * sum(terms) / (np.pi * (np.sqrt(2.0) * np.sin(0.5 * u)) ** 3)
 
 
-# The terms that are left out are below a quarter of the rounding.
+# The omitted terms are below a quarter of the rounding error.
 _ANGLE = {"float32": _series(_angle_over_root, 7), "float64": _series(_angle_over_root, 17)}
 _BOW = {"float32": _series(_bow_over_root, 6), "float64": _series(_bow_over_root, 16)}
 
 
 def angle(c: Float[Array, "..."]) -> Float[Array, "..."]:
-    """arccos(c), accurate to a few units of rounding, by operations that compilers vectorise.
+    """Return arccos(c), accurate to a few units of rounding, by operations that compilers vectorise.
 
     With t = (1 - |c|) / 2, the angle is 2 arcsin(sqrt t), reflected at c < 0. On a CPU, the compiler's library computes
-    arc functions element by element. This would dominate the cost of a deep kernel.
+    arc functions element by element. This computation would dominate the cost of a deep kernel.
     """
     half = half_angle(0.5 * (1.0 - jnp.abs(c)))
     return jnp.where(c < 0, math.pi - half, half)
 
 
 def half_angle(t: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The angle 2 arcsin(sqrt t) for t in [0, 1/2]. Its cosine is 1 - 2 t."""
+    """Return the angle 2 arcsin(sqrt t) for t in [0, 1/2]. Its cosine is 1 - 2 t."""
     return 2.0 * jnp.sqrt(t) * _polynomial(_ANGLE, 4.0 * t - 1.0)
 
 
 def angle_and_bow(versine: Float[Array, "..."]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
-    """The angle u in [0, pi/2] with versine v = 1 - cos u, and (sin u - u cos u) / pi, to a few units of rounding."""
+    """Return the angle u in [0, pi/2] with versine v = 1 - cos u, and (sin u - u cos u) / pi.
+
+    Both numbers are accurate to a few units of rounding.
+    """
     root, z = jnp.sqrt(versine), 2.0 * versine - 1.0
     return math.sqrt(2.0) * root * _polynomial(_ANGLE, z), root * versine * _polynomial(_BOW, z)
 
 
 def quadrant_angle(sine: Float[Array, "..."], cosine: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The angle in [-pi/2, pi/2] from its sine and its cosine, which must be at least 0.
+    """Return the angle in [-pi/2, pi/2] from its sine and its cosine, which must be at least 0.
 
     The angle is the arctangent of sine over cosine, computed as in `angle`.
     """
@@ -100,11 +105,11 @@ def _polynomial(tables: dict[str, list[float]], z: Float[Array, "..."]) -> Float
 
 @jax.custom_jvp
 def arc_cosine_kernels(c: Float[Array, "..."]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
-    """The arc-cosine kernels of degree 0 and 1 (Cho and Saul, 2009), normalised to 1 at c = 1.
+    """Return the arc-cosine kernels of degree 0 and 1 (Cho and Saul, 2009), normalised to 1 at c = 1.
 
     Let theta = arccos c. Then kappa0 = (pi - theta) / pi, kappa1 = (sin theta + (pi - theta) cos theta) / pi. The
     derivative of kappa1 is kappa0. The derivative of kappa0 is 1 / (pi sin theta). At theta = 0, kappa0 has a kink
-    along every line of inputs. There its derivative is set to 0, the mean of the two one-sided derivatives.
+    along every line of inputs. There, its derivative is set to 0, the mean of the two one-sided derivatives.
     """
     theta = angle(c)
     kappa0 = (math.pi - theta) / math.pi

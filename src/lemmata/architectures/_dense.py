@@ -31,9 +31,9 @@ class Dense(AbstractLayer):
       the first layer, for hidden layers and for the readout. Let c = 0. For hidden layers and readouts, to leading
       order in d, nngp' = w² d^(1-2a-2b) nngp + b² and ntk' = d^(1-2a) nngp + 1 + w² d^(1-2a-2b) ntk.
 
-    The moments are those of one coordinate. For raw inputs, nngp is <x, y> / d. The layer has a bias if and only if
-    `bias_std` > 0. The bias adds 1 to the tangent kernel in the standard parameterisation, b² in the NTK
-    parameterisation, and d^(-bias_c) for `WidthExponents`.
+    The moments are those of one coordinate. For the inputs x and y of a network, nngp is <x, y> / d. The layer has a
+    bias if and only if `bias_std` > 0. The bias adds 1 to the tangent kernel in the standard parameterisation, b² in
+    the NTK parameterisation, and d^(-bias_c) for `WidthExponents`.
 
     Args:
         width: number of outputs.
@@ -68,11 +68,11 @@ class Dense(AbstractLayer):
             check_real(name, value, "a standard deviation that is finite and not negative", lambda number: number >= 0)
 
     def scales(self, fan_in: int) -> Scales:
-        """The factors and standard deviations of weights and biases, for `fan_in` inputs."""
+        """Return the factors and standard deviations of weights and biases, for `fan_in` inputs."""
         return scales(self.parameterization, fan_in, self.width, self.weight_std, self.bias_std)
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Array], Shape]:
-        """Draws {"weight": (width, coordinates of an input)} and, if `bias_std` > 0, {"bias": (width,)}."""
+        """Draw {"weight": (width, coordinates of an input)} and, if `bias_std` > 0, {"bias": (width,)}."""
         shape, fan_in = with_channels(fan_in, self.width), channels(fan_in)
         weight_key, bias_key = jax.random.split(key)
         own = self.scales(fan_in)
@@ -82,7 +82,7 @@ class Dense(AbstractLayer):
         return params, shape
 
     def apply(self, params: dict[str, Array], x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_out"]:
-        """The affine map at one point, or at every position of a field."""
+        """Return the affine map at one point, or at every position of a field."""
         drawn = params["weight"].shape[-1]
         if x.shape[-1] != drawn:
             raise ShapeError(
@@ -99,7 +99,7 @@ class Dense(AbstractLayer):
         return output
 
     def gradient_features(self, x: Float[Array, "*n fan_in"]) -> Float[Array, "*n features"]:
-        """Rows u with <u_i, u_j> = <dh_a(x_i)/dparams, dh_a(x_j)/dparams> for each output a.
+        """Return rows u with <u_i, u_j> = <dh_a(x_i)/dparams, dh_a(x_j)/dparams> for each output a.
 
         This equality is exact at any width.
         """
@@ -111,7 +111,7 @@ class Dense(AbstractLayer):
         return features
 
     def push(self, state: State) -> State:
-        """Scales and shifts the moments, and adds this layer's own gradient to the tangent kernel."""
+        """Scale and shift the moments, and add this layer's own gradient to the tangent kernel."""
         own, b2 = self.scales(state.fan_in), self.bias_std**2
         nngp, xx, yy = (own.variance * moment + b2 for moment in (state.nngp, state.xx, state.yy))
         ntk = own.gradient * state.nngp + self._bias_gradient(state.fan_in) + own.variance * state.ntk
@@ -124,5 +124,5 @@ class Dense(AbstractLayer):
         return state.replace(**changes, fan_in=self.width, law=law, means=None)
 
     def _bias_gradient(self, fan_in: int) -> Any:
-        """The squared gradient of an output with respect to its bias."""
+        """Return the squared gradient of an output with respect to its bias."""
         return jnp.where(self.bias_std > 0, self.scales(fan_in).bias_multiplier ** 2, 0.0)

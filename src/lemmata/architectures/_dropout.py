@@ -16,7 +16,7 @@ from ._state import State
 
 
 class Dropout(AbstractLayer):
-    r"""Every coordinate is independently kept with probability `keep`, and divided by `keep`.
+    r"""The layer that keeps every coordinate independently with probability `keep`, and divides it by `keep`.
 
     The other coordinates are set to 0.
 
@@ -25,8 +25,8 @@ class Dropout(AbstractLayer):
     `push` describes random passes. The masks of x and y are independent, even if y = x. The second moment of one pass
     grows to xx' = xx / keep. But the mean product of two passes does not change: nngp' = nngp and ntk' = ntk. So the
     kernels belong to the mean of the network over its masks. K(x, x) is the covariance of two passes, not the variance
-    of one pass. Later layers see correlations below 1 at x = y. For keep = 1, the network equals the network without
-    dropout. After Dropout, coordinates are not Gaussian. So put a Dense layer before the next activation.
+    of one pass. In later layers, correlations at x = y are below 1. For keep = 1, the network equals the network
+    without dropout. After Dropout, coordinates are not Gaussian. So put a Dense layer before the next activation.
 
     Args:
         keep: the probability to keep a coordinate, in (0, 1].
@@ -46,13 +46,13 @@ class Dropout(AbstractLayer):
         check_real("keep of Dropout", self.keep, "a probability above 0 and at most 1", lambda p: (p > 0) & (p <= 1))
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
-        """x; if the layer has a `key`, the masked x / keep."""
+        """Return x. If the layer has a `key`, return the masked x / keep."""
         if self.key is None:
             return x
         return jnp.where(jax.random.bernoulli(self.key, self.keep, x.shape), x / self.keep, 0.0)
 
     def push(self, state: State) -> State:
-        """The variances divided by `keep`."""
+        """Return the state with variances divided by `keep`."""
         if not state.law.wide:
             raise SettingError(
                 "input of Dropout",
@@ -66,7 +66,7 @@ class Dropout(AbstractLayer):
 
 
 def with_masks(network: Any, key: Key[Array, ""]) -> Any:
-    """The network for one random pass: every Dropout layer in the network has its own mask, drawn from `key`.
+    """Return the network for one random pass: every Dropout layer has its own mask, drawn from `key`.
 
     All points to which this network is applied share the masks. To give each point its own mask, map over keys and
     points, as in `jax.vmap(lambda key, x: with_masks(network, key).apply(params, x))(keys, points)`.
@@ -75,7 +75,7 @@ def with_masks(network: Any, key: Key[Array, ""]) -> Any:
 
 
 def with_keys(network: Any, kind: type, key: Key[Array, ""]) -> Any:
-    """A copy of the network in which every layer of class `kind` has its own key, made from `key`."""
+    """Return a copy of the network in which every layer of class `kind` has its own key, made from `key`."""
     count = itertools.count()
     is_random = lambda part: isinstance(part, kind)
 

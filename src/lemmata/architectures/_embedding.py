@@ -15,15 +15,17 @@ from ._state import INPUTS, Grid, State
 
 
 class Embedding(AbstractLayer):
-    r"""A row of a random table for every token: h(p) = w E[x(p)]. All entries of E are standard normal and trained.
+    r"""The layer that maps each token to a row of a random table E: h(p) = w E[x(p)].
+
+    All entries of E are standard normal and trained.
 
     Points are sequences of tokens (length,), or grids of tokens. Tokens are whole numbers from 0 to `vocabulary` - 1,
-    stored as floating-point numbers like all points of a kernel. With w = `weight_std`
+    stored as floating-point numbers like all points of a kernel. With w = `weight_std`,
 
-        nngp'(p, q) = ntk'(p, q) = w² where x(p) = y(q), and 0 elsewhere,
+        nngp'(p, q) = ntk'(p, q) = w² where x(p) = y(q), and 0 elsewhere.
 
-    exactly Gaussian at every width. The layer equals `Dense(width, w * sqrt(vocabulary))` on fields of unit vectors
-    with one coordinate for each token. But it never forms these vectors.
+    The outputs are exactly Gaussian at every width. The layer equals `Dense(width, w * sqrt(vocabulary))` on fields of
+    unit vectors with one coordinate for each token. But it never forms these vectors.
 
     Args:
         vocabulary: the number of tokens.
@@ -32,8 +34,8 @@ class Embedding(AbstractLayer):
 
     Raises:
         SettingError: for a vocabulary or width below 1, a negative standard deviation, or points that are not tokens of
-            the vocabulary, or if another layer precedes this layer. Under a transformation of JAX, no error can be
-            raised, and wrong tokens give NaN.
+            the vocabulary. This error is also raised if another layer precedes this layer. Under a transformation of
+            JAX, no error can be raised, and wrong tokens give NaN.
 
     Example:
         >>> import jax.numpy as jnp
@@ -62,7 +64,7 @@ class Embedding(AbstractLayer):
         return {"table": table}, (*((fan_in,) if isinstance(fan_in, int) else fan_in), self.width)
 
     def apply(self, params: dict[str, Array], x: Float[Array, "*sites"]) -> Float[Array, "*sites width"]:
-        """The rows of the table."""
+        """Return the rows of the table, multiplied by `weight_std`."""
         tokens = token_points(x, self.vocabulary)
         known = ~jnp.isnan(tokens)
         rows = params["table"][jnp.where(known, tokens, 0.0)[..., 0].astype(int)]
@@ -71,11 +73,11 @@ class Embedding(AbstractLayer):
     def apply_masked(
         self, params: dict[str, Array], x: Float[Array, "*sites"], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites width"], Bool[Array, "*sites"]]:
-        """The rows of the table for all tokens, including the arbitrary tokens at empty positions."""
+        """Return the rows of the table for all tokens, including the arbitrary tokens at empty positions."""
         return self.apply(params, x), mask
 
     def push(self, state: State) -> State:
-        """The moments are w² if the tokens are equal, and 0 otherwise."""
+        """Return the moments: w² if the tokens are equal, and 0 otherwise."""
         if state.fan_in != _NONE:
             raise SettingError(
                 "input of Embedding",
@@ -98,7 +100,7 @@ _NONE = 0
 
 
 def token_points(x: Float[Array, "*n"], count: int) -> Float[Array, "*n 1"]:
-    """The tokens as a field with one channel. A token that is not from 0 to count - 1 becomes NaN.
+    """Return the tokens as a field with one channel. A token that is not from 0 to count - 1 becomes NaN.
 
     Raises:
         SettingError: for a token outside the vocabulary. Under a transformation of JAX, no error can be raised.
@@ -120,7 +122,7 @@ def token_points(x: Float[Array, "*n"], count: int) -> Float[Array, "*n 1"]:
 
 
 def token_state(x: Float[Array, "n *sites 1"], y: Float[Array, "m *sites 1"], pairs: bool) -> State:
-    """The state of all pairs of points made of tokens. Its covariance is 1 if two tokens are equal and 0 otherwise."""
+    """Return the moments of all pairs of points made of tokens. A covariance is 1 if two tokens are equal, else 0."""
     sites, (a, b) = x.shape[1:-1], (points.reshape(len(points), -1).T for points in (x, y))
     a, b = (a[:, None, :, None], b[None, :, None, :]) if pairs else (a[:, :, None], b[:, None, :])
     state = _equal(a, b, sites, pairs)
@@ -128,7 +130,7 @@ def token_state(x: Float[Array, "n *sites 1"], y: Float[Array, "m *sites 1"], pa
 
 
 def own_token_state(x: Float[Array, "n *sites 1"], pairs: bool) -> State:
-    """The state that pairs every point made of tokens with itself."""
+    """Return the moments of every point made of tokens with itself."""
     bare = _own(x, pairs)
     return bare.with_grid(left=bare, right=bare) if pairs else bare
 

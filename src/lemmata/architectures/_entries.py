@@ -21,18 +21,20 @@ from ._serial import through_parts
 from ._state import State, diagonal_state, matrix_state, pair_state
 
 _diagonal_state = jax.jit(diagonal_state)
-# which of the two kernels, as the attribute of a state that holds it
+# which of the two kernels: the name of the attribute of `State` that holds the kernel
 Face = Literal["nngp", "ntk"]
 
 
 class NetworkEntries(eqx.Module):
-    """One of the two kernels of a network, from the state of its inputs."""
+    """Computes one of the two kernels of a network from the moments of its inputs, which are a `State`."""
 
     network: AbstractLayer
     face: Face = eqx.field(static=True)
 
     def __call__(self, x: Array, y: Array) -> Array:
-        """The kernel of all pairs, by the recursion over layers or a substitute. Derivatives always use the recursion.
+        """Return the kernel of all pairs, by the recursion over layers or a cheaper substitute.
+
+        Derivatives always use the recursion.
 
         The derivative of a substitute with respect to the correlation would divide by the sine of the angle. The
         derivative of the recursion is finite even if this sine is 0.
@@ -48,7 +50,7 @@ class NetworkEntries(eqx.Module):
         return value(state)
 
     def diagonal(self, x: Array) -> Array:
-        """The kernel of every point with itself, by the recursion."""
+        """Return the kernel of every point with itself, by the recursion."""
         if x.ndim == 2:
             return getattr(through_parts(self.network, _diagonal_state(x)), self.face)
         read = reading(self.network, x)
@@ -56,30 +58,30 @@ class NetworkEntries(eqx.Module):
         return self.exact(_on_positions(state, read, read))
 
     def fields(self, x: Array, y: Array) -> State:
-        """The state of all pairs of fields."""
+        """Return the moments of all pairs of fields."""
         one, other = reading(self.network, x), reading(self.network, y)
         build = token_state if one.tokens else field_state
         return _on_positions(build(one.values, other.values, self.network.needs_pairs(False)), one, other)
 
     def pair(self, x: Array, y: Array) -> Array:
-        """The kernel of two single points, by the recursion."""
+        """Return the kernel of two single points, by the recursion."""
         if x.ndim == 1:
             return self.exact(pair_state(x, y))
         return self.exact(self.fields(x[None], y[None]))[0, 0]
 
     def faster_push(self, state: State) -> Callable[[State], Array] | None:
-        """A substitute that costs less than the recursion. None if there is no substitute."""
+        """Return a function that costs less than the recursion, or None if there is no such function."""
         series = angular_push(self.network, self.face, state.fan_in, state.nngp.dtype)
         return bent_push(self.network, self.face, state.fan_in) if series is None else series
 
     def table(self, x: Array, y: Array) -> NormTable | None:
-        """A substitute for the recursion at points with these norms. None if there is no substitute."""
+        """Return a table that replaces the recursion at points with these norms, or None if there is no such table."""
         if x.ndim > 2 or is_bent(self.network, x.shape[1]):
             return None
         return norm_table(self.network, self.face, x, y)
 
     def exact(self, state: State) -> Array:
-        """The kernel of all pairs of the state, by the recursion."""
+        """Return the kernel of all pairs of the state, by the recursion."""
         pushed = self.network.push(state)
         if pushed.grid.sites:
             raise SettingError(
@@ -92,7 +94,7 @@ class NetworkEntries(eqx.Module):
 
 
 def _on_positions(state: State, one: Reading, other: Reading) -> State:
-    """The state with the masks and graphs that the points came with."""
+    """Return the state with the masks and graphs of the points."""
     if one.mask is not None and other.mask is not None:
         state = with_masks_of(state, one.mask, other.mask)
     if one.adjacency is not None and other.adjacency is not None:

@@ -14,8 +14,8 @@ from jaxtyping import Array, Float
 from ._correlation import safe_sqrt
 from ._hermite_rule import Rule, hermite_rule
 
-# Three allowances: how much of a mean square the omitted orders may hold, how far the sum over all orders may be from
-# the mean square by another rule, and how much of the mean square may be in the outermost tenth of the range.
+# Three tolerances, as shares of a mean square: the part in the omitted orders, the difference between the sum over all
+# orders and another quadrature rule, and the part in the outermost tenth of the range.
 _LEFT_OUT, _DISAGREEMENT, _OUTERMOST = {"float32": 5e-7, "float64": 1e-12}, {"float32": 2e-5, "float64": 1e-6}, 1e-7
 # the number of variances for which values of the function are stored at once
 _ROWS = 4096
@@ -29,7 +29,7 @@ class Correlation(NamedTuple):
 
 
 class ProductMeans(NamedTuple):
-    """E[f(u) f(v)], E[f(u)²], E[f(v)²], E[f(u)] and E[f(v)], for a function f and also for its derivative."""
+    """The means E[f(u) f(v)], E[f(u)²], E[f(v)²], E[f(u)] and E[f(v)], for a function f and also for its derivative."""
 
     pair: tuple[Float[Array, "..."], Float[Array, "..."]]
     left: Float[Array, "2 ..."]
@@ -56,7 +56,7 @@ class _Sides(NamedTuple):
     same: bool
 
     def split(self, rows: Float[Array, "2 rows *terms"]) -> tuple[Array, Array]:
-        """The values for u and v. The axes are terms, then function and derivative, then the axes of the variances."""
+        """Return the values for u and v. The axes are terms, function and derivative, and the axes of the variances."""
         count = len(rows[0]) if self.same else functools.reduce(int.__mul__, self.left, 1)
         rows = jnp.moveaxis(rows, (0, 1), (-2, -1))
         left = rows[..., :count].reshape(*rows.shape[:-1], *self.left)
@@ -66,7 +66,7 @@ class _Sides(NamedTuple):
 def product_means(
     fn: Callable[[Any], Any], c: Correlation, xx: Float[Array, "..."], yy: Float[Array, "..."], degree: int
 ) -> ProductMeans:
-    """The means for `fn` and for its derivative, for centred normal variables u and v of variances xx and yy.
+    """Return the means for `fn` and its derivative, for centred normal variables u and v of variances xx and yy.
 
     A mean is NaN if its sum over all orders differs from the mean square that another quadrature rule gives.
     """
@@ -75,7 +75,7 @@ def product_means(
 
 
 def _known(*parts: Array) -> bool:
-    """Whether the values of the arrays are known, that is, whether no surrounding compilation traces them."""
+    """Return whether the values of the arrays are known, that is, whether no surrounding compilation traces them."""
     try:
         return all(part.devices() for part in parts)
     except jax.errors.ConcretizationTypeError:
@@ -104,7 +104,8 @@ def _product_means(
     resolved = (jnp.abs(sums.own - square) <= _DISAGREEMENT[kind] * square) & (outermost <= _OUTERMOST * square)
     own = jnp.where(resolved & jnp.isfinite(square), sums.own, jnp.nan)
     left, right = sides.split(own)
-    # Equal points have the mean square itself, whose other sums a next layer would read as an angle.
+    # For equal points, the mean is the mean square itself. The next layer would read a difference of two sums as an
+    # angle.
     equal = (c.versine == 0) & (c.sign > 0) & (xx == yy)
     pair = []
     for i, total in enumerate(sums.pair):
@@ -117,7 +118,7 @@ _compiled = jax.jit(_product_means, static_argnums=(0, 1, 2))
 
 
 def _coefficients(fn: Callable[[Any], Any], deviations: Float[Array, " rows"], *tables: Any) -> tuple[Array, ...]:
-    """Coefficients of even orders and of odd orders. Also mean squares, if there is a table for them.
+    """Return coefficients of even orders and of odd orders, and mean squares if there is a table for them.
 
     Axis 0 holds the function and its derivative. The other axes are the rows and the orders.
     """
@@ -138,7 +139,10 @@ def _coefficients(fn: Callable[[Any], Any], deviations: Float[Array, " rows"], *
 
 
 def _low_orders(c: Correlation, sides: _Sides, even: Array, odd: Array) -> _Sums:
-    """sum_j c^j left_j right_j over all orders j, by Horner's rule. There is one more even order than odd orders."""
+    """Return sum_j c^j left_j right_j over all low orders j, by Horner's rule.
+
+    There is one more even order than there are odd orders.
+    """
     signed = c.sign * (1.0 - c.versine)
     odd = jnp.pad(odd, [(0, 0), (0, 0), (0, 1)])
     orders = jnp.stack([even, odd], axis=-1).reshape(*even.shape[:2], -1)[:, :, :-1]

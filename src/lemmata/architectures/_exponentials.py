@@ -16,9 +16,10 @@ from ._state import Means, State, versine_of
 
 
 class Exp(AbstractLayer):
-    """exp(alpha u), alpha = `scale`.
+    """The activation phi(u) = exp(alpha u) with alpha = `scale`.
 
-    E[phi phi] = exp(alpha² (xx + yy + 2 nngp) / 2) and E[phi' phi'] = alpha² E[phi phi].
+    E[phi phi] is the mean of phi(u) phi(v) for Gaussian u and v of variances xx and yy and covariance nngp. E[phi phi]
+    = exp(alpha² (xx + yy + 2 nngp) / 2) and E[phi' phi'] = alpha² E[phi phi].
     """
 
     scale: float = 1.0
@@ -27,11 +28,11 @@ class Exp(AbstractLayer):
         check_finite("scale", self.scale)
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
-        """The exponential of every coordinate."""
+        """Return the exponential of every coordinate."""
         return jnp.exp(self.scale * x)
 
     def push(self, state: State) -> State:
-        """The moments of a lognormal pair."""
+        """Return the moments of a lognormal pair."""
 
         def moments(pair):
             nngp = jnp.exp(self.scale**2 * (0.5 * (pair.a + pair.b) + pair.k))
@@ -41,7 +42,7 @@ class Exp(AbstractLayer):
 
 
 class Softmax(AbstractLayer):
-    r"""d softmax(alpha x) over the d coordinates of x, with alpha = `scale`.
+    r"""The layer d softmax(alpha x) over the d coordinates of x, with alpha = `scale`.
 
     In a field, the softmax is over the coordinates of each position.
 
@@ -63,11 +64,11 @@ class Softmax(AbstractLayer):
         check_finite("scale", self.scale)
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
-        """The softmax probabilities, multiplied by the number of coordinates."""
+        """Return the softmax probabilities, multiplied by the number of coordinates."""
         return x.shape[-1] * jax.nn.softmax(self.scale * x, axis=-1)
 
     def push(self, state: State) -> State:
-        """The moments of a lognormal pair of mean 1."""
+        """Return the moments of a lognormal pair of mean 1."""
 
         def moments(pair):
             nngp = jnp.exp(self.scale**2 * pair.k)
@@ -77,10 +78,11 @@ class Softmax(AbstractLayer):
 
 
 class Gaussian(AbstractLayer):
-    r"""exp(-alpha u²), alpha = `scale` >= 0.
+    r"""The activation phi(u) = exp(-alpha u²) with alpha = `scale` >= 0.
 
-    E[phi phi] = D^(-1/2), where D = (1 + 2 alpha xx)(1 + 2 alpha yy) - 4 alpha² nngp² is the determinant of I + 2 alpha
-    times the covariance of the pair. Its derivative in nngp is E[phi' phi'] = 4 alpha² nngp D^(-3/2).
+    E[phi phi] is the mean of phi(u) phi(v) for Gaussian u and v of variances xx and yy and covariance nngp. E[phi phi]
+    = D^(-1/2), where D = (1 + 2 alpha xx)(1 + 2 alpha yy) - 4 alpha² nngp² is the determinant of I + 2 alpha times the
+    covariance of the pair. Its derivative in nngp is E[phi' phi'] = 4 alpha² nngp D^(-3/2).
     """
 
     scale: float = 1.0
@@ -91,11 +93,11 @@ class Gaussian(AbstractLayer):
         )
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
-        """The Gaussian function of every coordinate."""
+        """Return the Gaussian function of every coordinate."""
         return jnp.exp(-self.scale * x * x)
 
     def push(self, state: State) -> State:
-        """The inverse root of the determinant."""
+        """Return the moments, by the inverse root of the determinant."""
         twice = 2.0 * self.scale
 
         def moments(pair):
@@ -107,21 +109,23 @@ class Gaussian(AbstractLayer):
 
 
 class Gabor(AbstractLayer):
-    r"""exp(-u²) sin(u), a sine in a Gaussian window.
+    r"""The activation phi(u) = exp(-u²) sin(u), a sine in a Gaussian window.
 
-    Let A = 1 + 2 xx, B = 1 + 2 yy, D = A B - 4 nngp², q = nngp / D and g = exp((A + B) / (4D) - 1/2) / sqrt(D). Then
+    E[phi phi] is the mean of phi(u) phi(v) for Gaussian u and v of variances xx and yy and covariance nngp. Let A = 1 +
+    2 xx, B = 1 + 2 yy, D = A B - 4 nngp², q = nngp / D and g = exp((A + B) / (4D) - 1/2) / sqrt(D). Then
 
-        E[phi phi] = g sinh q,    E[phi' phi'] = g [(4q + 2q (A + B) / D) sinh q + ((A B + 4 nngp²) / D²) cosh q]:
+        E[phi phi] = g sinh q,    E[phi' phi'] = g [(4q + 2q (A + B) / D) sinh q + ((A B + 4 nngp²) / D²) cosh q].
 
-    the Gaussian integral of exp(-u² - v²) [cos(u - v) - cos(u + v)] / 2, and its derivative in nngp. |q| <= 1/2.
+    These are the Gaussian integral of exp(-u² - v²) [cos(u - v) - cos(u + v)] / 2, and its derivative in nngp. |q| <=
+    1/2.
     """
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
-        """The window times the sine, of every coordinate."""
+        """Return the window times the sine, for every coordinate."""
         return jnp.exp(-x * x) * jnp.sin(x)
 
     def push(self, state: State) -> State:
-        """The two hyperbolic functions above. All their terms have the same sign."""
+        """Return the moments, by the two hyperbolic functions of the class. All their terms have the same sign."""
 
         def moments(pair):
             rho, rest, one, other, slope = pair.widened(2.0)
@@ -136,11 +140,11 @@ class Gabor(AbstractLayer):
 
 
 class ExpNormalized(AbstractLayer):
-    r"""r exp(sqrt(gamma) x / r + gamma (s - 1) / 2).
+    r"""The layer r exp(sqrt(gamma) x / r + gamma (s - 1) / 2).
 
-    Here r is the root mean square of the d coordinates of x and s = `shift`.
+    Here, r is the root mean square of the d coordinates of x, and s = `shift`.
 
-    As d grows, r tends to sqrt(xx). Let c be the correlation of the pair. Then
+    As d grows, r tends to sqrt(xx). Let c be the correlation of two inputs. Then
 
         E[phi phi] = sqrt(xx yy) exp(gamma (c + s)),    ntk' = gamma exp(gamma (c + s)) ntk,
 
@@ -150,7 +154,7 @@ class ExpNormalized(AbstractLayer):
 
     Args:
         gamma: the sharpness. For a negative gamma, E[phi phi] is not positive semidefinite.
-        shift: added to the correlation.
+        shift: the number s, which is added to the correlation.
 
     Raises:
         SettingError: for a gamma that is negative, or settings that are not finite.
@@ -164,13 +168,13 @@ class ExpNormalized(AbstractLayer):
         check_finite("shift", self.shift)
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
-        """The exponential of every coordinate of the normalised point, times its root mean square."""
+        """Return the exponential of every coordinate of the normalised point, times its root mean square."""
         root = safe_sqrt(jnp.mean(x * x, axis=-1, keepdims=True))
         unit = x / jnp.where(root > 0, root, 1.0)
         return root * jnp.exp(math.sqrt(self.gamma) * unit + 0.5 * self.gamma * (self.shift - 1.0))
 
     def push(self, state: State) -> State:
-        """The exponential of the correlation."""
+        """Return the moments, by the exponential of the correlation."""
         law, apart = state.law.activated(), versine_of(state)
         left, right, obtuse = safe_sqrt(state.xx), safe_sqrt(state.yy), state.nngp < 0
         gap = jnp.where(obtuse, 2.0 - apart, apart)  # 1 - c
@@ -189,10 +193,13 @@ class ExpNormalized(AbstractLayer):
 
 
 class Rbf(AbstractLayer):
-    """sqrt(2) sin(sqrt(2 gamma) u + pi / 4): the random features of the Gaussian kernel (Rahimi and Recht, 2007).
+    """The activation phi(u) = sqrt(2) sin(sqrt(2 gamma) u + pi / 4).
+
+    The activation gives the random features of the Gaussian kernel (Rahimi and Recht, 2007). E[phi phi] is the mean of
+    phi(u) phi(v) for Gaussian u and v of variances xx and yy and covariance nngp.
 
     E[phi phi] = exp(-gamma (xx + yy - 2 nngp)), which is 1 at equal inputs, and E[phi' phi'] = 2 gamma E[phi phi].
-    After a Dense layer without biases on d inputs, E[phi phi] = exp(-gamma w² |x - y|² / d).
+    After a Dense layer without biases on d inputs and with w = `weight_std`, E[phi phi] = exp(-gamma w² |x - y|² / d).
     """
 
     gamma: float = 1.0
@@ -201,11 +208,11 @@ class Rbf(AbstractLayer):
         _check_gamma(self.gamma)
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
-        """The shifted sine of every coordinate."""
+        """Return the shifted sine of every coordinate."""
         return math.sqrt(2.0) * jnp.sin(math.sqrt(2.0 * self.gamma) * x + 0.25 * math.pi)
 
     def push(self, state: State) -> State:
-        """The Gaussian kernel."""
+        """Return the moments, by the Gaussian kernel."""
 
         def moments(pair):
             nngp = jnp.exp(-self.gamma * pair.square_of_difference())

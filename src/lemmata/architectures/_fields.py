@@ -20,7 +20,7 @@ _FEW_CHANNELS = 8
 
 
 def own_state(x: Float[Array, "n *sites c"], pairs: bool) -> State:
-    """The state that pairs every field with itself, for all pairs of positions or for each position alone.
+    """Return the moments of every field with itself, for all pairs of positions or for each position alone.
 
     The batch shape is (n,).
     """
@@ -29,9 +29,9 @@ def own_state(x: Float[Array, "n *sites c"], pairs: bool) -> State:
 
 
 def field_state(x: Float[Array, "n *sites c"], y: Float[Array, "m *sites c"], pairs: bool) -> State:
-    """The state of all pairs of fields: nngp = <x_p, y_q> / c for equal positions, or for all pairs of positions.
+    """Return the moments of all pairs of fields: nngp = <x_p, y_q> / c for equal positions, or all pairs of positions.
 
-    The compiler removes what a network does not use, such as the versine or the centred moments.
+    The compiler removes moments that a network does not use, such as the versine or the centred moments.
     """
     left, right = _own(x, pairs), _own(y, pairs)
     nngp, xx, yy, versine = _moments(x, y, pairs)
@@ -51,7 +51,7 @@ def _own(x: Array, pairs: bool) -> State:
 # Compiled as separate functions, so that the trace for fields is reused for their centred moments.
 @functools.partial(jax.jit, static_argnames="pairs")
 def _moments(x: Float[Array, "n *sites c"], y: Float[Array, "m *sites c"], pairs: bool) -> tuple[Array, ...]:
-    """Covariances, the variances of x and of y, and versines, for all pairs of fields."""
+    """Return covariances, the variances of x and of y, and versines, for all pairs of fields."""
     sites, c = x.shape[1:-1], x.shape[-1]
     a, b = (points.reshape(len(points), -1, c) for points in (x, y))
     nngp = _products(a, b, pairs) / c
@@ -72,7 +72,7 @@ def _moments(x: Float[Array, "n *sites c"], y: Float[Array, "m *sites c"], pairs
 
 
 def _products(a: Float[Array, "n p c"], b: Float[Array, "m q c"], pairs: bool) -> Float[Array, "..."]:
-    """<a_p, b_q> of all pairs of fields, of shape (p, q, n, m), or (p, n, m) for equal positions."""
+    """Return <a_p, b_q> of all pairs of fields, of shape (p, q, n, m), or (p, n, m) for equal positions."""
     if a.shape[2] > _FEW_CHANNELS:
         return jnp.einsum("npc,mqc->pqnm" if pairs else "npc,mpc->pnm", a, b)
     row = jnp.s_[:, None, :, None] if pairs else jnp.s_[:, :, None]
@@ -94,7 +94,7 @@ def _channels(points: Float[Array, "n p c"]) -> list[Float[Array, "n p"]]:
 
 @functools.partial(jax.jit, static_argnames="pairs")
 def _own_moments(x: Float[Array, "n *sites c"], pairs: bool) -> tuple[Array, ...]:
-    """The moments of `_moments`, for every field with itself."""
+    """Return the moments of `_moments`, for every field with itself."""
     sites, c = x.shape[1:-1], x.shape[-1]
     points = x.reshape(len(x), -1, c)
     squares = _squares(points)
@@ -112,7 +112,7 @@ def _position_means(x: Array, pairs: bool) -> tuple[Array, Array]:
 
 
 def _at_positions(values: Shaped[Array, "n p"], sites: tuple[int, ...], pairs: bool) -> tuple[Array, Array]:
-    """Values at the positions of x and at the positions of y. They broadcast with arrays over pairs of positions."""
+    """Return values at the positions of x and of y. These values broadcast with arrays over pairs of positions."""
     ones = (1,) * len(sites) if pairs else ()
     return values.T.reshape(*sites, *ones, -1), values.T.reshape(*ones, *sites, -1)
 
@@ -158,12 +158,12 @@ def at_filled(state: State) -> State:
 
 
 def filled(x: Float[Array, "*sites c"], mask: Bool[Array, "*sites"]) -> Float[Array, "*sites c"]:
-    """The field with 0 at empty positions."""
+    """Return the field with 0 at empty positions."""
     return jnp.where(mask[..., None], x, 0.0)
 
 
 def visible_through(window: Window, state: State) -> dict[str, Any]:
-    """The masks of the state's grid after a window has been applied."""
+    """Return the masks of the state's grid after a window has been applied."""
     grid = state.grid
     if grid.mask_x is None or grid.mask_y is None:
         return {}
@@ -172,7 +172,7 @@ def visible_through(window: Window, state: State) -> dict[str, Any]:
 
 
 def axes_of(grid: Grid) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[tuple[int, ...]]]:
-    """For each axis of the grid, the corresponding axes of a state's arrays `nngp`, `xx` and `yy`."""
+    """Return, for each axis of the grid, the corresponding axes of a state's arrays `nngp`, `xx` and `yy`."""
     k = len(grid.sites)
     if not grid.pairs:
         alone = [(axis,) for axis in range(k)]
@@ -181,7 +181,7 @@ def axes_of(grid: Grid) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]], l
 
 
 def at_equal_positions(grid: Grid, values: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The entries for equal positions of x and y, of shape sites + batch."""
+    """Return the entries for equal positions of x and y, of shape sites + batch."""
     if not grid.pairs:
         return values
     size, batch = math.prod(grid.sites), values.shape[grid.axes :]
@@ -203,7 +203,7 @@ def with_own_variances(state: State, before: State, left: State, right: State) -
 
 
 def field_shape(layer: str, shape: Any) -> tuple[int, ...]:
-    """The shape of a field as a tuple. Vectors are refused."""
+    """Return the shape of a field as a tuple. Refuse the shape of a vector."""
     if isinstance(shape, int) or len(shape) < 2:
         raise ShapeError(
             f"input of {layer}",

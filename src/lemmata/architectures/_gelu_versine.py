@@ -1,4 +1,4 @@
-"""The versine after a GELU, in a form that stays accurate for nearly parallel rows."""
+"""The versine 1 - |c| of a correlation c after GELU, in a form that stays accurate for nearly parallel inputs."""
 
 import math
 
@@ -11,9 +11,11 @@ from ._moments import Pair
 
 
 def after_gelu(pair: Pair, nngp: Float[Array, "..."], xx: Float[Array, "..."], yy: Float[Array, "..."]):
-    r"""1 - |c| of the outputs, from the moments `pair` of the inputs and the moments of the outputs.
+    r"""Return 1 - |c| for the correlation c of the outputs, from the moments of the inputs and of the outputs.
 
-    Let F(a, b, v) = E[phi phi], S = sqrt(a b) and w = v (2 - v). For a covariance of at least 0,
+    `pair` holds the moments of the inputs: the covariance k, the variances a and b, and the versine v.
+
+    Let F(a, b, v) = E[phi phi] for GELU phi, S = sqrt(a b) and w = v (2 - v). For a covariance of at least 0,
 
         1 - c = [F(a, b, 0) - F(a, b, v)] / sqrt(xx yy) + [1 - F(a, b, 0) / sqrt(xx yy)].
 
@@ -24,8 +26,8 @@ def after_gelu(pair: Pair, nngp: Float[Array, "..."], xx: Float[Array, "..."], y
                                   + S rho0 w (m rho0² / (r0 (r + r0)) - 1 + m) / (2 pi r).
 
     For the second difference, F(a, b, 0) = S (1 - lack(a, b)) / 2. So only the difference of GELU from ReLU is
-    subtracted. If the covariance is below 0, the outputs are nearly parallel only where GELU is nearly linear, and
-    there the cancellation is harmless.
+    subtracted. If the covariance is below 0, the outputs are nearly parallel only if GELU is nearly linear at the
+    inputs. In this case, the cancellation is harmless.
     """
     rho, rest, one, other, _ = pair.widened(1.0)
     arc = quadrant_angle(rho, jnp.sqrt(rest))
@@ -51,9 +53,9 @@ def after_gelu(pair: Pair, nngp: Float[Array, "..."], xx: Float[Array, "..."], y
 
 
 def _lack(p: Float[Array, "..."], q: Float[Array, "..."]) -> Float[Array, "..."]:
-    """1 - 2 E[phi(p z) phi(q z)] / (p q): [arctan x - x / (1 + x²) - S / (D A B)] / pi.
+    """Return 1 - 2 E[phi(p z) phi(q z)] / (p q) = [arctan x - x / (1 + x²) - S / (D A B)] / pi for GELU phi.
 
-    S = p q, D² = 1 + p² + q², A B = D² + S² and x = D / S.
+    Here, z is standard normal, S = p q, D² = 1 + p² + q², A B = D² + S² and x = D / S.
     """
     s, square = p * q, 1.0 + p * p + q * q
     d = jnp.sqrt(square)

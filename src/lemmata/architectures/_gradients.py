@@ -28,10 +28,10 @@ class Factor(eqx.Module):
     The gradients are with respect to parameters, or with respect to the outputs of a layer that is linear in its
     parameters.
 
-    The factor's term of the tangent kernel is <u_i, u'_j> <G_ia, G'_jb>, where i and j are points and a and b are
-    combinations. For a layer h = W u, G holds the gradients with respect to h. The gradients with respect to W would be
-    the products of G and u. These products are never formed. If `features` is None, <u_i, u'_j> is replaced by 1, and G
-    is the gradient with respect to the parameters themselves.
+    The factor's term of the tangent kernel is <u_i, u'_j> <G_ia, G'_jb>. Here, i and j are points of two sets, a and b
+    are combinations, and u' and G' belong to the second set. For a layer h = W u, G holds the gradients with respect to
+    h. The gradients with respect to W would be the products of G and u. These products are never formed. If `features`
+    is None, <u_i, u'_j> is replaced by 1, and G is the gradient with respect to the parameters themselves.
 
     Attributes:
         gradients: G.
@@ -49,14 +49,14 @@ class Function(eqx.Module):
     constants: Any = None
 
     def apply(self, params: Any, x: Any) -> Any:
-        """The function at one point, with its constants put back."""
+        """Return the function at one point, with its constants put back."""
         whole = params if self.constants is None else eqx.combine(params, self.constants)
         return self.f.apply(whole, x) if hasattr(self.f, "apply") else self.f(whole, x)
 
 
 @singledispatch
 def factors(layer: Any, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
-    """The factors of a layer in a network, from its inputs x (n, ...) and gradients g (n, q, ...) at its outputs.
+    """Return the factors of a layer, from its inputs x (n, ...) and gradients g (n, q, ...) at its outputs.
 
     The general rule uses `probed` to find products of parameters with vectors. Layers with a special structure register
     their own rule.
@@ -71,10 +71,10 @@ def factors(layer: Any, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
 def _(layer: Dense, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
     features = layer.gradient_features(x)
     if x.ndim == 2:
-        # Every output has the same own kernel, and different outputs share no parameter. So Theta = kernel times
+        # Every output has an equal kernel of its own, and different outputs share no parameter. So Theta = kernel times
         # identity.
         return (Factor(g, features),)
-    # every position has the same weights, so the gradients by the weights are formed
+    # every position has the same weights, so the gradients with respect to the weights are formed
     return _formed("nqpw,npc->nqwc", g, features)
 
 
@@ -85,7 +85,10 @@ def _(layer: LocalDense, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
 
 
 def _formed(form: str, g: Array, features: Array) -> tuple[Factor, ...]:
-    """Gradients with respect to weights, as sums of products over the positions p of a field, which become one axis."""
+    """Return gradients with respect to weights, as sums of products over the positions p of a field.
+
+    The positions become one axis.
+    """
     positions = (jnp.reshape(part, (*part.shape[:axes], -1, part.shape[-1])) for part, axes in ((g, 2), (features, 1)))
     gradients = jnp.einsum(form, *positions)
     return (Factor(gradients.reshape(*gradients.shape[:2], -1)),)
@@ -107,14 +110,14 @@ def _(layer: Serial, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
 
 @factors.register
 def _(layer: Parallel, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
-    # The branches share no parameter, and the gradient by the sum is the gradient by each of them.
+    # The branches share no parameter. The gradient with respect to the sum is the gradient with respect to each branch.
     parts = [factors(branch, own, x, g) for branch, own in zip(layer.branches, params, strict=True)]
     return sum(parts, start=())
 
 
 @factors.register
 def _(layer: Concatenate, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
-    # The gradient by each branch is the gradient by its part of the outputs.
+    # The gradient with respect to each branch is the gradient with respect to its part of the outputs.
     place = layer.place(g.ndim - 2)
     applied = [jax.eval_shape(branch.apply, own, x[0]) for branch, own in zip(layer.branches, params, strict=True)]
     cuts = list(itertools.accumulate(part.shape[place] for part in applied))[:-1]
@@ -124,7 +127,7 @@ def _(layer: Concatenate, params: Any, x: Array, g: Array) -> tuple[Factor, ...]
 
 @factors.register
 def _(layer: Multiply, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
-    # the gradient by each branch is the gradient by the product, times the other branches
+    # the gradient with respect to each branch is the gradient with respect to the product, times the other branches
     values = [jax.vmap(partial(part.apply, own))(x) for part, own in zip(layer.branches, params, strict=True)]
     found = ()
     for number, (branch, own) in enumerate(zip(layer.branches, params, strict=True)):
@@ -137,7 +140,7 @@ def _(layer: Multiply, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
 def side(
     network: Any, params: Any, x: Shaped[Array, "n *point"], basis: Inexact[Array, "q *out"]
 ) -> tuple[Factor, ...]:
-    """The factors of a whole network for the combinations of outputs in `basis`."""
+    """Return the factors of a whole network for the combinations of outputs in `basis`."""
     return factors(network, params, x, jnp.broadcast_to(basis, (len(x), *basis.shape)))
 
 
@@ -151,7 +154,7 @@ _PRODUCTS = {
 
 @partial(jax.jit, static_argnames="which")
 def contract(left: tuple[Factor, ...], right: tuple[Factor, ...], which: str) -> Array:
-    """The kernel between two sides: "all" pairs of outputs (i, j, a, b), "each" output (i, j, a) or their "mean"."""
+    """Return the kernel of two sides: "all" pairs of outputs (i, j, a, b), "each" output (i, j, a) or their "mean"."""
     product, spread, order = _PRODUCTS[which]
     total = 0.0
     for one, other in zip(left, right, strict=True):
@@ -170,7 +173,7 @@ def by_vectors(
     y: Shaped[Array, "m *point"],
     basis: Inexact[Array, "q *out"],
 ) -> Inexact[Array, "n m q q"]:
-    """The tangent kernel of all pairs of outputs by products with vectors.
+    """Return the tangent kernel of all pairs of outputs by products with vectors.
 
     Only one gradient of y_j is stored at a time.
 
@@ -192,13 +195,13 @@ def by_vectors(
 
 
 def along(network: Any, params: Any, x: Array, direction: Any) -> Array:
-    """The derivative of the output at one point along a direction of the parameters."""
+    """Return the derivative of the output at one point along a direction of the parameters."""
     return jax.jvp(lambda own: network.apply(own, x), (params,), (direction,))[1]
 
 
 @of_shapes
 def prefers_vectors(network: Any, params: Any, x: Any, basis: Any, which: str) -> bool:
-    """Whether products with vectors need fewer operations than products of gradients, over many pairs of points.
+    """Return whether products with vectors need fewer operations than products of gradients, over many pairs of points.
 
     With products of gradients, a pair of points costs 2 p operations for each pair of outputs, where p is the number
     of entries of all factors. With products with vectors, a pair costs one derivative along a direction for each
@@ -224,7 +227,7 @@ def prefers_vectors(network: Any, params: Any, x: Any, basis: Any, which: str) -
 
 @of_shapes
 def entries_of_a_point(network: Any, params: Any, x: Any, basis: Any) -> int:
-    """The number of entries of the factors of one point."""
+    """Return the number of entries of the factors of one point."""
     return sum(leaf.size for leaf in jax.tree.leaves(traced(_side_of_one, network, params, x, basis)))
 
 
@@ -234,7 +237,7 @@ def _side_of_one(network: Any, params: Any, x: Array, basis: Array) -> tuple[Fac
 
 @of_shapes
 def activations_of_a_point(network: Any, params: Any, x: Any) -> int:
-    """The number of entries that automatic differentiation stores for each additional point."""
+    """Return the number of entries that automatic differentiation stores for each additional point."""
 
     def kept(count: int) -> int:
         def pullback(network: Any, params: Any, x: Array) -> Any:

@@ -69,7 +69,7 @@ def _size(nodes: Any, largest: int) -> int:
 
 
 def _widened(points: Float[Array, "n s c"], nodes: Any) -> Float[Array, "n nodes channels"]:
-    """Add empty nodes to the points."""
+    """Return the points with empty nodes added."""
     size = points.shape[1]
     more = _size(nodes, size) - size
     rows = jnp.pad(points, ((0, 0), (0, more), (0, 0)))
@@ -83,7 +83,7 @@ def _point(features: np.ndarray, adjacency: np.ndarray, nodes: int) -> Float[np.
 
 
 def _read(graph: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """The features (s, f) and the adjacency (s, s) of one graph."""
+    """Return the features (s, f) and the adjacency (s, s) of one graph."""
     features, given = graph if isinstance(graph, tuple) and len(graph) == 2 else (None, graph)
     adjacency = _adjacency(given, f"adjacency of {name}")
     if features is None:
@@ -114,7 +114,10 @@ def _adjacency(given: Any, name: str) -> Float[np.ndarray, "s s"]:
 
 
 def _of_edges(graph: Any) -> Float[np.ndarray, "s s"]:
-    """The adjacency of a networkx graph. Row p holds the edges that arrive at node p; parallel edges are added."""
+    """Return the adjacency of a networkx graph. Row p holds the edges that arrive at node p.
+
+    The weights of parallel edges are added.
+    """
     place = {node: number for number, node in enumerate(graph.nodes)}
     matrix = np.zeros((len(place), len(place)))
     for source, target, weight in graph.edges(data="weight", default=1.0):

@@ -22,7 +22,7 @@ from ._serial import Serial, check_depth
 
 
 class OnGraphs(Masked):
-    r"""A network for graphs: each point has nodes with features, an adjacency that `Aggregate` sees, and a mask.
+    r"""A network for graphs. Each point has nodes with features, an adjacency matrix that `Aggregate` uses, and a mask.
 
     A point is an array (s, f + s + 1) for s nodes with f features. Row p holds the features of node p, then row p of
     the adjacency A, and then 1 if node p exists and 0 if it is empty. The entry A[p, q] is the weight of node q in the
@@ -52,12 +52,12 @@ class OnGraphs(Masked):
     """
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[Any, Shape]:
-        """The network's parameters, for features without the adjacency."""
+        """Return the network's parameters, drawn for features without the adjacency."""
         nodes, c = _graph_shape(fan_in)
         return super().init(key, (nodes, c - nodes), dtype=dtype)
 
     def apply(self, params: Any, x: Float[Array, "nodes fan_in"]) -> Float[Array, "*sites_out fan_out"]:
-        """The network on one graph."""
+        """Return the output of the network on one graph."""
         _graph_shape(x.shape)
         features, adjacency = split_graph(x)
         return Masked(_with_adjacency(self.network, adjacency)).apply(params, features)
@@ -76,7 +76,7 @@ class OnGraphs(Masked):
 
 
 def split_graph(x: Float[Array, "*n nodes c"]) -> tuple[Float[Array, "*n nodes d"], Float[Array, "*n nodes nodes"]]:
-    """The features with the mask as last channel, and the adjacencies, which are 0 at empty nodes."""
+    """Return the features with the mask as last channel, and the adjacencies, which are 0 at empty nodes."""
     nodes = x.shape[-2]
     features, adjacency, mask = jnp.split(x, [x.shape[-1] - nodes - 1, x.shape[-1] - 1], axis=-1)
     there = mask[..., 0] > 0.5
@@ -117,7 +117,7 @@ def _aggregates(network: AbstractLayer) -> Iterator[Aggregate]:
 
 
 def _with_adjacency(network: AbstractLayer, adjacency: Float[Array, "nodes nodes"]) -> AbstractLayer:
-    """A copy of the network in which every Aggregate without a graph of its own has this adjacency."""
+    """Return a copy of the network in which every Aggregate without a graph of its own has this adjacency."""
     own = lambda part: _is_aggregate(part) and part.adjacency is None
     given = lambda part: dataclasses.replace(part, adjacency=adjacency) if own(part) else part
     return jax.tree.map(given, network, is_leaf=_is_aggregate)
@@ -133,7 +133,7 @@ def graph_network(
     aggregate: Aggregate | None = None,
     pool: AbstractLayer | None = None,
 ) -> OnGraphs:
-    """A graph convolutional network: `depth` blocks (Aggregate, Dense, Relu), a pool over nodes, and a Dense readout.
+    """Return a graph convolutional network: `depth` blocks (Aggregate, Dense, Relu), a pool over nodes, and a readout.
 
     Its kernels compare whole graphs. The tangent kernel is the graph neural tangent kernel of Du et al. (2019) with
     one layer in each block.

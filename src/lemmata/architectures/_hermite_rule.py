@@ -11,21 +11,23 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import erfc
 
-# Beyond 14 only functions that grow fast have any mass. Panels that halve towards 0 end within a quarter of the
-# distance of an activation's nearest poles at standard deviations up to 1000.
+# Beyond x = 14, only functions that grow fast contribute to a mean. Panels halve towards 0. The innermost panel is
+# shorter than a quarter of the distance to an activation's nearest poles, at standard deviations up to 1000.
 _BULK, _STEP, _FAR, _HALVINGS = 14.0, 4.5, {"float32": 14.0, "float64": 36.5}, 13
 _NEAR = 13  # nodes of a panel from a to 2 a
-# Each block of high orders reaches from J to 4 J, J = first, 4 first, ...: up to orders of 1e11, which a step needs.
+# Each block of high orders reaches from J to 4 J, for J = degree, 4 degree, ... The last orders are about 1e11, which a
+# step function needs.
 _BLOCKS, _ORDERS, _RATIO = 15, 16, 4
-# Coefficients of orders of at least J come from points with |x| sqrt(J) below about 70. Functions that are smooth in x
-# beyond this have no part of so high an order. The window's edge of width 10 has none either.
+# The coefficients of orders of at least J are integrals over |x| sqrt(J) below about 70. Beyond this range, a function
+# that is smooth in x contributes nothing to so high an order. Neither does the smooth edge of the window, whose width
+# is about 10.
 _FLAT, _EDGE, _PANEL, _NODES = 27.0, 9.5, 4.0, 10
 # Up to this block, sums over integers are computed term by term; later blocks are integrals to 1e-11.
 _SUMS = 5
 
 
 class Rule(NamedTuple):
-    """The tables of one expansion. All nodes x are positive, and each represents x and -x.
+    """The tables of one expansion. All nodes x are positive, and each node represents x and -x.
 
     Attributes:
         nodes: the nodes of the rule for low orders.
@@ -51,7 +53,7 @@ class Rule(NamedTuple):
 
 @functools.lru_cache(maxsize=8)
 def hermite_rule(degree: int, dtype: str) -> Rule:
-    """The rule whose low orders go from 0 to the even number `degree`. The last order has half of its weight.
+    """Return the rule whose low orders go from 0 to the even number `degree`. The last order has half of its weight.
 
     Sums over even and odd orders from `degree` on are then the trapezoidal rule and the midpoint rule for integrals
     over the same blocks [J, 4 J]. If a function is smooth in the square root of the order, Gauss's rule in this root
@@ -76,7 +78,7 @@ def _graded(dtype: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _legendre(edges: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Gauss's rule with `count` nodes on each panel between two neighbouring edges."""
+    """Return Gauss's rule with `count` nodes on each panel between two neighbouring edges."""
     z, w = np.polynomial.legendre.leggauss(count)
     half = 0.5 * np.diff(edges)[:, None]
     return (edges[:-1, None] + half * (1.0 + z)).reshape(-1), (half * w).reshape(-1)
@@ -88,7 +90,7 @@ def _joined(*rules: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarr
 
 
 def _polynomials(nodes: np.ndarray, degree: int) -> np.ndarray:
-    """psi_j at the nodes for j from 0 to `degree`."""
+    """Return psi_j at the nodes for j from 0 to `degree`."""
     columns = [np.exp(-0.25 * nodes**2)]
     columns.append(nodes * columns[0])
     for j in range(1, degree):
@@ -97,7 +99,7 @@ def _polynomials(nodes: np.ndarray, degree: int) -> np.ndarray:
 
 
 def _far(degree: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The tables of the blocks: nodes, even and odd weights, and orders.
+    """Return the tables of the blocks: nodes, even and odd weights, and orders.
 
     With t = sqrt(J) x, all blocks have the same nodes. Their orders are v² J, with the same v in [1, 2] for all blocks.
     """
@@ -123,7 +125,10 @@ def _far(degree: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _weights_of_sums(v: np.ndarray, start: float) -> tuple[np.ndarray, np.ndarray]:
-    """Weights at the orders v² J, for sums over even orders from J to 4 J (both ends halved) and over odd orders."""
+    """Return weights at the orders v² J, for sums over the even orders from J to 4 J and over the odd orders.
+
+    Both ends of the even orders have half of their weight.
+    """
     basis = lambda root: np.polynomial.legendre.legvander(2.0 * root - 3.0, len(v) - 1)
     even, odd = np.arange(start, _RATIO * start + 1, 2.0), np.arange(start + 1, _RATIO * start, 2.0)
     ends = np.ones_like(even)
@@ -134,10 +139,10 @@ def _weights_of_sums(v: np.ndarray, start: float) -> tuple[np.ndarray, np.ndarra
 
 
 def _solutions(t: np.ndarray, squares: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The even and the odd psi of the orders squares * J at t / sqrt(J), (blocks, nodes, orders) each.
+    """Return the even and the odd psi of the orders squares * J at t / sqrt(J), (blocks, nodes, orders) each.
 
-    In t the equation is psi'' + (squares + 1/(2 J) - t²/(4 J²)) psi = 0. It is solved by Taylor series from node to
-    node.
+    In t the equation is psi'' + (squares + 1/(2 J) - t²/(4 J²)) psi = 0. The equation is solved by Taylor series from
+    node to node.
     """
     j = starts[:, None]
     orders, constant, square = j * squares, squares + 0.5 / j, 0.25 / j**2
@@ -163,6 +168,6 @@ def _solutions(t: np.ndarray, squares: np.ndarray, starts: np.ndarray) -> tuple[
 
 
 def _log_square_at_0(order: np.ndarray) -> np.ndarray:
-    """The logarithm of h_j(0)² = (2n)! / (4^n n!²), n = j / 2, by Stirling's series, to 1e-13 from j = 60 on."""
+    """Return the logarithm of h_j(0)² = (2n)! / (4^n n!²), n = j / 2, by Stirling's series, to 1e-13 from j = 60 on."""
     n = order / 2.0
     return -0.5 * np.log(np.pi * n) - 1.0 / (8.0 * n) + 1.0 / (192.0 * n**3) - 1.0 / (640.0 * n**5)

@@ -38,7 +38,7 @@ class Carried(NamedTuple):
 
 @runtime_checkable
 class Step(Protocol):
-    """A hashable description of how a positively homogeneous layer changes the kernels.
+    """A hashable description of the change of the kernels by a positively homogeneous layer.
 
     Attributes:
         bends: whether the layer changes the angle. If so, the layer costs as much as an activation.
@@ -47,7 +47,7 @@ class Step(Protocol):
     bends: bool
 
     def carry(self, at: Carried) -> Carried:
-        """The kernels after the layer."""
+        """Return the kernels after the layer."""
         ...
 
 
@@ -79,7 +79,7 @@ class BendStep(NamedTuple):
     bends = True
 
     def carry(self, at: Carried) -> Carried:
-        """The arc-cosine kernels, in the angle."""
+        """Return the kernels after the map, by the arc-cosine kernels of the angle."""
         a, b = self.slope, self.above
         gap = _gap(at.theta, a, b)
         ntk = at.ntk * (0.5 * ((b - a) ** 2 * (1.0 - at.theta / np.pi) + 2.0 * a * b))
@@ -92,11 +92,12 @@ Steps = tuple[Step, ...]
 
 @singledispatch
 def homogeneous_steps(layer: Any) -> Steps | None:
-    """The steps of a layer that is known to be positively homogeneous. None for any other layer.
+    """Return the steps of a layer that is known to be positively homogeneous, or None for any other layer.
 
-    A layer of your own registers its rule by `homogeneous_steps.register(MyLayer, rule)`. For every pair of inputs, its
-    `push` must agree with the rule's `LinearStep`, `BendStep` or other `Step` at their angle. Subclasses of lemmata's
-    layers give None unless they are registered themselves, since their `push` may differ.
+    To add a layer of your own, register its rule by `homogeneous_steps.register(MyLayer, rule)`. For every pair of
+    inputs, `push` of the layer must agree with the rule's `LinearStep`, `BendStep` or other `Step` at the angle of the
+    inputs. Subclasses of lemmata's layers give None unless they are registered themselves, since their `push` may
+    differ.
     """
     return None
 
@@ -144,18 +145,18 @@ def _plain(*values: object) -> bool:
 
 
 def is_homogeneous(network: AbstractLayer) -> bool:
-    """Whether the network is known to be positively homogeneous of degree 1: f(a x) = a f(x) for every a >= 0.
+    """Return whether the network is known to be positively homogeneous of degree 1: f(a x) = a f(x) for every a >= 0.
 
     Then nngp(x, y) and ntk(x, y) are |x| |y| times a function of the angle between x and y. The known layers are
     `Dense` without biases, `Relu`, `LeakyRelu`, `ABRelu`, and `Serial` of these, if their settings are plain finite
     numbers. Layers that are registered with `homogeneous_steps` are known, too. For any other layer, and for subclasses
-    of these layers, the answer is False.
+    of these layers, the result is False.
     """
     return homogeneous_steps(network) is not None
 
 
 def homogeneous_profile(steps: Steps, fan_in: int, theta: Angles) -> tuple[Angles, Angles]:
-    """Both kernels of inputs of variance |x|²/d = 1 at angles theta.
+    """Return both kernels of inputs of variance |x|²/d = 1 at angles theta.
 
     This is the recursion of `push`, expressed by the angle.
 
@@ -169,9 +170,12 @@ def homogeneous_profile(steps: Steps, fan_in: int, theta: Angles) -> tuple[Angle
 
 
 def _gap(theta: Float[np.ndarray, " p"], a: float, b: float) -> Float[np.ndarray, " p"]:
-    """1 - the correlation after a bend of slopes a and b, from the angle before it. It does not cancel at 0 and pi."""
-    # Let u = theta below pi / 2 and pi - theta above. Then kappa1 is cos u + (sin u - u cos u) / pi, or its last term
-    # alone.
+    """Return 1 - c for the correlation c after a bend of slopes a and b, from the angle before the bend.
+
+    The formula does not cancel at the angles 0 and pi.
+    """
+    # Let u = theta below pi / 2 and pi - theta above. Then kappa1 is cos u + (sin u - u cos u) / pi below pi / 2, and
+    # only the last term of this sum above pi / 2.
     u = np.minimum(theta, np.pi - theta)
     versine, bow = 2.0 * np.sin(0.5 * u) ** 2, (np.sin(u) - u * np.cos(u)) / np.pi
     bend, even = (b - a) ** 2, a * a + b * b

@@ -14,12 +14,14 @@ from ._layer import AbstractLayer, Shape
 from ._position_maps import BOTH, OF_X, at_places
 from ._state import State
 
-# Along one axis, a position, or the start, stop and step of a slice. None represents the axes that `...` leaves whole.
+# Along one axis, a position, or the start, stop and step of a slice. None stands for the axes that `...` keeps whole.
 _Place = int | tuple[int | None, int | None, int | None] | None
 
 
 class Index(AbstractLayer):
-    """The positions x[index] of a field: h(p) = x(i(p)), so nngp'(p, q) = nngp(i(p), i(q)).
+    """The layer that selects positions x[index] of a field: h(p) = x(i(p)), so nngp'(p, q) = nngp(i(p), i(q)).
+
+    Here, i(p) is the old position that becomes position p.
 
     The same formula holds for ntk'.
 
@@ -32,8 +34,8 @@ class Index(AbstractLayer):
     narrower.
 
     Args:
-        index: the expression in the brackets. It is a whole number, a slice, `...`, or a tuple of these in the order of
-            the axes. Axes without an entry of their own are kept. `numpy.s_[::2, 0]` allows bracket notation.
+        index: the expression in the brackets. `index` is a whole number, a slice, `...`, or a tuple of these in the
+            order of the axes. Axes without an entry of their own are kept. `numpy.s_[::2, 0]` allows bracket notation.
 
     Raises:
         SettingError: for an invalid index. On masked fields, also for an index counted from the end, because the
@@ -60,7 +62,7 @@ class Index(AbstractLayer):
             raise SettingError("index of Index", found=index, rule="at most one '...'")
 
     def over(self, sites: tuple[int, ...]) -> tuple[int | slice, ...]:
-        """A position or a slice for every axis of a grid.
+        """Return a position or a slice for every axis of a grid.
 
         Raises:
             ShapeError: if the points are vectors, an index is outside its axis, there are more indices than axes, or no
@@ -85,19 +87,19 @@ class Index(AbstractLayer):
         return (), (*left, c) if left else c
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites_out fan_in"]:
-        """The field at the selected positions."""
+        """Return the field at the selected positions."""
         return x[self.over(x.shape[:-1])]
 
     def apply_masked(
         self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites_out fan_in"], Bool[Array, "*sites_out"] | None]:
-        """The field and its mask at the selected positions. Empty positions become zeros."""
+        """Return the field and its mask at the selected positions. Empty positions become zeros."""
         self._check_masked()
         places = self.over(mask.shape)
         return filled(x, mask)[places], mask[places] if _sites(places, mask.shape) else None
 
     def push(self, state: State) -> State:
-        """The moments at the selected positions."""
+        """Return the moments at the selected positions."""
         grid, places = state.grid, self.over(state.grid.sites)
         if grid.mask_x is not None:
             self._check_masked()
@@ -134,7 +136,7 @@ def _place(part: Any, index: Any) -> _Place:
 
 
 def _on_axis(place: Any, length: int) -> int | slice:
-    """The index on an axis of a known length. Raise an error if the index selects no position."""
+    """Return the index on an axis of a known length. Raise an error if the index selects no position."""
     if isinstance(place, int):
         if not -length <= place < length:
             rule = f"a position from {-length} to {length - 1}"
@@ -147,6 +149,6 @@ def _on_axis(place: Any, length: int) -> int | slice:
 
 
 def _sites(places: tuple[int | slice, ...], sites: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of the grid that the index leaves."""
+    """Return the shape of the grid that the index leaves."""
     lengths = zip(places, sites, strict=True)
     return tuple(len(range(length)[place]) for place, length in lengths if isinstance(place, slice))

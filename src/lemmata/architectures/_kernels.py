@@ -16,7 +16,7 @@ from ._numpy_cross import numpy_network_cross
 from ._reading import as_read
 from ._tiling import cross_entries, diagonal_entries, field_tile
 
-# about how many tiles of fields there are along a side; with more tiles, the cost of each would only add up
+# the approximate number of tiles of fields along a side; with more tiles, their fixed costs would only add up
 _MOST_TILES = 64
 
 
@@ -41,7 +41,10 @@ class AbstractNetworkKernel(AbstractKernel):
         return is_homogeneous(self.network) or is_bent(self.network, 1)
 
     def tile_rows(self, shape: tuple[int, ...]) -> int | None:
-        """The number of rows of a tile. For fields, the tile fits into the cache unless there are very many points."""
+        """Return the number of rows of a tile.
+
+        For fields, the tile fits into the cache unless there are very many points.
+        """
         if len(shape) == 2:
             return super().tile_rows(shape)
         side = field_tile(self.network, shape[1:-1])
@@ -53,7 +56,10 @@ class AbstractNetworkKernel(AbstractKernel):
         return finite(self.entries().pair(as_read(self.network, x), as_read(self.network, y)))
 
     def cross(self, x: Float[Array, "n *d"], y: Float[Array, "m *d"]) -> Float[Array, "n m"]:
-        """All pairs, from one matrix product. A series in the angle replaces the recursion if it is faster."""
+        """Return the kernel of all pairs, from one matrix product and the recursion over layers.
+
+        A series in the angle replaces the recursion if the series is faster.
+        """
         return cross_entries(self.entries(), x, y)
 
     def numpy_cross(
@@ -67,7 +73,7 @@ class AbstractNetworkKernel(AbstractKernel):
         return diagonal_entries(self.entries(), x)
 
     def entries(self) -> NetworkEntries:
-        """The values of this kernel for any state of the inputs."""
+        """Return the object that computes this kernel from the moments of the inputs."""
         return NetworkEntries(self.network, self.face)
 
 

@@ -14,20 +14,23 @@ Shape = int | tuple[int, ...]
 
 
 class AbstractLayer(eqx.Module):
-    """A map between vectors or between fields of vectors: both the random function and its infinite-width limit.
+    """A layer of a network: a random map between vectors, or between fields of vectors, and its infinite-width limit.
 
-    The theory and the finite network come from the same object, so they describe the same network.
-    `tests/laws/test_architectures.py` compares `push` with `init` and `apply` for every layer.
+    A field is an array of vectors, one vector at each position of a grid.
+
+    The methods `init` and `apply` define the finite network, and `push` defines the limit. One object has all three
+    methods, so they describe the same network. `tests/laws/test_architectures.py` compares `push` with `init` and
+    `apply` for every layer.
 
     Attributes:
         whole: whether `push` also reads the moments of each input with itself (`Grid.left` and `Grid.right`) and
-            returns them. Other layers can ignore these moments.
+            returns them. If `whole` is false, `push` can ignore these moments.
     """
 
     whole: ClassVar[bool] = False
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[Any, Shape]:
-        """Draw the parameters for inputs of shape `fan_in`. Return them and the shape of the outputs.
+        """Draw the parameters for inputs of shape `fan_in`. Return the parameters and the shape of the outputs.
 
         By default, there are no parameters, and the outputs have the shape of the inputs.
         """
@@ -39,31 +42,34 @@ class AbstractLayer(eqx.Module):
 
     @abc.abstractmethod
     def push(self, state: State) -> State:
-        """The second moments of the outputs, from those of the inputs, as the number of inputs tends to infinity."""
+        """Return the second moments of the outputs, from those of the inputs, in the limit of infinite width."""
 
     def apply_masked(
         self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites_out fan_out"], Bool[Array, "*sites_out"] | None]:
         """Apply the layer to one field. The mask is False at empty positions. Return the outputs and their mask.
 
-        By default, this calls `apply`, which is right for layers that act on each position separately.
+        By default, this method calls `apply`. This is correct for layers that act on each position separately.
         """
         return self.apply(params, x), mask
 
     def needs_pairs(self, pairs: bool) -> bool:
-        """Whether all pairs of positions are needed at the inputs; `pairs` says whether they are at the outputs."""
+        """Return whether all pairs of positions are needed at the inputs.
+
+        `pairs` is whether the outputs need all pairs.
+        """
         return pairs
 
     def token_count(self) -> int | None:
-        """The size of the vocabulary if points are tokens; None if points are vectors or fields of vectors."""
+        """Return the size of the vocabulary if points are tokens. Return None for vectors and fields of vectors."""
         return None
 
 
 def channels(shape: Shape) -> int:
-    """The number of coordinates at one position."""
+    """Return the number of coordinates at one position."""
     return shape if isinstance(shape, int) else shape[-1]
 
 
 def with_channels(shape: Shape, width: int) -> Shape:
-    """The shape with the number of coordinates replaced by `width`."""
+    """Return the shape with the number of coordinates replaced by `width`."""
     return width if isinstance(shape, int) else (*shape[:-1], width)

@@ -23,12 +23,12 @@ class Masked(AbstractLayer):
 
     An example is sequences of different lengths, padded to one length.
 
-    Points have an additional last channel, the mask. It is 1 at filled positions and 0 at empty positions. The other
-    channels of an empty position are ignored. At empty positions, convolutions and windows see zeros, and `Flatten`
-    writes zeros. `Attention` does not use empty positions as keys. Pooling over all positions only includes filled
-    positions. After a window with `"VALID"` padding, a position is filled if its whole window was filled. With `"SAME"`
-    padding and strides 1, it is filled if the position itself was filled. So a padded sequence has the same kernels as
-    the sequence without padding, unless the network has a Flatten, whose output has a fixed length.
+    Points have an additional last channel, the mask. The mask is 1 at filled positions and 0 at empty positions. The
+    other channels of an empty position are ignored. At empty positions, convolutions and windows read zeros, and
+    `Flatten` writes zeros. `Attention` does not use empty positions as keys. Pooling over all positions only includes
+    filled positions. After a window with `"VALID"` padding, a position is filled if its whole window was filled. With
+    `"SAME"` padding and strides 1, a position is filled if it was filled before. So a padded sequence has the same
+    kernels as the sequence without padding, unless the network has a Flatten, whose output has a fixed length.
 
     Masked must be the outermost layer. `padded` turns sequences into such points. If the network begins with an
     Embedding, a field has one channel for the tokens and one for the mask.
@@ -36,7 +36,7 @@ class Masked(AbstractLayer):
     Args:
         network: the network for all channels except the last.
 
-    `push` raises SettingError if this layer is inside another network. It also raises this error for windows that
+    `push` raises SettingError if this layer is inside another network. `push` also raises this error for windows that
     depend on the length of a sequence: `"CIRCULAR"` padding, or `"SAME"` with strides above 1. The kernels raise
     SettingError for a point without any filled position.
 
@@ -56,7 +56,7 @@ class Masked(AbstractLayer):
     whole = True
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[Any, Shape]:
-        """The network's parameters, drawn for points without the mask channel."""
+        """Return the network's parameters, drawn for points without the mask channel."""
         *sites, c = field_shape("Masked", fan_in)
         if c < 2:
             raise ShapeError("input of Masked", found=f"{c} channel", rule="at least one channel besides the mask")
@@ -65,7 +65,7 @@ class Masked(AbstractLayer):
         return self.network.init(key, tuple(sites) if tokens else with_channels(fan_in, c - 1), dtype=dtype)
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites_out fan_out"]:
-        """The output of the network, computed on the filled positions only."""
+        """Return the output of the network, computed on the filled positions only."""
         field_shape("Masked", x.shape)
         values, mask = split_mask(x)
         self._check_tokens(values.shape[-1])
@@ -74,7 +74,7 @@ class Masked(AbstractLayer):
         )[0]
 
     def push(self, state: State) -> State:
-        """The moments of the network's output, given the masks of both inputs."""
+        """Return the moments of the network's output, given the masks of both inputs."""
         if state.grid.mask_x is None:
             name = type(self).__name__
             raise SettingError(
@@ -86,7 +86,7 @@ class Masked(AbstractLayer):
         return self.network.push(state)
 
     def needs_pairs(self, pairs: bool) -> bool:
-        """Whether the network needs all pairs."""
+        """Return whether the network needs the moments of all pairs of positions."""
         return self.network.needs_pairs(pairs)
 
     def check(self, x: Float[Array, "n *sites c"]) -> None:
@@ -107,7 +107,7 @@ class Masked(AbstractLayer):
 
 
 def split_mask(x: Float[Array, "*batch c"]) -> tuple[Float[Array, "*batch d"], Bool[Array, "*batch"]]:
-    """The channels except the last, with 0 at empty positions, and the mask of filled positions."""
+    """Return the channels except the last, with 0 at empty positions, and the mask of filled positions."""
     mask = x[..., -1] > 0.5
     return jnp.where(mask[..., None], x[..., :-1], 0.0), mask
 

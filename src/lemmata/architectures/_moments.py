@@ -1,4 +1,4 @@
-"""The push of an activation whose moments are known functions of the covariance and the two variances."""
+"""`push` for activations whose moments are known functions of the covariance and the two variances."""
 
 import math
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from ._state import Means, State, versine_of
 class Pair(NamedTuple):
     """A bivariate Gaussian: covariance k, variances a and b, and the versine v = 1 - |k| / sqrt(a b).
 
-    `lost` is the possible error of the versine. It is 0 if the state stores the versine, and otherwise 4 eps, where
+    `lost` is the possible error of the versine. `lost` is 0 if the state stores the versine, and otherwise 4 eps, where
     eps is the machine epsilon.
     """
 
@@ -28,19 +28,19 @@ class Pair(NamedTuple):
     lost: float = 0.0
 
     def square_of_difference(self) -> Float[Array, "..."]:
-        """The sum a + b - 2k as (sqrt a - sqrt b)² + 2 sqrt(a b) v, which does not cancel."""
+        """Return a + b - 2k, computed as (sqrt a - sqrt b)² + 2 sqrt(a b) v, which does not cancel."""
         one, other = safe_sqrt(self.a), safe_sqrt(self.b)
-        # a root has no derivative at 0, but nothing cancels there
+        # A root has no derivative at 0. But there, the plain sum does not cancel.
         plain = self.a + self.b - 2.0 * self.k
         apart = jnp.where(self.k < 0, 2.0 - self.v, self.v)
         return jnp.where((self.a > 0) & (self.b > 0), (one - other) ** 2 + 2.0 * one * other * apart, plain)
 
     def opposite(self) -> "Pair":
-        """The pair with the sign of one variable changed."""
+        """Return the pair with the sign of one variable changed."""
         return self._replace(k=-self.k)
 
     def sure(self, values: Float[Array, "..."], slope: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The values, or NaN if `slope` times the possible error of the versine exceeds 8 sqrt(eps).
+        """Return the values, or NaN if `slope` times the possible error of the versine exceeds 8 sqrt(eps).
 
         `slope` is the derivative of the values with respect to the versine, divided by their size at equal points.
         """
@@ -49,7 +49,7 @@ class Pair(NamedTuple):
         return jnp.where(slope * self.lost > 8.0 * math.sqrt(jnp.finfo(values.dtype).eps), jnp.nan, values)
 
     def widened(self, factor: float | Array) -> "Widened":
-        """The correlation of the pair after independent noise of variance 1 / `factor` is added to both variables.
+        """Return the correlation of the pair after independent noise of variance 1 / `factor` is added to both.
 
         Divided by the variance of the noise, the variances of the pair are `factor` times a and b.
         """
@@ -61,15 +61,15 @@ class Pair(NamedTuple):
 
 
 class Widened(NamedTuple):
-    """rho = k / sqrt(A B), where A = 1 + a and B = 1 + b, and other terms, which do not cancel or overflow.
+    """The correlation rho = k / sqrt(A B) with A = 1 + a and B = 1 + b, and other terms that do not cancel or overflow.
 
     Attributes:
         rho: the correlation.
-        rest: 1 - rho², as the sum 1/A + a/A 1/B + ab/(A B) (1 - c²) of positive terms. Here c is the correlation of the
-            pair.
+        rest: 1 - rho², as the sum 1/A + a/A 1/B + ab/(A B) (1 - c²) of positive terms. Here, c is the correlation of
+            the pair.
         one: 1/A.
         other: 1/B.
-        slope: the largest relative change of 1 / sqrt(rest) with the versine.
+        slope: the largest relative derivative of 1 / sqrt(rest) with respect to the versine.
     """
 
     rho: Float[Array, "..."]
@@ -82,12 +82,12 @@ class Widened(NamedTuple):
 def push_moments(
     state: State, moments: Callable[[Pair], tuple[Any, Any]], mean: Callable[[Any], Any] | None = None
 ) -> State:
-    """The push of a state, from a function moments(pair) -> (E[phi phi], E[phi' phi']).
+    """Return the state after an activation phi, from a function moments(pair) -> (E[phi phi], E[phi' phi']).
 
-    `mean` gives E[phi] for a variance. An odd function has no `mean`.
+    `mean` is a function from a variance to E[phi]. `mean` is None if phi is odd.
     """
     law = state.law.activated(odd=mean is None)
-    # `correlation` reads a correlation within four roundings of 1 as 1.
+    # If the versine is not stored, `versine_of` replaces a correlation within 4 eps of 1 by 1.
     lost = 0.0 if state.versine is not None else 4.0 * float(jnp.finfo(state.nngp.dtype).eps)
     nngp, dot = moments(Pair(state.nngp, state.xx, state.yy, versine_of(state), lost))
     xx, yy = (moments(Pair(v, v, v, jnp.zeros_like(v)))[0] for v in (state.xx, state.yy))
@@ -96,7 +96,7 @@ def push_moments(
 
 
 def check_finite(name: str, *values: float) -> None:
-    """Refuse a setting that is infinite or not a number."""
+    """Refuse a setting that has an infinite number, or a value that is not a number."""
     try:
         fine = all(math.isfinite(value) for value in values)
     except jax.errors.ConcretizationTypeError:

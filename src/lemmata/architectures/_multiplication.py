@@ -1,4 +1,4 @@
-"""Layers side by side whose outputs are multiplied, coordinate by coordinate. These are gates."""
+"""Layers with the same input whose outputs are multiplied, coordinate by coordinate. Such products are called gates."""
 
 import dataclasses
 import functools
@@ -17,20 +17,21 @@ from ._state import Means, State
 
 
 class Multiply(AbstractBranches):
-    r"""The product of branches that see the same input and have independent parameters: h(x) = prod_b h_b(x).
+    r"""The product of branches that have the same input and independent parameters: h(x) = prod_b h_b(x).
 
     A branch is called drawn if each of its coordinates comes from a Dense layer inside the branch. Activations,
     normalisations, Dropout, pools, and sums and products of these may follow. Flatten, patches and concatenation may
     not follow, because their coordinates have several distributions. Given the input and everything before the last
     Dense layers, coordinate i of a drawn branch is independent of coordinate i of every other branch. The distribution
-    of this coordinate is the same for all i. It may have any mean. If at most one branch is not drawn, averages over
+    of this coordinate is the same for all i, and may have any mean. If at most one branch is not drawn, averages over
     coordinates are therefore products,
 
         nngp = prod_b nngp_b,    ntk = sum_b ntk_b prod_{c != b} nngp_c,
 
     and the variances and means multiply. For parameters before the branches, gradients through different branches have
-    inner products of order width^-1/2, which vanish. If two branches are not drawn, the second moments do not determine
-    the limit. For example, for a Gaussian u of covariance k, E[u² u'²] is k(x, x) k(x', x') + 2 k², not k².
+    inner products of order width^-1/2, which vanish as the width grows. If two branches are not drawn, the second
+    moments do not determine the limit. For example, for a Gaussian u of covariance k, E[u² u'²] is k(x, x) k(x', x') +
+    2 k², not k².
 
     `Multiply([Dense(n), Serial([Dense(n), sigmoid()])])` is a gated linear unit (Dauphin et al., 2017). With `silu` in
     place of `sigmoid`, this layer is the SwiGLU of transformers. A product is not Gaussian, so put a Dense layer before
@@ -43,8 +44,8 @@ class Multiply(AbstractBranches):
     Raises:
         SettingError: without branches, or for branches whose outputs differ in shape.
 
-    `push` raises SettingError if two branches are not drawn. It also raises this error if a branch passes on the inputs
-    of the network beside another branch, because the number of inputs is fixed.
+    `push` raises SettingError if two branches are not drawn. `push` also raises this error if a branch passes on the
+    inputs of the network beside another branch, because the number of inputs is fixed.
 
     Example:
         >>> import jax.numpy as jnp
@@ -58,11 +59,11 @@ class Multiply(AbstractBranches):
     __init__ = AbstractBranches.__init__
 
     def joined(self, values: list[Float[Array, "..."]]) -> Float[Array, "*sites_out fan_out"]:
-        """Their product."""
+        """Return the product of the outputs of the branches."""
         return functools.reduce(operator.mul, values)
 
     def push(self, state: State) -> State:
-        """The products above."""
+        """Return the products of the branches' moments, by the formulas of the class."""
         level = state.law.level + 1
         pushed = self.pushed(state, level)
         tied = [position for position, branch in enumerate(pushed) if branch.law.fresh < level]
@@ -75,14 +76,14 @@ class Multiply(AbstractBranches):
                 remedy="put a Dense layer into all branches but one, with only activations after it",
             )
         self.check_wide(pushed)
-        # a factor of mean 0 is enough, since the others are independent of it
+        # one factor of mean 0 is enough, because the other factors are independent of it
         centred = max(branch.law.centred for branch in pushed)
         law = law_around(state.law, pushed, len(pushed) == 1 and pushed[0].law.gaussian, centred)
         return _product(pushed).with_law(law)
 
 
 def _product(parts: list[State]) -> State:
-    """The moments of a product of independent factors."""
+    """Return the moments of a product of independent factors."""
     nngp, xx, yy = (_times([getattr(part, name) for part in parts]) for name in ("nngp", "xx", "yy"))
     others = lambda b: [part.ntk if c == b else part.nngp for c, part in enumerate(parts)]
     ntk = functools.reduce(operator.add, (_times(others(b)) for b in range(len(parts))))
@@ -90,7 +91,7 @@ def _product(parts: list[State]) -> State:
     joint = None
     if len(means) == len(parts):
         joint = Means(_times([mean.x for mean in means]), _times([mean.y for mean in means]))
-    # 1 - (1 - v)(1 - w), whose terms are not negative
+    # 1 - (1 - v)(1 - w) = v + (1 - v) w, whose terms are not negative
     versines = [part.versine for part in parts if part.versine is not None]
     versine = functools.reduce(lambda v, w: v + (1.0 - v) * w, versines) if len(versines) == len(parts) else None
     grids = [part.grid for part in parts]
@@ -104,7 +105,7 @@ def _product(parts: list[State]) -> State:
 
 
 def _times(factors: Sequence[Float[Array, "..."]]) -> Float[Array, "..."]:
-    """The product, ordered so that it overflows only if the result itself does."""
+    """Return the product, ordered so that it overflows only if the result itself is out of range."""
     if len(factors) < 3:
         return functools.reduce(operator.mul, factors)
     powers = [jax.lax.stop_gradient(jnp.frexp(factor)[1]) for factor in factors]

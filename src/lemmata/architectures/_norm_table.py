@@ -20,24 +20,24 @@ from ._state import INPUTS, State, far_moments, matrix_state, versine_of
 from ._versine import NEAR, sign_of
 
 # The largest total difference of a table from the recursion, and the part that each truncation of a series or rank may
-# omit. Both are relative to the roots of the kernel at the two inputs with themselves.
+# omit. Both numbers are relative to the roots of the kernel at the two inputs with themselves.
 ACCURACY, _LEFT_OUT = {"float32": 1e-6, "float64": 1e-12}, {"float32": 5e-8, "float64": 5e-14}
 # numbers of nodes in each norm and in the angle, for a first try, and for a second if the first is not accurate enough
 _NODES = ((12, 96), (24, 192))
-# the ends of the range of log |x|²/d are whole multiples of this, so that other rows of one kind share a table
+# the ends of the range of log |x|²/d are whole multiples of this number, so that similar sets of rows share a table
 _STEP = 0.125
-# multiplications of a pair that cost less than an activation of the recursion; measured by benchmarks/kernels.py
+# the multiplications for a pair that cost less than one activation of the recursion; measured by benchmarks/kernels.py
 _PRODUCTS_PER_LAYER = 200
-# Points that are asked whether some are nearly parallel.
+# the number of first points that are checked for nearly parallel pairs
 _LOOKED_AT = 64
-# Fewer pairs cost less than a table.
+# a matrix of fewer pairs costs less than a table
 _PAIRS = 2**20
 
 
 class NormTable(eqx.Module):
     r"""The kernel K(x, y) = size(a) size(b) sum_k T_k(c) sum_rs core_krs u_r(a) u_s(b).
 
-    Here a = |x|²/d, b = |y|²/d, and c is the correlation.
+    Here, a = |x|²/d, b = |y|²/d, and c is the correlation.
 
     T_k are Chebyshev polynomials. The u_r and the logarithm of `size` are sums of Chebyshev polynomials of log a.
 
@@ -56,11 +56,11 @@ class NormTable(eqx.Module):
     half: Float[Array, ""]
 
     def __call__(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
-        """All pairs."""
+        """Return the kernel of all pairs."""
         return self.value(matrix_state(x, y))
 
     def value(self, state: State) -> Float[Array, "..."]:
-        """The kernel of all pairs of the state."""
+        """Return the kernel of all pairs of the state."""
         return self.series(state.xx, state.yy, versine_of(state), sign_of(state.nngp))
 
     def series(self, xx: Any, yy: Any, versine: Any, sign: Any, xp: Any = jnp) -> Any:
@@ -89,12 +89,12 @@ class NormTable(eqx.Module):
         return one * other * (coefficient(0) + (change - versine * total))
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The kernel of every point with itself, by NumPy."""
+        """Return the kernel of every point with itself, by NumPy."""
         found = _in_numpy(self)._of(_variances(x).astype(np.float64), np)[1]
         return jnp.asarray(found * found, x.dtype)
 
     def _of(self, variance: Any, xp: Any) -> tuple[Any, Any]:
-        """The values of the u_r and of `size` at some variances."""
+        """Return the values of the u_r and of `size` at some variances."""
         z = xp.log(variance / self.middle) / self.half
         polynomials = [xp.ones_like(z), z]
         while len(polynomials) < len(self.basis):
@@ -114,13 +114,13 @@ class FarPairs(eqx.Module):
     table: NormTable
 
     def __call__(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
-        """All pairs."""
+        """Return the kernel of all pairs. The values of near pairs are NaN."""
         nngp, xx, yy, versine = far_moments(x, y)
         return self.table.series(xx, yy, versine, sign_of(nngp))
 
 
 def has_near(x: Float[Array, "n d"], y: Float[Array, "m d"] | None) -> bool:
-    """Whether `FarPairs` would give NaN for some pair of the first few points.
+    """Return whether `FarPairs` would give NaN for some pair of the first few points.
 
     If `y` is None, the diagonal is ignored.
     """
@@ -139,15 +139,15 @@ def _in_numpy(table: NormTable) -> NormTable:
 
 
 def _variances(x: Float[Array, "n d"]) -> Float[np.ndarray, " n"]:
-    """|x|² / d, computed by NumPy. The points must not be traced."""
+    """Return |x|² / d, computed by NumPy. JAX must not trace the points."""
     points = np.asarray(x)
     return np.einsum("ij,ij->i", points, points) / x.shape[1]
 
 
 def norm_table(network: AbstractLayer, face: str, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> NormTable | None:
-    """The table for these points.
+    """Return the table for these points, or None.
 
-    None if the values of the points are not known, if there are few points, or if no table is accurate.
+    The result is None if JAX traces the points, if there are few pairs, or if no table is accurate and cheap.
     """
     if len(x) * len(y) < _PAIRS or type(network) is not Serial:
         return None
@@ -171,7 +171,7 @@ def _built(network: AbstractLayer, face: str, fan_in: int, dtype: str, low: floa
         for norms, angles in _NODES:
             try:
                 table = _fitted(kernel, dtype, low, high, norms, angles)
-            except SettingError:  # the recursion refuses these variances, or needs more than them
+            except SettingError:  # the recursion refuses these variances, or needs other moments
                 return None
             if table is None:
                 continue
@@ -184,7 +184,7 @@ def _built(network: AbstractLayer, face: str, fan_in: int, dtype: str, low: floa
 def _recursion(
     network: AbstractLayer, face: str, fan_in: int, a: np.ndarray, b: np.ndarray, theta: np.ndarray
 ) -> np.ndarray:
-    """The kernel at variances and angles in float64, by NumPy if its versines are accurate enough."""
+    """Return the kernel at variances and angles in float64, by NumPy if its versines are accurate enough."""
     found = numpy_smooth(network, face, fan_in, a, b, theta)
     if found is not None and np.isfinite(found).all():
         return found
@@ -200,7 +200,7 @@ def _state(a: np.ndarray, b: np.ndarray, theta: np.ndarray, dtype: Any, fan_in: 
 
 
 def _fitted(kernel: Any, dtype: str, low: float, high: float, norms: int, angles: int) -> NormTable | None:
-    """The table that interpolates the kernel between Chebyshev nodes; None if its series do not converge."""
+    """Return the table that interpolates the kernel between Chebyshev nodes, or None if its series do not converge."""
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     odd = lambda count: 2 * np.arange(count) + 1
     a = np.exp(middle + half * np.cos(odd(norms) * (0.5 * np.pi / norms)))
@@ -228,20 +228,23 @@ def _fitted(kernel: Any, dtype: str, low: float, high: float, norms: int, angles
 
 
 def _chebyshev(values: np.ndarray, axis: int) -> np.ndarray:
-    """Chebyshev coefficients, along an axis, of polynomials through values at Chebyshev nodes, by ascending angles."""
+    """Return Chebyshev coefficients, along an axis, of polynomials through values at Chebyshev nodes.
+
+    The nodes are ordered by ascending angles.
+    """
     found = dct(values, 2, axis=axis) / values.shape[axis]
     found[(*(slice(None),) * axis, 0)] *= 0.5
     return found
 
 
 def _count(sizes: np.ndarray, left_out: float) -> int:
-    """The number of terms to keep (at least 2), so that the sizes of the omitted terms sum to at most `left_out`."""
+    """Return the number of terms to keep, at least 2. The sizes of the omitted terms sum to at most `left_out`."""
     tails = np.cumsum(sizes[::-1])[::-1]
     return max(2, int(np.sum(tails > left_out)))
 
 
 def _error(kernel: Any, table: NormTable, dtype: str, norms: int, angles: int) -> float:
-    """The largest difference from the recursion at other norms and angles, in `dtype`.
+    """Return the largest difference from the recursion at other norms and angles, in `dtype`.
 
     The angles come as close as 1e-6 to 0 and pi.
     """

@@ -14,9 +14,10 @@ from ._state import Centred, Means, State, less_mean
 
 
 class RMSNorm(AbstractLayer):
-    r"""x / sqrt(|x|² / d + epsilon), which scales every point to mean square 1 over its d coordinates.
+    r"""The layer x / sqrt(|x|² / d + epsilon), which scales every point to mean square 1 over its d coordinates.
 
-    As d grows, |h(x)|² / d tends to xx. Let r = 1 / sqrt(xx + epsilon), and let s be the same number for y. Then
+    Let h(x) be the input of this layer. As d grows, |h(x)|² / d tends to xx. Let r = 1 / sqrt(xx + epsilon), and let s
+    be the same number for y. Then
 
         nngp' = r s nngp,    ntk' = r s ntk,    xx' = r² xx.
 
@@ -46,12 +47,12 @@ class RMSNorm(AbstractLayer):
 
 
 class LayerNorm(AbstractLayer):
-    r"""(x - m) / sqrt(v + epsilon), where m and v are the mean and the variance over the coordinates of x.
+    r"""The layer (x - m) / sqrt(v + epsilon), where m and v are the mean and the variance over the coordinates of x.
 
     There is no learned scale.
 
-    At infinite width, m(x) tends to E[h(x)], and v tends to xx - m(x)². Let r = 1 / sqrt(v(x) + epsilon), and let s be
-    the same number for y. Then
+    Let h(x) be the input of this layer. At infinite width, m(x) tends to E[h(x)], and v tends to xx - m(x)². Let r = 1
+    / sqrt(v(x) + epsilon), and let s be the same number for y. Then
 
         nngp' = r s (nngp - m(x) m(y)),    ntk' = r s ntk,    xx' = r² (xx - m(x)²).
 
@@ -90,7 +91,8 @@ class LayerNorm(AbstractLayer):
                     remedy="use RMSNorm, which does not subtract the mean, or put LayerNorm after the next Dense layer",
                 )
             x, y = state.means
-            # Differences of moments cancel if the mean is large, so the remaining moments are computed from the inputs.
+            # Differences of moments lose digits if the mean is large, so the remaining moments are computed from the
+            # inputs.
             inner = state.centred or Centred(state.nngp - x * y, state.xx - x * x, state.yy - y * y)
             state = state.replace(**inner._asdict())
         none = None if state.means is None else Means(*(jnp.zeros_like(mean) for mean in state.means))
@@ -109,7 +111,7 @@ def _normalised(state: State, epsilon: float) -> State:
 
 
 def _inverse_root(square: Float[Array, "..."]) -> Float[Array, "..."]:
-    """1 / sqrt(value), and 0 at 0."""
+    """Return 1 / sqrt(value), or 0 if the value is 0."""
     positive = square > 0
     return jnp.where(positive, 1.0 / jnp.where(positive, safe_sqrt(square), 1.0), 0.0)
 

@@ -26,10 +26,10 @@ class Tile(NamedTuple):
     """A tile of pairs of points: their cosines (as sign and 1 - modulus), and further numbers of each point.
 
     Attributes:
-        obtuse: 1.0 where the cosine is negative, else 0.0. Multiplying by it takes a quarter of the time of `where`.
+        obtuse: 1.0 where the cosine is negative, else 0.0. A product with it takes a quarter of the time of `where`.
         versine: 1 - |cosine|, which is 1 if a point is 0.
-        one: what `Recipe.side` returns for the variances of the rows, (k, n, 1).
-        other: what `Recipe.side` returns for the variances of the columns, (k, m).
+        one: the result of `Recipe.side` for the variances of the rows, (k, n, 1).
+        other: the result of `Recipe.side` for the variances of the columns, (k, m).
     """
 
     obtuse: Matrix
@@ -53,7 +53,7 @@ class Recipe(NamedTuple):
 def numpy_network_cross(
     network: AbstractLayer, face: str, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point"]
 ) -> Matrix | None:
-    """One of the two kernels of a network for all pairs of rows. None if the network is not of a kind named below.
+    """Return one of the two kernels of a network for all pairs of rows. Return None for networks not named below.
 
     The values equal those of the recursion up to rounding. The networks are stacks of `Dense` layers with bends
     between them (`bent_layers`) or with `Erf`.
@@ -84,7 +84,7 @@ def numpy_network_cross(
 
 
 def _recipe(network: AbstractLayer, face: str, fan_in: int) -> Recipe | None:
-    """The recipe of a network. None if the network is not of a kind that `numpy_network_cross` names."""
+    """Return the recipe of a network, or None if `numpy_network_cross` does not name such a network."""
     if (layers := bent_layers(network, fan_in)) is not None:
         return Recipe(lambda variance: _rows(layers, variance), lambda at: _by_bends(layers, face, at))
     if is_erf(network):
@@ -93,14 +93,14 @@ def _recipe(network: AbstractLayer, face: str, fan_in: int) -> Recipe | None:
 
 
 def _units(x: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, " n"]]:
-    """The points divided by their norms, and |x|² / d."""
+    """Return the points divided by their norms, and |x|² / d."""
     square = np.einsum("ij,ij->i", x, x)
     norm = np.sqrt(square)
     return x / np.where(norm > 0, norm, 1.0)[:, None], square / x.shape[1]
 
 
 def _versines(left: np.ndarray, right: np.ndarray) -> tuple[Matrix, Matrix]:
-    """For points of norm 1: 1.0 where their cosine is negative (else 0.0), and 1 - the modulus of their cosine."""
+    """Return, for points of norm 1, 1.0 if their cosine is negative (else 0.0), and 1 - the modulus of their cosine."""
     c = left @ right.T
     versine = 1.0 - np.abs(c)
     for sign in (1.0, -1.0) if not versine.min() >= _NEAR else ():
@@ -112,7 +112,10 @@ def _versines(left: np.ndarray, right: np.ndarray) -> tuple[Matrix, Matrix]:
 
 
 def _squares(left: np.ndarray, right: np.ndarray, near: np.ndarray) -> Matrix:
-    """|x - y|² of near pairs, from a product of centred points, or from differences if the product loses two digits."""
+    """Return |x - y|² of near pairs, from a product of centred points.
+
+    If the product loses two digits, |x - y|² is computed from the difference.
+    """
     centre = right.mean(axis=0)
     a, b = left - centre, right - centre
     sizes = np.einsum("ij,ij->i", a, a)[:, None] + np.einsum("ij,ij->i", b, b)
@@ -124,7 +127,7 @@ def _squares(left: np.ndarray, right: np.ndarray, near: np.ndarray) -> Matrix:
 
 
 def _by_bends(layers: tuple[BentLayer, ...], face: str, at: Tile) -> Matrix:
-    """The loop of `_bends._loop`, whose docstring has the formulas."""
+    """Return the kernel by the loop of `_bends._loop`, whose docstring has the formulas."""
     (rows, end), (columns, other_end) = ((list(starmap(Rows, side[:-1].reshape(-1, 4, *side[0].shape))), side[-1])
                                          for side in (at.one, at.other))  # fmt: skip
     first, row, column = layers[0], rows[0], columns[0]
@@ -133,7 +136,7 @@ def _by_bends(layers: tuple[BentLayer, ...], face: str, at: Tile) -> Matrix:
     t = _own(first, row, column, weights, near) if face == "ntk" else None
     obtuse = at.obtuse * (s > 1.0)
     v = (1.0 - obtuse) * s + obtuse * (_far(row, column) + weights * at.versine)
-    # After a bend with slopes of two signs, or one of 0, no correlation is below 0.
+    # After a bend whose slopes have different signs, or with a slope of 0, no correlation is below 0.
     folds = any(layer.line > 0.0 for layer in layers[1:])
     for number, (layer, row, column) in enumerate(zip(layers[1:], rows[1:], columns[1:], strict=True)):
         if number:
@@ -149,7 +152,7 @@ def _by_bends(layers: tuple[BentLayer, ...], face: str, at: Tile) -> Matrix:
 
 
 def _rows(layers: tuple[BentLayer, ...], variance: Float[np.ndarray, " n"]) -> Float[np.ndarray, "k n"]:
-    """The four `Rows` of every layer, and the root of the last variance."""
+    """Return the four `Rows` of every layer, and the root of the last variance."""
     found: list[np.ndarray] = []
     for layer in layers:
         own = layer.variance * layer.half * variance
@@ -163,7 +166,7 @@ def _rows(layers: tuple[BentLayer, ...], variance: Float[np.ndarray, " n"]) -> F
 
 
 def _bend(layer: BentLayer, obtuse: np.ndarray | None, v: Matrix) -> tuple[Matrix, Matrix]:
-    """1 - the correlation after the bend, and the factor of the tangent kernel divided by `half`.
+    """Return 1 - the correlation after the bend, and the factor of the tangent kernel divided by `half`.
 
     The bow (sin u - u cos u) / pi has an error of a few eps times u. The error of 1 - c is of the same size, so the
     angle of c has an error of a few eps.
@@ -195,7 +198,7 @@ def _bend(layer: BentLayer, obtuse: np.ndarray | None, v: Matrix) -> tuple[Matri
 
 
 def _apart(row: Any, column: Any, near: Matrix) -> tuple[Matrix, Matrix]:
-    """1 - the correlation after a dense layer, from 1 - the correlation before it, and cos alpha cos beta."""
+    """Return 1 - the correlation after a dense layer, from 1 - the correlation before it, and cos alpha cos beta."""
     weights = row.weights * column.weights
     between = row.sine * column.cosine
     between -= row.cosine * column.sine
@@ -206,7 +209,7 @@ def _apart(row: Any, column: Any, near: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def _far(row: Any, column: Any) -> Matrix:
-    """2 sin²((alpha + beta) / 2), which is one term of 1 + the correlation after the first layer."""
+    """Return 2 sin²((alpha + beta) / 2), which is one term of 1 + the correlation after the first layer."""
     found = row.sine * column.cosine
     found += row.cosine * column.sine
     found *= found
@@ -215,7 +218,7 @@ def _far(row: Any, column: Any) -> Matrix:
 
 
 def _own(layer: BentLayer, row: Any, column: Any, weights: Matrix, near: Matrix) -> Matrix:
-    """The term that a dense layer's own parameters add to the tangent kernel."""
+    """Return the term that a dense layer's own parameters add to the tangent kernel."""
     found = 1.0 - near
     found *= weights
     found *= layer.gradient

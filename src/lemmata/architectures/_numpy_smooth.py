@@ -1,4 +1,4 @@
-"""The recursion of dense networks with Erf or Gelu, in NumPy. It is used for small matrices and short computations."""
+"""The recursion over layers of dense networks with Erf or Gelu, in NumPy, for small matrices and short computations."""
 
 import math
 from itertools import pairwise
@@ -12,12 +12,12 @@ from ._layer import AbstractLayer
 from ._serial import parts
 
 _EPS = float(np.finfo(float).eps)
-# the largest error from a lost versine; `Pair.sure` allows this error, and tables allow a tenth of their accuracy
+# the largest errors that an inaccurate versine may cause: in `Pair.sure`, and in tables (a tenth of their accuracy)
 SURE, _TABLE = 8.0 * math.sqrt(_EPS), 1e-13
 
 
 class Moments(NamedTuple):
-    """Covariances, variances and versines 1 - |c| of pairs, as arrays that broadcast. Here c is the correlation."""
+    """Covariances, variances and versines 1 - |c| of pairs, as arrays that broadcast. Here, c is the correlation."""
 
     nngp: np.ndarray
     one: np.ndarray
@@ -26,16 +26,17 @@ class Moments(NamedTuple):
 
 
 def versine_at(theta: np.ndarray) -> np.ndarray:
-    """1 - |cos theta| without cancellation."""
+    """Return 1 - |cos theta| without cancellation."""
     return 2.0 * np.sin(0.5 * np.minimum(theta, np.pi - theta)) ** 2
 
 
 def numpy_smooth(
     network: AbstractLayer, face: str, fan_in: int, a: np.ndarray, b: np.ndarray, theta: np.ndarray
 ) -> np.ndarray | None:
-    """One of the two kernels at variances a and b and angles theta. It is NaN where its error may exceed 1e-13.
+    """Return one of the two kernels at variances a and b and angles theta, or NaN if its error may exceed 1e-13.
 
-    The result is None unless every layer is `Dense`, `Erf` or `Gelu`, and every number in them is plain.
+    The result is None unless every layer is `Dense`, `Erf` or `Gelu`, and all settings of these layers are plain
+    numbers.
     """
     if not _is_stack(network, (Erf, Gelu)):
         return None
@@ -44,7 +45,7 @@ def numpy_smooth(
 
 
 def is_erf(network: AbstractLayer) -> bool:
-    """Whether all layers are `Dense` or `Erf`. If so, `recursion` is exact up to rounding at all variances."""
+    """Return whether all layers are `Dense` or `Erf`. If so, `recursion` is exact up to rounding at all variances."""
     return _is_stack(network, (Erf,))
 
 
@@ -60,7 +61,9 @@ def _is_stack(network: AbstractLayer, activations: tuple[type, ...]) -> bool:
 
 
 def recursion(network: AbstractLayer, face: str, width: int, at: Moments, sure: float) -> np.ndarray:
-    """Apply the pushes of all layers. Values that an error in a versine may change by more than `sure` become NaN.
+    """Return one kernel by the recursion of `push` over all layers.
+
+    A value becomes NaN if an error in a versine may change it by more than `sure`.
 
     The formulas use the versine in place of 1 - rho², because 1 - rho² would cancel.
     """
@@ -78,7 +81,7 @@ def recursion(network: AbstractLayer, face: str, width: int, at: Moments, sure: 
 
 
 def _dense(at: Moments, variance: float, b2: float) -> Moments:
-    """The moments after weights and biases. As in `versine_of_sum`, the versine is a sum of terms of one sign."""
+    """Return the moments after weights and biases. The versine is a sum of terms of one sign (`versine_of_sum`)."""
     nngp, one, other = (variance * moment for moment in at[:3])
     if not b2:
         return Moments(nngp, one, other, at.versine)
@@ -97,7 +100,7 @@ def _after(at: Moments, nngp: np.ndarray, one: np.ndarray, other: np.ndarray) ->
 
 
 def _erf(at: Moments, lost: float, sure: float) -> tuple[np.ndarray, Moments]:
-    """`Erf.push`: the factor of the tangent kernel, and the moments."""
+    """Return the factor of the tangent kernel, and the moments, as `Erf.push` does."""
     nngp, one, other, v = at
     a, b = 1.0 / (1.0 + 2.0 * one), 1.0 / (1.0 + 2.0 * other)
     p, q, root = 2.0 * one * a, 2.0 * other * b, np.sqrt(a) * np.sqrt(b)
@@ -109,7 +112,10 @@ def _erf(at: Moments, lost: float, sure: float) -> tuple[np.ndarray, Moments]:
 
 
 def _gelu(at: Moments, lost: float, sure: float) -> tuple[np.ndarray, Moments]:
-    """`Gelu.push`: the factor of the tangent kernel, and the moments, which are NaN if the versine is inaccurate."""
+    """Return the factor of the tangent kernel, and the moments, as `Gelu.push` does.
+
+    A moment is NaN if the versine is too inaccurate.
+    """
 
     def moments(k: np.ndarray, one: np.ndarray, other: np.ndarray, v: Any) -> tuple[np.ndarray, np.ndarray]:
         a, b, w = 1.0 / (1.0 + one), 1.0 / (1.0 + other), v * (2.0 - v)
@@ -127,6 +133,6 @@ def _gelu(at: Moments, lost: float, sure: float) -> tuple[np.ndarray, Moments]:
 
 
 def _sure(values: np.ndarray, error: np.ndarray, sure: float) -> np.ndarray:
-    """The values. A value is NaN if its error may exceed the allowed error (`Pair.sure`)."""
+    """Return the values. A value becomes NaN if its error may exceed the allowed error (`Pair.sure`)."""
     unsure = error > sure
     return np.where(unsure, np.nan, values) if unsure.any() else values

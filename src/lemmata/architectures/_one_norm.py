@@ -19,8 +19,8 @@ from ._layer import AbstractLayer
 from ._state import INPUTS, State
 from ._tiling import cross_entries
 
-# A recursion that stores correlations determines an angle t up to eps / t. Nearer to 0 and pi than the first number,
-# the recursion is not accurate enough as a reference. Coefficients below the second number are its rounding errors.
+# A recursion that stores correlations determines an angle t up to eps / t. At angles nearer than _NEAREST to 0 or pi,
+# the recursion is not accurate enough as a reference. Coefficients below _ROUNDING are its rounding errors.
 _NEAREST, _ROUNDING = 1e-4, 1e-12
 
 
@@ -29,8 +29,9 @@ class AngularKernel(AbstractKernel):
 
     On a sphere, nngp(x, y) and ntk(x, y) depend only on the angle between x and y. So at any depth, all pairs cost only
     one matrix product and one Chebyshev series in the angle. The series is built once, in float64, and compared with
-    the recursion at other angles. If their difference exceeds 1e-10 of the value at angle 0, `series` is None, and the
-    recursion computes every entry. This happens, for example, if the quadrature has few nodes.
+    the recursion over layers at other angles. If their difference exceeds 1e-10 of the value at angle 0, `series` is
+    None, and the recursion computes every entry. Such a difference happens, for example, if the quadrature has few
+    nodes.
 
     Derivatives are the exact derivatives of the kernel.
 
@@ -80,7 +81,10 @@ class AngularKernel(AbstractKernel):
         return self.kernel(x, y)
 
     def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
-        """The kernel of all pairs, from one matrix product and the series; without a series, from `kernel.cross`."""
+        """Return the kernel of all pairs, from one matrix product and the series.
+
+        If there is no series, `kernel.cross` computes the kernel.
+        """
         self._check(x)
         if y is not x:
             self._check(y)
@@ -128,7 +132,7 @@ class _SphereEntries(NetworkEntries):
         return None if self.series is None else by_series(self.series, scaled=False)
 
     def table(self, x: Array, y: Array) -> None:
-        """None, because the series replaces a table."""
+        """Return None, because the series replaces a table."""
         return None
 
     def build(self) -> tuple[float, ...] | None:

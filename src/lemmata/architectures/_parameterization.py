@@ -12,8 +12,8 @@ class WidthExponents:
     r"""The abc-parameterisation of one layer (Yang and Hu, 2021) by powers of a width d.
 
     The layer is h = d^-a w x with w_ij ~ N(0, s² d^(-2b)), and the learning rate of its weights is d^-c times the
-    learning rate of the network. A bias is b_i ~ N(0, t²), and its learning rate is d^-(bias_c) times the learning
-    rate of the network. Here s and t are the layer's `weight_std` and `bias_std`.
+    learning rate of the network. A bias is b_i ~ N(0, t²), and its learning rate is d^-(bias_c) times the learning rate
+    of the network. Here, s and t are the layer's `weight_std` and `bias_std`.
 
     * `of="fan_in"`: d is the number of inputs. Use it for hidden layers and readouts.
     * `of="fan_out"`: d is the number of outputs. Use it for a first layer, whose number of inputs does not grow with
@@ -21,7 +21,7 @@ class WidthExponents:
 
     Under gradient descent and gradient flow, the triples (a, b, c) and (a + u, b - u, c - 2u) describe the same network
     for every u. So a layer stores its parameters in the form with c = 0, that is, w times d^(c/2). Then one learning
-    rate is right for all layers, so gradient descent does not need a table of rates. In the tangent kernel of these
+    rate is correct for all layers, so gradient descent does not need a table of rates. In the tangent kernel of these
     parameters, each layer is weighted by its learning rate.
 
     Args:
@@ -61,7 +61,7 @@ class WidthExponents:
             )
 
 
-# How one layer depends on its width.
+# the parameterisation of one layer
 Parameterization = Literal["ntk", "standard"] | WidthExponents
 
 
@@ -80,8 +80,9 @@ MAXIMAL_UPDATE = LayerExponents(
     hidden=WidthExponents(0.0, 0.5, bias_c=-1.0),
     readout=WidthExponents(0.5, 0.5),
 )
-# A mean over the units before, each of which learns at a rate of order 1. With one hidden layer, it is the maximal
-# update. Further hidden layers start at preactivations of order d^(-1/2), because their weights average out.
+# A unit is a mean over the units of the layer before, each of which learns at a rate of order 1. With one hidden layer,
+# this is the maximal update. Further hidden layers start at preactivations of order d^(-1/2), because their weights
+# average out.
 MEAN_FIELD = LayerExponents(
     first=WidthExponents(0.0, 0.0, c=-1.0, bias_c=-1.0, of="fan_out"),
     hidden=WidthExponents(1.0, 0.0, c=-2.0, bias_c=-1.0),
@@ -91,7 +92,7 @@ NetworkParameterization = Literal["ntk", "standard", "mean-field", "maximal-upda
 
 
 def by_role(parameterization: NetworkParameterization) -> tuple[Parameterization, Parameterization, Parameterization]:
-    """The parameterisations of a network's first layer, of its hidden layers and of its readout.
+    """Return the parameterisations of a network's first layer, of its hidden layers and of its readout.
 
     Raises:
         SettingError: for an unknown name.
@@ -108,16 +109,16 @@ def by_role(parameterization: NetworkParameterization) -> tuple[Parameterization
 
 
 class Scales(NamedTuple):
-    """The numbers that a parameterisation gives in a layer of given widths.
+    """The factors and standard deviations that a parameterisation gives for a layer of given widths.
 
-    h = multiplier w x + bias_multiplier b, if the entries of w have standard deviation `deviation` and those of b have
-    `bias_deviation`. All parameters have one learning rate.
+    The layer is h = multiplier w x + bias_multiplier b. The entries of w have standard deviation `deviation`, and the
+    entries of b have standard deviation `bias_deviation`. All parameters have one learning rate.
 
     Attributes:
         multiplier, deviation: the factor and the standard deviation of the weights.
         bias_multiplier, bias_deviation: the same for the bias.
         variance: the variance of an output without its bias, divided by the mean square of an input.
-        gradient: the squared gradient of an output by the weights, divided by the mean square of an input.
+        gradient: the squared gradient of an output with respect to the weights, divided by the mean square of an input.
     """
 
     multiplier: Any
@@ -129,7 +130,7 @@ class Scales(NamedTuple):
 
 
 def scales(parameterization: Parameterization, fan_in: int, fan_out: int, weight_std: Any, bias_std: Any) -> Scales:
-    """The scales of an affine layer with `fan_in` inputs to each of `fan_out` outputs."""
+    """Return the scales of an affine layer with `fan_in` inputs to each of `fan_out` outputs."""
     if parameterization == "ntk":
         return Scales(weight_std / fan_in**0.5, 1.0, bias_std, 1.0, weight_std**2, weight_std**2)
     if parameterization == "standard":
@@ -139,7 +140,7 @@ def scales(parameterization: Parameterization, fan_in: int, fan_out: int, weight
     width = fan_out if first else fan_in
     # the form with c = 0
     a, b, half = power.a + power.c / 2, power.b - power.c / 2, power.bias_c / 2
-    # the inputs of a first layer bring fan_in^(-1/2), which cancels against their number
+    # the inputs of a first layer have the factor fan_in^(-1/2), which cancels against their number
     inputs, number = (fan_in**-0.5, 0.0) if first else (1.0, 1.0)
     return Scales(
         multiplier=inputs * width**-a,

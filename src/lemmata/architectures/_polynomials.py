@@ -18,9 +18,10 @@ _COEFFICIENTS = "coefficients of a polynomial"
 
 
 class Monomial(AbstractLayer):
-    r"""u^n, n = `degree`.
+    r"""The activation phi(u) = u^n with n = `degree`.
 
-    E[phi phi] = n! S_n(nngp, xx yy) with
+    E[phi phi] is the mean of phi(u) phi(v) for Gaussian u and v of variances xx and yy and covariance nngp. The formula
+    is E[phi phi] = n! S_n(nngp, xx yy) with
 
         S_n(k, r) = sum_{i <= n/2} n! / ((n - 2i)! (i!)² 4^i) k^(n - 2i) r^i
 
@@ -36,11 +37,11 @@ class Monomial(AbstractLayer):
         check_degree(self.degree, 1)
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
-        """The power of every coordinate."""
+        """Return the power of every coordinate."""
         return x**self.degree
 
     def push(self, state: State) -> State:
-        """The finite sums above."""
+        """Return the moments, by the finite sums of the class."""
         n = self.degree
 
         def moments(pair):
@@ -52,9 +53,12 @@ class Monomial(AbstractLayer):
 
 
 class Polynomial(AbstractLayer):
-    r"""sum_j c_j u^j, with c_j = `coefficients` in ascending order. The kernel of this name is `kernels.Polynomial`.
+    r"""The activation phi(u) = sum_j c_j u^j with c_j = `coefficients`, in ascending order.
 
-    In the basis of orthonormal Hermite polynomials of u / sqrt(xx), the coefficients are xx^(i/2) P_i(xx) with
+    (The kernel of the same name is `kernels.Polynomial`.) E[phi phi] is the mean of phi(u) phi(v) for Gaussian u and v
+    of variances xx and yy and covariance nngp.
+
+    In the basis of orthonormal Hermite polynomials of u / sqrt(xx), the coefficients of phi are xx^(i/2) P_i(xx) with
 
         P_i(a) = sum_m c_{i+2m} (i + 2m)! / (2^m m! sqrt(i!)) a^m,
 
@@ -83,14 +87,14 @@ class Polynomial(AbstractLayer):
         check_finite(_COEFFICIENTS, *self.coefficients)
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
-        """The polynomial of every coordinate, by Horner's rule."""
+        """Return the polynomial of every coordinate, by Horner's rule."""
         value = jnp.full_like(x, self.coefficients[-1])
         for coefficient in reversed(self.coefficients[:-1]):
             value = value * x + coefficient
         return value
 
     def push(self, state: State) -> State:
-        """The finite sums above."""
+        """Return the moments, by the finite sums of the class."""
         own = self.coefficients
         slope = tuple(j * coefficient for j, coefficient in enumerate(own))[1:] or (0.0,)
         mean = lambda a: _hermite_part(own, 0, a)
@@ -99,10 +103,12 @@ class Polynomial(AbstractLayer):
 
 
 class Hermite(AbstractLayer):
-    r"""h_n(u), where n = `degree`: the Hermite polynomial with unit norm under the standard normal distribution.
+    r"""The activation phi(u) = h_n(u) with n = `degree`, a Hermite polynomial.
 
-    E[phi phi] = S_n(nngp, (xx - 1)(yy - 1)) with the S_n of `Monomial`. For unit variances, this is nngp^n. For the
-    derivative, E[phi' phi'] = n S_{n-1}, since h_n' = sqrt(n) h_{n-1}.
+    h_n has unit norm under the standard normal distribution. E[phi phi] is the mean of phi(u) phi(v) for Gaussian u and
+    v of variances xx and yy and covariance nngp. The formula is E[phi phi] = S_n(nngp, (xx - 1)(yy - 1)) with the S_n
+    of `Monomial`. For unit variances, this is nngp^n. For the derivative, E[phi' phi'] = n S_{n-1}, since h_n' =
+    sqrt(n) h_{n-1}.
 
     Raises:
         SettingError: for a degree that is not an integer from 1 to 64.
@@ -114,14 +120,14 @@ class Hermite(AbstractLayer):
         check_degree(self.degree, 1)
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
-        """The Hermite polynomial of every coordinate, by the three-term recurrence."""
+        """Return the Hermite polynomial of every coordinate, by the three-term recurrence."""
         last, value = jnp.ones_like(x), x
         for j in range(1, self.degree):
             last, value = value, (x * value - math.sqrt(j) * last) / math.sqrt(j + 1)
         return value
 
     def push(self, state: State) -> State:
-        """The finite sums above."""
+        """Return the moments, by the finite sums of the class."""
         n = self.degree
 
         def moments(pair):
@@ -133,7 +139,7 @@ class Hermite(AbstractLayer):
 
 
 def _pairings(n: int, k: Float[Array, "..."], r: Float[Array, "..."]) -> Float[Array, "..."]:
-    """S_n(k, r) by Horner's rule in k². The powers of r are computed along the way."""
+    """Return S_n(k, r) by Horner's rule in k². The powers of r are computed along the way."""
     square, power = k * k, jnp.ones_like(k)
     total = jnp.ones_like(k)
     for i in range(1, n // 2 + 1):
@@ -144,7 +150,7 @@ def _pairings(n: int, k: Float[Array, "..."], r: Float[Array, "..."]) -> Float[A
 
 
 def _mixed_moment(coefficients: tuple[float, ...], pair: Pair) -> Float[Array, "..."]:
-    """E[p(u) p(v)] of a polynomial p, by Horner's rule in the covariance."""
+    """Return E[p(u) p(v)] of a polynomial p, by Horner's rule in the covariance."""
     total = jnp.zeros_like(pair.k)
     for i in reversed(range(len(coefficients))):
         total = total * pair.k + _hermite_part(coefficients, i, pair.a) * _hermite_part(coefficients, i, pair.b)
@@ -152,7 +158,7 @@ def _mixed_moment(coefficients: tuple[float, ...], pair: Pair) -> Float[Array, "
 
 
 def _hermite_part(coefficients: tuple[float, ...], i: int, a: Float[Array, "..."]) -> Float[Array, "..."]:
-    """P_i(a) of `Polynomial`, by Horner's rule from the last coefficient that is not 0."""
+    """Return P_i(a) of `Polynomial`, by Horner's rule from the last coefficient that is not 0."""
     weigh = lambda m: math.factorial(i + 2 * m) / (2**m * math.factorial(m) * math.sqrt(math.factorial(i)))
     weights = [weigh(m) * coefficient for m, coefficient in enumerate(coefficients[i::2])]
     used = max((m for m, weight in enumerate(weights) if weight), default=0)

@@ -14,7 +14,7 @@ from ._window import Padding, Size, Window
 
 
 class AveragePool(AbstractLayer):
-    """Means over windows: nngp'(p, q) is the mean of nngp over all pairs of places of the two windows.
+    """The means of a field over windows: nngp'(p, q) is the mean of nngp over all pairs of places of the two windows.
 
     The same formula holds for ntk'.
 
@@ -47,19 +47,19 @@ class AveragePool(AbstractLayer):
         return (), (*self.window.over(type(self).__name__, tuple(sites)), c)
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites_out fan_in"]:
-        """The pooled field."""
+        """Return the pooled field."""
         self.window.over(type(self).__name__, x.shape[:-1])
         return self.factor * self.window.total(x, [(axis,) for axis in range(x.ndim - 1)])
 
     def apply_masked(
         self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites_out fan_in"], Bool[Array, "*sites_out"] | None]:
-        """The pooled field, with zeros at empty positions."""
+        """Return the pooled field, with zeros at empty positions."""
         axes = [(axis,) for axis in range(mask.ndim)]
         return self.apply(params, filled(x, mask)), self.window.visible(mask, axes)
 
     def push(self, state: State) -> State:
-        """Means over both windows, from all pairs of positions."""
+        """Return means of the moments over both windows, from all pairs of positions."""
         sites = self.window.over(type(self).__name__, state.grid.sites)
         _, *sides = axes_of(state.grid)
         alone = lambda _, values, side: self.factor * self.window.total(values, sides[side])
@@ -72,28 +72,28 @@ class AveragePool(AbstractLayer):
 
 
 class SumPool(AveragePool):
-    """Sums over windows: `AveragePool` times the number of places in the window."""
+    """The sums of a field over windows: `AveragePool` times the number of places in the window."""
 
     @property
     def factor(self) -> float:
-        """1."""
+        """The factor 1, because a sum is not divided."""
         return 1.0
 
 
 class GlobalAveragePool(AbstractLayer):
-    """The mean over all positions, a vector: nngp' is the mean of nngp over all pairs of positions.
+    """The mean of a field over all positions, a vector: nngp' is the mean of nngp over all pairs of positions.
 
-    The same holds for ntk'.
+    The same formula holds for ntk'.
     """
 
     whole = True
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
-        """No parameters. The number of outputs is the number of coordinates of the field at a position."""
+        """Return no parameters, and the number of coordinates of the field at a position."""
         return (), field_shape(type(self).__name__, fan_in)[-1]
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, " fan_in"]:
-        """The pooled vector."""
+        """Return the pooled vector."""
         *sites, c = field_shape(type(self).__name__, x.shape)
         return self._share(None, tuple(sites), ()) * jnp.sum(x.reshape(-1, c), axis=0)
 
@@ -104,12 +104,12 @@ class GlobalAveragePool(AbstractLayer):
     def apply_masked(
         self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, " fan_in"], None]:
-        """The pooled vector of the filled positions."""
+        """Return the pooled vector of the filled positions."""
         every = tuple(range(mask.ndim))
         return self._share(mask, mask.shape, every) * jnp.sum(filled(x, mask), axis=every), None
 
     def push(self, state: State) -> State:
-        """Means over all pairs of positions."""
+        """Return means of the moments over all pairs of positions."""
         every = tuple(range(2 * len(state.grid.sites)))
         share = lambda part, side: self._share((part.grid.mask_x, part.grid.mask_y)[side], part.grid.sites, every)
         alone = lambda part, values, side: share(part, side) * jnp.sum(values, axis=every)
@@ -122,7 +122,7 @@ class GlobalAveragePool(AbstractLayer):
 
 
 class GlobalSumPool(GlobalAveragePool):
-    """The sum over all positions: `GlobalAveragePool` times their number."""
+    """The sum of a field over all positions: `GlobalAveragePool` times the number of positions."""
 
     def _share(self, mask: Any, sites: tuple[int, ...], axes: tuple[int, ...]) -> Any:
         return 1.0

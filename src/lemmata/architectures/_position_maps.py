@@ -14,9 +14,9 @@ from ._window import Window
 
 
 def through_pairs(name: str, state: State, over: Any, sites: tuple[int, ...], window: Window | None = None) -> State:
-    """Map the arrays over pairs of positions by the first function of `over`, and the means by the second.
+    """Return the state after moments of pairs of positions are mapped by the first function of `over`.
 
-    Variances come from the pairs of positions of each input with itself.
+    The second function of `over` maps the means. Variances come from the pairs of positions of each input with itself.
     """
     (pooled, alone), state = over, at_filled(state)
     if not state.grid.sites or state.grid.left is None or state.grid.right is None:
@@ -41,17 +41,17 @@ def through_pairs(name: str, state: State, over: Any, sites: tuple[int, ...], wi
     return new.with_grid(left=left, right=right)
 
 
-# which axes of positions an array has: the axes of `nngp`, of `xx` or of `yy`
+# the axes of positions that an array has: those of `nngp`, of `xx` or of `yy`
 BOTH, OF_X, OF_Y = range(3)
 
 
 def at_places(state: State, pick: Callable[[Shaped[Array, "..."], int], Any], sites: tuple[int, ...]) -> State:
-    """The state at new positions, each of which is one of the old positions. So every moment is an old moment.
+    """Return the state at new positions, each of which is one of the old positions. So every moment is an old moment.
 
     Args:
         state: the state at the old positions.
-        pick: maps an array at the old positions to the new positions. Its second argument says which axes of positions
-            the array has.
+        pick: a function that maps an array from the old positions to the new positions. Its second argument is BOTH,
+            OF_X or OF_Y, for the axes of positions that the array has.
         sites: the new grid; () for a vector from one position.
     """
     state = state if sites else at_filled(state)

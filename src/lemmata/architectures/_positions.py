@@ -21,14 +21,15 @@ from ._state import Grid, Means, State
 class PositionalEmbedding(AbstractLayer):
     r"""A trained random vector at every position of a field. The vectors are the same for all inputs.
 
-    Its coordinates e_j are independent Gaussian fields with E[e_j(p) e_j(q)] = sigma² R(p, q). Here sigma = `std` and
-    R(p, q) = decay(|p - q|), where |.| is the Euclidean distance on the grid. Without `decay`, R is the identity.
+    The coordinates e_j of the vectors are independent Gaussian fields with E[e_j(p) e_j(q)] = sigma² R(p, q). Here,
+    sigma = `std` and R(p, q) = decay(|p - q|), where |.| is the Euclidean distance on the grid. Without `decay`, R is
+    the identity.
 
     * `"sum"`: h(p) = x(p) + e(p), so nngp' = nngp + sigma² R and ntk' = ntk + sigma² R.
     * `"concat"`: h(p) = (x(p), e(p)) with c + k coordinates, where k = `channels` (or c). Then nngp' and ntk' are
       weighted means: the moments of x have weight c / (c + k), and sigma² R has weight k / (c + k).
 
-    If you use a fixed table of embeddings, for example a sinusoidal one, add it to the inputs of the network. In
+    Add a fixed table of embeddings, for example a sinusoidal table, to the inputs of the network. In
     `Attention(positions=...)`, embeddings are added to queries and keys but not to values. To add them to all three,
     put this layer before Attention.
 
@@ -36,7 +37,7 @@ class PositionalEmbedding(AbstractLayer):
         kind: `"sum"` or `"concat"`.
         std: sigma.
         decay: a function of the distance, written in numpy or JAX, with decay(0) = 1 for vectors of variance sigma².
-        channels: the number of coordinates of e. If it is not given, it is the number of coordinates of x.
+        channels: the number of coordinates of e. None means the number of coordinates of x.
 
     Raises:
         SettingError: for an unknown kind, a negative `std`, or `channels` below 1.
@@ -59,7 +60,7 @@ class PositionalEmbedding(AbstractLayer):
             raise SettingError("channels of a positional embedding", found=self.channels, rule="at least 1")
 
     def covariance(self, sites: tuple[int, ...]) -> Float[np.ndarray, "s s"]:
-        """R between all positions of a grid, in row-major order."""
+        """Return the matrix R between all positions of a grid, in row-major order."""
         size = math.prod(sites)
         if self.decay is None:
             return np.eye(size)
@@ -78,14 +79,14 @@ class PositionalEmbedding(AbstractLayer):
         return matrix
 
     def shares(self, channels: int) -> tuple[float, float]:
-        """The factor of the moments of x and the factor of R, if x has `channels` coordinates."""
+        """Return the factor of the moments of x and the factor of R, if x has `channels` coordinates."""
         if self.kind == "sum":
             return 1.0, self.std**2
         own = self.channels or channels
         return channels / (channels + own), self.std**2 * own / (channels + own)
 
     def embedding(self, params: Float[Array, "s k"], sites: tuple[int, ...]) -> Float[Array, "s k"]:
-        """The Gaussian fields of covariance R, without `std`, from independent standard normal parameters."""
+        """Return the Gaussian fields of covariance R, without `std`, from independent standard normal parameters."""
         if self.decay is None:
             return params
         values, vectors = np.linalg.eigh(self.covariance(sites))
@@ -105,13 +106,13 @@ class PositionalEmbedding(AbstractLayer):
         return jax.random.normal(key, (math.prod(sites), own), dtype), (*sites, c if self.kind == "sum" else c + own)
 
     def apply(self, params: Float[Array, "s k"], x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_out"]:
-        """The field x + e, or (x, e), at every position."""
+        """Return the field x + e, or (x, e), at every position."""
         sites = x.shape[:-1]
         e = (self.std * self.embedding(params, sites)).reshape(*sites, -1)
         return x + e if self.kind == "sum" else jnp.concatenate([x, e], axis=-1)
 
     def push(self, state: State) -> State:
-        """Adds the covariance of the embedding."""
+        """Add the covariance of the embedding to the moments."""
         field_shape("PositionalEmbedding", (*state.grid.sites, state.fan_in))
         law = state.law
         if self.kind == "sum" and not law.wide:
@@ -155,5 +156,5 @@ class PositionalEmbedding(AbstractLayer):
 
 
 def _diagonal(covariance: Array, grid: Grid) -> Array:
-    """The variances at the positions of the grid."""
+    """Return the variances at the positions of the grid."""
     return jnp.diagonal(covariance).reshape(grid.sites)

@@ -1,10 +1,10 @@
-"""Find the places at which a plain function is linear in its parameters, from its jaxpr, and add probes there.
+"""Add probes to a plain function at the places where it is linear in its parameters. Its jaxpr shows these places.
 
-For h = W u inside f, the gradient of f with respect to W is the product of u and the gradient with respect to h. A
-probe is a zero that is added to h. The derivative with respect to the probe is the gradient with respect to h, so the
-gradient with respect to W is never formed. So gradients of a plain function cost as much as gradients of a network of
-layers. The gradient of a parameter is formed if the parameter is used twice, or in an operation other than a sum or a
-product with a vector.
+A jaxpr is JAX's list of the operations of a function. Suppose that a function f computes h = W u with a parameter W.
+Then the gradient of f with respect to W is the product of u and the gradient with respect to h. A probe is a zero that
+is added to h. The derivative with respect to the probe is the gradient with respect to h, so the gradient with respect
+to W is never formed. So gradients of a plain function cost as much as gradients of a network of layers. The gradient of
+a parameter is formed if the parameter is used twice, or in an operation other than a sum or a product with a vector.
 """
 
 from typing import Any
@@ -20,14 +20,14 @@ _CALL = ("jit", "pjit")
 
 
 class Probes:
-    """One run through a jaxpr. It follows the parameters and lists the places at which probes were added.
+    """One run through a jaxpr. The run follows the parameters and lists the places at which probes were added.
 
     Args:
         whole: the jaxpr of the function.
         values: the values of the parameters' leaves.
         probes: the arrays to add, one for each place, in order. With `None`, nothing is added, and the places are
             listed.
-        formed: leaves whose gradients are formed, which are not followed.
+        formed: the leaves whose gradients are formed. These leaves are not followed.
 
     Attributes:
         places: for each place, the leaf, the shape of the output, and the vector that multiplies the leaf (or None).
@@ -41,7 +41,7 @@ class Probes:
         self.loose: set[int] = set()
 
     def run(self, closed: Any, inputs: list[Any], leaves: list[int | None]) -> tuple[list, list]:
-        """The values of the outputs. Also, for each output, the leaf whose entries form the output, or None."""
+        """Return the values of the outputs and, for each output, the leaf whose entries form the output, or None."""
         jaxpr, held = closed.jaxpr, {}
         held.update(zip(jaxpr.constvars, ((value, None) for value in closed.consts), strict=True))
         held.update(zip(jaxpr.invars, zip(inputs, leaves, strict=True), strict=True))
@@ -72,7 +72,7 @@ class Probes:
         return [(self._probed(equation, result, values, followed, there), None)]
 
     def _evaluated(self, equation: Any, values: list) -> list:
-        """The results of one equation for the values of its operands."""
+        """Return the results of one equation for the values of its operands."""
         given = {var: value for var, value in zip(equation.invars, values, strict=True) if not hasattr(var, "val")}
         alone = self.whole.jaxpr.replace(
             eqns=[equation], constvars=[], invars=list(given), outvars=_kept(equation.outvars)
@@ -95,12 +95,14 @@ class Probes:
 
 
 def _kept(variables: list) -> list:
-    """The variables of an equation that later equations may use."""
+    """Return the variables of an equation that later equations may use."""
     return [var for var in variables if type(var).__name__ != "DropVar"]
 
 
 def probed(apply: Any, params: Any, x: Array, g: Array) -> tuple[list[tuple[Array, Array | None]], list[Array]]:
-    """Gradients at one point of the combinations g (q, ...) of outputs: by probes, and by leaves if these are formed.
+    """Return gradients of the combinations g (q, ...) of outputs at one point, by probes and by leaves.
+
+    The gradient by a leaf is included if it must be formed.
 
     Returns:
         ([(gradient (q, p) by h, u or None), ...], [gradient (q, p) by a leaf, ...]).
@@ -112,7 +114,7 @@ def probed(apply: Any, params: Any, x: Array, g: Array) -> tuple[list[tuple[Arra
     def places() -> tuple[set[int], list[tuple[int, ...]]]:
         found: list[Probes] = []
         formed: set[int] = set()
-        for _ in range(2):  # the second run follows only the leaves that the first found to be used once
+        for _ in range(2):  # the second run follows only leaves that are used once in the first run
             run = Probes(closed, leaves, None, formed)
             jax.eval_shape(lambda own, run=run: run.run(closed, [*own, x], numbers)[0], leaves)
             found.append(run)

@@ -18,32 +18,33 @@ from ._layer import AbstractLayer
 from ._state import Means, State, versine_of
 from ._versine import sign_of
 
-# High orders are summed by a rule that presumes that they are at least this high.
+# The rule for high orders assumes that orders are at least this number.
 _FEWEST = 64
-# Functions that are known by themselves, with their closed forms.
+# functions that have closed forms, with their layers
 _CLOSED = ((jnp.sin, Sin()), (jnp.cos, Cos()), (jax.scipy.special.erf, Erf()), (jax.nn.relu, Relu()))
 
 
 class Elementwise(AbstractLayer):
-    r"""Any activation function. Its kernels are computed by its Hermite expansion.
+    r"""A layer for any activation function. Its kernels are computed by the Hermite expansion of the function.
 
-    Let u = sqrt(xx) z and a_j(xx) = E[fn(sqrt(xx) z) h_j(z)], where z is standard normal and h_j are the orthonormal
-    Hermite polynomials. For correlation c, Mehler's formula gives
+    Let u and v be Gaussian with variances xx and yy and correlation c. Let a_j(xx) = E[fn(sqrt(xx) z) h_j(z)], where z
+    is standard normal and h_j are the orthonormal Hermite polynomials. Mehler's formula gives
 
         E[fn(u) fn(v)] = sum_j c^j a_j(xx) a_j(yy),
 
-    and the tangent kernel needs the same sum for the derivative of `fn`. The first `degree` orders are taken one by
+    and the tangent kernel needs the same sum for the derivative of `fn`. The first `degree` orders are summed one by
     one. If their sum misses more than 1e-12 of E[fn(u)²] (5e-7 in float32), orders up to 1e11 are added in blocks [J, 4
     J]. For tanh, this happens at standard deviations above 1. The terms are smooth in sqrt(j), so Gauss's rule with 16
     orders replaces all orders of a block. The coefficients are integrals over panels whose lengths halve towards 0,
     because an activation may bend at 0. So the double integral over a pair costs `degree` operations, and 32 more for
-    each block. It needs no memory besides the output. The resulting kernel is positive semidefinite by construction.
+    each block. The integral needs no memory besides the output. The resulting kernel is positive semidefinite by
+    construction.
 
     For analytic functions of width about 1 around 0, both means have errors below 1e-10 of sqrt(E[fn(u)²] E[fn(v)²]),
-    and about 1e-6 in float32. This holds at standard deviations from 0 to 1000 and at every correlation. Examples are
-    tanh, sigmoid, softplus, SiLU, GELU, Mish, arctan and Gaussians. Functions that only bend at 0, such as ReLU, have
-    errors below 1e-6. For `jax.numpy.sin`, `jax.numpy.cos`, `jax.scipy.special.erf` and `jax.nn.relu`, the closed
-    forms of `Sin`, `Cos`, `Erf` and `Relu` are used.
+    and about 1e-6 in float32. These errors hold at standard deviations from 0 to 1000 and at every correlation.
+    Examples are tanh, sigmoid, softplus, SiLU, GELU, Mish, arctan and Gaussians. Functions that only bend at 0, such as
+    ReLU, have errors below 1e-6. For `jax.numpy.sin`, `jax.numpy.cos`, `jax.scipy.special.erf` and `jax.nn.relu`, the
+    closed forms of `Sin`, `Cos`, `Erf` and `Relu` are used.
 
     Args:
         fn: a function of one real number, written in JAX and differentiable almost everywhere.
@@ -55,10 +56,10 @@ class Elementwise(AbstractLayer):
 
     `NNGPKernel` and `TangentKernel` compare the sum over orders with E[fn(u)²] from another quadrature rule.
     `TangentKernel` also makes this comparison for the derivative. Both kernels raise SettingError if the two results
-    differ by more than 1e-6, or 2e-5 in float32. This happens for functions that are not square-integrable, are
-    singular, bend elsewhere than at 0, or oscillate too fast. Sines oscillate too fast at standard deviations above
-    about 6 radians; use `Sin` and `Cos`, which have closed forms. `push` itself marks such moments as NaN, since under
-    `jit` it cannot raise.
+    differ by more than 1e-6, or 2e-5 in float32. Such a difference happens for functions that are not
+    square-integrable, are singular, bend elsewhere than at 0, or oscillate too fast. Sines oscillate too fast at
+    standard deviations above about 6 radians; use `Sin` and `Cos`, which have closed forms. `push` itself sets such
+    moments to NaN, because under `jit` it cannot raise an error.
     """
 
     fn: Callable[[Any], Any] = eqx.field(static=True)
@@ -86,11 +87,11 @@ class Elementwise(AbstractLayer):
         )
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
-        """`fn` of every coordinate."""
+        """Return `fn` of every coordinate."""
         return jax.vmap(self.fn)(x.reshape(-1)).reshape(x.shape)
 
     def push(self, state: State) -> State:
-        """The moments of fn(u), and the tangent kernel times E[fn'(u) fn'(v)]."""
+        """Return the moments of fn(u), and the tangent kernel times E[fn'(u) fn'(v)]."""
         for known, layer in _CLOSED:
             if self.fn is known:
                 return layer.push(state)

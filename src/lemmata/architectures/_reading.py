@@ -1,4 +1,4 @@
-"""How a network reads points: as vectors, fields, tokens, fields with a mask, or graphs."""
+"""The rules by which a network reads points: as vectors, fields, tokens, fields with a mask, or graphs."""
 
 from functools import singledispatch
 from typing import NamedTuple
@@ -10,13 +10,13 @@ from ._layer import AbstractLayer
 
 
 class Reading(NamedTuple):
-    """The points, in the form from which the state of the inputs is computed.
+    """The points of a network, split into values, mask and graphs. The moments of the inputs are computed from these.
 
     Attributes:
         values: vectors, fields, or tokens as fields with one channel.
-        mask: the filled positions; None if all are filled.
+        mask: the filled positions; None if all positions are filled.
         tokens: whether the values are tokens.
-        adjacency: for each point, the graph on its positions, if points are graphs.
+        adjacency: the adjacency matrix of the graph of each point; None if points are not graphs.
     """
 
     values: Float[Array, "n *sites c"]
@@ -27,7 +27,7 @@ class Reading(NamedTuple):
 
 @singledispatch
 def reading(network: AbstractLayer, x: Float[Array, "n *sites c"]) -> Reading:
-    """Split points from `as_read` into a `Reading`. A layer with its own kind of points registers its rule.
+    """Split points from `as_read` into a `Reading`. A layer with its own kind of points registers its own rule.
 
     By default, all positions are filled.
     """
@@ -43,6 +43,6 @@ def check_points(network: AbstractLayer, x: Array) -> None:
 
 
 def as_read(network: AbstractLayer, x: Array) -> Array:
-    """The points as the network reads them: tokens become fields with one channel."""
+    """Return the points in the form that the network reads. Tokens become fields with one channel."""
     count = network.token_count()
     return x if count is None else token_points(x, count)

@@ -21,7 +21,10 @@ from ._versine import arcs, sign_of
 
 
 class ABRelu(AbstractLayer):
-    """a min(u, 0) + b max(u, 0), where a = `below` and b = `above`. Its kernels mix the arc-cosine kernels of ReLU.
+    """The activation phi(u) = a min(u, 0) + b max(u, 0) with a = `below` and b = `above`.
+
+    Its kernels mix kappa0 and kappa1, the arc-cosine kernels of ReLU. Let u and v be Gaussian with variances xx and yy
+    and correlation c. The means of phi(u) phi(v) and phi'(u) phi'(v) are
 
     E[phi phi] = sqrt(xx yy) [(b - a)² kappa1(c) + 2 a b c] / 2, and E[phi' phi'] = [(b - a)² kappa0(c) + 2 a b] / 2.
     `LeakyRelu` is the case a = slope, b = 1.
@@ -48,16 +51,18 @@ class ABRelu(AbstractLayer):
             )
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
-        """The two lines, at every coordinate."""
+        """Return phi of every coordinate."""
         return jnp.where(x > 0, self.above * x, self.below * x)
 
     def push(self, state: State) -> State:
-        """The mixed arc-cosine kernels."""
+        """Return the moments, as mixtures of the arc-cosine kernels."""
         return piecewise_linear(state, self.below, self.above)
 
 
 class Sign(AbstractLayer):
-    """-1, 0 or 1, the sign of u. E[phi phi] = (2 / pi) arcsin(c), where c is the correlation of the pair.
+    """The activation phi(u) = sign(u), which is -1, 0 or 1.
+
+    For Gaussian u and v of correlation c, the mean of phi(u) phi(v) is E[phi phi] = (2 / pi) arcsin(c).
 
     The derivative is 0 almost everywhere, so the layer does not pass the tangent kernel on. Only the layers after a
     network's last Sign contribute to its tangent kernel. At finite width, the gradient of earlier layers is 0, too. A
@@ -65,11 +70,11 @@ class Sign(AbstractLayer):
     """
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
-        """The sign of every coordinate."""
+        """Return the sign of every coordinate."""
         return jnp.sign(x)
 
     def push(self, state: State) -> State:
-        """The moment 1 - 2 theta / pi, where the versine gives the angle theta in [0, pi]."""
+        """Return the moment 1 - 2 theta / pi, where the versine gives the angle theta in [0, pi]."""
         law = state.law.activated(odd=True)
         share, _ = _acute_arcs(versine_of(state))
         present = (state.xx > 0) & (state.yy > 0)
@@ -87,16 +92,18 @@ class Sign(AbstractLayer):
 
 
 class RectifiedMonomial(AbstractLayer):
-    r"""u^n for u > 0 and 0 otherwise, where n = `degree`: the arc-cosine kernel of degree n (Cho and Saul, 2009).
+    r"""The activation u^n for u > 0, and 0 otherwise, with n = `degree`.
 
-    Let theta be the angle between the pair, let c = cos theta, and let J_n be the functions
+    Its kernel is the arc-cosine kernel of degree n (Cho and Saul, 2009).
+
+    Let u and v be Gaussian with variances xx and yy and correlation c = cos theta, and let J_n be the functions
 
         J_0 = pi - theta,    J_1 = sin theta + (pi - theta) c,    J_{n+1} = (2n + 1) c J_n + n² sin² theta J_{n-1},
 
         E[phi phi] = (xx yy)^(n/2) J_n / (2 pi),    E[phi' phi'] = n² (xx yy)^((n-1)/2) J_{n-1} / (2 pi).
 
-    Degree 1 is `Relu`. Degree 0 is the step function, whose derivative is 0 almost everywhere. Like `Sign`, it does not
-    pass the tangent kernel on.
+    Degree 1 is `Relu`. Degree 0 is the step function, whose derivative is 0 almost everywhere. Like `Sign`, the step
+    function does not pass the tangent kernel on.
 
     Raises:
         SettingError: for a degree that is not an integer from 0 to 64.
@@ -108,11 +115,11 @@ class RectifiedMonomial(AbstractLayer):
         check_degree(self.degree, 0)
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
-        """The power of every positive coordinate."""
+        """Return the power of every positive coordinate, and 0 for other coordinates."""
         return jnp.where(x > 0, x**self.degree, 0.0)
 
     def push(self, state: State) -> State:
-        """The arc-cosine kernels of degrees n and n - 1."""
+        """Return the moments from the arc-cosine kernels of degrees n and n - 1."""
         n, law = self.degree, state.law.activated()
         left, right = safe_sqrt(state.xx), safe_sqrt(state.yy)
         present = (left > 0) & (right > 0)
@@ -133,12 +140,12 @@ class RectifiedMonomial(AbstractLayer):
 
 
 def _acute_arcs(versine: Float[Array, "..."]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
-    """The `arcs` of an obtuse angle pi - u, from its versine. A small u would be lost by rounding in pi - u."""
+    """Return the `arcs` of an obtuse angle pi - u, from its versine. Rounding in pi - u would lose a small u."""
     return arcs(jnp.ones_like(versine, bool), versine)
 
 
 def _half_double_factorial(n: int) -> float:
-    """(2n - 1)!! / 2, the moment E[max(z, 0)^(2n)] for a standard normal z; 0 for n below 0."""
+    """Return (2n - 1)!! / 2, the moment E[max(z, 0)^(2n)] for a standard normal z, or 0 for n below 0."""
     return 0.5 * math.prod(range(1, 2 * n, 2)) if n >= 0 else 0.0
 
 

@@ -17,9 +17,9 @@ Method = Literal["nearest", "linear", "cubic", "lanczos3", "lanczos5"]
 
 
 class ImageResize(AbstractLayer):
-    r"""A field resampled on another grid by `jax.image.resize`, in the same way for every coordinate.
+    r"""The layer that resamples a field on another grid by `jax.image.resize`, in the same way for every coordinate.
 
-    This is a linear map of positions, h(p) = sum_i A(p, i) x(i), so
+    This layer is a linear map of positions, h(p) = sum_i A(p, i) x(i), so
 
         nngp'(p, q) = sum_{i, j} A(p, i) A(q, j) nngp(i, j),
 
@@ -31,7 +31,7 @@ class ImageResize(AbstractLayer):
         shape: the number of positions along each axis of the new grid; None keeps the axis.
         method: `"nearest"`, `"linear"`, `"cubic"` (Keys), `"lanczos3"` or `"lanczos5"`.
         antialias: whether to widen the filter by the ratio of the two grids if the new grid is coarser. `"nearest"`
-            ignores it.
+            ignores this setting.
 
     Raises:
         SettingError: for an unknown method, for numbers of positions below 1, and for masked fields, because the new
@@ -63,7 +63,7 @@ class ImageResize(AbstractLayer):
             raise SettingError("shape of ImageResize", found=self.shape, rule=rule)
 
     def over(self, sites: tuple[int, ...]) -> tuple[int, ...]:
-        """The new grid for a grid of shape `sites`.
+        """Return the new grid for a grid of shape `sites`.
 
         Raises:
             ShapeError: for vectors, for a grid with another number of axes, and for a grid without positions.
@@ -84,17 +84,17 @@ class ImageResize(AbstractLayer):
         return (), (*self.over(tuple(sites)), c)
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites_out fan_in"]:
-        """The resampled field."""
+        """Return the resampled field."""
         return self._resized(x, (*self.over(x.shape[:-1]), x.shape[-1]))
 
     def apply_masked(
         self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites_out fan_in"], Bool[Array, "*sites_out"] | None]:
-        """Refused."""
+        """Raise an error, because masked fields cannot be resampled."""
         raise _masked()
 
     def push(self, state: State) -> State:
-        """The moments, resampled along the positions of x and of y."""
+        """Return the moments, resampled along the positions of x and of y."""
         grid, sites = state.grid, self.over(state.grid.sites)
         if grid.mask_x is not None:
             raise _masked()
@@ -116,7 +116,7 @@ class ImageResize(AbstractLayer):
         return pairs or self._mixes()
 
     def _mixes(self) -> bool:
-        """Whether new positions are sums of several old ones."""
+        """Return whether new positions are sums over several old positions."""
         return self.method != "nearest" and any(n is not None for n in self.shape)
 
     def _resized(self, values: Array, shape: tuple[int, ...]) -> Array:

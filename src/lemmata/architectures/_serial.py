@@ -19,7 +19,7 @@ from ._parameterization import NetworkParameterization, WidthExponents, by_role
 from ._state import State
 
 _DEEPEST = 100_000
-"""The most layers of one kind that are built: far more than any kernel can be compiled for."""
+"""The largest number of layers of one kind that is built. This number is far above the depths that JAX can compile."""
 
 
 class Serial(AbstractLayer):
@@ -47,7 +47,7 @@ class Serial(AbstractLayer):
                 )
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[Any, ...], Shape]:
-        """A tuple of the layers' parameters, drawn with independent keys."""
+        """Return a tuple of the layers' parameters, drawn with independent keys."""
         params = []
         for layer, layer_key in zip(self.layers, jax.random.split(key, max(1, len(self.layers))), strict=False):
             drawn, fan_in = layer.init(layer_key, fan_in, dtype=dtype)
@@ -63,38 +63,38 @@ class Serial(AbstractLayer):
     def apply_masked(
         self, params: tuple[Any, ...], x: Float[Array, "..."], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites_out fan_out"], Bool[Array, "*sites_out"] | None]:
-        """Apply the layers in turn. They get the mask until a layer returns an output without a mask."""
+        """Apply the layers in turn. Pass the mask on until a layer returns an output without a mask."""
         visible: Any = mask
         for layer, own in zip(self.layers, params, strict=True):
             x, visible = (layer.apply(own, x), None) if visible is None else layer.apply_masked(own, x, visible)
         return x, visible
 
     def push(self, state: State) -> State:
-        """Apply the pushes of the layers in turn."""
+        """Apply `push` of each layer in turn."""
         for layer in self.layers:
             state = state.through(layer)
         return state
 
     def needs_pairs(self, pairs: bool) -> bool:
-        """Whether the inputs need all pairs, found from the last layer back to the first."""
+        """Return whether all pairs of positions are needed at the inputs, from the last layer back to the first."""
         for layer in reversed(self.layers):
             pairs = layer.needs_pairs(pairs)
         return pairs
 
     def token_count(self) -> int | None:
-        """The number of tokens that the first layer reads."""
+        """Return the number of tokens that the first layer reads, or None."""
         return self.layers[0].token_count() if self.layers else None
 
 
 def parts(network: AbstractLayer) -> list[AbstractLayer]:
-    """The layers of a network, in order. The layers inside a `Serial` are listed one by one."""
+    """Return the layers of a network, in order. The layers inside a `Serial` are listed one by one."""
     if type(network) is not Serial:
         return [network]
     return [part for layer in network.layers for part in parts(layer)]
 
 
 def through_parts(network: AbstractLayer, state: State) -> State:
-    """The push of a network. Each of its `parts` is compiled separately, and equal parts are compiled only once."""
+    """Return the state after `push` of a network. Its `parts` are compiled one by one, and equal parts only once."""
     for part in parts(network):
         state = _through(part, state)
     return state
@@ -106,12 +106,12 @@ def _through(layer: AbstractLayer, state: State) -> State:
 
 
 def check_depth(depth: Any, least: int, parts: str) -> None:
-    """Refuse a depth below `least`, or one whose list of layers would fill the memory.
+    """Refuse a depth below `least`, or a depth that is so large that its list of layers would fill the memory.
 
     Args:
-        depth: what was given.
+        depth: the depth.
         least: the smallest depth.
-        parts: what the depth counts, for the message.
+        parts: the name of the layers that the depth counts, for the error message.
 
     Raises:
         SettingError: for a depth that is no whole number from `least` to 100,000.
@@ -131,7 +131,7 @@ def fully_connected(
     outputs: int = 1,
     parameterization: NetworkParameterization = "ntk",
 ) -> Serial:
-    """`depth` hidden layers (Dense, activation), then a Dense readout.
+    """Return a network of `depth` hidden layers (Dense, activation), followed by a Dense readout.
 
     Args:
         activation: the nonlinearity after each hidden Dense layer.
@@ -163,9 +163,9 @@ def fully_connected(
 def relu_network(
     depth: int, width: int = 1024, *, weight_std: float = math.sqrt(2.0), bias_std: float = 0.0, outputs: int = 1
 ) -> Serial:
-    """A ReLU network in which every hidden layer keeps the variance (weight_std² = 2).
+    """Return a ReLU network in which every hidden layer keeps the variance (weight_std² = 2).
 
-    The output has variance |x|² / d.
+    For d inputs and no biases, the output has variance |x|² / d.
     """
     return fully_connected(Relu(), depth, width, weight_std=weight_std, bias_std=bias_std, outputs=outputs)
 
@@ -173,5 +173,5 @@ def relu_network(
 def erf_network(
     depth: int, width: int = 1024, *, weight_std: float = 1.0, bias_std: float = 0.0, outputs: int = 1
 ) -> Serial:
-    """A network with error-function activations."""
+    """Return a network with error-function activations."""
     return fully_connected(Erf(), depth, width, weight_std=weight_std, bias_std=bias_std, outputs=outputs)

@@ -14,7 +14,7 @@ Found = TypeVar("Found")
 
 
 def of_shapes(fact: Callable[..., Found]) -> Callable[..., Found]:
-    """Cache a function. Its result must depend only on the shapes and types of the arrays in its arguments.
+    """Wrap a function with a cache. Its result must depend only on the shapes and types of arrays in its arguments.
 
     Tracing a network takes longer than computing its kernel on a few points. Other parts of the arguments, for example
     functions, are identified by their hash. If a part has no hash, the result is computed again each time. As under
@@ -39,7 +39,7 @@ def of_shapes(fact: Callable[..., Found]) -> Callable[..., Found]:
 
 
 def traced(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Shapes and types of a function's result for arguments that contain arrays, or their shapes."""
+    """Return the shapes and types of a function's result. The arguments contain arrays, or the shapes of arrays."""
     return eqx.filter_eval_shape(function, *arguments)
 
 

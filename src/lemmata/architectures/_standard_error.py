@@ -17,7 +17,7 @@ from ._entries import NetworkEntries
 from ._kernels import AbstractNetworkKernel
 from ._reading import as_read
 
-# Matrices of all pairs of positions that a replicate was seen to hold, with one or two layers of attention.
+# the observed number of matrices of all pairs of positions that a replicate stores, with one or two attention layers
 _MATRICES = 48
 
 
@@ -44,12 +44,12 @@ def with_standard_error(
 ) -> MonteCarloMean:
     """Estimate a kernel of a network with softmax attention at 1/sqrt(d), with its standard error.
 
-    Each replicate draws the logits of all inputs jointly (see `Attention`). It draws `draws` times, and uses each draw
-    with both signs. So, if y is not given, the matrix of a replicate and the mean are positive semidefinite by
-    construction. The mean is unbiased if all layers after attention are linear in the moments (Dense, convolutions,
-    pooling, Flatten). After an activation or another softmax, it has a bias of order 1/`draws`. More replicates do not
-    reduce this bias, and the standard error does not include it. To see the bias, compare the results with an attention
-    layer of twice as many `draws`.
+    Each replicate draws the logits of all inputs jointly (see `Attention`). A replicate has `draws` draws, and uses
+    each draw with both signs. So, if y is not given, the matrix of a replicate and the mean are positive semidefinite
+    by construction. The mean is unbiased if all layers after attention are linear in the moments (Dense, convolutions,
+    pooling, Flatten). After an activation or another softmax, the mean has a bias of order 1/`draws`. More replicates
+    do not reduce this bias, and the standard error does not include it. To see the bias, compare the results with an
+    attention layer of twice as many `draws`.
 
     Let N = n + m points have s positions. A replicate stores up to 48 matrices of N s rows at once, and costs `draws`
     products of such matrices.

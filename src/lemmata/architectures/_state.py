@@ -24,12 +24,12 @@ class Law:
         gaussian: whether the coordinates at all inputs are jointly Gaussian with mean 0, as every moment formula of an
             activation assumes.
         centred: the innermost level of branches at which the coordinates have mean 0, given everything outside that
-            level. It is -1 if their mean is not known to be 0.
-        level: how many layers of branches (`Parallel`, `Multiply`, `Concatenate`) surround this one.
+            level. `centred` is -1 if their mean is not known to be 0.
+        level: how many layers of branches (`Parallel`, `Multiply`, `Concatenate`) surround this layer.
         wide: whether averages over coordinates converge to their means as the width grows. At the network's inputs,
             they do not.
         fresh: the innermost level of branches inside which the coordinates were drawn independently from one
-            distribution, given everything outside that level. It is -1 if they do not have one distribution.
+            distribution, given everything outside that level. `fresh` is -1 if they do not have one distribution.
     """
 
     gaussian: bool = True
@@ -39,11 +39,11 @@ class Law:
     fresh: int = 0
 
     def drawn(self) -> "Law":
-        """The law after fresh Gaussian weights: Gaussian, with mean 0 for any inputs."""
+        """Return the law after fresh Gaussian weights: Gaussian, with mean 0 for any inputs."""
         return Law(centred=self.level, level=self.level, fresh=self.level)
 
     def activated(self, odd: bool = False) -> "Law":
-        """The law after an activation function, which needs a Gaussian distribution.
+        """Return the law after an activation function, which needs a Gaussian distribution.
 
         An odd activation keeps the mean 0.
 
@@ -65,14 +65,13 @@ class Law:
         return dataclasses.replace(self.dropped(), centred=self.centred if odd else -1)
 
     def dropped(self) -> "Law":
-        """The law after multiplying coordinates by independent random factors: not Gaussian, but otherwise equal."""
+        """Return the law after random factors multiply coordinates: not Gaussian, but otherwise equal."""
         return dataclasses.replace(self, gaussian=False)
 
     def perturbed(self) -> "Law":
-        """The law of coordinates that come from several distributions.
+        """Return the law of coordinates that come from several distributions.
 
-        Such coordinates are not Gaussian and do not share one distribution. The knowledge about their mean does not
-        change.
+        Such coordinates are not Gaussian and do not share one distribution. The value of `centred` does not change.
         """
         return dataclasses.replace(self, gaussian=False, fresh=-1)
 
@@ -134,8 +133,9 @@ class Grid(eqx.Module):
 class State(eqx.Module):
     """The second moments of one layer's outputs, between inputs x and inputs y, at infinite width.
 
-    All four arrays broadcast to one shape. So one `push` can compute a single pair (scalars), the diagonal (vectors) or
-    a whole matrix. For a matrix, `nngp` and `ntk` have the shape (n, m), `xx` has (n, 1), and `yy` has (1, m).
+    The arrays nngp, ntk, xx and yy broadcast to one shape. So one `push` can compute a single pair (scalars), the
+    diagonal (vectors) or a whole matrix. For a matrix, `nngp` and `ntk` have the shape (n, m), `xx` has (n, 1), and
+    `yy` has (1, m).
 
     If inputs are fields (vectors at the positions of a grid of shape `sites`), the axes of positions come first. The
     shape is sites + (n, m) if only equal positions of x and y are stored. If all pairs of positions are stored
@@ -148,15 +148,15 @@ class State(eqx.Module):
         xx: E[h(x)^2].
         yy: E[h(y)^2].
         fan_in: the number of coordinates (at one position). The leading order of the standard parameterisation depends
-            on it.
+            on this number.
         law: other known properties of the coordinates; by default, they are Gaussian with mean 0.
         means: the means of the coordinates, if these are known and may differ from 0.
         grid: the positions of fields; by default the inputs are vectors.
-        versine: 1 - |nngp| / sqrt(xx yy), an array like nngp, if it is known more accurately than nngp determines it.
-            If a correlation is near 1 or -1, its rounding loses the angle. `replace` discards the versine if the
-            moments change.
+        versine: 1 - |nngp| / sqrt(xx yy), an array like nngp. The versine is stored if it is known more accurately than
+            nngp determines it. If a correlation is near 1 or -1, its rounding loses the angle. `replace` discards the
+            versine if the moments change.
         centred: the moments of the inputs minus their means. Computing these moments from the other moments would lose
-            digits by cancellation. They are discarded in the same cases as the versine.
+            digits by cancellation. The centred moments are discarded in the same cases as the versine.
     """
 
     nngp: Float[Array, "..."]
@@ -171,7 +171,7 @@ class State(eqx.Module):
     centred: Centred | None = None
 
     def replace(self, **changes: Any) -> "State":
-        """The state with some attributes changed.
+        """Return the state with some attributes changed.
 
         If `nngp`, `xx` or `yy` changes, the versine and the centred moments are discarded, unless `changes` gives them,
         too.
@@ -181,7 +181,7 @@ class State(eqx.Module):
         return dataclasses.replace(self, **changes)
 
     def with_grid(self, **changes: Any) -> "State":
-        """The state with some attributes of its grid changed."""
+        """Return the state with some attributes of its grid changed."""
         return self.replace(grid=dataclasses.replace(self.grid, **changes))
 
     def with_sides(self, change: Callable[["State"], "State"]) -> "State":
@@ -205,7 +205,10 @@ class State(eqx.Module):
 
 
 def _with_variances(side: State) -> State:
-    """Put an input's variances (with Dropout, the variances of one random pass) on the diagonal of its own moments."""
+    """Put the variances of an input on the diagonal of its own moments.
+
+    With Dropout, these are the variances of one random pass.
+    """
     size = math.prod(side.grid.sites)
     flat = side.nngp.reshape(size, size, -1)
     index = jnp.arange(size)
@@ -217,18 +220,18 @@ def _with_variances(side: State) -> State:
 
 
 def versine_of(state: State) -> Float[Array, "..."]:
-    """1 - |correlation|, as the state stores it or computed from its covariances. It is 1 if a variance is 0."""
+    """Return 1 - |correlation|, as the state stores it or computed from its covariances. It is 1 if a variance is 0."""
     if state.versine is not None:
         return state.versine
     scale = safe_sqrt(state.xx) * safe_sqrt(state.yy)  # the product of two variances may leave the range of the type
     versine = 1.0 - sign_of(state.nngp) * (state.nngp / jnp.where(scale > 0, scale, 1.0))
-    # `correlation` also treats a correlation within a few units of rounding of 1 in this way, because the angle is a
-    # square root there
+    # `correlation` treats a correlation within a few units of rounding of 1 in the same way, because the angle is a
+    # square root near 1
     return jnp.where(versine < 4.0 * jnp.finfo(versine.dtype).eps, 0.0, versine)
 
 
 def pair_state(x: Float[Array, " d"], y: Float[Array, " d"]) -> State:
-    """The state of a network's inputs for a single pair: nngp = <x, y> / d, and ntk = 0."""
+    """Return the state of a network's inputs for a single pair: nngp = <x, y> / d, and ntk = 0."""
     means = Means(jnp.mean(x), jnp.mean(y))
     nngp, xx, yy, versine = _pair_moments(x, y)
     centred = Centred(*_pair_moments(less_mean(x), less_mean(y)))
@@ -236,7 +239,7 @@ def pair_state(x: Float[Array, " d"], y: Float[Array, " d"]) -> State:
 
 
 def less_mean(x: Float[Array, "*n d"]) -> Float[Array, "*n d"]:
-    """The coordinates minus their mean. The result is exactly 0 if all coordinates are equal."""
+    """Return the coordinates minus their mean. The result is exactly 0 if all coordinates are equal."""
     apart = x - x[..., :1]
     return apart - jnp.mean(apart, axis=-1, keepdims=True)
 
@@ -249,7 +252,7 @@ def _pair_moments(x: Float[Array, " d"], y: Float[Array, " d"]) -> tuple[Array, 
 
 
 def diagonal_state(x: Float[Array, "n d"]) -> State:
-    """The state that pairs every input with itself."""
+    """Return the state that pairs every input with itself."""
     square, mean = _squares(x), jnp.mean(x, axis=1)
     none, own = jnp.zeros_like(square), _squares(less_mean(x))
     means, centred = Means(mean, mean), Centred(own, own, own, none)
@@ -261,9 +264,9 @@ def _squares(x: Float[Array, "n d"]) -> Float[Array, " n"]:
 
 
 def matrix_state(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> State:
-    """The state of all pairs: one matrix product, and the variances as a column and a row.
+    """Return the state of all pairs: one matrix product, and the variances as a column and a row.
 
-    The compiler removes what a network does not use, such as the versine or the centred moments.
+    The compiler removes moments that a network does not use, such as the versine or the centred moments.
     """
     left, right = jnp.mean(x, axis=1)[:, None], jnp.mean(y, axis=1)[:, None]
     own = y is x
@@ -274,7 +277,7 @@ def matrix_state(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> State:
 
 
 def far_moments(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> tuple[Array, Array, Array, Array]:
-    """The moments nngp, xx, yy and the versine of all pairs. A versine that `matrix_state` would repair is NaN."""
+    """Return nngp, xx, yy and the versine of all pairs. A versine that `matrix_state` would repair is NaN."""
     nngp, xx, yy = x @ y.T / x.shape[1], _squares(x)[:, None], _squares(y)[None, :]
     return nngp, xx, yy, far_versines(nngp, xx, yy)
 

@@ -24,7 +24,7 @@ class StateSpace(AbstractLayer):
 
     Channel j has N states with poles l_n and a time step D. Discretise the model dh_n/dt = l_n h_n + b_n u, with u
     constant during each step. The result is h_n(t) = a_n h_n(t-1) + g_n b_n u(t) with a_n = exp(D l_n) and g_n = (a_n -
-    1) / l_n. With w = `weight_std` the output is
+    1) / l_n. With w = `weight_std`, the output is
 
         y(t) = w sqrt(2/N) Re sum_n c_n h_n(t) + `skip_std` d u(t) = sum_{s <= t} k(s) u(t - s), where k(s) = w
         sqrt(2/N) Re sum_n c_n b_n g_n a_n^s (+ `skip_std` d at s = 0).
@@ -40,8 +40,8 @@ class StateSpace(AbstractLayer):
 
     except that the term of d counts only once in 2 nngp, because k is linear in d but bilinear in b and c. The trained
     parameters are b, c and d. With `train_poles`, the real and imaginary parts of each channel's poles are also
-    trained. This adds to ntk' the sum of 2 nngp with w² Re mean_n q_n(s) conj(q_n(s')) in place of R. Here q_n(s) is
-    the derivative of g_n a_n^s with respect to l_n.
+    trained. Training of the poles adds to ntk' the sum of 2 nngp with w² Re mean_n q_n(s) conj(q_n(s')) in place of R.
+    Here, q_n(s) is the derivative of g_n a_n^s with respect to l_n.
 
     Both sums are recurrences in t and in t', so they cost N operations for each pair of positions.
 
@@ -122,12 +122,12 @@ class StateSpace(AbstractLayer):
         return params, fan_in
 
     def apply(self, params: dict[str, Array], x: Float[Array, "t c"]) -> Float[Array, "t c"]:
-        """The outputs of the channels at every time. The state before the first time is 0."""
+        """Return the outputs of the channels at every time. The state before the first time is 0."""
         _, c = self._sequence(x.shape)
         step = jnp.asarray(np.resize(self.steps, c), x.dtype)[:, None]
         poles = _complex(params["poles"]) if self.train_poles else jnp.asarray(self.poles, _complex_dtype(x))
         decay, gain = jnp.exp(step * poles), jnp.expm1(step * poles) / poles
-        # two complex normal numbers of variance 1, which halves what each of their four parts weighs
+        # The factor 0.5 gives the real and imaginary parts of both complex normal numbers variance 1/2.
         read = 0.5 * _complex(params["input"]) * _complex(params["output"]) * gain
 
         def advance(state: Array, u: Array) -> tuple[Array, Array]:
@@ -141,11 +141,11 @@ class StateSpace(AbstractLayer):
     def apply_masked(
         self, params: Any, x: Float[Array, "t c"], mask: Bool[Array, " t"]
     ) -> tuple[Float[Array, "t c"], Bool[Array, " t"]]:
-        """The outputs, with zeros at empty positions of the input."""
+        """Return the outputs, with zeros at empty positions of the input."""
         return self.apply(params, filled(x, mask)), mask
 
     def push(self, state: State) -> State:
-        """The double sums above, by recurrences over both positions."""
+        """Return the double sums of the class, by recurrences over both positions."""
         if len(state.grid.sites) != 1:
             self._sequence((*state.grid.sites, state.fan_in) if state.grid.sites else state.fan_in)
         if not state.law.wide:
@@ -181,7 +181,7 @@ class StateSpace(AbstractLayer):
         return shape[0], shape[1]
 
     def _moments(self, part: State) -> State:
-        """The new covariances and tangent kernels at all pairs of positions."""
+        """Return the new covariances and tangent kernels at all pairs of positions."""
         w2, d2 = self.weight_std**2, self.skip_std**2
         decay, gain, *slope = self._modes(part.nngp)
         summed = lambda values, first, second: w2 * _response(values, decay, first, second)
@@ -192,7 +192,10 @@ class StateSpace(AbstractLayer):
         return part.replace(nngp=nngp, ntk=ntk, means=None)
 
     def _modes(self, values: Array) -> list[Complex[Array, " modes"]]:
-        """For all poles and steps: a, g, and the derivative of g a^s in the pole, as coefficients of a^s and s a^s."""
+        """Return, for all poles and steps, a, g, and the derivative of g a^s in the pole.
+
+        The derivative is returned as its coefficients of a^s and s a^s.
+        """
         poles, step = (part.reshape(-1) for part in np.meshgrid(np.array(self.poles), np.array(self.steps)))
         decay, grown = np.exp(step * poles), np.expm1(step * poles)
         gain = grown / poles
@@ -208,7 +211,10 @@ def _response(
     first: Complex[Array, " modes"],
     second: Complex[Array, " modes"] | None,
 ) -> Float[Array, "t t *batch"]:
-    """Re mean_n sum_{s, s'} r_n(s) conj(r_n(s')) values(t - s, t' - s'), r_n(s) = (first_n + second_n s) decay_n^s."""
+    """Return Re mean_n sum_{s, s'} r_n(s) conj(r_n(s')) values(t - s, t' - s').
+
+    Here, r_n(s) = (first_n + second_n s) decay_n^s.
+    """
 
     def add(total: Array, mode: Any) -> tuple[Array, None]:
         once = _filtered(values, *mode)
@@ -220,7 +226,7 @@ def _response(
 
 
 def _filtered(values: Array, decay: Array, first: Array, second: Array | None) -> Array:
-    """sum_s (first + second s) decay^s values(t - s), computed by its recurrence in t along the leading axis."""
+    """Return sum_s (first + second s) decay^s values(t - s), by its recurrence in t along the leading axis."""
     zero = jnp.zeros_like(values[0], decay.dtype)
 
     def advance(sums: tuple[Array, Array | None], value: Array) -> tuple[tuple[Array, Array | None], Array]:

@@ -27,9 +27,9 @@ from ._shapes import of_shapes, traced
 
 # Bytes in memory besides points, parameters and result, if the caller does not set another number.
 _WORKING_SET = 2**28
-# A symmetric kernel is computed in this many rows of blocks, so only little more than half of it is computed. No block
-# has fewer rows than this, counted with their outputs. Products of shorter blocks are slower than twice as many long
-# ones.
+# A symmetric kernel is computed in _STRIPES rows of blocks, so only little more than half of it is computed. No block
+# has fewer than _SHORTEST rows, counted with their outputs. Products of shorter blocks are slower than twice as many
+# long products.
 _STRIPES, _SHORTEST = 4, 256
 
 
@@ -44,7 +44,7 @@ def tangent_gram(
     trace: bool = False,
     working_set: int = _WORKING_SET,
 ) -> Inexact[Array, "n m k k"] | Inexact[Array, "n m k"] | Inexact[Array, "n m"]:
-    """The finite tangent kernel Theta(x_i, y_j)_ab = <df_a(x_i)/dparams, df_b(y_j)/dparams>.
+    """Return the finite tangent kernel Theta(x_i, y_j)_ab = <df_a(x_i)/dparams, df_b(y_j)/dparams>.
 
     The gradients of `Dense` layers are products (output gradient times input) and are never formed. So for each point
     and output, a layer of a network costs one gradient with respect to its outputs. In addition, each layer costs one
@@ -113,7 +113,9 @@ def tangent_product(
     *,
     working_set: int = _WORKING_SET,
 ) -> Inexact[Array, "n *out"]:
-    """The product (Theta v)_ia = sum_jb Theta(x_i, y_j)_ab v_jb without the kernel, by one gradient and one derivative.
+    """Return the product (Theta v)_ia = sum_jb Theta(x_i, y_j)_ab v_jb, without the kernel.
+
+    The computation takes one gradient and one derivative.
 
     Let u be the gradient of sum_jb v_jb f_b(y_j) with respect to the parameters. The outputs at all x_i are
     differentiated along u. The gradient and the derivative process the points in batches. So the cost is only a few
@@ -149,7 +151,7 @@ def combined_gradient(
     *,
     working_set: int = _WORKING_SET,
 ) -> Any:
-    """The gradient of sum_ia v_ia f_a(x_i) with respect to the floating-point parameters, in batches of points.
+    """Return the gradient of sum_ia v_ia f_a(x_i) with respect to the floating-point parameters, in batches of points.
 
     For parameters that are not floating-point numbers, the result is None.
 
@@ -162,7 +164,7 @@ def combined_gradient(
 
 
 def output_structure(network: Any, params: Any, x: Array, y: Array | None = None) -> jax.ShapeDtypeStruct:
-    """The shape and type of f(params, x_i), after a check that function, parameters and points have a tangent kernel.
+    """Return the shape and type of f(params, x_i). First, check that the function and its inputs have a tangent kernel.
 
     Raises:
         ShapeError: if x and y are not rows of points of the same shape, are empty, or are not inputs of the function.
@@ -236,7 +238,7 @@ def _output(network: Any, params: Any, x: Any) -> Any:
 
 
 def differentiable(network: Any, params: Any) -> tuple[Any, Any]:
-    """The network as an object with a method `apply`, and its floating-point parameters.
+    """Return the network as an object with a method `apply`, and its floating-point parameters.
 
     Other parameters become constants of this object.
     """
@@ -257,7 +259,7 @@ def differentiable(network: Any, params: Any) -> tuple[Any, Any]:
 def _blocked(
     network: Any, params: Any, x: Array, y: Array | None, basis: Array, which: str, working_set: int
 ) -> Inexact[Array, "n m *outputs"]:
-    """The kernel in square blocks. If y is None, only blocks on and above the diagonal are computed."""
+    """Compute the kernel in square blocks. If y is None, only blocks on and above the diagonal are computed."""
     others, symmetric = x if y is None else y, y is None
     entries = working_set // basis.dtype.itemsize
     outputs = {"all": (len(basis),) * 2, "each": (len(basis),), "mean": ()}[which]
@@ -306,7 +308,7 @@ def _cut(whole: Any, i: int, rows: int) -> Any:
 
 
 def _known(tree: Any) -> bool:
-    """Whether all arrays have values. Otherwise, under a transformation of JAX, no memory plan is made."""
+    """Return whether all arrays have values. If JAX traces an array, no memory plan is made."""
     try:
         return all(leaf.devices() for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array))
     except jax.errors.ConcretizationTypeError:
@@ -322,13 +324,13 @@ def _by_vectors(network: Any, params: Any, basis: Array, which: str, x: Array, y
 
 
 def _rows(entries: int, side_of_a_point: int, outputs: int, which: str) -> int:
-    """The largest r such that the sides of 2 r points and 3 products of r x r points fit into `entries`."""
+    """Return the largest r such that the sides of 2 r points and 3 products of r x r points fit into `entries`."""
     product = 3 * (outputs**2 if which == "all" else outputs if which == "each" else 1)
     return int((math.sqrt(side_of_a_point**2 + product * entries) - side_of_a_point) / product)
 
 
 def _stripe(points: int, outputs: int) -> int:
-    """The number of rows of a block of a symmetric kernel; all rows if the blocks would be too short."""
+    """Return the number of rows of a block of a symmetric kernel, or all rows if the blocks would be too short."""
     return points if points * outputs < _STRIPES * _SHORTEST else -(-points // _STRIPES)
 
 
@@ -338,7 +340,7 @@ def _symmetrised(tile: Array) -> Array:
 
 
 def _transposed(tile: Array) -> Array:
-    """Theta(y, x)_ba, from the block Theta(x, y)_ab."""
+    """Return Theta(y, x)_ba, from the block Theta(x, y)_ab."""
     return jnp.transpose(tile, (1, 0, 3, 2) if tile.ndim == 4 else (1, 0, *range(2, tile.ndim)))
 
 

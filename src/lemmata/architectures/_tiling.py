@@ -19,14 +19,14 @@ from ._reading import as_read, check_points
 
 # The object that computes the kernel of all pairs.
 Entries = NetworkEntries | NormTable | FarPairs
-# rows of a tile of vectors, in a matrix of all pairs and in a symmetric one; in the symmetric one, smaller tiles leave
-# less below the diagonal; and entries of a tile of fields, at pairs of points and of their positions; caches of
-# processors hold such tiles
+# _TILE and _SYMMETRIC_TILE: rows of a tile of vectors, in a matrix of all pairs and in a symmetric matrix; smaller
+# tiles leave less work below the diagonal of a symmetric matrix. _FIELD_TILE: entries of a tile of fields, at pairs of
+# points and of their positions. Caches of processors hold such tiles.
 _TILE, _SYMMETRIC_TILE, _FIELD_TILE = 512, 256, 2**16
 
 
 def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
-    """The matrix of all pairs.
+    """Return the matrix of all pairs.
 
     If y is x, the recursion computes the diagonal. Raise an error if the diagonal is not finite.
     """
@@ -38,7 +38,7 @@ def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
         return jnp.zeros((len(x), len(y)), jnp.result_type(x, y))
     y = x if same else as_read(entries.network, y)
     table = entries.table(x, y)
-    if table is not None:  # it exists only for points at which it is finite
+    if table is not None:  # a table exists only for points at which it is finite
         return _by_table(table, x, None if same else y)
     diagonal = finite(_diagonal(entries, x))
     if same:
@@ -48,7 +48,11 @@ def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
 
 
 def _by_table(table: NormTable, x: Array, y: Array | None) -> Array:
-    """The matrix from a table. The repair of near pairs is left out at first, unless the first few points need it."""
+    """Return the matrix from a table.
+
+    At first, the repair of nearly parallel pairs is left out, unless some of the first points need this repair. If an
+    entry is then not finite, the matrix is computed again with the repair.
+    """
     of = lambda entries: _symmetric(entries, x, table.diagonal(x)) if y is None else _rectangle(entries, x, y)
     if not has_near(x, y):
         found = of(FarPairs(table))
@@ -60,7 +64,7 @@ def _by_table(table: NormTable, x: Array, y: Array | None) -> Array:
 
 
 def diagonal_entries(entries: NetworkEntries, x: Array) -> Array:
-    """The kernel of every point with itself. Raise an error if it is not finite."""
+    """Return the kernel of every point with itself. Raise an error if it is not finite."""
     check_sites(x)
     return finite(_diagonal(entries, as_read(entries.network, x)))
 
@@ -78,14 +82,14 @@ def _diagonal_of_fields(entries: NetworkEntries, x: Array) -> Array:
 
 
 def field_tile(network: AbstractLayer, sites: tuple[int, ...]) -> int:
-    """The number of rows of a square tile of pairs of fields: 8 or more if a tile of 4 rows fits into the cache."""
+    """Return the number of rows of a square tile of pairs of fields. It is at least 8 if 4 rows fit into the cache."""
     positions = math.prod(sites) ** (2 if network.needs_pairs(False) else 1)
     side = math.isqrt(_FIELD_TILE // positions)
     return max(1, min(8, 2 * side) if side < 8 else side // 8 * 8)
 
 
 def _tile(entries: Entries, x: Array, y: Array, side: int) -> tuple[int, int]:
-    """The numbers of rows and columns of a tile; both are `side` if points are vectors and there are enough points."""
+    """Return the numbers of rows and columns of a tile: `side` for vectors if there are enough points."""
     if x.ndim == 2 or isinstance(entries, NormTable | FarPairs):
         return (side, side) if min(len(x), len(y)) >= 2 * side else (len(x), len(y))
     side = field_tile(entries.network, x.shape[1:-1])
@@ -102,7 +106,7 @@ def _rectangle(entries: Entries, x: Array, y: Array | None) -> Array:
 
 
 def _symmetric(entries: Entries, x: Array, diagonal: Array) -> Array:
-    """The matrix of a set of points with this diagonal. It is exactly symmetric.
+    """Return the matrix of a set of points, with this diagonal. The matrix is exactly symmetric.
 
     Two programs are used. A single program would compute the entries of the transpose again, and might round these
     entries differently.
@@ -124,7 +128,7 @@ def _evened(matrix: Array, diagonal: Array) -> Array:
 
 
 def _with_diagonal(matrix: Array, diagonal: Array) -> Array:
-    # The product x x^T rounds otherwise than the sums of squares, so the diagonal is not left to it.
+    # The product x x^T rounds differently from the sums of squares, so the diagonal is set separately.
     index = jnp.arange(len(matrix))
     return matrix.at[index, index].set(diagonal, unique_indices=True)
 
@@ -150,8 +154,8 @@ def _even_on_diagonal(matrix: Array, size: int) -> Array:
 
 
 def _starts(length: int, size: int) -> list[int]:
-    # The last tile is shifted back so that it ends with the matrix, and all tiles have one size. The rows that it
-    # computes twice do not change.
+    # The last tile is shifted back so that it ends with the matrix, and all tiles have one size. Rows that are computed
+    # twice do not change.
     return [min(i, length - size) for i in range(0, length, size)]
 
 
@@ -163,10 +167,10 @@ def _tiled(
     starts: list[tuple[int, int]],
     mirrored: bool = False,
 ) -> Array:
-    """The matrix, from tiles that fit into the cache. If `mirrored`, each tile is written twice."""
-    # A tile is written one step after it was computed. If it were written in the same step, the compiler would compute
-    # it inside the matrix, entry by entry, on one core. The first step writes zeros where the second writes the first
-    # tile.
+    """Return the matrix, from tiles that fit into the cache. If `mirrored`, each tile is written twice."""
+    # A tile is written one step after it was computed. If the tile were written in the same step, the compiler would
+    # compute it inside the matrix, entry by entry, on one core. The first step writes zeros at the place where the
+    # second step writes the first tile.
     corners = jnp.asarray([starts[0], *starts], jnp.int32)
     rows, columns = shape
 

@@ -16,11 +16,12 @@ from ._window import Padding, Size, Window
 
 
 class TransposedWindow(Window):
-    """The window of a transposed convolution. It slides in steps of 1 over a grid of spread-out positions.
+    """The window of a transposed convolution. The window slides in steps of 1 over a grid of spread-out positions.
 
-    Position i of a line of n is moved to s i, where s is the stride, with zeros in between. With the dilation e, place
-    o of the window at position p shows the value at p + e o - a. Let E = (size - 1) e + 1 be the window's extent. The
-    offset a is E - 1 under `"VALID"`. Otherwise it is the smaller of E - 1 and (E + s - 2) / 2, rounded up.
+    On a line of n positions, position i is moved to s i, where s is the stride, with zeros in between. With the
+    dilation e, place o of the window at position p shows the value at p + e o - a. Let E = (size - 1) e + 1 be the
+    window's extent. The offset a is E - 1 under `"VALID"`. Otherwise, a is the smaller of E - 1 and (E + s - 2) / 2,
+    rounded up.
 
     Args:
         size: the window's size along each axis of the grid.
@@ -37,7 +38,7 @@ class TransposedWindow(Window):
     __init__ = Window.__init__
 
     def over(self, layer: str, sites: tuple[int, ...]) -> tuple[int, ...]:
-        """The finer grid over a grid of shape `sites`.
+        """Return the finer grid over a grid of shape `sites`.
 
         Raises:
             ShapeError: for vectors, for a grid with another number of dimensions, and for a grid without positions.
@@ -48,9 +49,9 @@ class TransposedWindow(Window):
         return super().over(layer, sites)
 
     def visible(self, mask: Bool[Array, "..."], groups: list[tuple[int, ...]]) -> Bool[Array, "..."]:
-        """The mask of the new positions that a filled position reaches.
+        """Return the mask of the new positions that a filled position reaches.
 
-        There are as many new positions as for a field without a mask that consists of the filled positions.
+        The number of new positions is that of a field without a mask that consists of the filled positions only.
 
         Raises:
             SettingError: for padding that depends on where the filled positions end.
@@ -67,7 +68,7 @@ class TransposedWindow(Window):
         return (self.size[axis] - 1) * self.dilation[axis] + 1
 
     def _frame(self, length: int, axis: int) -> tuple[int, int, int]:
-        """The padding before and after a line of spread positions, and the number of new positions."""
+        """Return the padding before and after a line of spread positions, and the number of new positions."""
         extent, stride = self._extent(axis), self.strides[axis]
         if self.padding == "VALID":
             more = max(extent - stride, 0)
@@ -90,8 +91,8 @@ class TransposedWindow(Window):
 class ConvTranspose(Serial):
     r"""A transposed convolution to a finer grid: `Serial([Patches(TransposedWindow(...)), Dense(width)])`.
 
-    Let w = `weight_std` and b = `bias_std`, let c be the number of channels and s the strides, and let a be defined as
-    in `TransposedWindow`. In the NTK parameterisation,
+    Let w = `weight_std` and b = `bias_std`. Let c be the number of channels, s the strides, e the dilation and `count`
+    the number of places of the window. Let a be defined as in `TransposedWindow`. In the NTK parameterisation,
 
         h_i(p) = w / sqrt(count c) sum_{o, j} W_{i o j} x_j((p + e o - a) / s) + b B_i
 
@@ -99,8 +100,8 @@ class ConvTranspose(Serial):
 
         nngp'(p, q) = w² / count sum_o nngp((p + e o - a) / s, (q + e o - a) / s) + b²,
 
-    over the places o at which both quotients are positions. On average, only one place in prod(s) of a window is a
-    position. So variances are smaller by this factor than those of a convolution with the same weights.
+    over the places o at which both quotients are positions. On average, only one in prod(s) places of a window is a
+    position. So variances are smaller by this factor than the variances of a convolution with the same weights.
 
     Args:
         width: the number of output channels.

@@ -18,10 +18,10 @@ from lemmata.kernels import squared_distances
 
 from ._correlation import angle_and_bow, half_angle, safe_sqrt
 
-# For up to this many coordinates, or entries in all, the differences of all pairs cost no more than repairing the near
-# pairs, or compiling the repair.
+# For up to _FEW_COORDINATES coordinates, or up to _FEW_NUMBERS entries in all, the differences of all pairs cost no
+# more than repairing the near pairs, or compiling the repair.
 _FEW_COORDINATES, _FEW_NUMBERS = 8, 2**20
-# below this, 1 - c has lost more than two digits; it is then computed from the difference of the normalised points
+# below this number, 1 - |c| has lost more than two digits and is computed from differences of the normalised points
 NEAR = 1e-2
 
 
@@ -33,7 +33,9 @@ def input_versines(
     yy: Float[Array, "1 m"],
     own: bool = False,
 ) -> Float[Array, "n m"]:
-    """1 - |cos| of the angle between points; |x/|x| -+ y/|y||² / 2 if this is small, and 1 at a point 0.
+    """Return 1 - |cos| of the angle between points, or 1 if a point is 0.
+
+    A small value is computed as |x/|x| -+ y/|y||² / 2.
 
     Args:
         x: points.
@@ -58,9 +60,9 @@ def _input_versines(own: bool, x: Array, y: Array, nngp: Array, xx: Array, yy: A
 
 
 def far_versines(nngp: Float[Array, "n m"], xx: Float[Array, "n 1"], yy: Float[Array, "1 m"]) -> Float[Array, "n m"]:
-    """`input_versines` for points other than 0, without the repair, which takes long to compile.
+    """Return `input_versines` for points other than 0, without the repair, which takes long to compile.
 
-    The value is NaN where a versine needs the repair.
+    The value is NaN for a versine that needs the repair.
 
     Args:
         nngp: <x, y> / d.
@@ -81,7 +83,7 @@ def _input_versines_jvp(own, primals, tangents):
 
 
 def sign_of(nngp: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The sign of a covariance, or 1 at 0. So sign * (1 - versine) is always the correlation, and has derivatives."""
+    """Return the sign of a covariance, or 1 at 0. So sign * (1 - versine) is the correlation, and has derivatives."""
     return jnp.where(nngp < 0, -1.0, 1.0).astype(nngp.dtype)
 
 
@@ -96,7 +98,7 @@ def _cosine(nngp: Array, xx: Array, yy: Array) -> Array:
 
 
 def _repaired(units: Callable[[], tuple[Array, Array]], c: Float[Array, "n m"], own: bool) -> Float[Array, "n m"]:
-    """1 - |c|. Where this loses digits, it is computed from differences or sums of the normalised points."""
+    """Return 1 - |c|. If this loses digits, it is computed from differences or sums of the normalised points."""
     found = asked = 1.0 - jnp.abs(c)
     if own:  # the diagonal is 0
         diagonal = jnp.eye(len(c), dtype=bool)
@@ -116,15 +118,15 @@ def _repaired(units: Callable[[], tuple[Array, Array]], c: Float[Array, "n m"], 
 
 
 def _settled(versine: Array) -> Array:
-    """The versine, or 0 if the angle is only a rounding error.
+    """Return the versine, or 0 if the angle is only a rounding error.
 
-    Two equal points may be summed in different orders, and a derivative of the angle divides by its sine.
+    Sums over two equal points may have different orders. A derivative of the angle would then divide by a tiny sine.
     """
     return jnp.where(versine > (8.0 * jnp.finfo(versine.dtype).eps) ** 2, versine, 0.0)
 
 
 def angle_of(nngp: Float[Array, "..."], versine: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The angle in [0, pi] that belongs to a covariance and its versine."""
+    """Return the angle in [0, pi] that belongs to a covariance and its versine."""
     half = half_angle(0.5 * versine)
     return jnp.where(nngp < 0, math.pi - half, half)
 
@@ -132,11 +134,13 @@ def angle_of(nngp: Float[Array, "..."], versine: Float[Array, "..."]) -> Float[A
 def after_bend(
     nngp: Float[Array, "..."], versine: Float[Array, "..."], a: float | Array, b: float | Array = 1.0
 ) -> tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]:
-    """E[phi' phi'], and the correlation and the versine of the outputs, if phi has slope a below 0 and slope b above 0.
+    """Return E[phi' phi'], and the correlation and the versine of the outputs.
+
+    The activation phi has slope a below 0 and slope b above 0.
 
     Let u = min(theta, pi - theta), vers = 1 - cos u and bow = (sin u - u cos u) / pi. The correlation c is 1 - vers +
-    (b - a)² bow / (a² + b²) for theta below pi/2, and [(b - a)² bow - 2 a b cos u] / (a² + b²) above it. This is the
-    arc-cosine kernel of degree 1, with its terms collected so that 1 - c and 1 + c do not cancel.
+    (b - a)² bow / (a² + b²) for theta below pi/2, and [(b - a)² bow - 2 a b cos u] / (a² + b²) above it. The
+    correlation is the arc-cosine kernel of degree 1, with its terms collected so that 1 - c and 1 + c do not cancel.
     """
     obtuse = nngp < 0
     kappa0, bow = arcs(obtuse, versine)
@@ -154,9 +158,9 @@ def after_bend(
 
 @jax.custom_jvp
 def arcs(obtuse: Bool[Array, "..."], versine: Float[Array, "..."]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
-    """kappa0 = (pi - theta) / pi, and bow = (sin u - u cos u) / pi with u = min(theta, pi - theta).
+    """Return kappa0 = (pi - theta) / pi, and bow = (sin u - u cos u) / pi with u = min(theta, pi - theta).
 
-    At u = 0, where kappa0 has a kink along every line of inputs, its derivative is set to 0, the mean of the two
+    At u = 0, kappa0 has a kink along every line of inputs. There, its derivative is set to 0, the mean of the two
     one-sided derivatives.
     """
     u, bow = angle_and_bow(versine)
@@ -183,7 +187,7 @@ class Term(NamedTuple):
 
 
 def versine_of_sum(one: Term, other: Term) -> Float[Array, "..."]:
-    """The versine of a sum of two terms. Their product must have mean 0.
+    """Return the versine of a sum of two terms. The product of the terms must have mean 0.
 
     Let r_i and q_i be the terms' shares of the two standard deviations, let P_i = r_i q_i, and let c_i be their
     correlations. Then
@@ -207,7 +211,7 @@ def versine_of_sum(one: Term, other: Term) -> Float[Array, "..."]:
 
 
 def _apart(one: Array, other: Array) -> Array:
-    """The difference of two numbers of one sign.
+    """Return the difference of two numbers of one sign.
 
     The result is 0 if it is only a rounding error, so that the angle of equal points stays 0.
     """
@@ -222,7 +226,7 @@ def versine_of_patches(
     shown: tuple[Sequence[Float[Array, "..."]], Sequence[Float[Array, "..."]]],
     total: Callable[[Float[Array, "..."]], Float[Array, "..."]],
 ) -> Float[Array, "..."]:
-    """The versine of a mean over the places of a window, computed as in `versine_of_sum`.
+    """Return the versine of a mean over the places of a window, computed as in `versine_of_sum`.
 
     Let r_o and q_o be the places' shares of the two standard deviations. Then 1 -+ c is sum_o (r_o - q_o)² / 2 + sum_o
     r_o q_o (1 -+ c_o).

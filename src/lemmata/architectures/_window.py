@@ -52,7 +52,7 @@ class Window(eqx.Module):
         return math.prod(self.size)
 
     def over(self, layer: str, sites: tuple[int, ...]) -> tuple[int, ...]:
-        """The grid of the window's positions over a grid of shape `sites`.
+        """Return the grid of the window's positions over a grid of shape `sites`.
 
         Raises:
             ShapeError: for vectors, for a grid with another number of dimensions, and for a grid on which no window
@@ -78,7 +78,7 @@ class Window(eqx.Module):
         return grid
 
     def total(self, values: Float[Array, "..."], groups: list[tuple[int, ...]]) -> Float[Array, "..."]:
-        """Sums over the window, at each position of the window.
+        """Return the sums over the window, at each position of the window.
 
         For each axis of the grid, `groups` gives the axes of `values` along which the window slides at once. If there
         are two such axes, the window slides along the diagonals of their plane.
@@ -95,7 +95,7 @@ class Window(eqx.Module):
         return values
 
     def visible(self, mask: Bool[Array, "..."], groups: list[tuple[int, ...]]) -> Bool[Array, "..."]:
-        """The mask of the windows: the given mask for `"SAME"`; for `"VALID"`, true if a whole window is filled.
+        """Return the mask of the windows: the given mask for `"SAME"`; for `"VALID"`, true if a whole window is filled.
 
         Raises:
             SettingError: for padding that depends on where the filled positions end.
@@ -112,11 +112,11 @@ class Window(eqx.Module):
         )
 
     def patches(self, x: Float[Array, "*sites c"]) -> Float[Array, "*grid p"]:
-        """The p = count * c numbers in the window, place after place, at each position of the window."""
+        """Return the p = count * c numbers in the window, place after place, at each position of the window."""
         return jnp.concatenate(self.shown(x, [(axis,) for axis in range(len(self.size))]), axis=-1)
 
     def shown(self, values: Float[Array, "..."], groups: list[tuple[int, ...]]) -> list[Float[Array, "..."]]:
-        """For each place in the window, the values at this place for all positions of the window.
+        """Return, for each place in the window, the values at this place for all positions of the window.
 
         `groups` has the same meaning as in `total`.
         """
@@ -133,7 +133,7 @@ class Window(eqx.Module):
         return [at(places) for places in itertools.product(*map(range, self.size))]
 
     def _frame(self, length: int, axis: int) -> tuple[int, int, int]:
-        """The padding before and after a line of positions, and the number of windows that fit into the padded line."""
+        """Return the padding before and after a line of positions, and the number of windows in the padded line."""
         span, stride = (self.size[axis] - 1) * self.dilation[axis] + 1, self.strides[axis]
         if self.padding == "VALID":
             return 0, 0, max(0, (length - span) // stride + 1)
@@ -149,7 +149,7 @@ class Window(eqx.Module):
         return jnp.pad(values, widths, mode="wrap" if self.padding == "CIRCULAR" else "constant")
 
     def _cut(self, padded: Array, values: Array, axis: int, group: tuple[int, ...], place: int) -> Array:
-        """The values at one place in the window along an axis, for all positions of the window."""
+        """Return the values at one place in the window along an axis, for all positions of the window."""
         count, stride = self._frame(values.shape[group[0]], axis)[2], self.strides[axis]
         start = place * self.dilation[axis]
         for own in group:

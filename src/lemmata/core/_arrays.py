@@ -10,15 +10,15 @@ from jaxtyping import Float
 
 from lemmata.errors import DataError, PrecisionError, ShapeError
 
-_ROUNDING = 16.0  # the multiple of n eps |K| that the entries and eigenvalues of a Gram matrix may be off by
+_ROUNDING = 16.0  # the largest allowed asymmetry of an n x n Gram matrix K, in units of n eps |K|
 _BLOCK = 512
 
 
 def known(array: ArrayLike) -> np.ndarray | None:
-    """The numbers of an array, or None if the array is traced.
+    """Return the numbers of an array as a NumPy array, or None if JAX traces the array.
 
     Args:
-        array: the numbers.
+        array: the array.
     """
     try:
         return np.asarray(array)
@@ -27,13 +27,13 @@ def known(array: ArrayLike) -> np.ndarray | None:
 
 
 def check_numbers(name: str, array: ArrayLike) -> None:
-    """Refuse an array that is empty, has less than single precision, or is not finite.
+    """Refuse an array that is empty, has half precision, or has entries that are not finite real numbers.
 
-    For a traced array, only the shape is checked.
+    If JAX traces the array, only its shape and type are checked.
 
     Args:
-        name: the name of the array, for the message.
-        array: the numbers.
+        name: the name of the array, for the error message.
+        array: the array.
 
     Raises:
         ShapeError: if an axis has length 0.
@@ -65,19 +65,19 @@ def check_numbers(name: str, array: ArrayLike) -> None:
 def check_gram(name: str, matrix: Any) -> None:
     """Raise an error unless the matrix is square, symmetric and made of finite floating-point numbers.
 
-    For a traced matrix, only shape and type are checked.
+    If JAX traces the matrix, only its shape and type are checked.
 
-    The matrix A is symmetric if every entry of A - A^T is at most 16 n eps |A| in modulus, where |A| is the Frobenius
-    norm.
+    A matrix A of n rows counts as symmetric if every entry of A - A^T is at most 16 n eps |A| in modulus. |A| is the
+    Frobenius norm of A, and eps is the machine epsilon of the type of its entries.
 
     Args:
-        name: the name of the matrix, for the message.
+        name: the name of the matrix, for the error message.
         matrix: a Gram matrix.
 
     Raises:
         ShapeError: if the matrix is empty, not square, or not symmetric.
         PrecisionError: for float16 and other types of half precision, and for whole numbers.
-        DataError: for entries that are not finite, and if the value is not an array of numbers.
+        DataError: if an entry is not a finite real number, or if the value is not an array of JAX or NumPy.
     """
     if not isinstance(matrix, jax.Array | np.ndarray):
         raise DataError(
@@ -112,7 +112,7 @@ def check_gram(name: str, matrix: Any) -> None:
 
 
 def mirror(matrix: Float[np.ndarray, "n columns"]) -> None:
-    """Copy the upper triangle of a matrix to the lower one.
+    """Copy the upper triangle of a matrix to its lower triangle.
 
     Args:
         matrix: the matrix, which is changed in place.

@@ -1,4 +1,4 @@
-"""Checked calls of a user's function or model. An error names the function or model."""
+"""Call a user's function or model so that an error names this function or model."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,18 +7,18 @@ from lemmata.errors import LemmataError, SettingError
 
 
 def answer_of(name: str, function: Callable, *given: Any, rule: str, remedy: str | None = None) -> Any:
-    """Return function(*given), and turn errors of this function, which a user wrote, into errors of lemmata.
+    """Return function(*given) for a function that a user wrote. Errors of this function become errors of lemmata.
 
     Args:
-        name: the role of the function, for the message.
+        name: the role of the function, for the error message.
         function: the function.
-        given: its arguments.
+        given: the arguments of the function.
         rule: what the function must do, for the message.
-        remedy: what the user can do.
+        remedy: what the user can do. None advises the user to call the function on these inputs.
 
     Raises:
-        SettingError: if the function raises an error. The message has the words of this error in one line. Errors of
-            lemmata are passed on unchanged.
+        SettingError: if the function raises an error. The message quotes up to 120 characters of this error in one
+            line. Errors of lemmata are passed on unchanged.
     """
     try:
         return function(*given)

@@ -1,4 +1,4 @@
-"""Start child processes."""
+"""Start child processes that import no file of the current folder."""
 
 import os
 import threading
@@ -10,10 +10,11 @@ _starting = threading.Lock()
 
 
 def started(process: Any) -> Any:
-    """Start a process of `multiprocessing` in which no file of the current folder is imported, and return it.
+    """Start a process of `multiprocessing` and return it. This process imports no file of the current folder.
 
-    The Python of this process is started with `-c`. By default, Python would then search the current folder before the
-    standard library, and would run a file such as `signal.py` in this folder.
+    `multiprocessing` starts the Python of this process with `-c`. By default, this Python would search for modules in
+    the current folder before the standard library. This Python would then run a file such as `signal.py` in this
+    folder.
 
     Args:
         process: a process that was not started yet.

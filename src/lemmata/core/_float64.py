@@ -1,4 +1,4 @@
-"""Theory needs float64. lemmata never switches float64 on by itself."""
+"""Checks that JAX computes in float64, which theory needs. lemmata never switches float64 on by itself."""
 
 import jax.numpy as jnp
 
@@ -6,7 +6,7 @@ from lemmata.errors import PrecisionError
 
 
 def float64_enabled() -> bool:
-    """Whether JAX computes in float64 in the current context."""
+    """Return whether JAX computes in float64 in the current context."""
     return jnp.zeros(()).dtype == jnp.float64
 
 

@@ -1,4 +1,4 @@
-"""Convert arrays of users or their models to NumPy, and refuse what cannot be converted."""
+"""Convert the arrays of users and of their models to NumPy arrays, and refuse values that cannot be converted."""
 
 import contextlib
 import math
@@ -26,18 +26,18 @@ _ADVICE = {
     "infinity": "drop or replace these entries",
     "contains NaN": "drop or fill rows with missing entries",
 }
-"""The remedy for each error of scikit-learn, by words in the error's text."""
+"""The remedies for errors of scikit-learn. Each key is a part of an error's text."""
 _HALF = ("float16", "bfloat16")
 
 
 def array_of(name: str, values: Any) -> np.ndarray:
-    """Turn a list, a data frame, or an array or tensor of another library into an array of NumPy.
+    """Turn a list, a data frame, or an array or tensor of another library into a NumPy array.
 
     Numbers get the byte order of this machine, and at most double precision.
 
     Args:
-        name: the name in the message.
-        values: what was given.
+        name: the name of the array, for error messages.
+        values: the list, data frame, array or tensor.
 
     Raises:
         DataError: for objects that are not arrays, such as a list of rows of different lengths, and for masked entries.
@@ -51,7 +51,7 @@ def array_of(name: str, values: Any) -> np.ndarray:
             remedy="drop or fill them, for example with .filled(value)",
         )
     try:
-        # A tensor of PyTorch that still collects gradients does not convert itself.
+        # NumPy cannot convert a PyTorch tensor that requires a gradient.
         array = np.asarray(values.detach().cpu() if callable(getattr(values, "detach", None)) else values)
         if array.dtype.kind in "US" and isinstance(values, list | tuple):
             # NumPy turns numbers and missing entries into texts, for example "nan", if there are texts beside them.
@@ -74,18 +74,18 @@ def array_of(name: str, values: Any) -> np.ndarray:
 
 
 def _standard(array: np.ndarray) -> np.ndarray:
-    """The array in the byte order of this machine and in at most double precision, which is what JAX reads."""
+    """Return the array in this machine's byte order and at most double precision, because JAX reads no other arrays."""
     if array.dtype.kind in "fc" and array.dtype.itemsize > (8 if array.dtype.kind == "f" else 16):
         return array.astype(float if array.dtype.kind == "f" else complex)
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def single_of(what: str, values: Any) -> np.ndarray:
-    """Convert to an array of NumPy. Half precision, also in tensors of PyTorch and JAX, becomes single precision.
+    """Convert values to a NumPy array. Half precision becomes single precision, also in PyTorch tensors and JAX arrays.
 
     Args:
-        what: the name in the message.
-        values: what was given.
+        what: the name of the array, for error messages.
+        values: the list, data frame, array or tensor.
 
     Raises:
         PrecisionError, DataError: in the same cases as `array_of`.
@@ -113,16 +113,18 @@ def missing_in(array: np.ndarray) -> int:
 def _missing(value: Any) -> bool:
     try:
         return value is None or bool(value != value)
-    except (TypeError, ValueError):  # as pandas' NA
+    except (TypeError, ValueError):  # for example pandas' NA
         return True
 
 
 def numbers_of(name: str, values: Any) -> np.ndarray:
-    """Convert to an array of finite real numbers. Columns of booleans next to columns of numbers become 0 and 1.
+    """Convert values to a NumPy array of finite real numbers.
+
+    If columns of booleans stand next to columns of numbers, the booleans become 0 and 1.
 
     Args:
-        name: the name in the message.
-        values: what was given.
+        name: the name of the array, for error messages.
+        values: the list, data frame, array or tensor.
 
     Raises: ShapeError, PrecisionError, DataError: for any other values; the message names an entry that is not a
     number.
@@ -133,14 +135,17 @@ def numbers_of(name: str, values: Any) -> np.ndarray:
 
 
 def real_numbers(name: str, array: np.ndarray) -> np.ndarray:
-    """Turn an array of objects that are all real numbers into an array of numbers. Other arrays are not changed.
+    """Turn an array of objects into an array of floats if all objects are real numbers.
+
+    Arrays that hold neither objects nor texts are returned unchanged.
 
     Args:
-        name: the name in the message.
+        name: the name of the array, for error messages.
         array: an array of any type.
 
     Raises:
-        DataError: for a text or another entry that is not a number; the message names it.
+        DataError: for a text or another entry that is not a number (the message names this entry), and for a whole
+            number above 1e308.
     """
     if array.dtype.kind not in "OUS":
         return array
@@ -161,12 +166,12 @@ def real_numbers(name: str, array: np.ndarray) -> np.ndarray:
 
 
 def array_argument(name: str, values: Any, *, axes: int | tuple[int, ...] = ()) -> jax.Array:
-    """Turn anything that `numbers_of` reads into a JAX array of finite real floats. JAX arrays are unchanged.
+    """Turn values that `numbers_of` reads into a JAX array of finite real floats. JAX arrays of floats are unchanged.
 
     Args:
-        name: the name in the message.
-        values: the argument; if it is a traced array, only its shape is checked.
-        axes: the allowed numbers of axes; if none is given, all are allowed.
+        name: the name of the argument, for error messages.
+        values: the argument. If JAX traces it, only its shape and type are checked.
+        axes: the allowed numbers of axes. If it is empty, all numbers of axes are allowed.
 
     Raises:
         ShapeError: for another number of axes, or an axis of length 0.
@@ -194,10 +199,10 @@ def array_argument(name: str, values: Any, *, axes: int | tuple[int, ...] = ()) 
 
 
 def refuse_text(X: Any) -> None:
-    """Refuse inputs that hold strings, because NumPy would convert strings that look like numbers.
+    """Refuse inputs that hold strings, because NumPy would convert strings such as "1" to numbers.
 
     Args:
-        X: inputs.
+        X: the inputs.
 
     Raises:
         DataError: for an input that is a string; the message names its row.
@@ -218,13 +223,13 @@ def refuse_text(X: Any) -> None:
 
 
 def plain_labels(y: Any) -> Any:
-    """Targets as labels.
+    """Return the targets in a form that scikit-learn accepts as labels.
 
-    An array of objects becomes an array of numbers if all objects are numbers, because scikit-learn would not accept
+    An array of objects becomes an array of numbers if all objects are numbers. scikit-learn would not accept the
     objects as labels.
 
     Args:
-        y: targets.
+        y: the targets.
     """
     objects = isinstance(y, np.ndarray) and y.dtype.kind == "O"
     return y.astype(float) if objects and all(isinstance(each, int | float) for each in y.ravel().tolist()) else y
@@ -236,9 +241,9 @@ def _is_frame(X: Any) -> bool:
 
 @contextlib.contextmanager
 def refusing_in_one_line() -> Iterator[None]:
-    """A context for scikit-learn's validation.
+    """Return a context that turns errors of scikit-learn's validation into errors of lemmata.
 
-    Its errors become errors of lemmata in one line. They keep scikit-learn's words, which users may search for.
+    The errors of lemmata have one line. They keep scikit-learn's words, because users may search for these words.
 
     Raises:
         DataError: in place of a ValueError.
@@ -259,13 +264,13 @@ def refusing_in_one_line() -> Iterator[None]:
         if more and "NaN" in first:
             remedy = "drop or fill rows with missing entries"
             raise DataError(first.rstrip("."), rule="finite numbers", remedy=remedy) from error
-        # The last sentence of scikit-learn's says what to do.
+        # The last line of scikit-learn's error may contain a remedy.
         remedy = next((line for line in more if line.startswith("Reshape your data")), None)
         raise DataError(_first_line(error), remedy=remedy or _advice(first)) from error
 
 
 def _advice(words: str) -> str | None:
-    """The remedy for an error of scikit-learn, found by its words."""
+    """Return the remedy for an error of scikit-learn, or None. The remedy is found by words in the error's text."""
     return next((remedy for start, remedy in _ADVICE.items() if start in words), None)
 
 

@@ -1,6 +1,6 @@
-"""Memory plans, which are made before any large computation.
+"""Plans of the memory that a large computation needs. A plan is made before the computation.
 
-The plan counts the bytes. Depending on the plan, the computation is split into blocks, subsampled or refused.
+The plan counts the bytes. Depending on this number, the computation is split into blocks, subsampled or refused.
 """
 
 import dataclasses
@@ -11,7 +11,9 @@ from lemmata.limits import limits
 
 
 def available_bytes() -> int:
-    """The bytes of memory that this process can still use under the limits of machine, control groups and process.
+    """Return the bytes of memory that this process can still use.
+
+    This number respects the free memory of the machine, and the limits of control groups and of the process.
 
     The free memory of the machine includes caches that the system can release, but not swap.
     """
@@ -34,8 +36,8 @@ class MemoryPlan:
 
     Args:
         points: number of points n.
-        matrices: how many n x n matrices are alive at once.
-        other: the bytes for everything else.
+        matrices: how many n x n matrices exist at the same time.
+        other: the bytes for all other arrays.
     """
 
     points: int

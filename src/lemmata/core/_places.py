@@ -1,4 +1,4 @@
-"""The accepted values of arguments that are annotated as arrays, and the conversion of these values."""
+"""The values that an argument may have if it is annotated as an array, and the conversion of these values."""
 
 import functools
 import re
@@ -25,13 +25,14 @@ _NUMBERS = (bool, int, float, np.bool_, np.number)
 
 
 class Place(NamedTuple):
-    """The accepted values of an argument that is annotated as an array.
+    """The accepted values of one argument that is annotated as an array.
 
     Args:
         name: the name of the argument.
-        kinds: the kinds of entries, by NumPy's abbreviations. Entries of other kinds are converted to the first kind.
-            If empty, all kinds are accepted.
-        axes: pairs (n, more): n axes are allowed, and also more than n if `more` is true. None allows any number.
+        kinds: the accepted kinds of entries, as letters of NumPy's `dtype.kind`. Entries of other kinds are converted
+            to the first kind, or refused. If `kinds` is empty, all entries except complex numbers are accepted.
+        axes: pairs (n, more). Each pair allows n axes, and also more than n axes if `more` is true. None allows any
+            number of axes.
         of_jax: whether arrays of JAX are accepted.
         of_numpy: whether arrays of NumPy are accepted.
         others: other types that are accepted and passed on unchanged.
@@ -49,10 +50,10 @@ class Place(NamedTuple):
     optional: bool
 
     def read(self, value: Any) -> Any:
-        """The argument in the form that the function takes.
+        """Return the argument, converted to the form that the function takes.
 
         Args:
-            value: what was given.
+            value: the value that the caller passed.
 
         Raises:
             ShapeError, DataError, PrecisionError: if the argument is not an accepted array.
@@ -70,10 +71,10 @@ class Place(NamedTuple):
         return self._converted(value)
 
     def explained(self, value: Any) -> LemmataError | None:
-        """If this argument made another library fail, the reason, as an error of lemmata; otherwise None.
+        """Return an error of lemmata if this argument explains the failure of another library, and None otherwise.
 
         Args:
-            value: the result of `read`.
+            value: the argument as `read` returned it.
         """
         shape, kind = getattr(value, "shape", None), getattr(value, "dtype", None)
         if isinstance(shape, tuple) and 0 in shape:
@@ -136,7 +137,7 @@ class Place(NamedTuple):
             array = np.array(array.tolist())
         if self.kinds and kind not in self.kinds:
             array = self._of_kind(array, kind)
-        if known(array) is None or (isinstance(array, jax.Array) and self.of_jax):  # a traced array has no numbers
+        if known(array) is None or (isinstance(array, jax.Array) and self.of_jax):  # a traced array has no values
             return array
         if self.of_numpy and not (self.of_jax and isinstance(value, list | tuple)):
             return np.asarray(array)
@@ -188,14 +189,17 @@ class Place(NamedTuple):
 class LikePlace(NamedTuple):
     """The accepted values of an argument that is annotated with NumPy's `ArrayLike`: numbers or labels.
 
-    Complex numbers are refused. The function itself converts everything else.
+    Complex numbers are refused. The function with this argument converts all other values itself.
     """
 
     name: str
     optional: bool
 
     def read(self, value: Any) -> Any:
-        """The argument, checked as in `Place.read`."""
+        """Return the argument. Refuse complex numbers, and refuse None unless the argument is optional.
+
+        An array of objects that are all numbers becomes an array of numbers.
+        """
         if value is None and not self.optional:
             raise DataError(self.name, found="None", rule="an array", remedy=_NONE)
         if value is None or callable(value) or isinstance(value, str | bytes | Mapping):
@@ -210,7 +214,7 @@ class LikePlace(NamedTuple):
         return value
 
     def explained(self, value: Any) -> LemmataError | None:
-        """The reason for a failure, as in `Place.explained`."""
+        """Return an error that explains a failure, or None, as `Place.explained` does."""
         if isinstance(value, _NUMBERS):
             return ShapeError(self.name, found="one number", rule="an array of at least one axis")
         kind = getattr(getattr(value, "dtype", None), "kind", "O" if isinstance(value, str | list | tuple) else "f")
@@ -234,14 +238,14 @@ class KeyPlace(NamedTuple):
     optional: bool
 
     def read(self, value: Any) -> Any:
-        """The key. If None is accepted, it may be None."""
+        """Return the key. If the argument is optional, it may be None."""
         if isinstance(value, jax.Array | np.ndarray) or (value is None and self.optional):
             return value
         remedy = f"pass jax.random.key({value})" if isinstance(value, int) else "pass one made by jax.random.key(seed)"
         raise SettingError(self.name, found=repr(value)[:40], rule="a key of JAX", remedy=remedy)
 
     def explained(self, value: Any) -> None:
-        """None, because a key is never the reason."""
+        """Return None, because a key never explains a failure."""
         return None
 
 
@@ -253,11 +257,11 @@ _SHAPES = re.compile(
 
 
 def unfit(error: Exception, given: Sequence[tuple[str, Any]]) -> ShapeError | None:
-    """An error of lemmata that replaces `error` if this is about shapes that do not fit each other; otherwise None.
+    """Return an error of lemmata that replaces `error`, or None if `error` is not about shapes that do not match.
 
     Args:
-        error: an error of another library, raised while a function of lemmata or of the user worked on the arguments.
-        given: names and values of the arguments that are arrays.
+        error: an error of another library. This error was raised while a function worked on the arguments.
+        given: the names and values of the array arguments.
     """
     if not isinstance(error, TypeError | ValueError) or not _SHAPES.search(str(error)):
         return None

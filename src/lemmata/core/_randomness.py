@@ -1,4 +1,4 @@
-"""Randomness comes only from explicit keys, which are derived from a seed and names."""
+"""Random keys, which are derived from a seed and names. Randomness comes only from explicit keys."""
 
 import zlib
 
@@ -7,11 +7,11 @@ from jaxtyping import Array, Key
 
 
 def key_from(seed: int, *names: str | int) -> Key[Array, ""]:
-    """The random key for a seed and a path of names. Equal arguments give equal keys on every machine.
+    """Return the random key for a seed and a list of names. Equal arguments give equal keys on every machine.
 
     Args:
         seed: the user's seed.
-        names: the purpose of the randomness, for example ("resample", 3). Strings are replaced by their CRC-32.
+        names: the purpose of the randomness, for example ("resample", 3). Each string is replaced by its CRC-32.
     """
     key = jax.random.key(seed)
     for name in names:

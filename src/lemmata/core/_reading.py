@@ -1,11 +1,11 @@
-"""One reader for every array that users pass. The annotations of the public interface define the accepted values.
+"""Read every array that a user passes to a public function. The annotations of a function define what it accepts.
 
-The `__init__` of a subpackage ends with `read_arguments(__name__)`. Public functions, and methods of public classes,
-then read all arguments that are annotated as arrays before their own code sees them. Lists, frames, tensors and arrays
-of another library or type become arrays of the annotated kind. Texts, ragged lists, None, and complex numbers in place
-of real numbers are refused, and so is a wrong number of axes. The error has one line and names the argument. A JAX
-array is passed on unchanged, so its reading does not change any result. If a function then fails with another library's
-error, lemmata's error names the argument whose shape or type does not fit.
+The `__init__` of a subpackage ends with `read_arguments(__name__)`. From then on, public functions and methods of
+public classes read each argument that is annotated as an array before their own code runs. Lists, data frames, tensors,
+and arrays of another library or type become arrays of the annotated kind. Texts, ragged lists, None, wrong numbers of
+axes, and complex numbers in place of real numbers are refused. The error has one line and names the argument. A JAX
+array is passed on unchanged, so its reading does not change any result. If a function then fails with an error of
+another library, lemmata raises its own error instead, which names the argument whose shape or type does not fit.
 """
 
 import dataclasses
@@ -37,17 +37,22 @@ _LIBRARIES = tuple({
         str(pathlib.Path(__file__).parents[1]), str(pathlib.Path(jax.__file__).parents[1]),
     )
 })  # fmt: skip
-"""Folders of code that is not a user's: lemmata, JAX, and what is installed beside it. Each ends with a separator."""
+"""The folders of code that no user wrote: the standard library, installed packages, lemmata, and JAX's folder.
+
+Each path ends with a separator.
+"""
 
 
 def places(
     function: Callable[..., Any], told: Mapping[str, Any] = types.MappingProxyType({})
 ) -> list[tuple[int | None, "Place | LikePlace | KeyPlace"]]:
-    """The arguments of a function that are annotated as arrays, each with its position, or None if it is keyword-only.
+    """Return the arguments of a function that are annotated as arrays.
+
+    Each argument comes with its position, or with None if it is keyword-only.
 
     Args:
         function: any function.
-        told: annotations of the arguments that precede its own.
+        told: annotations by argument names. These annotations replace the function's own annotations.
     """
     found: list[tuple[int | None, Place | LikePlace | KeyPlace]] = []
     for position, parameter in enumerate(inspect.signature(function).parameters.values()):
@@ -65,7 +70,7 @@ def _evaluated(function: Any, annotation: Any) -> Any:
         return annotation
     try:
         return eval(annotation, getattr(inspect.unwrap(function), "__globals__", {}))
-    except Exception:  # a name that only type checkers see
+    except Exception:  # a name that is imported only for type checkers
         return Any
 
 
@@ -86,13 +91,13 @@ def _place(name: str, annotation: Any, optional: bool) -> "Place | LikePlace | K
         elif origin is Callable:
             callables = True
         elif not isinstance(origin, type) or origin in (object, str, bytes) or _is_protocol(origin):
-            return None  # it defines itself what it accepts
+            return None  # the function checks this argument itself
         elif origin not in (type(None), complex):
             others.append(origin)
     if not arrays and not bare:
         return None
     if not arrays and jax.Array not in bare and not others:
-        kinds = ""  # labels, too
+        kinds = ""  # all kinds are accepted, also labels
     else:
         kinds = "".join(dict.fromkeys("".join(KINDS.get(_name(each), "") for each in arrays) + "fiub" * bool(bare)))
     if any(_name(each) not in KINDS for each in arrays):
@@ -130,11 +135,13 @@ def _axes_of(annotation: Any) -> tuple[int, bool]:
 
 
 def reading(function: Callable[..., Any], told: Mapping[str, Any] = types.MappingProxyType({})) -> Callable[..., Any]:
-    """Wrap the function so that its array arguments are read first. Return a function without array arguments as it is.
+    """Return the function, wrapped so that its array arguments are read before it runs.
+
+    A function without array arguments is returned unchanged.
 
     Args:
         function: a function with annotations.
-        told: annotations of the arguments that precede its own.
+        told: annotations by argument names. These annotations replace the function's own annotations.
     """
     annotated = {**getattr(function, "__annotations__", {}), **told}
     if hasattr(function, "__reads__") or not any(_is_about_arrays(each) for each in annotated.values()):
@@ -175,12 +182,12 @@ def reading(function: Callable[..., Any], told: Mapping[str, Any] = types.Mappin
 
 
 def _is_of_users_code(frames: types.TracebackType | None, function: Callable[..., Any]) -> bool:
-    """Whether an error passed through a function that a user gave to `function`. Its traceback shows this."""
+    """Return whether a frame of an error's traceback belongs to a user's code, such as a callback of `function`."""
     own = getattr(inspect.unwrap(function), "__code__", None)
     libraries = (*_LIBRARIES, own.co_filename) if own else _LIBRARIES
     while frames is not None:
         file = frames.tb_frame.f_code.co_filename
-        made = file.startswith(("<@", "<frozen", "<string>"))  # by jaxtyping, by Python, and by data classes
+        made = file.startswith(("<@", "<frozen", "<string>"))  # code that jaxtyping, Python or data classes generate
         if not made and not file.startswith(libraries):
             return True
         frames = frames.tb_next
@@ -188,7 +195,7 @@ def _is_of_users_code(frames: types.TracebackType | None, function: Callable[...
 
 
 def _given(part: tuple[int | None, Any], taken: Sequence[Any], named: Mapping[str, Any]) -> tuple[str, Any]:
-    """The name of an argument and the value given for it; None if no value was given."""
+    """Return the name of an argument and its value. The value is None if none was given."""
     position, place = part
     return place.name, taken[position] if position is not None and position < len(taken) else named.get(place.name)
 
@@ -203,7 +210,7 @@ def _is_about_arrays(annotation: Any) -> bool:
 
 
 def read_arguments(package: str) -> None:
-    """Make the public functions and classes of a subpackage, and their base classes, read their array arguments.
+    """Make the public functions and classes of a subpackage, and the base classes, read their array arguments.
 
     Args:
         package: the name of a subpackage whose `__init__` has imported all its public names.
@@ -218,7 +225,8 @@ def read_arguments(package: str) -> None:
                 if each.__module__.startswith("lemmata."):
                     _read_in_class(each)
         elif callable(value) and getattr(value, "__name__", None) == name:
-            # Pickles name functions by where they are defined.
+            # A pickle stores the module of a function, so the wrapped function must replace the function in this
+            # module, too.
             read = reading(value)
             space[name] = vars(sys.modules[module])[name] = shows_signature(read) if inspect.isfunction(read) else read
 
@@ -231,16 +239,16 @@ def _read_in_class(kind: type) -> None:
             continue
         if isinstance(value, classmethod | staticmethod):
             setattr(kind, name, type(value)(reading(value.__func__)))
-        elif callable(value) and inspect.isfunction(inspect.unwrap(value)):  # compiled methods, too
+        elif callable(value) and inspect.isfunction(inspect.unwrap(value)):  # compiled methods are included
             read = reading(value, _converted_fields(kind) if name == "__init__" else {})
             if read is not value:
                 setattr(kind, name, read)
 
 
 def _converted_fields(kind: type) -> dict[str, Any]:
-    """The annotations of fields that become arrays when an object is made.
+    """Return the annotations of the fields that Equinox converts to arrays when it makes an object.
 
-    Equinox converts what is passed for these fields.
+    These fields have `jnp.asarray` or `np.asarray` as their converter.
     """
     fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
     return {each.name: each.type for each in fields if each.metadata.get("converter") in (jnp.asarray, np.asarray)}

@@ -11,20 +11,20 @@ from lemmata.errors import MemoryPlanError
 
 from ._memory import available_bytes
 
-# results with fewer bytes than the first number are never checked; results with more than the second are announced
+# A result of at most _SMALL bytes is never checked. The plan of a result of more than _ANNOUNCED bytes is printed.
 _SMALL, _ANNOUNCED = 2**26, 2**30
 
 
 @dataclasses.dataclass(frozen=True)
 class ResultPlan:
-    """The bytes of an array, and of the working memory in addition to this array.
+    """The bytes that a computation needs for its result, which is one array, and for its working memory.
 
     Args:
-        what: the name of the array, in the caller's words.
-        shape: its shape.
-        itemsize: bytes of an entry.
-        copies: how many arrays of this shape are alive at once.
-        other: the bytes for everything else.
+        what: the name of the result, for messages.
+        shape: the shape of the result.
+        itemsize: the bytes of one entry.
+        copies: how many arrays of this shape exist at the same time.
+        other: the bytes for all other arrays.
     """
 
     what: str
@@ -35,12 +35,12 @@ class ResultPlan:
 
     @property
     def result_bytes(self) -> int:
-        """Bytes of the result only."""
+        """The bytes of the result alone."""
         return self.itemsize * math.prod(self.shape)
 
     @property
     def bytes(self) -> int:
-        """Peak bytes: all copies, and the other memory."""
+        """The bytes at the peak: all copies of the result, plus `other`."""
         return self.copies * self.result_bytes + self.other
 
     def __str__(self) -> str:
@@ -52,14 +52,16 @@ class ResultPlan:
         )
 
     def require(self, near: Any = None, *, remedy: str) -> None:
-        """Refuse a result of more than 64 MiB whose plan does not fit. Print the plan of a result of more than 1 GiB.
+        """Refuse a result of more than 64 MiB if its plan needs more bytes than are free.
+
+        The plan of a result of more than 1 GiB is printed.
 
         Args:
             near: the array on whose device the result will be; None means this machine.
             remedy: the advice to the caller if the result is refused.
 
         Raises:
-            MemoryPlanError: if the plan needs more bytes than are free; the message states both.
+            MemoryPlanError: if the plan needs more bytes than are free; the message states both numbers of bytes.
         """
         if self.result_bytes <= _SMALL:
             return
@@ -71,10 +73,10 @@ class ResultPlan:
 
 
 def free_bytes(x: Any = None) -> int:
-    """The free memory of an array's device if the device reports it. Otherwise, the free memory of this machine.
+    """Return the free bytes of an array's device if the device reports them, and the machine's free bytes otherwise.
 
     Args:
-        x: the array. For a traced array or None, the free memory of the machine is returned.
+        x: the array. For a traced array, an array on the CPU, or None, the free bytes of this machine are returned.
     """
     try:
         device: Any = next(iter(x.devices()))

@@ -1,4 +1,4 @@
-"""Checks of settings that several subpackages share."""
+"""Checks of settings, which several subpackages use."""
 
 import operator
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from ._arrays import known
 
 
 def check_whole(name: str, found: Any, least: int, unit: str = "bytes") -> None:
-    """Refuse a setting that is not a whole number, or is too small.
+    """Refuse a setting that is not a whole number, or that is below the smallest allowed value.
 
     Args:
         name: the name of the setting.
@@ -33,19 +33,19 @@ def check_real(
 ) -> None:
     """Raise an error unless the value is a finite real number that satisfies the rule.
 
-    For a traced number, only the shape is checked.
+    If JAX traces the number, only its shape is checked.
 
     Args:
         name: the name of the setting.
-        value: what was given.
+        value: the value of the setting.
         rule: the rule in words.
-        holds: a function that says whether a number satisfies the rule.
-        several: whether an array of numbers is also allowed.
-        remedy: the advice to the user, if the rule alone is not enough.
+        holds: a function that returns which numbers of an array satisfy the rule.
+        several: whether the setting may also be an array of numbers.
+        remedy: the advice to the user. The advice is needed if the rule alone does not help.
 
     Raises:
         SettingError: if the value is not a finite number, or breaks the rule.
-        ShapeError: for several numbers if one is expected, and for an empty array.
+        ShapeError: if the value is empty, or if it is an array where one number is expected.
     """
     shape = np.shape(value)
     if 0 in shape or (shape and not several):
@@ -65,11 +65,11 @@ def whole(name: str, value: Any) -> int:
     """Return the value as a whole number.
 
     Args:
-        name: the name in the message.
-        value: what was given.
+        name: the name of the setting, for the error message.
+        value: the value of the setting.
 
     Raises:
-        SettingError: for any other value, including booleans.
+        SettingError: if the value is not a whole number, or is a boolean.
     """
     try:
         number = operator.index(value)

@@ -1,4 +1,4 @@
-"""Arrays that processes share through files of NumPy. A file is written completely or not at all."""
+"""Arrays that processes share through NumPy files. Each file is written completely or not at all."""
 
 import contextlib
 from collections.abc import Iterator
@@ -12,13 +12,14 @@ from lemmata.files import FULL, whole_file
 
 @contextlib.contextmanager
 def refusing_disk_errors(what: str) -> Iterator[None]:
-    """A context in which an operating-system error while writing becomes a FileError.
+    """Return a context in which an operating-system error becomes a FileError. Use it while you write a file.
 
     Args:
-        what: the thing that is written, for the message.
+        what: the name of the file or folder, for the error message.
 
     Raises:
-        FileError: if the disk is full, or the folder is not writable or was removed.
+        FileError: if the operating system raises an error, for example because the disk is full or the folder was
+            removed.
     """
     try:
         yield
@@ -36,10 +37,10 @@ def refusing_disk_errors(what: str) -> Iterator[None]:
 
 
 def write_array(path: Path, array: np.ndarray) -> None:
-    """Write an array to a file of NumPy. At every moment, the file contains the whole array or does not exist.
+    """Write an array to a NumPy file. At every moment, the file contains the whole array or does not exist.
 
     Args:
-        path: the path of the file; its folder is created.
+        path: the path of the file; the folder of this file is created.
         array: an array of numbers.
 
     Raises:
@@ -48,12 +49,12 @@ def write_array(path: Path, array: np.ndarray) -> None:
     array = np.ascontiguousarray(array)
     with refusing_disk_errors(f"file {path}"), whole_file(path) as file:
         np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
-        # Through Python's file, as np.save loses what the system says of a disk that is full.
+        # The array is written through Python's file object, as np.save hides the system's error when the disk is full.
         file.write(array.data.cast("B") if array.size else b"")
 
 
 def read_array(path: str | Path) -> np.ndarray:
-    """Read an array that `write_array` wrote. Only the parts that are used are read from the disk.
+    """Read an array that `write_array` wrote. The array is memory-mapped: only the parts in use are read from the disk.
 
     Args:
         path: the path of the file.

@@ -1,6 +1,6 @@
 """Run tasks on the workers of a `concurrent.futures.Executor`.
 
-Results are returned as they arrive, and errors name their task.
+Results are returned as they arrive, and an error names the task that failed.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from lemmata.errors import LemmataError, SettingError, SolverError
 
-# how many tasks wait at an executor: enough for some hundred workers, and few enough for a scheduler's memory
+# the number of tasks that wait at an executor: enough for some hundred workers, and few enough for a scheduler's memory
 WAITING = 1024
 
 
@@ -42,14 +42,15 @@ def completed(
     At most 1,024 tasks wait at the executor. After the first error, tasks that have not begun are cancelled.
 
     Args:
-        executor: where the function runs. The function must be importable there by its name.
+        executor: the executor that runs the function. Its workers must be able to import the function by its name.
         function: the function to run.
         tasks: the arguments of each call, one tuple for each task.
-        name: a function that gives the name of a task for an error.
+        name: a function that returns the name of a task, for error messages.
 
     Raises:
         LemmataError: the error that a task raised, with the name of the task in front. Errors from outside this library
-            become a SolverError. For example, a worker died, the executor was shut down, or an argument cannot be sent.
+            become a SolverError, for example if a worker died, the executor was shut down, or an argument cannot be
+            sent.
 
     Example:
         >>> from concurrent.futures import ThreadPoolExecutor
@@ -63,7 +64,7 @@ def completed(
             for task in itertools.islice(left, WAITING - len(waiting)):
                 try:
                     waiting[executor.submit(function, *task)] = task
-                except Exception as error:  # an executor that is shut down, or broken, refuses at once
+                except Exception as error:  # an executor that is shut down, or broken, refuses tasks at once
                     _fail(error, name(task))
             if not waiting:
                 return

@@ -1,4 +1,4 @@
-"""Turn columns into signs or bits by thresholds, and name the inputs."""
+"""Compare columns with thresholds to get signs or bits, and name the inputs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,18 +15,19 @@ MOST_INPUTS = 10_000
 
 
 def thresholds_of(x: Float[np.ndarray, "n d"], columns: Any, names: Sequence[str]) -> Float[np.ndarray, " d"]:
-    """The threshold of each column. Entries above the threshold count as true.
+    """Return the threshold of each column. Entries above the threshold count as true.
 
-    The threshold is the middle of the column's two values, or the median if there are more values.
+    The threshold is the middle of the column's two values, or the median if the column has more values. A threshold
+    that equals the largest of several values is replaced by the second-largest value.
 
     Args:
-        x: rows.
+        x: the rows.
         columns: "median" or "binary"; "binary" refuses a column with more than two values.
         names: the names of the columns.
 
     Raises:
         SettingError: for another value of `columns`.
-        DataError: for a column that is refused; the message names it.
+        DataError: for a column that is refused; the message names this column.
     """
     if not isinstance(columns, str) or columns not in COLUMNS:
         found = " ".join(repr(columns).split())[:60]
@@ -42,24 +43,24 @@ def thresholds_of(x: Float[np.ndarray, "n d"], columns: Any, names: Sequence[str
                 remedy='set columns="median" to divide columns at their medians',
             )
         middle = np.median(values if len(values) <= 2 else column)
-        # The mean of two neighbouring values may round to the upper one. Then nothing would be above it, and nothing
-        # would be true.
+        # The middle of two neighbouring numbers may round to the larger number, and a median may be the largest value.
+        # Then no entry would be above the threshold, and no entry would be true.
         found[place] = middle if middle < values[-1] or len(values) == 1 else values[-2]
     return found
 
 
 def signs_of(x: Float[np.ndarray, "n d"], thresholds: Float[np.ndarray, " d"]) -> Int[np.ndarray, "n d"]:
-    """Replace entries above the threshold of their column by 1, and all others by -1."""
+    """Replace entries above the threshold of their column by 1, and all other entries by -1."""
     return np.where(x > thresholds, 1, -1).astype(np.int8)
 
 
 def named(names: Any, d: int | None = None, what: str = "names") -> tuple[str, ...]:
-    """The names of inputs, from a list of names, or made from the number of inputs.
+    """Return the names of inputs. The names are given as a list, or are made from the number of inputs.
 
     Args:
         names: the names, or the number of inputs.
-        d: the required number of names, if it is known.
-        what: the name of the argument, for messages.
+        d: the required number of names; None allows any number.
+        what: the name of the argument, for error messages.
 
     Raises:
         SettingError, ShapeError: for invalid names, or a wrong number of names.
@@ -89,15 +90,17 @@ def column_names(x: Any, d: int) -> tuple[str, ...]:
 
 
 def bits_of(values: Any, name: str, signs: bool = False) -> Bool[np.ndarray, "..."]:
-    """Read bits from an array of booleans, of 0 and 1, or of -1 and 1 (where -1 is bit 1, so products are parities).
+    """Return the bits of an array of booleans, of 0 and 1, or of -1 and 1. In the last array, -1 is bit 1.
+
+    So a product of entries -1 and 1 gives the parity of their bits.
 
     Args:
-        values: numbers.
-        name: the name in messages.
-        signs: whether to read an array that contains only the number 1 as signs. Both codes contain the number 1.
+        values: the array.
+        name: the name of the array, for error messages.
+        signs: whether an array that contains only the number 1 holds signs. Without `signs`, its entries are bits.
 
     Raises:
-        ShapeError, DataError: for anything else; the message names a value.
+        ShapeError, DataError: for any other array; the message names a wrong value.
     """
     array = numbers_of(name, values)
     if array.dtype == bool:
@@ -117,9 +120,9 @@ def bits_of(values: Any, name: str, signs: bool = False) -> Bool[np.ndarray, "..
 
 
 def _name(label: Any) -> str:
-    """The name of a column.
+    """Return the name of a column.
 
-    The columns of a frame without names are called by numbers, which would look like constants in a formula.
+    In a frame without names, the labels are numbers, which would look like constants in a formula. Label 3 becomes x3.
     """
     if isinstance(label, tuple):
         return ".".join(str(part) for part in label if str(part))

@@ -18,25 +18,25 @@ from ._host_solution import penalty_factor
 from ._kernel_rows import KernelRows
 from ._normal_equations import summed_rows, whitened
 
-# rounding of sums that are whitened last may move the fit by this share of the targets; if it moves more, rows are
-# whitened
+# the largest share of the targets by which rounding may move the fit if sums are whitened last; if rounding moves the
+# fit more, every row is whitened
 _TOLERANCE = 1e-5
-# The rows of a block. There are as many as centres, so one compiled shape is enough; but at least this many rows, and
-# at most this many bytes.
+# A block has as many rows as there are centres, so one compiled shape is enough. But it has at least _ROWS rows, and at
+# most _BYTES bytes.
 _ROWS, _BYTES = 1024, 2**27
-# shares of the centres for which the problem is also solved; they show the gain of doubling the number of centres
+# shares of the centres for which the problem is also solved; they measure the gain from doubling the number of centres
 _LEVELS = (0.25, 0.5, 1.0)
 
 
 @dataclasses.dataclass(frozen=True)
 class Modes:
-    """Least squares on features psi(x), whose square sum_i psi_i psi_i^T is diagonal.
+    """Least squares on features psi(x) whose square sum_i psi_i psi_i^T, with psi_i = psi(x_i), is diagonal.
 
     Attributes:
         basis: the matrix G (p, q) with psi(x) = G^T K(z, x).
-        eigenvalues: the eigenvalues a (q,), ascending and at least 0. They are the diagonal of the square.
+        eigenvalues: the eigenvalues a (q,), ascending and at least 0. The eigenvalues are the diagonal of the square.
         moments: the sums c = sum_i psi_i y_i (q, k).
-        features: psi (m, q) of the m rows that were set aside for leave-one-out errors.
+        features: the features psi (m, q) of the m rows that were set aside for leave-one-out errors.
     """
 
     basis: Float[np.ndarray, "p q"]
@@ -45,13 +45,13 @@ class Modes:
     features: Float[np.ndarray, "m q"]
 
     def filtered(self, ridge: float, time: float | None = None) -> Float[np.ndarray, " q"]:
-        """The factors of c in the solution: 1 / (a + ridge), or (1 - exp(-a t)) / a after the time t.
+        """Return the factors of c in the solution: 1 / (a + ridge), or (1 - exp(-a t)) / a after the time t.
 
-        With ridge 0 or at infinite time, they are 1 / a, or 0 if a cannot be distinguished from 0.
+        With ridge 0 or at infinite time, the factors are 1 / a, or 0 if a cannot be distinguished from 0.
 
         Args:
             ridge: the ridge, at least 0.
-            time: the time of the gradient flow of half the squared loss, in place of a ridge.
+            time: the time of the gradient flow of half the squared loss. If it is given, the ridge is not used.
         """
         a = self.eigenvalues
         if time is not None and np.isfinite(time):
@@ -62,10 +62,10 @@ class Modes:
         return known / np.where(known, a, 1.0)
 
     def left_out(self, targets: Float[np.ndarray, "m k"], weights: Float[np.ndarray, " q"]) -> Float[np.ndarray, "m k"]:
-        """Targets minus predictions at the rows set aside, where each prediction is from a fit without its row.
+        """Return targets minus predictions at the rows set aside. Each prediction is from a fit without its row.
 
-        The formula is (y_i - f_i) / (1 - h_i) with h_i = psi_i^T diag(weights) psi_i. It is exact for a ridge, but not
-        for a time.
+        The formula is (y_i - f_i) / (1 - h_i) with the fitted value f_i and h_i = psi_i^T diag(weights) psi_i. The
+        formula is exact for a ridge, but not for a time.
 
         Args:
             targets: the targets of the rows that were set aside.
@@ -81,11 +81,11 @@ class CentredModes:
     """`Modes` on all centres, and on the first quarter and half of them.
 
     Attributes:
-        levels: modes on more and more centres. The last uses all centres.
+        levels: the modes on more and more centres. The last entry uses all centres.
         targets: the targets (m, k) of the rows set aside, times the roots of their weights.
         aside: the numbers (m,) of the rows set aside.
         missed: the mean over these rows of w_i (K(x_i, x_i) - Q(x_i, x_i)), the part of the prior variances that the
-            centres miss; Q approximates K by the centres.
+            centres miss. The w_i are the weights, and Q approximates K by the centres.
         jitter: the amount that was added to the diagonal of K(z, z).
     """
 
@@ -101,7 +101,7 @@ class CentredModes:
         return self.levels[-1]
 
     def coefficients(self, weights: Float[np.ndarray, " q"]) -> Float[np.ndarray, "p k"]:
-        """The coefficients alpha of the function sum_j K(., z_j) alpha_j that the weights give.
+        """Return the coefficients alpha of the function sum_j K(., z_j) alpha_j that the weights give.
 
         Args:
             weights: the weights from `Modes.filtered`.
@@ -119,14 +119,14 @@ def centred_modes(
     roots: Float[np.ndarray, " n"] | None = None,
     ridge: float = 0.0,
 ) -> CentredModes:
-    """The eigensystem of least squares over the span of K(., z), from one pass over the rows.
+    """Return the eigensystem of least squares over the span of K(., z), from one pass over the rows.
 
     Let L L^T = K_zz + jitter I, W = sum_i w_i L^-1 K(z, x_i) K(x_i, z) L^-T = U diag(a) U^T, and G = L^-T U. Then the
-    function of ridge r is K(x, z) G diag(1 / (a + r)) G^T K_zx w y. This is `subset_of_regressors` for every ridge at
-    once, and for every time of the gradient flow. The predictor with only the first centres comes from the leading
-    block of W. NumPy computes the sums in place. The sums are whitened (multiplied by L^-1) last, which costs half as
-    much as whitening every row. Rounding then moves the fit by at most 1e-5 of the targets, according to an estimate on
-    the rows set aside (`subset_of_regressors`, `tolerance`).
+    fit with ridge r is K(x, z) G diag(1 / (a + r)) G^T K_zx w y. So the eigensystem gives the result of
+    `subset_of_regressors` for every ridge, and the gradient flow at every time. The predictor with only the first
+    centres comes from the leading block of W. NumPy computes the sums in place. The sums are whitened (multiplied by
+    L^-1) last, which costs half as much as whitening every row. Rounding then moves the fit by at most 1e-5 of the
+    targets, according to an estimate on the rows set aside. If the estimate is larger, every row is whitened first.
 
     Args:
         kernel: the kernel K.
@@ -134,7 +134,7 @@ def centred_modes(
         y: targets, times the roots of the weights.
         centres: the centres z.
         aside: the rows for the leave-one-out errors. The fit uses these rows, too.
-        roots: the roots of the weights w; None is 1 for each row.
+        roots: the square roots of the weights w; None means 1 for each row.
         ridge: the smallest ridge that will be used, for the estimate of rounding; 0 whitens every row first.
 
     Raises:
@@ -178,9 +178,9 @@ def centred_modes(
 
 
 def _plan(kernel: AbstractKernel, x: np.ndarray, z: np.ndarray, outputs: int, rows: int) -> CentresPlan:
-    """Plan the memory that will be used.
+    """Return the plan of the memory that will be used.
 
-    For kernels on arrays of more than one axis, the compiler reports the memory of a tile. For other kernels, a tile
+    If each point is an array of more than one axis, the compiler reports the memory of a tile. For other points, a tile
     is small.
     """
     if x.ndim > 2:
@@ -189,7 +189,7 @@ def _plan(kernel: AbstractKernel, x: np.ndarray, z: np.ndarray, outputs: int, ro
 
 
 def _modes(lower: np.ndarray, square: np.ndarray, product: np.ndarray, features: np.ndarray, size: int) -> Modes:
-    """The modes of the first centres: L^-1 of a leading block is the leading block of L^-1."""
+    """Return the modes on the first `size` centres. L^-1 of a leading block is the leading block of L^-1."""
     values, vectors = scipy.linalg.eigh(square[:size, :size], lower=True, driver="evd", check_finite=False)
     basis = np.zeros((len(lower), size))
     basis[:size] = scipy.linalg.solve_triangular(lower[:size, :size], vectors, lower=True, trans=1, check_finite=False)
@@ -201,9 +201,9 @@ def _whitened(lower: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def _may_whiten_last(lower: np.ndarray, own: np.ndarray, targets: np.ndarray, times: float, ridge: float) -> bool:
-    """Whether rounding of sums moves the fit by at most the tolerance, as estimated on the rows set aside.
+    """Return whether rounding of sums moves the fit by at most the tolerance, as estimated on the rows set aside.
 
-    Derivation: `moved_by_rounding`.
+    The derivation is in `moved_by_rounding`.
     """
     features = _whitened(lower, own.T)
     system = times * (features @ features.T)

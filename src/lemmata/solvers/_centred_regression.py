@@ -1,4 +1,4 @@
-"""Least squares with random rows as centres."""
+"""Kernel least squares on centres that are random rows of the points."""
 
 import jax
 from jaxtyping import Array, Float, Key
@@ -21,19 +21,20 @@ def centred_regression(
     ridge: float = 0.0,
     working_set: int | None = None,
 ) -> CentredRidge:
-    """Least squares over the span of K(., z) for random rows z of x, solved directly by `subset_of_regressors`.
+    """Solve least squares in the span of K(., z) for random rows z of x, directly by `subset_of_regressors`.
 
-    For p centres, the solution costs n p kernel entries, n p² operations (2 n p² without a ridge), and memory for five
-    p x p squares of float64. More centres lower the error. The same key always gives the same centres.
+    For n points and p centres, the solution takes n p kernel entries, 2 n p² operations, and memory for five p x p
+    squares of float64. If x has single precision and the ridge is above 0, it takes n p² operations. More centres lower
+    the error. Equal keys give equal centres.
 
     Args:
         kernel: the kernel K.
-        x: points.
+        x: points, one in each row.
         y: targets, one row for each point.
         centres: the number p of rows that serve as centres, drawn without replacement.
-        key: randomness of the centres.
+        key: the random key for the choice of the centres.
         ridge: the ridge, at least 0 (not divided by n).
-        working_set: bytes for everything besides points and targets; None means the squares plus 256 MiB.
+        working_set: bytes for everything besides points and targets. None means the p x p squares plus 256 MiB.
 
     Raises:
         SettingError: for a number of centres outside 1..n, a negative ridge, or a working set that is not a whole

@@ -14,12 +14,13 @@ from lemmata.kernels import AbstractKernel
 from ._kernel_rows import rows_bytes
 from ._operators import BLOCK_BYTES
 
-# the squares in memory: K(z, z) or the whitened square, its copy with the ridge, its factor, the factor of K(z, z), and
-# the working memory of a factorisation
+# the number of squares in memory: K(z, z) or the whitened square, its copy with the ridge, its factor, the factor of
+# K(z, z), and the working memory of a factorisation
 _SQUARES = 5
-# a block in float64, its whitened form, and the next block, besides the kernel's memory for computing a block
+# the number of blocks in memory: a block in float64, its whitened form, and the next block; the kernel's own memory for
+# computing a block comes in addition
 _COPIES = 3
-# the limits of a block: this many bytes, which the allocator uses again for the next block, or this many rows
+# A block has at most _BLOCK bytes, which the allocator uses again for the next block, or at most _FEW_ROWS rows.
 _BLOCK, _FEW_ROWS = 2**24, 1024
 # Plans above this many bytes are printed.
 _ANNOUNCED = 2**30
@@ -27,7 +28,7 @@ _ANNOUNCED = 2**30
 
 @dataclasses.dataclass(frozen=True)
 class CentresPlan:
-    """The method for least squares on centres, and its memory besides points and targets.
+    """The blocks of least squares on centres, and the memory of the computation besides points and targets.
 
     Attributes:
         rows: the number n of rows.
@@ -47,12 +48,12 @@ class CentresPlan:
 
     @property
     def square_bytes(self) -> int:
-        """Bytes of the p x p matrices in float64 that exist at the same time; the block does not matter."""
+        """The bytes of the p x p matrices in float64 that exist together. This number does not depend on the block."""
         return _squares(self.centres)
 
     @property
     def bytes(self) -> int:
-        """Peak bytes: the squares, the block, the targets in float64, and the coefficients."""
+        """The bytes at the peak: the squares, the block, the targets in float64, and the coefficients."""
         return self.square_bytes + self.block_bytes + _columns(self.rows, self.centres, self.outputs, self.ridges)
 
     def require(self, near: Any = None) -> None:
@@ -62,8 +63,8 @@ class CentresPlan:
             near: the array on whose device the squares will be. None means this machine.
 
         Raises:
-            MemoryPlanError: if it does not fit into memory; the message states the plan, the free memory, and how many
-                centres would fit.
+            MemoryPlanError: if the plan does not fit into memory; the message states the plan, the free memory, and how
+                many centres would fit.
         """
         if self.bytes > (free := free_bytes(near)):
             possible = int(self.centres * math.sqrt(free / self.bytes))
@@ -102,12 +103,12 @@ def centres_plan(
 
     Args:
         kernel: the kernel K.
-        x: points.
+        x: the points.
         z: the centres.
         outputs: the number of columns of the targets.
         ridges: the number of ridges.
-        block: rows of K(x, z) that are computed at once. None derives their number from the working set.
-        working_set: bytes for everything besides points and targets; None means the squares plus 256 MiB.
+        block: the number of rows of K(x, z) that are computed at once. None derives this number from the working set.
+        working_set: bytes for everything besides points and targets. None means the p x p squares plus 256 MiB.
 
     Raises:
         SettingError: if both block and working set are given, or one of them is not a whole number above 0.

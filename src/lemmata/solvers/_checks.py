@@ -15,12 +15,12 @@ from lemmata.spectra import Spectrum
 
 
 def check_targets(y: ArrayLike, rows: int, name: str = "targets") -> None:
-    """Refuse targets that are not finite, or that have another number of rows than the points.
+    """Refuse targets that are not finite, or whose number of rows differs from the number of points.
 
     Args:
-        y: targets, one row for each point.
+        y: the targets, one row for each point.
         rows: the number of points.
-        name: the name of the targets, for the message.
+        name: the name of the targets, for the error message.
     """
     shape = np.shape(y)
     if len(shape) == 0 or shape[0] != rows:
@@ -49,7 +49,10 @@ def check_spectrum(spectrum: Any) -> None:
 
 
 def paired(K: Float[Array, "t n *k"]) -> Float[Array, "rows columns"]:
-    """Reshape a kernel of all pairs of outputs to a matrix, ordered by point, then by output. A matrix is kept."""
+    """Reshape a kernel (t, n, k, k) of all pairs of k outputs to a matrix (t k, n k). A matrix is returned unchanged.
+
+    Rows and columns of the matrix are ordered by point, then by output.
+    """
     if K.ndim == 2:
         return K
     if K.ndim != 4 or K.shape[2] != K.shape[3]:

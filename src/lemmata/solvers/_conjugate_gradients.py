@@ -16,7 +16,7 @@ from ._operators import KernelOperator, MatrixOperator, as_operator, refuse_curv
 
 Product = Callable[[Float[Array, "n k"]], Float[Array, "n k"]]
 
-_TOLERANCES = {8: 1e-8, 4: 2e-4}  # by the number of bytes of a number; about the square root of its eps
+_TOLERANCES = {8: 1e-8, 4: 2e-4}  # for numbers of 8 and 4 bytes; about the square root of their eps
 _ROUNDING = 16.0  # the multiple of n eps |K| by which a product with K may be wrong, as for eigenvalues in spectra
 
 
@@ -57,7 +57,7 @@ def conjugate_gradients(
     """Solve (K + ridge I) alpha = y by conjugate gradients, until |(K + ridge I) alpha - y| <= tolerance |y|.
 
     K enters only through products. The error in the norm |e|_A² = e^T A e of A = K + ridge I falls at least like 2
-    ((sqrt(c) - 1)/(sqrt(c) + 1))^i. Here c is the condition number of A, or of P^-1 A with a preconditioner P. Columns
+    ((sqrt(c) - 1)/(sqrt(c) + 1))^i. Here, c is the condition number of A, or of P^-1 A with a preconditioner P. Columns
     of y are solved side by side, each with its own steps. If the residual of the recursion is small but the true
     residual is not, the iteration starts again from the true residual.
 
@@ -66,8 +66,8 @@ def conjugate_gradients(
             arrays.
         y: targets, one row for each point.
         ridge: the ridge on the diagonal, at least 0.
-        tolerance: the largest allowed relative residual of a column. None is 1e-8 if y is float64 and 2e-4 if it is
-            float32, which is about the square root of the rounding error.
+        tolerance: the largest allowed relative residual of a column. None means 1e-8 if y has type float64, and 2e-4 if
+            y has type float32. These values are about the square root of the rounding error.
         preconditioner: a function v -> P^-1 v with P positive definite, such as `Preconditioner(...)`.
         most: the largest number of iterations.
 
@@ -148,7 +148,9 @@ def conjugate_gradients(
 def conjugate_gradient_path(
     multiply: Product, y: Float[Array, "n k"], steps: int, preconditioner: Product | None = None
 ) -> Float[Array, "s n k"]:
-    """Return the iterates alpha_0 = 0, ..., alpha_steps of conjugate gradients on A alpha = y. JAX can trace this.
+    """Return the iterates alpha_0 = 0, ..., alpha_steps of conjugate gradients on A alpha = y.
+
+    JAX can trace this function.
 
     Args:
         multiply: a function v -> A v with A positive definite.
@@ -169,7 +171,7 @@ def conjugate_gradient_path(
 def _of_size_1(y: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the columns of the targets, divided by powers of 2 near their largest entries, and the exponents.
 
-    The steps do not change by such a division, and squares of the entries do not overflow or vanish.
+    Such a division does not change the steps, and squares of the entries do not overflow or vanish.
     """
     values = np.asarray(y)
     single = values.dtype.kind == "f" and values.dtype.itemsize == 4
@@ -179,7 +181,7 @@ def _of_size_1(y: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _of_their_size(alpha: Float[Array, "n k"], exponents: np.ndarray) -> Float[Array, "n k"]:
-    """Multiply the columns by powers of 2."""
+    """Multiply the columns by powers of 2, to undo the division in `_of_size_1`."""
     found = np.asarray(alpha)
     with np.errstate(over="ignore", under="ignore"):
         found = np.ldexp(found, exponents)
@@ -247,7 +249,7 @@ def _turn(state: _State, direction: Float[Array, "n k"]) -> _State:
 
 
 def _curvatures(state: _State, product: Float[Array, "n k"]) -> tuple[float, float]:
-    """The smallest v^T K v / |v|² and the largest |K v| / |v| over the columns v of the direction."""
+    """Return the smallest v^T K v / |v|² and the largest |K v| / |v| over the columns v of the direction."""
     squares = jnp.sum(state.direction**2, axis=0)
     squares = jnp.where(squares > 0, squares, 1.0)
     curvature = jnp.min(jnp.sum(state.direction * product, axis=0) / squares)

@@ -25,27 +25,28 @@ def cross_entropy_flow(
     start: tuple[Float[Array, "n k"], Float[Array, "t k"] | None] | None = None,
     tolerance: float = 1e-8,
 ) -> LossPath:
-    """Logits of the gradient flow df/dt = -K (softmax(f) - Y) on summed cross-entropy, where Y are one-hot labels.
+    """Return the logits of the gradient flow df/dt = -K (softmax(f) - Y) on cross-entropy, with one-hot labels Y.
 
-    The flow trains the linearisation of a network with tangent kernel K, equal for all outputs, on -sum_i log
-    softmax(f_i)_{label i}. This is `loss_flow` with this loss; see there for the method. Along the flow, the loss
-    falls at the rate tr (S - Y)^T K (S - Y) with S = softmax(f).
+    The flow trains the linearisation of a network on the loss -sum_i log softmax(f_i)_{label i}. The network's tangent
+    kernel K is equal for all outputs. `loss_flow` computes the flow; its description explains the method. Along the
+    flow, the loss falls at the rate tr (S - Y)^T K (S - Y) with S = softmax(f).
 
     Args:
         K: the Gram matrix of the training points.
         labels: whole numbers from 0, one for each point. False and True count as 0 and 1.
         time: finite times t >= 0, in any order.
         cross: K(other points, training points).
-        classes: the number of outputs; None means the number of different labels.
+        classes: the number of outputs; None means the largest label plus 1.
         start: f(0) at the training points and at the other points; None means 0.
         tolerance: the relative and absolute tolerance of the integrator.
 
     Raises:
-        SettingError: for a time that is negative or not finite, a label out of range, or a tolerance outside (0, 1).
+        SettingError: for a time that is negative or not finite, a label out of range, fewer than two classes, or a
+            tolerance outside (0, 1).
         ShapeError: if K is not symmetric up to rounding, or if K, labels, cross or start do not fit each other.
         DataError: for entries that are not finite, and for labels that are not whole numbers.
         NotPositiveDefiniteError: if K has an eigenvalue that is negative by more than rounding; the message states the
-            smallest one.
+            smallest eigenvalue.
         SolverError: if the integrator needs too many steps.
         PrecisionError: if float64 is off.
 

@@ -28,12 +28,12 @@ from ._ridge import require_positive_semidefinite
 
 
 class OtherPoints(eqx.Module):
-    """The kernels of points at which an ensemble is evaluated.
+    """The kernels of the other points, at which an ensemble is evaluated.
 
     Args:
         tangent: the tangent kernel Theta(other points, training points).
         nngp: the covariance of untrained networks K(other points, training points).
-        prior: K(other points, other points), or its diagonal for variances only.
+        prior: the covariance K(other points, other points), or its diagonal for variances only.
     """
 
     tangent: Float[Array, "t n"]
@@ -42,14 +42,14 @@ class OtherPoints(eqx.Module):
 
 
 class Ensemble(eqx.Module):
-    """The normal distribution of networks' outputs during training.
+    """The normal distribution of the outputs of networks during training.
 
     If there are several output columns, they are independent of each other.
 
     Args:
         mean: the mean over initialisations, at the training points and the other points.
         train: the covariance of one output at the training points. The first axis is time.
-        test: the covariance at the other points, or only its diagonal; None if no other points were given.
+        test: the covariance at the other points at each time, or only its diagonal; None if no other points were given.
     """
 
     mean: Trajectory
@@ -71,15 +71,16 @@ def gradient_flow_ensemble(
 ) -> Ensemble:
     """The distribution of randomly initialised, infinitely wide networks under gradient flow on 1/2 sum |f - y|².
 
-    The output moves by df/dt = -Theta (f - y) from f(0) ~ N(0, K). Here K is the NNGP kernel and Theta is the tangent
-    kernel (Lee et al., 2019). Let S = I - exp(-Theta t) and A = Theta_* Theta^-1 S. At every time, the output is
-    normal with
+    The output f satisfies df/dt = -Theta (f - y), from f(0) ~ N(0, K). Here, K is the NNGP kernel and Theta is the
+    tangent kernel (Lee et al., 2019). K_* and Theta_* are these kernels between other points and training points, and
+    K_** is the NNGP kernel of the other points. Let S = I - exp(-Theta t) and A = Theta_* Theta^-1 S. At every time,
+    the output is normal with
 
         mean S y and covariance (I - S) K (I - S) at the training points, mean A y and covariance K_** + A K A^T - A
         K_*^T - K_* A^T at other points.
 
-    At t = 0, this is the distribution of untrained networks. At t = inf, it is the interpolating ensemble, which is
-    not the posterior of any prior.
+    At t = 0, this is the distribution of untrained networks. At t = inf, this is the distribution of interpolating
+    networks, which is not the posterior of any prior.
 
     Args:
         tangent: the eigensystem of Theta on the training points.
@@ -91,7 +92,7 @@ def gradient_flow_ensemble(
     Raises:
         SettingError: for a negative time, or a matrix in place of its eigensystem.
         NotPositiveDefiniteError: if nngp has an eigenvalue that is negative by more than rounding; the message states
-            the smallest one.
+            the smallest eigenvalue.
         ShapeError: if the matrices or y do not fit each other.
         DataError: for entries that are not finite.
         PrecisionError: if float64 is off.
@@ -129,10 +130,10 @@ def gradient_descent_ensemble(
         others: the kernels of other points.
 
     Raises:
-        SettingError: for a negative or fractional number of steps or a learning rate that is not positive, or a
-            matrix in place of its eigensystem.
+        SettingError: for a number of steps that is negative or not whole, for a learning rate that is not positive, or
+            for a matrix in place of its eigensystem.
         NotPositiveDefiniteError: if nngp has an eigenvalue that is negative by more than rounding; the message states
-            the smallest one.
+            the smallest eigenvalue.
         ShapeError: if the matrices or y do not fit each other.
         DataError: for entries that are not finite.
         PrecisionError: if float64 is off.
@@ -143,7 +144,7 @@ def gradient_descent_ensemble(
 
 
 def _tangent_of(others: Any) -> Float[Array, "t n"] | None:
-    """The tangent kernel of the other points, if there are any."""
+    """Return the tangent kernel of the other points, or None if there are no other points."""
     if not (others is None or isinstance(others, OtherPoints)):
         raise SettingError(
             "others",
@@ -186,7 +187,10 @@ def _moved(
     inside: Float[Array, "n n"],
     prior: Float[Array, "t *others"],
 ) -> Float[Array, "t *others"]:
-    """Return K_** + A K A^T - A K_*^T - K_* A^T, with A, K_* and K in the eigenbasis of the tangent kernel."""
+    """Return K_** + A K A^T - A K_*^T - K_* A^T, with A, K_* and K in the eigenbasis of the tangent kernel.
+
+    These three matrices are `weights`, `start` and `inside`. If `prior` is a diagonal, only the diagonal is returned.
+    """
     pulled = weights @ inside
     if prior.ndim == 1:
         return jnp.maximum(prior + jnp.sum((pulled - 2 * start) * weights, axis=1), 0.0)

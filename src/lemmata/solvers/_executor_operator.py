@@ -24,16 +24,17 @@ class ExecutorOperator:
 
     The blocks are those of a `KernelOperator` with the same `block`. Blocks are computed when they are needed, and not
     stored. A task computes a run of consecutive blocks. If a worker dies, the executor may give its task to another
-    one, as Dask does. Each worker reads the points once, and each vector once in a product. It reads them from a
-    folder that all workers see under the same path, so they do not pass through a scheduler. The product does not
-    depend on which workers computed it, bit for bit if all processors are of one kind and use equally many threads.
-    Use the operator in a `with` block, at the end of which the folder is deleted.
+    worker, as Dask does. Each worker process reads the points once, and reads the vector in each task. The files lie in
+    a folder that all workers find under the same path, so points and vectors do not pass through a scheduler. The
+    product does not depend on which workers computed it. The product is equal bit for bit if all processors are of one
+    kind and use equally many threads. Use the operator in a `with` block. The files of the operator are deleted at the
+    end of this block.
 
     Args:
         kernel: the kernel K.
         x: points, one in each row.
         executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`).
-        block: rows of a block. None means as many rows as fill 128 MiB.
+        block: the number of rows of a block. None means as many rows as fill 128 MiB.
         tasks: the largest number of tasks in a product. About four tasks for each worker keep all workers busy.
         folder: a folder that workers on other machines can read. None means a folder on this machine.
 
@@ -90,7 +91,7 @@ class ExecutorOperator:
         return len(self.x)
 
     def __call__(self, v: Float[Array, "n *k"]) -> Float[Array, "n *k"]:
-        """The product with v."""
+        """Return the product of the Gram matrix and v."""
         if self._folder is None:
             raise SettingError(
                 "the operator",
@@ -102,7 +103,7 @@ class ExecutorOperator:
         return jnp.asarray(shared_product(self.executor, _kernel_rows, self._folder, np.asarray(v), self._runs, given))
 
     def columns(self, index: Array) -> Float[Array, "n b"]:
-        """The columns of the Gram matrix with these numbers, computed in this process."""
+        """Return the columns of the Gram matrix with the numbers in `index`, computed in this process."""
         return KernelOperator(self.kernel, self.x).columns(index)
 
     def diagonal(self) -> Float[Array, " n"]:
@@ -110,7 +111,7 @@ class ExecutorOperator:
         return self.kernel.diagonal(self.x)
 
     def close(self) -> None:
-        """Remove the folder. The executor stays open."""
+        """Remove the operator's own folder with its files. The executor stays open."""
         self._folder = None
         self._stack.close()
 
@@ -119,14 +120,14 @@ class ExecutorOperator:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Remove the folder."""
+        """Remove the operator's own folder."""
         self.close()
 
 
 def _kernel_rows(
     vector: str, start: int, end: int, points: str, kernel: AbstractKernel, float64: bool, block: int
 ) -> np.ndarray:
-    """Compute rows of K(x, x) v in the blocks of `kernel_product`. This function runs on a worker."""
+    """Return some rows of K(x, x) v, computed in the blocks of `kernel_product`. This function runs on a worker."""
     with jax.enable_x64(float64):
         x, v = _kept(points), jnp.asarray(read_array(vector))
         parts = []
@@ -139,5 +140,5 @@ def _kernel_rows(
 
 @functools.lru_cache(maxsize=1)
 def _kept(points: str) -> Array:
-    """The points, which a process reads only once. Each folder has a new name, so a name means the same points."""
+    """Return the points, which a process reads only once. Each operator has a new folder, so a path has one content."""
     return jnp.asarray(read_array(points))

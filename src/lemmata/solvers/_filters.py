@@ -14,7 +14,7 @@ from ._modes import flow_filter as _flow
 
 
 def ridge_filter(values: Float[Array, " n"], ridge: float | Float[Array, ""]) -> Float[Array, " n"]:
-    """The filter of kernel ridge regression, 1 / (a + ridge).
+    """Return the filter of kernel ridge regression, 1 / (a + ridge).
 
     Args:
         values: eigenvalues a, not negative.
@@ -24,7 +24,7 @@ def ridge_filter(values: Float[Array, " n"], ridge: float | Float[Array, ""]) ->
 
 
 def flow_filter(values: Float[Array, " n"], time: float | Float[Array, ""]) -> Float[Array, " n"]:
-    """The filter of kernel gradient flow up to a time, (1 - exp(-a time)) / a, which is `time` at a = 0.
+    """Return the filter of kernel gradient flow up to a time, (1 - exp(-a time)) / a, which is `time` at a = 0.
 
     Args:
         values: eigenvalues a, not negative.
@@ -34,7 +34,7 @@ def flow_filter(values: Float[Array, " n"], time: float | Float[Array, ""]) -> F
 
 
 def truncation_filter(values: Float[Array, " n"], least: float | Float[Array, ""]) -> Float[Array, " n"]:
-    """The filter of principal components regression: 1/a for eigenvalues a >= least, 0 for smaller ones.
+    """Return the filter of principal components regression: 1/a for eigenvalues a >= least, 0 for smaller eigenvalues.
 
     Args:
         values: eigenvalues a, not negative.

@@ -16,13 +16,13 @@ def gradient_flow(
     time: float | Sequence[float] | Float[Array, " s"] | np.ndarray,
     cross: Float[Array, "t columns"] | None = None,
 ) -> Trajectory:
-    """Predictions of kernel gradient flow df/dt = -K (f - y) from f(0) = 0.
+    """Return the predictions of kernel gradient flow df/dt = -K (f - y) from f(0) = 0.
 
-    On the training points, f(t) = (I - exp(-K t)) y; at other points, f(t) = K_cross K^-1 (I - exp(-K t)) y. Both come
-    from the eigensystem. On null modes, the limit (1 - exp(-a t)) / a -> t is used. The loss is 1/2 sum |f - y|² (a
-    sum over rows, not a mean). time = inf gives the minimum-norm interpolant. Modes whose eigenvalue cannot be
-    distinguished from zero contribute as long as t times the rounding error is at most 1. At larger times, the
-    contribution of these modes is unknown, and they are left out, as at inf.
+    On the training points, f(t) = (I - exp(-K t)) y. At other points, f(t) = K_cross K^-1 (I - exp(-K t)) y. Both are
+    computed from the eigensystem of K. For an eigenvalue a = 0, the limit (1 - exp(-a t)) / a -> t is used. The loss is
+    1/2 sum |f - y|² (a sum over rows, not a mean). time = inf gives the minimum-norm interpolant. Eigenvectors whose
+    eigenvalue cannot be distinguished from zero contribute as long as t times the rounding error is at most 1. At
+    larger times, their contribution is unknown and is left out, as at inf.
 
     Args:
         spectrum: the eigensystem of the training Gram matrix K.
@@ -54,9 +54,9 @@ def gradient_descent(
     steps: int | Sequence[int] | np.ndarray,
     cross: Float[Array, "t columns"] | None = None,
 ) -> Trajectory:
-    """Predictions after gradient descent f_{s+1} = f_s - learning_rate K (f_s - y) from f_0 = 0.
+    """Return the predictions after gradient descent f_{s+1} = f_s - learning_rate K (f_s - y) from f_0 = 0.
 
-    On the training points f_s = (I - (I - learning_rate K)^s) y. The method converges if learning_rate < 2 / a_1,
+    On the training points, f_s = (I - (I - learning_rate K)^s) y. The method converges if learning_rate < 2 / a_1,
     where a_1 is the largest eigenvalue of K. For a larger rate, the result diverges, as gradient descent does.
 
     Args:
@@ -67,8 +67,8 @@ def gradient_descent(
         cross: K(other points, training points).
 
     Raises:
-        SettingError: for a negative or fractional number of steps or a learning rate that is not positive, or
-            a matrix in place of its eigensystem.
+        SettingError: for a number of steps that is negative or not whole, for a learning rate that is not positive, or
+            for a matrix in place of its eigensystem.
         ShapeError: if the rows of y or the columns of cross do not fit the spectrum.
         PrecisionError: if float64 is off.
     """

@@ -19,8 +19,8 @@ class Posterior(eqx.Module):
 
     Args:
         mean: the posterior mean at the other points.
-        covariance: the covariance of the noise-free function at these points, equal for all columns of y. It is only
-            the diagonal if only prior variances were given.
+        covariance: the covariance of the noise-free function at these points, equal for all columns of y. If only prior
+            variances were given, it is the diagonal of this covariance.
     """
 
     mean: Float[Array, "t *k"]
@@ -28,16 +28,16 @@ class Posterior(eqx.Module):
 
 
 def posterior(solution: Solution, cross: Float[Array, "t columns"], prior: Float[Array, "points *others"]) -> Posterior:
-    """The posterior of f ~ GP(0, K) at other points, given y = f + normal noise of variance `ridge`.
+    """Return the posterior of f ~ GP(0, K) at other points, given y = f + normal noise of variance `solution.ridge`.
 
-    mean = C (K + noise I)^-1 y and covariance = P - C (K + noise I)^-1 C^T, where C is the cross matrix and P is the
-    prior covariance of the other points. With the NNGP kernel, this is the posterior of an infinitely wide Bayesian
-    network.
+    mean = C (K + noise I)^-1 y and covariance = P - C (K + noise I)^-1 C^T. Here, C is the cross matrix, P is the prior
+    covariance of the other points, and noise is the ridge of the solution. With the NNGP kernel, this is the posterior
+    of an infinitely wide Bayesian network.
 
     Args:
         solution: the result of `kernel_ridge(K, y, noise)`.
         cross: K(other points, training points).
-        prior: K(other points, other points), or its diagonal for variances only.
+        prior: K(other points, other points), or its diagonal for posterior variances only.
 
     Raises:
         ShapeError: if cross or prior does not fit the solution.
@@ -64,17 +64,17 @@ def posterior(solution: Solution, cross: Float[Array, "t columns"], prior: Float
     half = solve_triangular(solution.factor, cross.T, lower=True)
     if prior.ndim == 2:
         return Posterior(cross @ solution.coefficients, prior - half.T @ half)
-    covariance = jnp.maximum(prior - jnp.sum(half**2, axis=0), 0.0)  # nearly equal numbers may round below 0
+    covariance = jnp.maximum(prior - jnp.sum(half**2, axis=0), 0.0)  # a rounded difference may be below 0
     return Posterior(cross @ solution.coefficients, covariance)
 
 
 def log_evidence(
     K: Float[Array, "n columns"], y: Float[Array, "rows *k"], noise: float | Float[Array, ""]
 ) -> Float[Array, ""]:
-    """The log marginal likelihood log p(y) for y ~ N(0, K + noise I), summed over columns. It is differentiable.
+    """Return the log marginal likelihood log p(y) for y ~ N(0, K + noise I), summed over the columns of y.
 
     The value is -1/2 y^T (K + noise I)^-1 y - 1/2 log det(K + noise I) - n/2 log(2 pi), for n rows. It is NaN if K +
-    noise I is not positive definite.
+    noise I is not positive definite. JAX can differentiate the function.
 
     Args:
         K: the Gram matrix.

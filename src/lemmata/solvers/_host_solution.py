@@ -1,4 +1,4 @@
-"""Solve least squares on centres from the finished sums, by LAPACK and in place, without compilation."""
+"""Solve the summed normal equations of least squares on centres, by LAPACK and in place, without compilation."""
 
 import contextlib
 from collections.abc import Callable
@@ -22,10 +22,12 @@ def penalty_factor(
 ) -> tuple[Float[np.ndarray, "p p"], float]:
     """Return the lower Cholesky factor of K_zz + jitter I (C-contiguous) and the jitter, at least 16 eps tr K_zz.
 
+    K_zz is the matrix K(z, z) of the centres.
+
     Args:
         kernel: the kernel K.
-        z: centres, in float64.
-        eps: the rounding of the blocks' entries.
+        z: the centres, in float64.
+        eps: the machine epsilon of the type in which blocks of the kernel are computed.
 
     Raises:
         SettingError: if an entry is not finite, or the kernel is not symmetric.
@@ -39,7 +41,7 @@ def penalty_factor(
 
 
 def own_gram(rows: KernelRows, kernel: AbstractKernel, z: Float[np.ndarray, "p *shape"]) -> Float[np.ndarray, "p p"]:
-    """K(z, z), exactly symmetric; `gram` raises an error if a kernel is not symmetric to rounding.
+    """Return K(z, z), exactly symmetric. `gram` raises an error if the kernel is not symmetric up to rounding.
 
     Args:
         rows: the function K(., z).
@@ -47,10 +49,11 @@ def own_gram(rows: KernelRows, kernel: AbstractKernel, z: Float[np.ndarray, "p *
         z: the centres.
     """
     if not rows.by_numpy:
-        # this call refuses points that the kernel refuses, because compiled code cannot raise errors
+        # this call raises the kernel's errors for points that the kernel refuses, because compiled code cannot raise
+        # errors
         kernel.diagonal(jnp.asarray(z))
     matrix = rows(z)
-    share = 2 * (z[0].size * float(np.finfo(float).eps)) ** 0.5  # as `gram` allows
+    share = 2 * (z[0].size * float(np.finfo(float).eps)) ** 0.5  # the asymmetry that `gram` allows
     gap = np.abs(matrix - matrix.T)
     if not gap.max() <= share * np.abs(matrix).max():
         gram(kernel, jnp.asarray(z))
@@ -63,11 +66,11 @@ class HostSolution(NamedTuple):
     """The solution b of (W + (ridge + shift) I) b = v for the whitened sums W and v, and results computed from b.
 
     Attributes:
-        alpha: the coefficients L^-T b.
-        shift: the amount that was added to the ridge; 0 if the system has a factor.
+        alpha: the coefficients L^-T b, with the Cholesky factor L of the penalty.
+        shift: the amount that was added to the ridge; 0 if the system has a Cholesky factor without a shift.
         residual: |(W + ridge I) b - v| / |v|, without the shift.
         condition: an estimate, from below, of the condition number of W + (ridge + shift) I by power iteration.
-        gain: the value |y|² minus the sum of squared errors.
+        gain: the number |y|² minus the sum of squared errors, for targets y.
     """
 
     alpha: Float[np.ndarray, "p k"]
@@ -81,7 +84,7 @@ def _solution(system: SystemInPlace, product: np.ndarray, factor: np.ndarray, ri
     shift = system.factorise(ridge)
     b = system.solved(product)
     image = system.product(b)
-    unit = float(np.abs(product).max()) or 1.0  # the squares of a norm leave the range before its entries do
+    unit = float(np.abs(product).max()) or 1.0  # squares may overflow or vanish although entries do not
     size = float(np.linalg.norm(product / unit))
     missed = float(np.linalg.norm((image + ridge * b - product) / unit))
     largest = _largest(lambda u: system.product(u) + (ridge + shift) * u, len(b))
@@ -97,12 +100,15 @@ def host_solutions(
     ridges: Float[np.ndarray, " s"],
     tolerance: float,
 ) -> list[HostSolution]:
-    """The solution for each ridge. Sums are whitened at the end if this is allowed and accurate enough.
+    """Return the solution for each ridge.
+
+    The sums are whitened (multiplied by L^-1) at the end if this is allowed and accurate enough. Otherwise, every block
+    is whitened.
 
     Args:
         sums: the function `normal_equations` with all arguments of the problem except `last`.
-        factor: the factor L, C-contiguous.
-        y: targets.
+        factor: the Cholesky factor L, C-contiguous.
+        y: the targets.
         ridges: the ridges.
         tolerance: the largest distance by which rounding may move the fit, as a share of |y|. Infinity allows any
             distance. With 0, every block is whitened.
@@ -124,7 +130,7 @@ def host_solutions(
 
 def _system(sums: tuple[Any, Any]) -> tuple[SystemInPlace, np.ndarray]:
     square, product = (np.asarray(part) for part in sums)
-    # The transpose of a symmetric array of Fortran is one of C.
+    # The transpose of a Fortran-contiguous array is C-contiguous, and a symmetric array equals its transpose.
     return SystemInPlace(square.T if square.flags.f_contiguous else square), product
 
 

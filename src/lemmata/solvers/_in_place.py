@@ -12,15 +12,16 @@ from lemmata.errors import SolverError
 from ._ridge import JITTERS, require_positive_semidefinite
 
 _BLOCK = 512
-# number of rows on which the sign of the kernel is checked by a separate factorisation
+# the number of rows of the principal submatrix that `judge` factorises
 _JUDGED = 1000
 
 
 class SystemInPlace:
     """Solves (A + ridge I) alpha = y for one ridge after another; the symmetric matrix A is factorised in place.
 
-    The factor L fills the lower triangle. Above the diagonal, A is kept. So products with A and factors for other
-    ridges need no second matrix. LAPACK works in the machine's memory, without compilation.
+    The Cholesky factor L fills the lower triangle of the matrix. Above the diagonal, the entries of A are kept. So
+    products with A and factors for other ridges need no second matrix. LAPACK works in the machine's memory, without
+    compilation.
 
     Args:
         matrix: the whole matrix A, C-contiguous, in float64; it is overwritten.
@@ -39,7 +40,7 @@ class SystemInPlace:
     def __init__(self, matrix: Float[np.ndarray, "n columns"], upper: bool = False):
         self._matrix = matrix
         self._diagonal = np.diagonal(matrix).copy()
-        self._changed = upper  # whether the lower triangle is not that of A
+        self._changed = upper  # whether the lower triangle holds other numbers than A
 
     @property
     def trace(self) -> float:
@@ -55,15 +56,16 @@ class SystemInPlace:
     def judge(self, name: str = "the Gram matrix") -> None:
         """Refuse a matrix if the principal submatrix of 1,000 evenly spread rows shows that the matrix is indefinite.
 
-        Eigenvalues of a principal submatrix are between those of the matrix, so a refused matrix is indefinite. The
-        factorisation of all rows refuses a matrix that is indefinite by more than the ridge.
+        The eigenvalues of a principal submatrix lie between the smallest and the largest eigenvalue of the matrix, so a
+        refused matrix is indefinite. `factorise`, which uses all rows, refuses a matrix that is indefinite by more than
+        the ridge.
 
         Args:
-            name: the name in the message.
+            name: the name of the matrix in the error message.
 
         Raises:
             NotPositiveDefiniteError: if an eigenvalue is negative by more than rounding; the message gives the smallest
-                one of the submatrix.
+                eigenvalue of the submatrix.
         """
         self._restore()
         rows = np.unique(np.linspace(0, len(self._matrix) - 1, min(_JUDGED, len(self._matrix))).astype(int))
@@ -75,8 +77,8 @@ class SystemInPlace:
     def factorise(self, ridge: float) -> float:
         """Put the Cholesky factor of A + (ridge + jitter) I into the lower triangle, and return the jitter.
 
-        The jitter is 0 if the factorisation succeeds without one. Otherwise it is the first of eps tr A, 10 eps tr A,
-        ... 1e5 eps tr A with which the factorisation succeeds.
+        The jitter is 0 if the factorisation succeeds without a jitter. Otherwise, the jitter is the first of eps tr A,
+        10 eps tr A, ... 1e5 eps tr A with which the factorisation succeeds.
 
         Args:
             ridge: the ridge, at least 0.
@@ -89,7 +91,8 @@ class SystemInPlace:
         for jitter in (0.0, *(multiple * unit for multiple in JITTERS)):
             self._restore()
             np.fill_diagonal(self._matrix, self._diagonal + ridge + jitter)
-            # The transpose of a C array is a Fortran array, and its upper triangle is the lower one of the matrix.
+            # The transpose of a C array is a Fortran array, and the transpose's upper triangle is the matrix's lower
+            # triangle.
             _, failed = dpotrf(self._matrix.T, lower=0, clean=0, overwrite_a=1)
             self._changed = True
             if not failed:
@@ -108,13 +111,13 @@ class SystemInPlace:
         return dpotrs(self._matrix.T, y, lower=0)[0]
 
     def product(self, v: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n k"]:
-        """The product A v."""
+        """Return the product A v."""
         # The lower triangle of the transpose is the upper triangle of the matrix, where A is kept.
         found = dsymm(1.0, self._matrix.T, v, lower=1)
         return found + (self._diagonal - np.diagonal(self._matrix))[:, None] * v
 
     def inverse_diagonal(self, rows: Int[np.ndarray, " m"]) -> Float[np.ndarray, " m"]:
-        """Entries (i, i) of (A + (ridge + jitter) I)^-1 for some rows i, at n² operations each.
+        """Return the entries (i, i) of (A + (ridge + jitter) I)^-1 for some rows i, at n² operations for each entry.
 
         Args:
             rows: the row numbers i.
@@ -129,7 +132,7 @@ class SystemInPlace:
         return 2 * float(np.sum(np.log(np.diagonal(self._matrix))))
 
     def factor(self) -> Float[np.ndarray, "n columns"]:
-        """Return L in the place of the matrix, with zeros in the upper triangle. Then call no other method."""
+        """Return L in the place of the matrix, with zeros in the upper triangle. Call no other method afterwards."""
         for start in range(0, len(self._matrix), _BLOCK):
             end = start + _BLOCK
             self._matrix[start:end, end:] = 0.0

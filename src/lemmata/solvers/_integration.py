@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int
 MOST_STEPS = 10_000
 
 Gradient = Callable[[Float[Array, "n c"], Any], Float[Array, "n c"]]
-"""The gradient of a loss with respect to the outputs; targets may be of any kind."""
+"""A function (outputs, targets) that returns the gradient of a loss in the outputs. Targets may have any type."""
 
 
 @eqx.filter_jit
@@ -27,11 +27,11 @@ def integrate(
     *,
     stiff: bool,
 ) -> tuple[Float[Array, "s m c"], Int[Array, ""], Bool[Array, ""]]:
-    """Return B at every time, the number of steps, and whether all times were reached. Outputs are f(0) - left B.
+    """Return the coordinates B at every time, the number of steps, and whether all times were reached.
 
-    The equation is dB/dt = gather gradient(f), or with damping d²B/dt² + damping dB/dt = gather gradient(f). It starts
-    at B = 0 and, with damping, at dB/dt = 0. Some step of the integrator ends at each of the times, since values
-    interpolated between steps would be less exact.
+    The outputs are f = f(0) - left B. The equation is dB/dt = gather gradient(f), or with damping d²B/dt² + damping
+    dB/dt = gather gradient(f). The solution starts at B = 0 and, with damping, at dB/dt = 0. At each time, a step of
+    the integrator ends, because values interpolated between steps would be less accurate.
 
     Args:
         left: the left factor of the Gram matrix left gather.

@@ -13,18 +13,18 @@ from lemmata.kernels import AbstractKernel, takes_numpy
 
 from ._operators import kernel_product, rows_of_a_block
 
-# rows that are computed at once, so that their intermediate arrays stay in the cache
+# the number of rows that are computed at once; the intermediate arrays of so few rows stay in the cache
 TILE = 256
-# The allocator keeps what is freed, and resident memory was up to three times what a compiled tile holds.
+# The allocator keeps freed memory. Resident memory was up to three times the memory that a compiled tile needs.
 _KEPT = 3
 
 
 class KernelRows:
     """Computes K(x, z) in float64 for one set of points x after another, in this machine's memory.
 
-    If the kernel has a form in NumPy that takes less time than a compilation (`takes_numpy`), nothing is compiled
-    (`by_numpy`). For other kernels, one program computes a tile of rows for any number of points. It stays compiled
-    for the next `KernelRows`.
+    If NumPy computes the kernel in less time than a compilation takes (`takes_numpy`), nothing is compiled, and
+    `by_numpy` is true. For other kernels, one compiled program computes a tile of rows at a time, for any number of
+    points. The program stays compiled for the next `KernelRows`.
 
     Args:
         kernel: the kernel K.
@@ -34,7 +34,8 @@ class KernelRows:
 
     def __init__(self, kernel: AbstractKernel, z: Float[Array | np.ndarray, "p *shape"], rows: int = TILE):
         self._kernel, self._z = kernel, np.asarray(z)
-        # extra vectors after the last one cost less than another compilation; extra fields may cost more
+        # Points are padded to a whole tile. Extra vectors cost less than another compilation; extra arrays of more axes
+        # may cost more.
         self._rows = TILE if self._z.ndim == 2 else max(1, min(rows, TILE))
         self.by_numpy = takes_numpy(kernel, self._z, rows * len(self._z))
         with jax.enable_x64(True):
@@ -46,7 +47,7 @@ class KernelRows:
 
     @property
     def bytes(self) -> int:
-        """Peak bytes besides points, centres and the result."""
+        """The bytes at the peak, besides points, centres and the result."""
         if self.by_numpy:
             return 8 * (4 * 2**18 + 4 * self._z.size)
         with jax.enable_x64(True):
@@ -55,7 +56,7 @@ class KernelRows:
             found = program.lower(self._kernel, tile, self._centres).compile().compiled.memory_analysis()
         if (
             found is None
-        ):  # not every backend reports this; no kernel of this library stores more than ten arrays of all pairs
+        ):  # not every backend reports its memory; no kernel of this library stores more than ten arrays of all pairs
             return 80 * self._rows * len(self._z)
         return _KEPT * int(found.temp_size_in_bytes + found.argument_size_in_bytes + found.output_size_in_bytes)
 
@@ -69,28 +70,28 @@ class KernelRows:
         following = self._started(x[: self._rows])
         for start in range(0, len(x), self._rows):
             current, end = following, min(start + self._rows, len(x))
-            if end < len(x):  # the next tile is computed while this one is copied
+            if end < len(x):  # the next tile is computed while the current tile is copied
                 following = self._started(x[end : end + self._rows])
             found[start:end] = np.asarray(current)[: end - start]
         return found
 
     def _started(self, x: np.ndarray) -> Array:
-        """Start to compute K(x, z) for at most a tile of points, padded with meaningless rows.
+        """Start to compute K(x, z) for at most a tile of points, which is padded with meaningless rows.
 
         The result may not be ready yet.
         """
         padded = np.pad(x, [(0, self._rows - len(x)), *((0, 0) for _ in x.shape[1:])], mode="edge")
-        with jax.enable_x64(True):  # the setting of a caller does not reach its threads
+        with jax.enable_x64(True):  # a caller's setting does not hold in other threads
             return _tile(self._kernel, jnp.asarray(padded), self._centres)
 
 
 def rows_bytes(kernel: AbstractKernel, z: Float[Array, "p *shape"], rows: int) -> int:
-    """The value of `KernelRows.bytes`, also for traced arrays, because only their shapes matter.
+    """Return the value of `KernelRows.bytes`. JAX may trace the arrays, because only their shapes matter.
 
     Args:
         kernel: the kernel K.
         z: the centres.
-        rows: the largest number of points that is expected.
+        rows: the largest expected number of points.
     """
     traced = lambda leaf: eqx.is_array(leaf) and known(leaf) is None
     if not any(map(traced, jax.tree.leaves((kernel, z)))):
@@ -104,12 +105,15 @@ def rows_bytes(kernel: AbstractKernel, z: Float[Array, "p *shape"], rows: int) -
 def centred_product(
     kernel: AbstractKernel, x: Float[Array, "n d"], z: Float[Array, "p e"], v: Float[Array, "rows *k"]
 ) -> Float[Array, "n *k"]:
-    """The product K(x, z) v, by `KernelRows` if all numbers are in this machine's memory, else `kernel_product`.
+    """Return the product K(x, z) v.
+
+    `KernelRows` computes the product if x has type float64 and all numbers are in this machine's memory. Otherwise,
+    `kernel_product` computes it.
 
     Args:
         kernel: the kernel K.
-        x: points.
-        z: centres.
+        x: the points.
+        z: the centres.
         v: one row for each centre.
 
     Raises:
@@ -130,7 +134,7 @@ def _tile(kernel: AbstractKernel, x: Array, z: Array) -> Float[Array, "rows p"]:
 
 
 def on_host(array: Any) -> bool:
-    """Whether the numbers lie in this machine's memory, and not on a device or in a trace.
+    """Return whether the numbers of an array lie in this machine's memory, and not on a device or in a trace.
 
     Args:
         array: an array of NumPy or JAX. Anything else counts as an array in this machine's memory.

@@ -1,4 +1,4 @@
-"""The Lasso by proximal gradient: plain, with errors, and accelerated."""
+"""The Lasso by the proximal gradient method: plain, with errors in its steps, and accelerated (FISTA)."""
 
 import functools
 
@@ -26,11 +26,11 @@ def soft_threshold(z: Float[Array, "*s"], level: Float[Array, ""] | float) -> Fl
 def lasso_objective(
     features: Float[Array, "n p"], y: Float[Array, " n"], penalty: Float[Array, ""] | float, rho: Float[Array, "*t p"]
 ) -> Float[Array, "*t"]:
-    """Return l(rho) = |y - Phi rho|²/n + penalty |rho|_1, for one rho or for several.
+    """Return l(rho) = |y - Phi rho|²/n + penalty |rho|_1, for one vector rho or for several.
 
     Args:
         features: the matrix Phi, one row for each of n examples.
-        y: targets.
+        y: the targets.
         penalty: the penalty lambda.
         rho: coefficients in the last axis.
     """
@@ -46,18 +46,20 @@ def proximal_gradient(
     iterations: int,
     errors: Float[Array, "t p"] | None = None,
 ) -> Float[Array, "s p"]:
-    """Iterates of rho <- ST_{step penalty}(rho + (2 step/n) Phi^T (y - Phi rho)) + e from 0, with ST `soft_threshold`.
+    """Return the iterates of rho <- ST_{step penalty}(rho + (2 step/n) Phi^T (y - Phi rho)) + e from rho = 0.
 
-    The objective l of `lasso_objective` falls at every exact step if step <= 1/(lambda_max(Phi^T Phi) / n). If step is
-    at most half of this limit, l(rho_t) - l(rho) <= |rho|²/(2 t step) for every rho (Beck, 2017, Theorem 10.21).
+    ST_level is `soft_threshold` with this level, and e is the error of the step. The objective l of `lasso_objective`
+    falls at every exact step if step <= 1/(lambda_max(Phi^T Phi) / n). Let rho_t be the iterate after t exact steps. If
+    step is at most half of this limit, l(rho_t) - l(rho) <= |rho|²/(2 t step) for every rho (Beck, 2017, Theorem
+    10.21).
 
     Args:
         features: the matrix Phi, one row for each of n examples.
-        y: targets.
+        y: the targets.
         penalty: the penalty lambda.
         step: the step size eta.
         iterations: the number t of iterations.
-        errors: the errors e_1, ..., e_t; None for exact steps.
+        errors: the errors e_1, ..., e_t of the steps; None for exact steps.
 
     Example:
         >>> import jax.numpy as jnp
@@ -78,7 +80,7 @@ def proximal_gradient(
 
 
 def momentum(iterations: int) -> Float[Array, " t"]:
-    """Return beta_k = (s_k - 1)/s_{k+1} of FISTA, where s_1 = 1 and s_{k+1} = (1 + sqrt(1 + 4 s_k²))/2.
+    """Return the momentum beta_k = (s_k - 1)/s_{k+1} of FISTA, where s_1 = 1 and s_{k+1} = (1 + sqrt(1 + 4 s_k²))/2.
 
     Args:
         iterations: the number t of iterations.
@@ -97,14 +99,17 @@ def accelerated_proximal_gradient(
     step: Float[Array, ""] | float,
     iterations: int,
 ) -> Float[Array, "s p"]:
-    """Iterates of FISTA from 0: a proximal step from v_k to rho_k, then v_{k+1} = rho_k + beta_k (rho_k - rho_{k-1}).
+    """Return the iterates rho_k of FISTA (the accelerated proximal gradient method) from 0.
 
-    l(rho_t) - l(rho) <= 2 |rho|²/(step (t + 1)²) if step is at most 1/(2 lambda_max(Phi^T Phi)/n)
-    (Beck and Teboulle, 2009, Theorem 4.4).
+    A proximal step leads from v_k to rho_k. Then v_{k+1} = rho_k + beta_k (rho_k - rho_{k-1}), with beta_k from
+    `momentum`.
+
+    If step is at most 1/(2 lambda_max(Phi^T Phi)/n), the objective l satisfies l(rho_t) - l(rho) <= 2 |rho|²/(step (t +
+    1)²) for every rho (Beck and Teboulle, 2009, Theorem 4.4).
 
     Args:
         features: the matrix Phi, one row for each of n examples.
-        y: targets.
+        y: the targets.
         penalty: the penalty lambda.
         step: the step size eta.
         iterations: the number t of iterations.

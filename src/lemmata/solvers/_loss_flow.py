@@ -27,9 +27,9 @@ class LossPath(eqx.Module):
     Args:
         path: the outputs at the training points and the other points.
         loss: the value of the loss at the training points, one for each time.
-        error: for each time, the largest difference between an output and the same output integrated at ten times the
-            tolerance. It estimates the error of the method; a difference below the tolerance has no meaning. At t =
-            inf, it is the largest change of an output in the last step of Newton's method.
+        error: for each time, an estimate of the error of the method. The estimate is the largest difference between an
+            output and the same output integrated at ten times the tolerance. A difference below the tolerance has no
+            meaning. At t = inf, `error` is the largest change of an output in the last step of Newton's method.
         steps: the number of steps of the integrator, including rejected steps, and of Newton's method.
     """
 
@@ -50,28 +50,28 @@ def loss_flow(
     damping: float | None = None,
     tolerance: float = 1e-8,
 ) -> LossPath:
-    """Outputs of the flow df/dt = -K grad_f loss(f, y), for any smooth loss of the outputs at the training points.
+    """Return the outputs of the flow df/dt = -K grad_f loss(f, y), for any smooth loss of outputs at training points.
 
     The flow trains the linearisation of a network with tangent kernel K. At other points, df_*/dt = -K_cross grad_f
-    loss. With `damping`, it is the flow with momentum f'' + damping f' = -K grad_f loss, f'(0) = 0. The heavy ball with
+    loss. With `damping`, the flow has momentum: f'' + damping f' = -K grad_f loss, f'(0) = 0. The heavy ball with
     learning rate h² and momentum 1 - damping h follows this flow to first order in h. If a loss is a mean of n terms,
     its gradient is 1/n of the gradient of the sum. So the flow on the mean passes through the same outputs as the flow
     on the sum, but needs n times as long.
 
-    The equation is integrated in coordinates along the eigenvectors of K. Each coordinate is scaled so that a change of
-    1 in it changes no output by more than 1. Explicit steps (Tsitouras 5/4) are used first. If more than 10^4 explicit
-    steps are needed, implicit steps are used (Kvaerno 5/4, which solve systems of equations for all outputs). The error
-    of each step is kept below the tolerance; `error` reports the total error. At t = inf, the outputs have the least
-    loss in f(0) + range K. Newton's method finds them, for a loss whose Hessian is positive definite. As in
-    `gradient_flow`, eigenvectors that cannot be distinguished from null vectors are included as long as t times the
-    rounding error is at most 1.
+    The equation is integrated in coordinates along the eigenvectors of K. The coordinates are scaled: if a coordinate
+    changes by 1, no output changes by more than 1. Explicit steps (Tsitouras 5/4) are used first. If more than 10^4
+    explicit steps are needed, implicit steps are used (Kvaerno 5/4, which solve systems of equations for all outputs).
+    The error of each step is kept below the tolerance; `error` estimates the total error. At t = inf, the outputs have
+    the least loss in f(0) + range K. Newton's method finds these outputs if the Hessian of the loss is positive
+    definite. As in `gradient_flow`, eigenvectors that cannot be distinguished from null vectors are included as long as
+    t times the rounding error is at most 1.
 
     Args:
-        K: the Gram matrix of the training points, equal for all outputs. Or K may be the Gram matrix of all pairs of
-            outputs (n, n, k, k), as returned by `EmpiricalKernel.gram`.
+        K: the Gram matrix (n, n) of the training points if it is equal for all outputs. Otherwise, K is the Gram matrix
+            (n, n, k, k) of all pairs of outputs, as returned by `EmpiricalKernel.gram`.
         loss: the function loss(f, y), which returns one number and is differentiable by JAX. f are the outputs at all
             training points.
-        y: targets of any kind, one row for each point.
+        y: the targets, an array of numbers with one row for each point.
         time: times t >= 0, in any order.
         cross: K(other points, training points).
         start: f(0) at the training points and at the other points; None means 0, in the shape of y.
@@ -80,12 +80,13 @@ def loss_flow(
 
     Raises:
         SettingError: for a negative time, a damping that is not positive, a tolerance outside (0, 1), or a loss that is
-            not real. It is also raised for t = inf, if the Hessian is not positive definite or no minimum is found.
+            not real. This error is also raised for t = inf if the Hessian is not positive definite or no minimum is
+            found.
         ShapeError: if K is not symmetric up to rounding; if K, y, cross or start do not fit each other; if the loss
             cannot be computed or is not one number.
         DataError: for entries that are not finite, or if the loss or its gradient is not finite at the start.
         NotPositiveDefiniteError: if K has an eigenvalue that is negative by more than rounding; the message states the
-            smallest one.
+            smallest eigenvalue.
         SolverError: if the integrator needs too many steps, or the loss is not finite at the solution.
         PrecisionError: if float64 is off.
 
@@ -140,7 +141,7 @@ def loss_flow(
 
 
 def _starts(K: Array, y: Any, cross: Array | None, start: Any) -> tuple[Array, Array | None]:
-    """The outputs at t = 0, at the training points and at other points; refuse outputs that do not fit the kernels."""
+    """Return the outputs at t = 0, at training points and other points. Refuse outputs that do not fit the kernels."""
     first, other = (jnp.zeros(np.shape(y)), None) if start is None else start
     for name, part in (("cross", cross), ("start", first), ("start elsewhere", other)):
         if part is not None:
@@ -163,7 +164,7 @@ def _starts(K: Array, y: Any, cross: Array | None, start: Any) -> tuple[Array, A
 
 
 def _output_loss(loss: Any, first: Array, y: Array) -> OutputLoss:
-    """Return the loss with its gradient; refuse them unless both are real and finite at the start."""
+    """Return the loss with its gradient. Refuse a loss whose value or gradient is not real and finite at the start."""
     try:
         found = jax.eval_shape(loss, first, y)
         shape, kind = np.shape(found), jnp.result_type(found)

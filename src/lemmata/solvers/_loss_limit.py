@@ -1,4 +1,4 @@
-"""A loss as a function of outputs, and the end of its flow: the outputs of least loss that a kernel can reach."""
+"""The gradient of a loss in the outputs, and the limit of its gradient flow, which has the least loss."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,38 +12,38 @@ from lemmata.errors import SettingError
 
 _ROUNDING = 16.0
 _MOST_STEPS = 100
-# in the last step, Newton's method squares a relative error of this size, which makes it negligible
+# A step of Newton's method below this relative size is the last step, because the method squares the relative error.
 _NEAR = 1e-9
 
 
 class OutputLoss(eqx.Module):
-    """The gradient of loss(f, y) with respect to the outputs, which are stored by the rows of the Gram matrix.
+    """A loss, and its gradient with respect to outputs f that have one row for each row of the Gram matrix.
 
     Args:
-        loss: the loss of outputs in the user's shape.
-        shape: the user's shape.
+        loss: a user's function loss(f, y) of outputs and targets.
+        shape: the shape of the outputs that this function takes.
     """
 
     loss: Callable[[Any, Any], Any]
     shape: tuple[int, ...] = eqx.field(static=True)
 
     def value(self, f: Float[Array, "..."], y: Any) -> Float[Array, ""]:
-        """The loss itself."""
+        """The value of the loss at the outputs f."""
         return self.loss(f.reshape(self.shape), y)
 
     def __call__(self, f: Float[Array, "n c"], y: Any) -> Float[Array, "n c"]:
-        """The gradient of the loss."""
+        """The gradient of the loss at the outputs f."""
         return jax.grad(self.value)(f, y)
 
 
 @eqx.filter_jit
 def largest_curvature(loss: OutputLoss, f: Float[Array, "n c"], y: Any) -> Float[Array, ""]:
-    """The largest |eigenvalue| of the Hessian of the loss at given outputs, estimated from below by the power method.
+    """Estimate, from below, the largest |eigenvalue| of the Hessian of the loss at given outputs by the power method.
 
     Args:
         loss: the loss of the outputs.
         f: the outputs.
-        y: targets.
+        y: the targets.
     """
     times = lambda v: jax.jvp(lambda at: loss(at, y), (f,), (v,))[1]
     unit = lambda v: v / jnp.maximum(jnp.linalg.norm(v), jnp.finfo(v.dtype).tiny)
@@ -54,10 +54,10 @@ def largest_curvature(loss: OutputLoss, f: Float[Array, "n c"], y: Any) -> Float
 def least_loss(
     loss: OutputLoss, vectors: Float[Array, "n r"], first: Float[Array, "n c"], y: Any
 ) -> tuple[Float[Array, "r c"], Float[Array, ""], int]:
-    """Minimise the loss of f = f(0) + vectors V.
+    """Minimise the loss of the outputs f = f(0) + vectors V by Newton's method.
 
-    Return V, the largest change of an output in the last step, and the number of steps. This is Newton's method; a step
-    is halved as long as the loss would not fall enough (Armijo's rule).
+    Return V, the largest change of an output in the last step, and the number of steps. Each step of Newton's method is
+    halved until the loss falls enough (Armijo's rule).
 
     Args:
         loss: the loss of the outputs.
@@ -66,7 +66,7 @@ def least_loss(
         y: targets.
 
     Raises:
-        SettingError: if the Hessian is not positive definite at a step, or no minimum is found.
+        SettingError: if the Hessian is not positive definite at a step, or if 100 steps do not reach a minimum.
     """
     along, size = jnp.zeros((vectors.shape[1], first.shape[1]), first.dtype), jnp.asarray(0.0)
     rule = "for t = inf, a loss that attains its minimum and has a positive definite Hessian"

@@ -14,15 +14,17 @@ from ._loss_limit import OutputLoss, largest_curvature, least_loss
 class OutputModes(eqx.Module):
     """Coordinates B along eigenvectors of K, with f = f(0) - left B, f_* = f_*(0) - right B, dB/dt = gather grad loss.
 
-    Each coordinate is scaled so that a change of 1 in it changes no output by more than 1, at training points or at
+    Here, f are the outputs at training points, and f_* are the outputs at other points.
+
+    The coordinates are scaled: if a coordinate changes by 1, no output changes by more than 1, at training points or at
     other points. So the tolerance of the integrator applies to outputs. B grows without limit along null vectors, but
-    this does not loosen the tolerance.
+    this growth does not loosen the tolerance.
 
     Args:
-        vectors: the eigenvectors.
+        vectors: the eigenvectors of K.
         values: the eigenvalues; those at or below the rounding error are set to zero.
-        floor: the rounding error.
-        parts: the product of K_cross and the eigenvectors.
+        floor: the rounding error of the eigenvalues.
+        parts: the product of K_cross and the eigenvectors, with K_cross = K(other points, training points).
     """
 
     vectors: Float[Array, "n n"]
@@ -32,7 +34,7 @@ class OutputModes(eqx.Module):
 
     @property
     def unit(self) -> Float[Array, " n"]:
-        """The scale of each coordinate: its eigenvalue or its largest effect through K_cross; 1 if both are 0."""
+        """The scale of a coordinate: its eigenvalue, or if larger, its largest |entry| of `parts`; 1 if both are 0."""
         unit = jnp.maximum(self.values, jnp.max(jnp.abs(self.parts), axis=0, initial=0.0))
         return jnp.where(unit > 0, unit, 1.0)
 
@@ -48,13 +50,13 @@ class OutputModes(eqx.Module):
         return jnp.where(moves, self.unit, 0.0)[:, None] * self.vectors.T
 
     def outputs(self, moved: Float[Array, "s n c"]) -> tuple[Float[Array, "s n c"], Float[Array, "s t c"]]:
-        """Return left B and right B at every time."""
+        """Return left B and right B at every time, for the coordinates B in `moved`."""
         return jnp.einsum("im,smc->sic", self.left, moved), jnp.einsum("im,smc->sic", self.parts / self.unit, moved)
 
     def counted(self, times: np.ndarray, damping: float | None) -> Bool[Array, "s n 1"]:
-        """Whether each eigenvector is included, at each time.
+        """Return whether each eigenvector is included at each time.
 
-        Eigenvectors at the rounding error are included until they may have converged.
+        An eigenvector whose eigenvalue is at most the rounding error is included until it may have converged.
         """
         elapsed = jnp.asarray(times if damping is None else times / damping)
         return ((self.values > 0) | (elapsed[:, None] * self.floor <= 1))[:, :, None]
@@ -69,13 +71,13 @@ def trained(
     tolerance: float,
     damping: float | None,
 ) -> tuple[Float[Array, "s n c"], Float[Array, " s"], int]:
-    """The coordinates at every time, the error of the outputs, and the number of steps.
+    """Return the coordinates at every time, the estimated error of the outputs, and the number of steps.
 
     Args:
         modes: the modes of the kernel.
         loss: the loss with its gradient.
         first: the outputs at t = 0.
-        y: targets.
+        y: the targets.
         times: the times, at least 0, in any order.
         tolerance: the tolerance of a step.
         damping: the damping of the flow with momentum.
@@ -86,7 +88,7 @@ def trained(
         finite, back = np.unique(times[~ended], return_inverse=True)
         rate = float(modes.values[0] * largest_curvature(loss, first, y))
         rate = rate if damping is None else rate**0.5 + damping
-        ways = (True,) if finite[-1] * rate / 3 > MOST_STEPS else (False, True)  # explicit steps end at 3 / rate
+        ways = (True,) if finite[-1] * rate / 3 > MOST_STEPS else (False, True)  # explicit steps are at most 3 / rate
         fine, stiff, steps = _integrated(modes, loss, first, y, finite, tolerance, damping, ways)
         rough, _, _ = _integrated(modes, loss, first, y, finite, min(10 * tolerance, 0.5), damping, (stiff,))
         kept = modes.counted(finite, damping)
@@ -94,7 +96,7 @@ def trained(
         moved = moved.at[~ended].set(jnp.where(kept, fine, 0.0)[back])
         error = error.at[~ended].set(jnp.maximum(*(jnp.max(gap, axis=(1, 2), initial=0.0) for gap in gaps))[back])
     if ended.any():
-        rank = int(jnp.sum(modes.values > 0))  # the largest come first
+        rank = int(jnp.sum(modes.values > 0))  # the largest eigenvalues come first
         along, last, count = least_loss(loss, modes.vectors[:, :rank], first, y)
         limit = jnp.zeros_like(first).at[:rank].set(-along * (modes.unit / modes.values)[:rank, None])
         moved, error, steps = moved.at[ended].set(limit), error.at[ended].set(last), steps + count
@@ -105,7 +107,7 @@ def _integrated(
     modes: OutputModes, loss: OutputLoss, first: Array, y: Array, times: np.ndarray, tolerance: float,
     damping: float | None, ways: tuple[bool, ...],
 ) -> tuple[Float[Array, "s n c"], bool, int]:  # fmt: skip
-    """The coordinates at increasing times, whether implicit steps were taken, and the number of all steps."""
+    """Return the coordinates at increasing times, whether implicit steps were taken, and the number of all steps."""
     steps, drag = 0, None if damping is None else jnp.asarray(damping, float)
     known, wanted = jnp.asarray(times), jnp.asarray(tolerance, float)
     for stiff in ways:

@@ -14,7 +14,7 @@ from ._operators import KernelOperator, MatrixOperator, as_operator
 
 
 class LowRank(eqx.Module):
-    """An approximation U diag(a) U^T <= K of low rank, and its cost.
+    """An approximation U diag(a) U^T <= K of low rank to a Gram matrix K, and its cost.
 
     Args:
         eigenvalues: the eigenvalues a_1 >= ... >= a_r >= 0.
@@ -38,24 +38,24 @@ def randomly_pivoted_cholesky(
     *,
     block: int | None = None,
 ) -> LowRank:
-    """The Nyström approximation of K from pivots that are drawn by the diagonal of the missing part (RPCholesky).
+    """Return the Nyström approximation of K from pivots that are drawn at random (randomly pivoted Cholesky).
 
     Row i becomes the next pivot with probability proportional to entry i of the diagonal of K - F F^T, where F F^T is
     the approximation so far (Chen, Epperly, Tropp and Webber, 2023). A block of pivots is proposed at a time, with
-    probabilities from the diagonal at the start of the block. Rejection sampling decides which of them are accepted
-    (Epperly, Tropp and Webber, 2024). The distribution is the same as with one pivot at a time, and the columns are
-    computed by matrix products. Of K, only the diagonal and the columns of proposed pivots are computed. The method
-    ends early if the missing part is only rounding.
+    probabilities from the diagonal at the start of the block. Rejection sampling decides which proposals are accepted
+    (Epperly, Tropp and Webber, 2024). The accepted pivots have the same distribution as pivots that are drawn one at a
+    time, but their columns are computed by matrix products. Of K, only the diagonal and the columns of proposed pivots
+    are computed. The method ends early if only rounding errors of K are missing.
 
     Args:
         matrix: K, or an operator such as `KernelOperator(kernel, x)`.
         rank: the number of pivots.
-        key: randomness.
+        key: the random key.
         block: the number of pivots proposed at a time; None means a tenth of the rank, at least 8.
 
     Raises:
         SettingError: for a rank outside 1..n.
-        NotPositiveDefiniteError: if the diagonal of the remainder is negative by more than rounding.
+        NotPositiveDefiniteError: if an entry of the diagonal of K - F F^T is negative by more than rounding.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -110,10 +110,12 @@ def randomly_pivoted_cholesky(
 def _accepted(
     missing: np.ndarray, weights: np.ndarray, uniform: np.ndarray, most: int, floor: float
 ) -> tuple[list[int], np.ndarray]:
-    """Accept proposals, each with probability (current missing diagonal entry) / weight; return them and their factor.
+    """Accept some proposed pivots at random. Return the accepted proposals and their Cholesky factor.
+
+    A proposal is accepted with probability (its diagonal entry of the part that is still missing) / (its weight).
 
     Args:
-        missing: K - F F^T among the proposals.
+        missing: the rows and columns of K - F F^T that belong to the proposals.
         weights: the diagonal by which the proposals were drawn.
         uniform: uniform random numbers in [0, 1).
         most: the largest number of accepted proposals.
@@ -137,18 +139,18 @@ def nystrom_approximation(
 ) -> LowRank:
     """The randomised Nyström approximation (K W)(W^T K W)^+ (K W)^T from products with a random orthonormal W.
 
-    The columns of W are an orthonormal basis of random Gaussian columns. A shift of eps |K W| protects the
+    The columns of W are an orthonormal basis of the span of random Gaussian columns. A shift of eps |K W| protects the
     factorisation from rounding, and is subtracted again (Frangella, Tropp and Udell, 2023). The expected error of this
     approximation is comparable with the error of the best approximation of a somewhat smaller rank.
 
     Args:
         matrix: K, or an operator such as `KernelOperator(kernel, x)`.
         rank: the number of columns of W.
-        key: randomness.
+        key: the random key.
 
     Raises:
         SettingError: for a rank outside 1..n.
-        NotPositiveDefiniteError: if W^T K W has a negative direction.
+        NotPositiveDefiniteError: if W^T K W has a negative eigenvalue.
     """
     operator = as_operator(matrix)
     n = len(operator)
@@ -181,8 +183,8 @@ class Preconditioner(eqx.Module):
     """The map v -> P^-1 v for P = U diag(a + ridge) U^T + ridge (I - U U^T), from a low-rank approximation.
 
     Let K^ = U diag(a) U^T <= K. The condition number of P^-1 (K + ridge I) is at most 1 + |K - K^| / ridge. The
-    attribute `condition` is a larger bound, 1 + tr (K - K^) / ridge. Without a ridge, the smallest a_i > 0 replaces
-    the ridge on the complement, and no bound holds.
+    attribute `condition` is a larger bound, 1 + tr (K - K^) / ridge. Without a ridge, the smallest a_i > 0 replaces the
+    ridge on the complement of U, and no bound holds.
 
     Args:
         low_rank: the result of `randomly_pivoted_cholesky` or `nystrom_approximation`.
@@ -196,7 +198,7 @@ class Preconditioner(eqx.Module):
         check_at_least("ridge", self.ridge, 0.0)
 
     def __call__(self, v: Float[Array, "n *k"]) -> Float[Array, "n *k"]:
-        """The product P^-1 v."""
+        """Return the product P^-1 v."""
         vectors, values = self.low_rank.eigenvectors, self.low_rank.eigenvalues
         level = self._level
         inside = vectors.T @ v.reshape(len(v), -1)
@@ -205,7 +207,7 @@ class Preconditioner(eqx.Module):
 
     @property
     def condition(self) -> Float[Array, ""]:
-        """The bound 1 + tr (K - K^) / ridge on the preconditioned condition number; infinite without a ridge."""
+        """The bound 1 + tr (K - K^) / ridge on the condition number of P^-1 (K + ridge I); infinite without a ridge."""
         return jnp.where(self.ridge > 0, 1 + self.low_rank.missed / jnp.where(self.ridge > 0, self.ridge, 1), jnp.inf)
 
     @property

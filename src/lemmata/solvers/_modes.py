@@ -1,4 +1,4 @@
-"""Training of linear models, mode by mode: filters of the eigenvalues, and the predictions that they give."""
+"""Training of linear models along each eigenvector (mode): filters of the eigenvalues, and their predictions."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,18 +16,18 @@ from lemmata.spectra import Spectrum
 from ._checks import check_numbers, check_spectrum, check_targets
 
 Filter = Callable[[Float[Array, " n"], Float[Array, ""]], Float[Array, " n"]]
-"""The function phi(a, t) in f(t) = K_cross phi(K, t) y: what training for time t does to a mode of eigenvalue a."""
+"""A function phi(a, t) of the eigenvalue a and the time t. The outputs of the model are f(t) = K_cross phi(K, t) y."""
 
 _ROUNDING = 16.0
 
 
 class Trajectory(eqx.Module):
-    """Predictions during training.
+    """The predictions of a model at several times during its training.
 
     Args:
         time: the times (or numbers of steps).
         train: predictions at the training points, with the times along the first axis.
-        test: predictions at other points, if their cross matrix was given.
+        test: predictions at other points, or None if their cross matrix was not given.
     """
 
     time: Float[Array, " s"]
@@ -70,14 +70,14 @@ def along(
     cross: Float[Array, "t n"] | None,
     path_filter: Filter,
 ) -> Trajectory:
-    """Predictions at each time, at the training points and at other points.
+    """Return the predictions at each time, at the training points and at other points.
 
     Args:
         spectrum: the eigensystem of the training Gram matrix.
-        y: targets.
+        y: the targets.
         known: the times.
         cross: K(other points, training points).
-        path_filter: the filter for one time.
+        path_filter: the filter phi(a, t).
     """
     times, flat = jnp.asarray(known), y.reshape(len(y), -1)
     modes, filters = spectrum.eigenvectors.T @ flat, filters_at(spectrum, times, path_filter)
@@ -90,16 +90,16 @@ def along(
 
 
 def filters_at(spectrum: Spectrum, times: Float[Array, " s"], path_filter: Filter) -> Float[Array, "s n"]:
-    """The filters of all modes, one row per time.
+    """Return the filters of all modes, one row for each time. A mode is an eigenvector.
 
-    A mode at the rounding error has an eigenvalue a between 0 and this error. The filter phi(0, t) replaces phi(a, t)
-    as long as phi(0, t) a <= 1 for every a in this range. At later times, it is unknown whether the mode has converged,
-    and the mode is left out.
+    If an eigenvalue a cannot be distinguished from 0, it lies between 0 and the rounding error. The filter phi(0, t)
+    then replaces phi(a, t), as long as phi(0, t) a <= 1 for every a in this range. At later times, it is unknown
+    whether the mode has converged, and its filter is set to 0.
 
     Args:
         spectrum: the eigensystem.
         times: the times.
-        path_filter: the filter for one time.
+        path_filter: the filter phi(a, t).
     """
     values = spectrum.resolved
     filters = jax.vmap(lambda t: path_filter(values, t))(times)
@@ -107,9 +107,10 @@ def filters_at(spectrum: Spectrum, times: Float[Array, " s"], path_filter: Filte
 
 
 def cross_modes(spectrum: Spectrum, cross: Float[Array, "t n"]) -> Float[Array, "t n"]:
-    """Return K_cross U, with zeros where the product with a null mode is only rounding (at most 16 n eps |row|).
+    """Return K_cross U for the eigenvectors U of K, with exact zeros for products that are only rounding errors.
 
-    If K v = 0, then K_cross v = 0. Without these exact zeros, a long time would amplify the rounding error.
+    A product of a row with a null mode, which is an eigenvector v with K v = 0, is a rounding error if it is at most 16
+    n eps |row|. If K v = 0, then K_cross v = 0. Without the exact zeros, a long time would amplify the rounding error.
 
     Args:
         spectrum: the eigensystem.
@@ -121,17 +122,17 @@ def cross_modes(spectrum: Spectrum, cross: Float[Array, "t n"]) -> Float[Array, 
 
 
 def flow_filter(values: Float[Array, " n"], time: Float[Array, ""]) -> Float[Array, " n"]:
-    """The filter of gradient flow: (1 - exp(-a t)) / a, or t on null modes."""
+    """Return the filter of gradient flow: (1 - exp(-a t)) / a, or t if a = 0."""
     positive = values > 0
     safe = jnp.where(positive, values, 1.0)
     return jnp.where(positive, -jnp.expm1(-safe * time) / safe, time)
 
 
 def descent_filter(values: Float[Array, " n"], steps: Float[Array, ""], rate: float) -> Float[Array, " n"]:
-    """The filter of gradient descent after s steps: (1 - (1 - rate a)^s) / a, or rate s on null modes."""
+    """Return the filter of gradient descent after s steps: (1 - (1 - rate a)^s) / a, or rate s if a = 0."""
     positive = values > 0
     safe = jnp.where(positive, values, 1.0)
-    slow = rate * safe < 0.5  # 1 - (1 - x)^s cancels for small x
+    slow = rate * safe < 0.5  # 1 - (1 - x)^s loses digits for small x
     careful = -jnp.expm1(steps * jnp.log1p(-jnp.where(slow, rate * safe, 0.0)))
     sign = jnp.where((rate * safe > 1) & (steps % 2 == 1), -1.0, 1.0)
     plain = 1 - sign * jnp.abs(1 - rate * safe) ** steps

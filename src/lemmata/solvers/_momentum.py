@@ -15,7 +15,7 @@ from ._modes import Trajectory, along, check_steps, check_training
 
 Number = float | Float[Array, ""]
 
-_SERIES = 26  # terms of the power series in time; for damping t <= 1 and a t² <= 1 the 27th is below eps
+_SERIES = 26  # terms of the power series in t; the 27th term is below eps if damping t <= 1 and a t² <= 1
 
 
 def momentum_descent(
@@ -28,15 +28,16 @@ def momentum_descent(
     *,
     nesterov: bool = False,
 ) -> Trajectory:
-    """Predictions after gradient descent with momentum on 1/2 sum |f - y|², from f_0 = f_{-1} = 0.
+    """Return the predictions after gradient descent with momentum on 1/2 sum |f - y|², from f_0 = f_{-1} = 0.
 
     Heavy ball (Polyak, 1964): f_{s+1} = f_s - learning_rate K (f_s - y) + momentum (f_s - f_{s-1}). Nesterov's method
     (1983) takes the gradient at a point ahead: v = f_s + momentum (f_s - f_{s-1}), f_{s+1} = v - learning_rate K (v -
-    y). Along each eigenvector, this is a linear recursion of order two. Its power is computed by repeated squaring, so
-    10^9 steps cost 30 products of small matrices. For slow modes, this power would lose digits of the root 1 - delta of
-    the recursion, so the result is computed from delta. Let a_1 be the largest eigenvalue of K. The heavy ball
-    converges for learning_rate < 2 (1 + momentum) / a_1, and Nesterov's method for learning_rate < 2 (1 + momentum) /
-    ((1 + 2 momentum) a_1). For larger rates the result diverges, as these methods do.
+    y). Along each eigenvector of K, each method is a linear recursion of order two. The power of the recursion is
+    computed by repeated squaring, so 10^9 steps cost 30 products of small matrices. For slow modes, this power would
+    lose digits of the root 1 - delta of the recursion, so the result is computed from delta. Let a_1 be the largest
+    eigenvalue of K. The heavy ball converges for learning_rate < 2 (1 + momentum) / a_1, and Nesterov's method for
+    learning_rate < 2 (1 + momentum) / ((1 + 2 momentum) a_1). For larger rates, the result diverges, as these methods
+    do.
 
     Args:
         spectrum: the eigensystem of the training Gram matrix K.
@@ -78,10 +79,10 @@ def momentum_descent(
 def _momentum_filter(
     values: Float[Array, " n"], bits: Array, rate: Number, momentum: Number, nesterov: bool
 ) -> Float[Array, " n"]:
-    """Phi after s steps from phi_0 = phi_{-1} = 0. The affine recursion is squared repeatedly, following the bits of s.
+    """Return phi after s steps from phi_0 = phi_{-1} = 0, by repeated squaring of the affine recursion.
 
-    Let c = rate a. For the heavy ball, phi_{s+1} = (1 + m - c) phi_s - m phi_{s-1} + rate. For Nesterov's method,
-    phi_{s+1} = (1 - c) ((1 + m) phi_s - m phi_{s-1}) + rate.
+    The squares are combined by the bits of s. Let c = rate a, with momentum m. For the heavy ball, phi_{s+1} = (1 + m -
+    c) phi_s - m phi_{s-1} + rate. For Nesterov's method, phi_{s+1} = (1 - c) ((1 + m) phi_s - m phi_{s-1}) + rate.
     """
     one, zero = jnp.ones_like(values), jnp.zeros_like(values)
     shrink = 1 - rate * values
@@ -103,15 +104,16 @@ def _momentum_filter(
 def _root_filter(
     values: Float[Array, " n"], count: Float[Array, ""], rate: Number, momentum: Number, nesterov: bool
 ) -> tuple[Bool[Array, " n"], Float[Array, " n"]]:
-    """Phi after s steps from the roots of the recursion, and for which modes this formula is accurate.
+    """Return for which modes this formula for phi after s steps is accurate, and phi from the roots of the recursion.
 
-    Let c = rate a, and let p be 1 (heavy ball) or 1 + m (Nesterov). The roots 1 - d and 1 - D, |d| <= |D|, solve d² -
-    (1 - m + p c) d + c = 0; they may be complex. Since phi_0 = phi_{-1} = 0 and d D = rate a,
+    Let c = rate a, with momentum m, and let p be 1 (heavy ball) or 1 + m (Nesterov). The roots of the recursion are 1 -
+    d and 1 - D, with |d| <= |D|. Both d and D solve d² - (1 - m + p c) d + c = 0; d and D may be complex. Since phi_0 =
+    phi_{-1} = 0 and d D = rate a, the filter is
 
         phi = rate [(1 - d) (1 - (1 - d)^s) / d - (1 - D) (1 - (1 - D)^s) / D] / (D - d).
 
     With log1p, a small d keeps all digits, which the power of the recursion would lose. The difference in the bracket
-    loses digits by cancellation if s is below 1/|D| or if the roots are close.
+    loses digits by cancellation if s is below 1/|D|, or if d and D are close.
     """
     c = rate * values
     middle = 0.5 * (1 - momentum + (1 + momentum if nesterov else 1) * c)
@@ -123,7 +125,8 @@ def _root_filter(
     grown = jnp.where(null, count, -jnp.expm1(count * jnp.log1p(-slow)) / jnp.where(null, 1.0, slow))
     rest = -jnp.expm1(count * jnp.log(jnp.where(ended, 1.0, other)))
     found = rate * jnp.real(((1 - slow) * grown - other * rest / fast) / (fast - slow))
-    # A negative root alternates in sign, and its logarithm would require s to a fraction of pi.
+    # Powers of a negative root alternate in sign. The logarithm of such a root is complex, and would need s pi to a
+    # small absolute error.
     sound = ((gap > 0) & (jnp.real(other) >= 0)) | (jnp.abs(fast) < 0.5)
     return sound & (jnp.abs(fast - slow) >= 0.5 * jnp.abs(fast)) & (count * jnp.abs(fast) >= 1), found
 
@@ -135,7 +138,7 @@ def momentum_flow(
     time: float | Sequence[float] | Float[Array, " s"] | np.ndarray,
     cross: Float[Array, "t columns"] | None = None,
 ) -> Trajectory:
-    """Predictions of the flow with momentum f'' + damping f' = -K (f - y), from f(0) = f'(0) = 0.
+    """Return the predictions of the flow with momentum f'' + damping f' = -K (f - y), from f(0) = f'(0) = 0.
 
     Along each eigenvector with eigenvalue a, the flow is a damped oscillator, which is over-damped if damping² > 4 a.
     The heavy ball with learning rate h² and momentum 1 - damping h follows the flow to first order in h. As the damping
@@ -161,12 +164,12 @@ def momentum_flow(
 
 @jax.jit
 def _oscillator_filter(values: Float[Array, " n"], time: Float[Array, ""], damping: Number) -> Float[Array, " n"]:
-    """The solution phi of phi'' + damping phi' + a phi = 1 with phi(0) = phi'(0) = 0."""
+    """Return the solution phi of phi'' + damping phi' + a phi = 1 with phi(0) = phi'(0) = 0."""
     ended, middle = jnp.isinf(time), -damping / 2
     moment = jnp.where(ended, 0.0, time)
     gap = middle**2 - values
     early = (damping * moment <= 1) & (values * moment**2 <= 1)
-    near = jnp.abs(gap) <= 0.01 * middle**2  # close to critical damping the two roots cancel in their formula
+    near = jnp.abs(gap) <= 0.01 * middle**2  # close to critical damping, the two roots are nearly equal
     apart = jnp.where(near, middle**2, gap)
     # With roots r, s = -damping/2 +- sqrt(gap), phi = (E(r) - E(s))/(r - s), E(r) = (exp(r t) - 1)/r.
     root = jnp.sqrt(jnp.abs(apart))
@@ -184,7 +187,10 @@ def _oscillator_filter(values: Float[Array, " n"], time: Float[Array, ""], dampi
 
 
 def _critical(values: Float[Array, " n"], time: Float[Array, ""], middle: Number) -> Float[Array, " n"]:
-    """Phi near critical damping: (1 - c)/a, c = exp(m t) (cosh(d t) - m sinh(d t)/d), m = -damping/2, d² = m² - a."""
+    """Return phi near critical damping: (1 - c)/a, where c = exp(m t) (cosh(d t) - m sinh(d t)/d).
+
+    Here, m = -damping/2 and d² = m² - a.
+    """
     gap = middle**2 - values
     angle = jnp.sqrt(jnp.minimum(jnp.abs(gap), 0.01 * middle**2)) * time
     tiny = angle < 1e-4  # then the next term of the series, angle⁴/120, is below eps
@@ -197,7 +203,7 @@ def _critical(values: Float[Array, " n"], time: Float[Array, ""], middle: Number
 
 
 def _series(values: Float[Array, " n"], time: Float[Array, ""], damping: Number) -> Float[Array, " n"]:
-    """The power series of phi in time: (j + 2)(j + 1) c_{j+2} = -damping (j + 1) c_{j+1} - a c_j, c_2 = 1/2."""
+    """Return the power series of phi in time: (j + 2)(j + 1) c_{j+2} = -damping (j + 1) c_{j+1} - a c_j, c_2 = 1/2."""
     before, now = jnp.zeros_like(values), 0.5 * time**2 * jnp.ones_like(values)  # terms, with their powers of t
     total = now
     for j in range(1, _SERIES):

@@ -17,10 +17,10 @@ from lemmata.kernels import AbstractKernel
 
 from ._kernel_rows import TILE, KernelRows, on_host
 
-# Steps of power iteration for an end of a spectrum.
+# the number of steps of power iteration for the largest or the smallest eigenvalue
 POWERS = 30
-# the number of strips of a symmetric product, and the least number of columns of one; narrow strips waste little, and
-# wide ones are fast
+# the number of strips of columns of a symmetric product, and the least number of columns of a strip; narrow strips
+# compute few needless entries, and wide strips are fast
 _STRIPS, _STRIP = 8, 128
 
 
@@ -29,13 +29,13 @@ def largest_of_inverse(factor: Float[Array, "p p"]) -> Float[Array, ""]:
     """Estimate the largest eigenvalue of (L L^T)^-1 from below, by 30 steps of power iteration.
 
     Args:
-        factor: the lower triangular factor L.
+        factor: the lower triangular Cholesky factor L.
     """
     return largest(lambda u: jax.scipy.linalg.cho_solve((factor, True), u), len(factor))
 
 
 def largest(product: Any, size: int) -> Float[Array, ""]:
-    """The length |A u| for the unit vector u after 30 steps of power iteration with A, from a random start.
+    """Return the length |A u| for the unit vector u after 30 steps of power iteration with A, from a random start.
 
     Args:
         product: the function u -> A u.
@@ -58,17 +58,17 @@ def normal_equations(
 ) -> tuple[Any, Any]:
     """Sum W = sum_i f_i f_i^T and v = sum_i f_i y_i with f_i = L^-1 K(z, x_i) over blocks of rows, in float64.
 
-    If the sums are whitened last, they cost half as much, but |L^-1|² multiplies their rounding errors (see
-    `moved_by_rounding`).
+    If the sums are whitened (multiplied by L^-1) last, they cost half as much, but |L^-1|² multiplies their rounding
+    errors (see `moved_by_rounding`).
 
     Args:
         kernel: the kernel K.
-        factor: the factor L.
+        factor: the Cholesky factor L.
         z: the centres.
-        x: points.
-        y: targets.
+        x: the points.
+        y: the targets.
         rows: the number of rows of a block.
-        last: whether K(z, x_i) is summed first, and the sums are whitened at the end.
+        last: whether the sums are computed with K(z, x_i) in place of f_i, and are whitened at the end.
     """
     sums = summed_blocks(kernel, None if last else factor, z, x, y, rows)
     return whitened(*sums, factor if last else None)
@@ -82,17 +82,17 @@ def summed_blocks(
     y: Any,
     rows: int,
 ) -> tuple[Any, Any]:
-    """The sums of f_i f_i^T and f_i y_i over blocks of rows, with f_i = L^-1 K(z, x_i), or K(z, x_i) without a factor.
+    """Return sums of f_i f_i^T and f_i y_i over blocks of rows. f_i = L^-1 K(z, x_i), or K(z, x_i) without a factor.
 
-    On the processor, BLAS computes the sums (`summed_rows`), and only the lower triangle of the sum of f_i f_i^T has
-    meaning.
+    If all arrays are in this machine's memory, BLAS computes the sums (`summed_rows`), and only the lower triangle of
+    the sum of f_i f_i^T has meaning.
 
     Args:
         kernel: the kernel K.
-        factor: the factor L, or None.
+        factor: the Cholesky factor L, or None.
         z: the centres.
-        x: points.
-        y: targets.
+        x: the points.
+        y: the targets.
         rows: the number of rows of a block.
     """
     if all(map(on_host, (z, x, y, factor))):
@@ -100,7 +100,7 @@ def summed_blocks(
         return summed_rows(own, None if factor is None else np.asarray(factor), np.asarray(x), np.asarray(y), rows)
     square, product = 0.0, 0.0
     for start in range(0, len(x), rows):
-        # the last block starts earlier, so that it has the size of the others and needs no second compilation
+        # the last block starts earlier to have the size of the other blocks, so one compilation is enough
         first = min(start, len(x) - rows)
         features = kernel_block(kernel, x[first : first + rows], z)[start - first : rows].T
         if factor is not None:
@@ -117,19 +117,21 @@ def summed_rows(
     rows: int,
     roots: Float[np.ndarray, " n"] | None = None,
 ) -> tuple[Float[np.ndarray, "p p"], Float[np.ndarray, "p k"]]:
-    """`summed_blocks` by BLAS and LAPACK, in place. The next block is computed while the current block is added.
+    """Return the sums of `summed_blocks`, computed by BLAS and LAPACK in place.
+
+    The next block is computed while the current block is added.
 
     Only the lower triangle of the sum of f_i f_i^T has meaning, and little else of this sum is computed. The triangle
-    is computed in strips of columns, by NumPy's matrix product. (BLAS has a function for half of the square. But
-    SciPy's function holds the lock of the interpreter, so no thread could compute the next block.)
+    is computed in strips of columns, by NumPy's matrix product. (BLAS has a function that computes only one triangle.
+    But SciPy's version of this function holds the lock of the interpreter, so no thread could compute the next block.)
 
     Args:
         kernel: the function K(., z).
-        factor: the factor L, C-contiguous, or None.
-        x: points.
-        y: targets, times the square roots of the weights.
+        factor: the Cholesky factor L, C-contiguous, or None.
+        x: the points.
+        y: the targets, times the square roots of the weights.
         rows: the number of rows of a block.
-        roots: the square roots of the weights of f_i; None is 1 for each row.
+        roots: the square roots of the weights of f_i; None means 1 for each row.
     """
     size = len(kernel)
     upper, product = np.zeros((size, size)), np.zeros((size, y.shape[1]))
@@ -152,24 +154,25 @@ def summed_rows(
 
 
 def whitened_rows(factor: Float[np.ndarray, "p p"], features: Float[np.ndarray, "p n"]) -> Float[np.ndarray, "p n"]:
-    """Return L^-1 f, which overwrites f if f is Fortran-contiguous.
+    """Return L^-1 f. The result overwrites f if f is Fortran-contiguous.
 
     Args:
-        factor: the factor L, C-contiguous.
+        factor: the Cholesky factor L, C-contiguous.
         features: the matrix f.
     """
     return dtrsm(1.0, factor.T, features, lower=0, trans_a=1, overwrite_b=1)
 
 
 def whitened(square: Any, product: Any, factor: Float[Array | np.ndarray, "p p"] | None) -> tuple[Any, Any]:
-    """Multiply the sums by L^-1, and `square` also by L^-T. Without a factor, the sums are not changed.
+    """Return the sums, multiplied by L^-1, and `square` also by L^-T. Without a factor, no sum is multiplied.
 
     The returned sum of f_i f_i^T is symmetric.
 
     Args:
-        square: the sum of f_i f_i^T, of which only the lower triangle has meaning. On the processor it is overwritten.
+        square: the sum of f_i f_i^T, of which only the lower triangle has meaning. An array in this machine's memory
+            may be overwritten.
         product: the sum of f_i y_i.
-        factor: the factor L, or None.
+        factor: the Cholesky factor L, or None.
     """
     if all(map(on_host, (square, product))):
         square = np.asfortranarray(square)
@@ -195,18 +198,19 @@ def moved_by_rounding(
 ) -> float:
     """Estimate how far rounding may move the fit on training points if sums are whitened last, as a share of |y|.
 
-    Let s_j = |K(z_j, x)|. The entries of K_zn K_nz have rounding errors of a few eps s_j s_l, and those of K_zn y of a
-    few eps s_j |y|. These errors are assumed to be independent. Let G² = sum_j s_j² |L^-1 e_j|². Together the errors
-    change the equation (W + ridge) b = v for the whitened coefficients b by e = eps G (|s alpha| + |y|). This moves the
-    fit W^1/2 b by at most |e| / (2 sqrt(ridge)). The estimate uses eight times eps in the place of eps. RBF and Matern
-    kernels were tried with 300 and 1000 centres and ridges from 1e-4 to 1. The fit moved by 0.1 to 3 times the value of
-    the estimate with eps itself.
+    Let s_j = |K(z_j, x)| for the centres z_j and the points x. The entries of K_zn K_nz have rounding errors of a few
+    eps s_j s_l. The entries of K_zn y have rounding errors of a few eps s_j |y|. These errors are assumed to be
+    independent. Let G² = sum_j s_j² |L^-1 e_j|², with unit vectors e_j. Together, the errors change the equation (W +
+    ridge) b = v for the whitened coefficients b by e = eps G (|s alpha| + |y|). This error moves the fit W^1/2 b by at
+    most |e| / (2 sqrt(ridge)). The estimate uses eight times eps in the place of eps. RBF and Matern kernels were tried
+    with 300 and 1000 centres and ridges from 1e-4 to 1. The fit moved by 0.1 to 3 times the value of the estimate with
+    eps itself.
 
     Args:
-        factor: the factor L.
+        factor: the Cholesky factor L.
         square: the matrix W.
-        y: targets.
-        alpha: coefficients of the kernel.
+        y: the targets.
+        alpha: the coefficients of the kernel.
         ridge: the ridge, above 0.
     """
     lower = np.asarray(factor)
@@ -220,7 +224,7 @@ def moved_by_rounding(
 
 @eqx.filter_jit
 def kernel_block(kernel: AbstractKernel, x: Array, z: Array) -> Float[Array, "rows p"]:
-    """K(x, z), followed by fewer than `tiles` meaningless rows, because the loop needs tiles of equal size."""
+    """Return K(x, z), followed by fewer than `tiles` meaningless rows, because the loop needs tiles of equal size."""
     tiles = -(-len(x) // TILE)
     padded = jnp.pad(x, [(0, -len(x) % tiles), *((0, 0) for _ in x.shape[1:])], mode="edge")
     parts = padded.reshape(tiles, -1, *x.shape[1:])

@@ -1,4 +1,4 @@
-"""Operators for Gram matrices that need not be formed: products, single columns, and the diagonal."""
+"""Operators for Gram matrices that need not be stored: products, single columns, and the diagonal."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from lemmata.kernels import AbstractKernel
 from ._checks import check_at_least, check_numbers
 
 BLOCK_BYTES = 2**27
-"""The default size of a block of a kernel matrix; a few blocks are in memory at once."""
+"""The default bytes of a block of a kernel matrix. A few blocks are in memory at once."""
 
 
 class MatrixOperator(eqx.Module):
@@ -40,28 +40,29 @@ class MatrixOperator(eqx.Module):
         return len(self.matrix)
 
     def __call__(self, v: Float[Array, "n *k"]) -> Float[Array, "n *k"]:
-        """The product with v."""
+        """Return the product of the matrix and v."""
         return self.matrix @ v
 
     def columns(self, index: Int[Array, " b"]) -> Float[Array, "n b"]:
-        """The columns with these numbers."""
+        """Return the columns with the numbers in `index`."""
         return self.matrix[:, index]
 
     def diagonal(self) -> Float[Array, " n"]:
-        """The diagonal of the matrix."""
+        """Return the diagonal of the matrix."""
         return jnp.diagonal(self.matrix)
 
 
 class KernelOperator(eqx.Module):
-    """The Gram matrix of a kernel on points. Products compute this matrix in blocks of rows, which are not kept.
+    """The Gram matrix of a kernel on points. Products compute this matrix in blocks of rows, and do not store it.
 
     Args:
         kernel: the kernel K.
         x: points, one in each row.
-        block: rows of a block; None means as many rows as fill 128 MiB.
+        block: the number of rows of a block, at least 1 (otherwise a SettingError is raised); None means as many rows
+            as fill 128 MiB.
 
     Raises:
-        ShapeError: if there are no points, or a block has no rows.
+        ShapeError: if there are no points.
         DataError: for points that are not finite.
         PrecisionError: for points in half precision.
 
@@ -86,15 +87,15 @@ class KernelOperator(eqx.Module):
         return len(self.x)
 
     def __call__(self, v: Float[Array, "n *k"]) -> Float[Array, "n *k"]:
-        """The product with v."""
+        """Return the product of the Gram matrix and v."""
         return kernel_product(self.kernel, self.x, self.x, v, block=self.block)
 
     def columns(self, index: Int[Array, " b"]) -> Float[Array, "n b"]:
-        """The columns with these numbers."""
+        """Return the columns with the numbers in `index`."""
         return _cross(self.kernel, self.x, self.x[index])
 
     def diagonal(self) -> Float[Array, " n"]:
-        """The diagonal of the matrix."""
+        """Return the diagonal of the Gram matrix."""
         return self.kernel.diagonal(self.x)
 
 
@@ -122,7 +123,7 @@ def as_operator(matrix: Any) -> MatrixOperator | KernelOperator:
 
 
 def rows_of_a_block(block: int | None, columns: int, itemsize: int) -> int:
-    """The number of rows of a block with `columns` columns: the caller's number, or as many as fill 128 MiB."""
+    """Return the number of rows of a block with `columns` columns: `block` itself, or as many as fill 128 MiB."""
     if block is None:
         return max(1, BLOCK_BYTES // (itemsize * columns))
     check_at_least("block", block, 1)
@@ -137,7 +138,7 @@ def kernel_product(
     *,
     block: int | None = None,
 ) -> Float[Array, "n *k"]:
-    """The product K(x, y) v, without the n x m matrix.
+    """Return the product K(x, y) v. The n x m matrix K(x, y) is not stored.
 
     Blocks of rows are computed, multiplied and dropped, so the memory besides the result is a few blocks.
 
@@ -146,11 +147,11 @@ def kernel_product(
         x: points of the rows.
         y: points of the columns.
         v: one row for each point of y.
-        block: rows of a block; None means as many rows as fill 128 MiB.
+        block: the number of rows of a block, at least 1 (otherwise a SettingError is raised); None means as many rows
+            as fill 128 MiB.
 
     Raises:
-        ShapeError: if the shapes of x, y and v do not fit each other, if one of them is empty, or if a block has no
-            rows.
+        ShapeError: if the shapes of x, y and v do not fit each other, or if one of them is empty.
 
     Example:
         >>> import jax.numpy as jnp
@@ -170,7 +171,7 @@ def kernel_product(
     rows = min(rows_of_a_block(block, len(y), x.dtype.itemsize), len(x))
     parts = []
     for start in range(0, len(x), rows):
-        # the last block starts earlier to have the size of the others: one compilation
+        # the last block starts earlier to have the size of the other blocks, so one compilation is enough
         first = min(start, len(x) - rows)
         parts.append(_multiplied(kernel, x[first : first + rows], y, v)[start - first :])
     return jnp.concatenate(parts)

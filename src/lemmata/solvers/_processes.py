@@ -19,30 +19,31 @@ from ._product_process import serve
 
 # the memory of Python, JAX and the compiled product without arrays; 319 MiB were resident with 500 points
 _PROCESS_BYTES = 320 * 2**20
-# A block and what the kernel holds while it computes it.
+# the number of arrays of the size of a block: the block itself, and the kernel's arrays while it computes the block
 _COPIES = 4
 
 
 class ProcessOperator:
     """The Gram matrix of a kernel on points. Several processes compute its products in blocks of rows.
 
-    With `KernelOperator`, JAX shares one block among threads, but only for some operations. Here, each process computes
-    on one thread, and takes the next block when it has finished one. The product equals the product of a
-    `KernelOperator` with the same block, to rounding. Kernel and points are sent once, and each vector once for each
-    product. Use the operator in a `with` block; all processes end when this `with` block ends. The processes also end
-    if this process is killed or if a product is interrupted, which closes the operator.
+    With `KernelOperator`, JAX shares one block among threads, but only for some operations. With `ProcessOperator`,
+    each process computes on one thread, and takes the next block when it has finished a block. The product equals the
+    product of a `KernelOperator` with the same block, up to rounding. Kernel and points are sent to each process once,
+    and the vector is sent once in each product. Use the operator in a `with` block; all processes end when this `with`
+    block ends. The processes also end if the calling process is killed, or if a product is interrupted. An interrupted
+    product closes the operator.
 
-    The processes are spawned. This takes some seconds and imports the main module again, so a script must guard its
+    The processes are spawned. Spawning takes some seconds and imports the main module again, so a script must guard its
     code by `if __name__ == "__main__":`. The kernel's class must be importable by its name from a module.
 
     Args:
         kernel: the kernel K.
         x: points, one in each row.
         processes: the number of processes.
-        block: rows of a block; None means as many rows as fill 128 MiB.
+        block: the number of rows of a block; None means as many rows as fill 128 MiB.
 
     Attributes:
-        bytes: memory that all processes may take together.
+        bytes: the memory that all processes together may take.
 
     Raises:
         ShapeError, DataError, PrecisionError: for the same reasons as `KernelOperator`.
@@ -79,7 +80,7 @@ class ProcessOperator:
             for number in range(processes):
                 here, there = context.Pipe()
                 child = started(context.Process(target=serve, args=(there, number), daemon=True))
-                there.close()  # so that each side notices the end of the other
+                there.close()  # so that each process detects the end of the other process
                 self._ends.append(here)
                 self._processes.append(child)
             self._send((float64_enabled(), kernel, np.asarray(x), self.block))
@@ -92,7 +93,7 @@ class ProcessOperator:
         return len(self.x)
 
     def __call__(self, v: Float[Array, "n *k"]) -> Float[Array, "n *k"]:
-        """The product with v."""
+        """Return the product of the Gram matrix and v."""
         if len(v) != len(self):
             raise ShapeError("vector v", found=f"shape {v.shape}", rule=f"one row for each of the {len(self)} points")
         if not self._ends:
@@ -110,7 +111,7 @@ class ProcessOperator:
             raise
 
     def columns(self, index: Array) -> Float[Array, "n b"]:
-        """The columns with these numbers, computed in this process."""
+        """Return the columns with the numbers in `index`, computed in this process."""
         return KernelOperator(self.kernel, self.x).columns(index)
 
     def diagonal(self) -> Float[Array, " n"]:

@@ -1,4 +1,4 @@
-"""One process of a shared product. It returns K(x, x) v, one block of rows at a time."""
+"""A process that computes blocks of rows of a product K(x, x) v. Several processes share one product."""
 
 import contextlib
 import os
@@ -16,15 +16,15 @@ from ._operators import kernel_product
 def serve(end: Connection, number: int) -> None:
     """Answer requests until the other end of the connection is closed.
 
-    The first message contains whether float64 is on, the kernel, the points and the rows of a block. Each later message
-    is a vector, or the number of the first row of a block. The answer to a row number is the block of the product that
-    starts at this row, or the error.
+    The first message contains whether float64 is on, the kernel K, the points x and the number of rows of a block. Each
+    later message is a vector v, or the number of the first row of a block. A vector has no answer. The answer to a row
+    number is the block of K(x, x) v that starts at this row, or the text of an error.
 
     Args:
         end: the connection to the calling process.
         number: the number of this process.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the calling process is interrupted too, and ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the calling process too, which ends this process
     with contextlib.suppress(EOFError, OSError), _one_thread(number):
         try:
             float64, kernel, x, rows = end.recv()
@@ -47,13 +47,13 @@ def serve(end: Connection, number: int) -> None:
 
 @contextlib.contextmanager
 def _one_thread(number: int):
-    """Give JAX one thread.
+    """Return a context in which JAX uses one thread.
 
     JAX's pool has one thread for each core that is available when the pool starts. So the pool is started while only
     one core is available.
 
-    Afterwards its threads may run on any core again, because other processes may use the core on which the pool was
-    started.
+    Afterwards, the threads of the pool may run on any core again, because other processes may use the core on which the
+    pool was started.
     """
     if not hasattr(os, "sched_setaffinity"):
         os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false"
@@ -63,6 +63,6 @@ def _one_thread(number: int):
     os.sched_setaffinity(0, {sorted(cores)[number % len(cores)]})
     jax.devices("cpu")
     for task in pathlib.Path("/proc/self/task").iterdir():
-        with contextlib.suppress(ProcessLookupError):  # a thread that has ended meanwhile
+        with contextlib.suppress(ProcessLookupError):  # the thread has ended meanwhile
             os.sched_setaffinity(int(task.name), cores)
     yield

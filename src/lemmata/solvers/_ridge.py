@@ -11,17 +11,18 @@ from lemmata.errors import NotPositiveDefiniteError, SolverError
 
 from ._checks import check_at_least, check_targets, known
 
-JITTERS = (1.0, 10.0, 1e2, 1e3, 1e4, 1e5)  # jitters tried, in units of eps * trace
+JITTERS = (1.0, 10.0, 1e2, 1e3, 1e4, 1e5)  # the jitters that are tried, in units of eps times the trace
 
 
 class Solution(eqx.Module):
     """The solution of kernel ridge regression, with its accuracy.
 
     Args:
-        coefficients: the coefficients alpha = (K + (ridge + jitter) I)^-1 y; predictions are K_test alpha.
+        coefficients: the coefficients alpha = (K + (ridge + jitter) I)^-1 y; predictions at test points are K_test
+            alpha.
         ridge: the requested ridge.
-        jitter: the amount that had to be added to the diagonal besides the ridge; 0 if the factorisation succeeded at
-            once.
+        jitter: the amount that had to be added to the diagonal besides the ridge; 0 if the factorisation succeeded
+            without a jitter.
         residual: the relative residual |(K + ridge I) alpha - y| / |y|, without the jitter.
         factor: the lower Cholesky factor of K + (ridge + jitter) I.
     """
@@ -34,13 +35,13 @@ class Solution(eqx.Module):
 
 
 def kernel_ridge(K: Float[Array, "n columns"], y: Float[Array, "rows *k"], ridge: float | Float[Array, ""]) -> Solution:
-    """Kernel ridge regression, alpha = argmin |K alpha - y|² + ridge alpha^T K alpha = (K + ridge I)^-1 y.
+    """Solve kernel ridge regression, alpha = argmin |K alpha - y|² + ridge alpha^T K alpha = (K + ridge I)^-1 y.
 
-    The Cholesky factorisation of K + ridge I may fail although K is positive semidefinite to rounding. Then jitters eps
-    tr K, 10 eps tr K, ... 1e5 eps tr K are tried, and the jitter that was used is reported. (If a matrix is indefinite
-    by less than the ridge, the factorisation succeeds, and this function does not notice that the matrix is indefinite.
-    `lemmata.spectra.spectrum` notices it.) Inside jit or grad no jitters are tried: the solution is NaN if the first
-    factorisation fails.
+    The Cholesky factorisation of K + ridge I may fail although K is positive semidefinite up to rounding. Then jitters
+    eps tr K, 10 eps tr K, ... 1e5 eps tr K are added to the diagonal one after another, until the factorisation
+    succeeds. The result reports this jitter. If K is indefinite by less than the ridge, the factorisation succeeds and
+    no error is raised. But `lemmata.spectra.spectrum` raises an error for such a K. Inside jit or grad, no jitters are
+    tried: the solution is NaN if the first factorisation fails.
 
     Args:
         K: Gram matrix of the training points.
@@ -52,7 +53,7 @@ def kernel_ridge(K: Float[Array, "n columns"], y: Float[Array, "rows *k"], ridge
         SettingError: for a negative ridge.
         DataError: for entries of K or y that are not finite.
         NotPositiveDefiniteError: if K has an eigenvalue that is negative by more than rounding; the message states the
-            smallest one.
+            smallest eigenvalue.
         SolverError: if the factorisation fails even with the largest jitter.
         PrecisionError: if float64 is off, or for K or y in half precision.
 
@@ -71,7 +72,7 @@ def kernel_ridge(K: Float[Array, "n columns"], y: Float[Array, "rows *k"], ridge
 
 
 def factored(K: Float[Array, "n n"], y: Float[Array, "n *k"], ridge: float | Float[Array, ""]) -> Solution:
-    """Do as `kernel_ridge` does, for a matrix and targets that were checked before.
+    """Solve kernel ridge regression as `kernel_ridge` does, for a matrix and targets that were checked before.
 
     Args:
         K: Gram matrix of the training points.
@@ -101,7 +102,7 @@ def _solve(K, y, ridge, jitter):
     factor = jnp.linalg.cholesky(K.at[diagonal, diagonal].add(ridge + jitter))
     alpha = cho_solve((factor, True), y)
     missed = K @ alpha + ridge * alpha - y
-    unit = jnp.max(jnp.abs(y))  # the squares of a norm leave the range of the type before its entries do
+    unit = jnp.max(jnp.abs(y))  # squares may overflow or vanish although entries do not
     unit = jax.lax.stop_gradient(jnp.where(unit > 0, unit, 1.0))
     size = jnp.linalg.norm(y / unit)
     return alpha, jnp.linalg.norm(missed / unit) / jnp.where(size > 0, size, 1.0), factor
@@ -110,20 +111,20 @@ def _solve(K, y, ridge, jitter):
 def require_positive_semidefinite(K: Float[Array, "n columns"], name: str = "the Gram matrix") -> None:
     """Refuse a matrix that is not symmetric, or has an eigenvalue that is negative by more than rounding.
 
-    Let f = 16 n eps |K| with the Frobenius norm |K|. If no eigenvalue is below -f, K + f I has a Cholesky factor. If
-    it has no Cholesky factor, the eigenvalues are computed and checked. For a traced matrix, only shape and type are
-    checked.
+    Let f = 16 n eps |K|, with n rows, machine epsilon eps and the Frobenius norm |K|. If no eigenvalue is below -f, K +
+    f I has a Cholesky factor. If K + f I has no Cholesky factor, the eigenvalues of K are computed and checked. If JAX
+    traces the matrix, only its shape and type are checked.
 
     Args:
         K: a Gram matrix.
-        name: the name in the message.
+        name: the name of the matrix in the error message.
 
     Raises:
         ShapeError: if the matrix is empty or not square and symmetric up to rounding.
         DataError: for entries that are not finite.
         PrecisionError: for arrays in half precision.
         NotPositiveDefiniteError: if an eigenvalue is negative by more than rounding; the message states the smallest
-            one.
+            eigenvalue.
 
     Example:
         >>> import jax.numpy as jnp
@@ -158,10 +159,10 @@ def _refuse_indefinite(K: Float[Array, "n n"], name: str = "the Gram matrix") ->
 
 
 def predict(solution: Solution, K_test: Float[Array, "t n"]) -> Float[Array, "t *k"]:
-    """Predictions K_test alpha at other points.
+    """Return the predictions K_test alpha at other points.
 
     Args:
-        solution: from `kernel_ridge`.
+        solution: the result of `kernel_ridge`.
         K_test: K(test points, training points).
     """
     return K_test @ solution.coefficients
@@ -170,9 +171,10 @@ def predict(solution: Solution, K_test: Float[Array, "t n"]) -> Float[Array, "t 
 def leave_one_out_residuals(
     K: Float[Array, "n columns"], y: Float[Array, "rows *k"], ridge: float | Float[Array, ""]
 ) -> Float[Array, "rows *k"]:
-    """y_i minus the prediction at x_i of a fit to the other rows. It is [(K + ridge)^-1 y]_i / [(K + ridge)^-1]_ii.
+    """Return the leave-one-out residuals: y_i minus the prediction at x_i of a fit to all other rows.
 
-    This takes one factorisation instead of n, and raises the same errors as `kernel_ridge`.
+    The formula is [(K + ridge)^-1 y]_i / [(K + ridge)^-1]_ii. This formula takes one factorisation instead of n. The
+    function raises the same errors as `kernel_ridge`.
 
     Args:
         K: Gram matrix of the training points.

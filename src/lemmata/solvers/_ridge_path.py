@@ -16,13 +16,13 @@ from ._checks import check_spectrum, check_targets, known
 
 
 class RidgePath(eqx.Module):
-    """Kernel ridge regression at several ridges. The first axis of each array belongs to the ridges.
+    """The results of kernel ridge regression at several ridges. The first axis of each array belongs to the ridges.
 
     Args:
         ridges: the ridges.
-        coefficients: the coefficients alpha = (K + ridge I)^-1 y; predictions are K_test alpha.
+        coefficients: the coefficients alpha = (K + ridge I)^-1 y; predictions at test points are K_test alpha.
         residuals: the targets y minus the predictions at the training points, equal to ridge alpha.
-        leave_one_out: the target y_i minus the prediction at x_i of the fit to the other rows.
+        leave_one_out: the target y_i minus the prediction at x_i of a fit to all other rows.
     """
 
     ridges: Float[Array, " s"]
@@ -34,7 +34,7 @@ class RidgePath(eqx.Module):
     def best(self) -> Float[Array, ""]:
         """The ridge with the smallest sum of squared leave-one-out residuals."""
         missed = self.leave_one_out.reshape(len(self.ridges), -1)
-        # a power of 2, so that no square overflows or vanishes
+        # division by a power of 2, so that no square overflows or vanishes
         missed = jnp.ldexp(missed, -jnp.frexp(jnp.max(jnp.abs(missed)))[1])
         return self.ridges[jnp.argmin(jnp.sum(missed**2, axis=1))]
 
@@ -42,10 +42,10 @@ class RidgePath(eqx.Module):
 def ridge_path(
     spectrum: Spectrum, y: Float[Array, "rows *k"], ridges: Sequence[float] | Float[Array, " s"] | np.ndarray
 ) -> RidgePath:
-    """Kernel ridge regression at many ridges from one eigensystem, with O(n²) operations for each ridge.
+    """Solve kernel ridge regression at many ridges from one eigensystem, with O(n²) operations for each ridge.
 
-    Let K = U diag(a) U^T. Then alpha = U diag(1/(a + ridge)) U^T y, and the residual of row i when it is left out is
-    alpha_i / sum_j U_ij² / (a_j + ridge). The result can be differentiated with respect to y and the ridges.
+    Let K = U diag(a) U^T. Then alpha = U diag(1/(a + ridge)) U^T y. The leave-one-out residual of row i is alpha_i
+    divided by sum_j U_ij² / (a_j + ridge). JAX can differentiate the result with respect to y and the ridges.
 
     Args:
         spectrum: the eigensystem of the Gram matrix.
@@ -54,7 +54,7 @@ def ridge_path(
 
     Raises:
         SettingError: without a ridge, or for a ridge that is not positive and finite (use `kernel_ridge` for ridge 0).
-            It is also raised for a matrix in place of its eigensystem.
+            This error is also raised for a matrix in place of its eigensystem.
         ShapeError: if y has another number of rows than the spectrum.
         DataError: for entries that are not finite.
         PrecisionError: if float64 is off.

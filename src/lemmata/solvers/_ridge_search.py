@@ -8,10 +8,10 @@ from jaxtyping import Float, Int
 
 from ._in_place import SystemInPlace
 
-# Random vectors for traces, powers of the matrix and of its inverse, and columns of targets that are combined.
+# the numbers of random vectors for traces, of powers of the matrix and its inverse, and of mixed columns of targets
 _PROBES, _POWERS, _COLUMNS = 8, 6, 8
-# The ridge at which the guess factorises, in units of the mean of the diagonal. Then the gain that is needed to
-# continue the search.
+# _POLE: the ridge of the Cholesky factor in `_guess`, in units of the mean diagonal entry. _GAIN: the share by which
+# the error must fall for the search to continue.
 _POLE, _GAIN = 1e-4, 1e-3
 
 
@@ -20,9 +20,9 @@ class Fitted(NamedTuple):
 
     Attributes:
         ridge: the ridge.
-        jitter: the amount that had to be added to the ridge.
+        jitter: the amount that was added to the ridge so that a Cholesky factor exists.
         coefficients: the coefficients alpha (n, k).
-        left_out: at the requested rows, the targets minus the predictions of fits without the row (m, k).
+        left_out: the targets minus the predictions at the requested rows (m, k), each by a fit without its row.
     """
 
     ridge: float
@@ -32,13 +32,13 @@ class Fitted(NamedTuple):
 
 
 def fitted(system: SystemInPlace, y: Float[np.ndarray, "n k"], ridge: float, rows: Int[np.ndarray, " m"]) -> Fitted:
-    """Solve kernel ridge regression, with exact leave-one-out residuals at some rows.
+    """Solve kernel ridge regression, and compute the exact leave-one-out residuals of some rows.
 
     Args:
         system: the Gram matrix.
-        y: targets.
+        y: the targets.
         ridge: the ridge, at least 0.
-        rows: the rows for leave-one-out residuals; may be empty.
+        rows: the rows whose leave-one-out residuals are computed. There may be none.
     """
     jitter = system.factorise(ridge)
     alpha = system.solved(y)
@@ -53,16 +53,16 @@ def least_left_out(
     rows: Int[np.ndarray, " m"],
     scale: Float[np.ndarray, " k"],
 ) -> Fitted:
-    """Find the ridge in a list that has nearly the least leave-one-out error, and return the fit at this ridge.
+    """Find a ridge of a list with nearly the least leave-one-out error, and return the fit at this ridge.
 
-    The search starts where generalised cross-validation of all rows, n |(A + r)^-1 y|² / (tr (A + r)^-1)², is smallest.
-    One Cholesky factor gives this approximately for all ridges r (`_guess`). From there, the search moves to the
-    neighbouring ridge with the smaller estimate, as long as this lowers the leave-one-out error by more than a
-    thousandth. The leave-one-out error is exact, but only over the given rows.
+    The search starts at the ridge r with the smallest generalised cross-validation error of all n rows, n |(A + r)^-1
+    y|² / (tr (A + r)^-1)². One Cholesky factor gives estimates of this error for all ridges (`_guess`). The search then
+    moves to the neighbouring ridge with the smaller estimate, as long as a move lowers the leave-one-out error by more
+    than a thousandth. This leave-one-out error is exact, but includes only the given rows.
 
     Args:
         system: the Gram matrix A.
-        y: targets.
+        y: the targets.
         ridges: the ridges, in ascending order.
         rows: the rows whose leave-one-out errors count.
         scale: the divisor of each column of errors.
@@ -84,11 +84,11 @@ def least_left_out(
 def _guess(
     system: SystemInPlace, y: Float[np.ndarray, "n k"], ridges: Float[np.ndarray, " s"]
 ) -> Float[np.ndarray, " s"]:
-    """Estimate generalised cross-validation for all ridges, up to a factor, by projection on a block Krylov space.
+    """Estimate generalised cross-validation errors for all ridges, up to a factor, by projection on a Krylov space.
 
-    The space is spanned by A^j B and (A + pole)^-j B, j = 0..6, where B are the targets and random signs. In this
-    extended Krylov space, y^T (A + r)^-2 y and the traces, which Hutchinson's method estimates, converge from both ends
-    of the spectrum.
+    The space is spanned by A^j B and (A + pole)^-j B for j = 0..6. The columns of B are the targets and vectors of
+    random signs. The random signs estimate traces by Hutchinson's method. In this extended Krylov space, y^T (A + r)^-2
+    y and the traces converge from both ends of the spectrum.
     """
     n, rng = len(y), np.random.default_rng(0)
     if y.shape[1] > _COLUMNS:
@@ -110,7 +110,7 @@ def _guess(
 
 
 def _beyond(basis: np.ndarray, block: np.ndarray) -> np.ndarray:
-    """Remove the part of a block in the span of another basis, and return an orthonormal basis of the rest."""
+    """Project a block on the complement of an orthonormal basis, and return an orthonormal basis of the result."""
     for _ in range(2):
         block = np.linalg.qr(block - basis @ (basis.T @ block))[0]
     return block

@@ -1,4 +1,4 @@
-"""A training time for every row: the result of a kernel flow in which each row has its own weight."""
+"""Kernel gradient flow with a training time for every row. In the flow, each row has its own weight."""
 
 import jax
 import jax.numpy as jnp
@@ -10,31 +10,31 @@ from lemmata.errors import SettingError, ShapeError
 
 from ._checks import check_targets
 
-_SMALL = 1e-2  # below it, phi' is computed from its series; seven terms leave less than eps
-# eigenvalues that are closer than this share a derivative; rounding is then eps / _APART against an error of _APART² /
-# 24
+_SMALL = 1e-2  # below this number, phi' is computed from its series; six terms leave less than eps
+# If two eigenvalues are closer than this number, relatively, phi' at their mean replaces their divided difference. The
+# error of phi' is _APART² / 24, while the rounding error of the divided difference would be eps / _APART.
 _APART = 1e-5
 
 
 def row_time_coefficients(
     K: Float[Array, "rows columns"], times: Float[Array, " t"], y: Float[Array, "n *k"]
 ) -> Float[Array, "n *k"]:
-    """The coefficients c of the flow df/dt = -K Xi' (f - y) from 0, with the diagonal matrix Xi' of the rows' weights.
+    """Return the coefficients c of the flow df/dt = -K Xi' (f - y) from 0, in which row i trains for the time times_i.
 
-    The flow uses row i for the time Xi_ii = times_i >= 0.
-
-    Let Xi be the diagonal matrix of the times. If the rows of a flow have constant weights, the time of a row is the
-    time of the flow times the row's weight. Then
+    Xi' is the diagonal matrix of the rows' weights, and Xi is the diagonal matrix of the times, so Xi_ii = times_i >=
+    0. If the weights are constant, the time of a row is the time of the flow multiplied by the row's weight. Then
 
         f = K c = (I - exp(-K Xi)) y,    elsewhere f(x) = K(x, X) c,    c = D phi(D K D) D y,
 
-    where D = Xi^(1/2) and phi(a) = (1 - exp(-a)) / a. The formula has no inverse. So K may be singular, and times may
-    be 0. D K D is symmetric, unlike K Xi. Equal times t give `gradient_flow` at t.
+    where X are the training points, D = Xi^(1/2) and phi(a) = (1 - exp(-a)) / a. The formula for c has no inverse. So K
+    may be singular, and times may be 0. D K D is symmetric, unlike K Xi. If all times equal t, f is the result of
+    `gradient_flow` at t.
 
     JAX can trace the function, and differentiate it in K, times and y, also in reverse mode. Derivatives of phi are
-    divided differences in the eigenbasis of D K D, so equal eigenvalues do no harm; derivatives of eigenvectors would
-    divide by the difference of eigenvalues. The derivative with respect to a time is infinite or NaN at 0, because of a
-    square root. So learn the square roots of the times, as in `row_time_coefficients(K, roots**2, y)`, except at 0.
+    divided differences in the eigenbasis of D K D, so equal eigenvalues do no harm. (Derivatives of eigenvectors would
+    divide by differences of eigenvalues.) The derivative with respect to a time is infinite or NaN at time 0, because
+    of a square root. So learn the square roots of the times, as in `row_time_coefficients(K, roots**2, y)`, and keep
+    these roots away from 0.
 
     Args:
         K: a symmetric positive semidefinite matrix.
@@ -75,7 +75,7 @@ def row_time_coefficients(
 
 @jax.custom_jvp
 def flow_function(A: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """Return phi(A), phi(a) = (1 - exp(-a)) / a, for a symmetric positive semidefinite A. It is differentiable.
+    """Return phi(A) for a symmetric positive semidefinite A, where phi(a) = (1 - exp(-a)) / a. It is differentiable.
 
     Args:
         A: the matrix.
@@ -86,7 +86,10 @@ def flow_function(A: Float[Array, "n n"]) -> Float[Array, "n n"]:
 
 @flow_function.defjvp
 def _flow_function_jvp(primals, tangents):
-    """The derivative by Daleckii and Krein, U (phi[a_i, a_j] o (U' dA U)) U', with divided differences phi[., .]."""
+    """Return phi(A) and its derivative U (phi[a_i, a_j] o (U' dA U)) U' by Daleckii and Krein, for A = U diag(a) U'.
+
+    phi[., .] are divided differences, and o is the entrywise product.
+    """
     (A,), (dA,) = primals, tangents
     values, vectors = jnp.linalg.eigh(A)
     values = jnp.maximum(values, 0.0)

@@ -1,4 +1,4 @@
-"""Let workers sum the normal equations of least squares on centres, and keep their sums until all are complete."""
+"""Sum the normal equations of least squares on centres by workers. Sums are stored until all sums are complete."""
 
 import contextlib
 import hashlib
@@ -35,22 +35,22 @@ def shared_normal_equations(
     tasks: int,
     folder: str | pathlib.Path | None,
 ) -> Sums:
-    """The function `normal_equations(..., last=)` of this problem, computed by the workers of an executor.
+    """Return a function that computes `normal_equations(..., last=)` of this problem on the workers of an executor.
 
     Args:
         kernel: the kernel K.
-        factor: the factor L.
+        factor: the Cholesky factor L.
         z: the centres.
-        x: points.
-        y: targets.
+        x: the points.
+        y: the targets.
         rows: the number of rows of a block.
         executor: the executor whose workers sum the runs of rows.
         tasks: the largest number of runs.
-        folder: a folder that all workers can read; stored results of the same problem are not computed again. None
-            means a folder on this machine.
+        folder: a folder that all workers can read. Sums of the same problem that are stored there are not computed
+            again. None means a folder on this machine.
 
     Raises:
-        DataError, SolverError: from the function, for the same reasons as `lemmata.core.completed`.
+        DataError, SolverError: from the returned function, for the same reasons as `lemmata.core.completed`.
     """
     arrays: dict[str, np.ndarray] = dict(zip(_PARTS, map(np.asarray, (x, y, z, factor)), strict=True))
     shape = (len(z), len(z) + y.shape[1])
@@ -78,9 +78,10 @@ def shared_normal_equations(
 
 
 def _sum_run(place: str, start: int, end: int, kernel: AbstractKernel, rows: int, last: bool, call: str) -> None:
-    """Sum the blocks of some rows, and write the sums of squares and of products to one file. A worker runs this.
+    """Sum the blocks of some rows, and write the sums of squares and products to one file. A worker runs this function.
 
-    `call` makes the task unique, because a scheduler may return the earlier result of a task that it knows.
+    `call` makes the arguments of every call unique. Otherwise, a scheduler may return its stored result of an equal
+    task.
     """
     folder = pathlib.Path(place)
     with jax.enable_x64(True):
@@ -98,7 +99,10 @@ def _sum_run(place: str, start: int, end: int, kernel: AbstractKernel, rows: int
 
 @contextlib.contextmanager
 def _place(folder: str | pathlib.Path | None, name: Callable[[], str]) -> Iterator[pathlib.Path]:
-    """A folder for the files of a problem. It is temporary, or stays until all sums are complete."""
+    """Return a context with a folder for the files of a problem.
+
+    If `folder` is None, the new folder is temporary. Otherwise, it stays until all sums are complete.
+    """
     if folder is None:
         with scratch(None) as place:
             yield place
@@ -111,9 +115,9 @@ def _place(folder: str | pathlib.Path | None, name: Callable[[], str]) -> Iterat
 def _name(
     kernel: AbstractKernel, arrays: dict[str, np.ndarray], rows: int, runs: list[tuple[int, int]], last: bool
 ) -> str:
-    """A folder name that no other problem has.
+    """Return a folder name that no other problem has. The name contains a digest of the problem.
 
-    Functions in the kernel are represented only by their names.
+    Functions in the kernel enter the digest by their names, and by the kernel's entries at up to 16 points and centres.
     """
     x, z = jnp.asarray(arrays["x"]), jnp.asarray(arrays["z"])
     digest = hashlib.sha256(problem_digest(kernel, x, z).encode())

@@ -1,4 +1,7 @@
-"""Products that workers share by runs of rows. Vectors pass through files; results come back and are put in order."""
+"""Products with a matrix in which each task of an executor computes a run of rows.
+
+Vectors are passed to workers through files. The results come back to the caller, which puts them in order.
+"""
 
 import contextlib
 import pathlib
@@ -15,11 +18,11 @@ from lemmata.errors import ShapeError
 
 
 def runs_of_rows(rows: int, block: int, most: int) -> list[tuple[int, int]]:
-    """The first row and the end of each run of whole blocks. There are at most `most` runs for any number of workers.
+    """Return the first row and the end of each run of whole blocks. There are at most `most` runs.
 
     Args:
         rows: the number of rows.
-        block: rows of a block.
+        block: the number of rows of a block.
         most: the largest number of runs.
     """
     blocks = -(-rows // block)
@@ -29,7 +32,7 @@ def runs_of_rows(rows: int, block: int, most: int) -> list[tuple[int, int]]:
 
 @contextlib.contextmanager
 def scratch(folder: str | pathlib.Path | None) -> Iterator[pathlib.Path]:
-    """A new folder inside the folder that workers can read; it is removed at the end.
+    """Return a context with a new folder inside a folder that workers can read. The new folder is removed at the end.
 
     Args:
         folder: the folder that workers can read. None means a new folder on this machine.
@@ -43,7 +46,7 @@ def scratch(folder: str | pathlib.Path | None) -> Iterator[pathlib.Path]:
                 pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
             made = tempfile.TemporaryDirectory(prefix="lemmata-", dir=folder, ignore_cleanup_errors=True)
             place = pathlib.Path(stack.enter_context(made)).absolute()
-            # accessible to the users for whom the caller opened the folder, because workers may belong to another user
+            # The new folder gets the permissions of the caller's folder, because workers may belong to another user.
             if folder is not None:
                 place.chmod(pathlib.Path(folder).stat().st_mode & 0o777)
         yield place
@@ -57,7 +60,7 @@ def shared_product(
     runs: list[tuple[int, int]],
     given: tuple[Any, ...],
 ) -> np.ndarray:
-    """Compute a product with v; each task computes one run of rows.
+    """Return the product of a matrix and v. Each task computes one run of rows.
 
     Args:
         executor: the executor that runs the tasks.
@@ -73,7 +76,7 @@ def shared_product(
     """
     if len(v) != (rows := runs[-1][1]):
         raise ShapeError("vector v", found=f"shape {v.shape}", rule=f"one row for each of the {rows} points")
-    # a new name for each product, so that a worker's cached content of a name stays valid
+    # Each product has a new file name, so that no worker uses a cached file of an earlier product.
     file = folder / f"{uuid.uuid4().hex}.npy"
     write_array(file, v)
     try:

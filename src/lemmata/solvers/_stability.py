@@ -1,4 +1,4 @@
-"""The largest learning rate of descent on squared loss in a kernel."""
+"""The largest learning rate of gradient descent on squared loss for a model with a given tangent kernel."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -14,25 +14,25 @@ def largest_learning_rate(
 ) -> Float[Array, ""]:
     """The learning rate below which descent on 1/2 sum |f - y|² / terms converges, and above which it diverges.
 
-    Let a_1 be the largest eigenvalue of K. For the heavy ball, the largest rate is 2 (1 + momentum) terms / a_1;
-    without momentum, the heavy ball is gradient descent. For Nesterov's method, the largest rate is 2 (1 + momentum)
-    terms / ((1 + 2 momentum) a_1). At this rate, a root of the recursion along the leading eigenvector leaves the unit
-    circle, at -1. For gradient descent, `networks.stable_learning_rate` is half of this rate.
+    Let a_1 be the largest eigenvalue of K. For the heavy ball, which is gradient descent with momentum, the largest
+    rate is 2 (1 + momentum) terms / a_1. For Nesterov's method, the largest rate is 2 (1 + momentum) terms / ((1 + 2
+    momentum) a_1). At the largest rate, a root of the recursion along the leading eigenvector leaves the unit circle,
+    at -1. For gradient descent without momentum, `networks.stable_learning_rate` is half of this rate.
 
     Args:
-        K: the tangent kernel (n, n) of the training points, if it is the same for each output, or the kernel (n, n, k,
-            k) of all pairs of outputs.
+        K: the tangent kernel (n, n) of the training points if it is equal for all outputs, or the kernel (n, n, k, k)
+            of all pairs of k outputs.
         momentum: the momentum, in [0, 1).
         nesterov: whether to use Nesterov's method instead of the heavy ball, as in `momentum_descent`.
         terms: the divisor of the sum of squares: 1, or y.size for a mean over points and outputs.
 
     Raises:
-        SettingError: for a kernel without a positive eigenvalue (then every rate is stable), a momentum outside [0,
-            1), or terms below 1.
+        SettingError: for a kernel without a positive eigenvalue (then every rate is stable), for a momentum outside [0,
+            1), or for terms below 1.
         ShapeError: if K is not symmetric up to rounding.
         DataError: for entries that are not finite.
         NotPositiveDefiniteError: if K has an eigenvalue that is negative by more than rounding; the message states the
-            smallest one.
+            smallest eigenvalue.
 
     Example:
         >>> import jax.numpy as jnp

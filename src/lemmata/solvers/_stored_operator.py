@@ -1,4 +1,4 @@
-"""Compute products with a Gram matrix that is stored in tiles. Use this process or the workers of any executor."""
+"""Products with a Gram matrix that is stored in tiles, in this process or on the workers of any executor."""
 
 import pathlib
 from concurrent.futures import Executor
@@ -16,16 +16,16 @@ from ._shared_vectors import runs_of_rows, scratch, shared_product
 
 
 class StoredOperator:
-    """The symmetric matrix that `gram_on_disk` wrote. Products read the matrix tile by tile.
+    """The symmetric n x n matrix that `gram_on_disk` wrote. Products read the matrix tile by tile.
 
-    Each worker holds two tiles of the matrix in memory at a time. With an executor, a task is a run of tile rows. All
-    workers read the tiles from the folder under the same path, and the vector from a file in this folder. Every row is
-    summed in the same order. So the product equals the product without an executor, bit for bit, if processors are of
-    one kind and use equally many threads. A product reads n² numbers. If computing a kernel is faster than reading it,
-    use `ExecutorOperator` instead.
+    Each worker holds two tiles of the matrix in memory at a time. With an executor, each task computes a run of tile
+    rows of the product. All workers read the tiles from the folder under the same path, and the vector from a file in
+    this folder. Every row is summed in the same order, with or without an executor. So both products are equal, bit for
+    bit, if all processors are of one kind and use equally many threads. A product reads n² numbers. If computing a
+    kernel is faster than reading its matrix, use `ExecutorOperator` instead.
 
     Args:
-        path: the folder of the array.
+        path: the folder that `gram_on_disk` wrote.
         executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`); None
             computes in this process.
         tasks: the largest number of tasks in a product.
@@ -62,7 +62,7 @@ class StoredOperator:
         return self.matrix.shape[0]
 
     def __call__(self, v: Float[Array, "n *k"]) -> Float[Array, "n *k"]:
-        """The product with v."""
+        """Return the product of the matrix and v."""
         given = np.asarray(v)
         if self.executor is None:
             if len(given) != len(self):
@@ -78,7 +78,7 @@ class StoredOperator:
 
 
 def _stored_rows(vector: str, start: int, end: int, path: str) -> np.ndarray:
-    """Compute rows of the product with the stored matrix. This function runs on a worker."""
+    """Return the rows from `start` to `end` of the product with the stored matrix. This function runs on a worker."""
     import zarr
 
     return _rows(zarr.open_array(path, mode="r", zarr_format=3), np.array(read_array(vector)), start, end)

@@ -31,8 +31,8 @@ from ._shared_equations import shared_normal_equations
 class CentredRidge(eqx.Module):
     """A function sum_j K(., z_j) alpha_j on centres z, found by a direct solution, with its accuracy.
 
-    If a path of ridges was requested, `ridge`, `coefficients`, `shift`, `residual`, `condition` and `error` have a
-    leading entry for each ridge.
+    If several ridges were requested, `ridge`, `coefficients`, `shift`, `residual`, `condition` and `error` have a
+    leading axis with one entry for each ridge.
 
     Args:
         kernel: the kernel K.
@@ -40,15 +40,15 @@ class CentredRidge(eqx.Module):
         coefficients: the coefficients alpha, one row for each centre, in float64.
         ridge: the ridge, or several ridges.
         jitter: the amount that was added to the diagonal of K(z, z) in the penalty.
-        shift: the amount that was added to the ridge of the whitened system besides the requested ridge. It is 0 if the
-            system has a factor.
+        shift: the amount that was added to the ridge of the whitened system besides the requested ridge. The shift is 0
+            if the system has a Cholesky factor without a shift.
         residual: the relative residual |(W + ridge I) b - v| / |v| of the whitened system (see
             `subset_of_regressors`), without the shift.
         condition: an estimate, from below, of the condition number of W + (ridge + shift) I by 30 steps of power
             iteration.
-        error: the mean squared error |K_nz alpha - y|² / n on the training points, summed over outputs. It is computed
-            from the accumulated matrices. Its rounding error is about 1e-16 times the mean square of y times the
-            condition number.
+        error: the mean squared error |K_nz alpha - y|² / n on the training points, summed over outputs. The error is
+            computed from the accumulated matrices. The rounding error of this number is about 1e-16 times the mean
+            square of y times the condition number.
         plan: the memory plan.
     """
 
@@ -89,49 +89,50 @@ def subset_of_regressors(
 ) -> CentredRidge:
     """Minimise |K_nz alpha - y|² + ridge alpha^T (K_zz + jitter I) alpha for centres z, over blocks of rows.
 
-    Let L L^T = K_zz + jitter I and b = L^T alpha. Then the problem is ridge regression on the whitened rows L^-1 K(z,
-    x_i). The sums W = sum_i L^-1 K(z, x_i) K(x_i, z) L^-T and v = sum_i L^-1 K(z, x_i) y_i are accumulated over blocks
-    of rows. Then (W + ridge I) b = v is solved by one Cholesky factorisation for each ridge. Kernel blocks are computed
-    in the dtype of x; K_zz, sums and factorisations are always in float64. The jitter is 16 eps tr K_zz, with the eps
-    of the type of x. This jitter is above the rounding error of K_zz. If K_zz + jitter I has no Cholesky factor, the
-    jitter grows as in `kernel_ridge`. A ridge of 0 gives least squares on the span of the centres. If all training
-    points are centres, this is kernel ridge regression, up to the jitter.
+    Let L L^T = K_zz + jitter I and b = L^T alpha. Then the problem is ridge regression on the rows L^-1 K(z, x_i),
+    which are called whitened. The sums W = sum_i L^-1 K(z, x_i) K(x_i, z) L^-T and v = sum_i L^-1 K(z, x_i) y_i are
+    accumulated over blocks of rows. Then (W + ridge I) b = v is solved by one Cholesky factorisation for each ridge.
+    Kernel blocks are computed in the dtype of x; K_zz, sums and factorisations are always in float64. The jitter is 16
+    eps tr K_zz, with the eps of the type of x. This jitter is above the rounding error of K_zz. If K_zz + jitter I has
+    no Cholesky factor, the jitter grows as in `kernel_ridge`. A ridge of 0 gives least squares on the span of the
+    centres. If all training points are centres, this is kernel ridge regression, up to the jitter.
 
-    Whitening K_zn K_nz after the sum costs half as much. But it loses digits, because |L^-1|² multiplies the rounding
-    errors. So the sums are whitened last only if every ridge is above 0 and the loss of accuracy does not matter. In
-    single precision, the kernel entries have a larger error than this anyway. In double precision, `tolerance` limits
-    how far the fit moves. If the fit turns out to move further, or no Cholesky factor exists, the whitened rows are
-    summed in a second pass.
+    Whitening the finished sum K_zn K_nz costs half as much as whitening the rows. But this order loses digits, because
+    |L^-1|² multiplies the rounding errors. So the sums are whitened last only if every ridge is above 0 and the loss of
+    accuracy does not matter. In single precision, the kernel entries have a larger error than this anyway. In double
+    precision, `tolerance` limits how far the fit moves. If the fit turns out to move further, or no Cholesky factor
+    exists, the whitened rows are summed in a second pass.
 
     Cost: n p kernel entries, 2 n p² operations (n p² if the sums are whitened last), and p³/3 operations for each
     ridge. Memory: five p x p squares of float64 and one block, as `centres_plan` reports; no n x p matrix is formed.
 
-    With an `executor`, each worker sums a run of blocks. The sums are added here in the order of the rows. So the
-    answer does not depend on which worker computed which sum, and differs from the answer without executor only by
-    rounding. Points, factor and sums pass through files of a folder. If the caller names the folder, the sums of an
-    interrupted call stay there, and the same call continues with the missing runs. Only complete sums are kept.
+    With an `executor`, each worker sums a run of blocks. The calling process adds these sums in the order of the rows.
+    So the answer does not depend on which worker computed which sum. The answer differs from the answer without an
+    executor only by rounding. Points, factor and sums pass through files of a folder. If the caller names the folder,
+    the sums of an interrupted call stay there, and the same call continues with the missing runs. Only complete sums
+    are kept.
 
     Args:
         kernel: the kernel K.
         x: points, one in each row.
         y: targets, one row for each point.
         centres: the centres z, points with the same number of columns as x.
-        ridge: the ridge, at least 0 (not divided by n), or several ridges. All are solved from the same accumulated
+        ridge: the ridge, at least 0 (not divided by n), or several ridges. All ridges use the same accumulated
             matrices.
-        block: rows of K_nz that are computed at once. None derives their number from the working set.
-        working_set: bytes for everything besides points and targets; None means the squares plus 256 MiB.
-        tolerance: how far rounding of the sums may move the fit on x, as a share of |y|. 0 whitens every block of
-            float64. 1e-4 halves the time, and changes a squared error that is 1 % of the squared targets by less than
-            1/400 of the squared error.
+        block: the number of rows of K_nz that are computed at once. None derives this number from the working set.
+        working_set: bytes for everything besides points and targets. None means the p x p squares plus 256 MiB.
+        tolerance: how far rounding of the sums may move the fit on x, as a share of |y|. With 0, every block of float64
+            is whitened. With 1e-4, the time is halved. A squared error that is 1 % of the squared targets then changes
+            by less than 1/400 of itself.
         executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`); None
             computes in this process.
         tasks: with an executor, the largest number of runs of blocks. Each run writes a p x p matrix of float64.
         folder: a folder that all workers can read under the same path. None means a folder on this machine.
 
     Raises:
-        SettingError: for a negative ridge or tolerance, no ridge, or a matrix of ridges. It is also raised if both
-            block and working set are given; if one of these or tasks is not a whole number above 0; if the executor has
-            another type.
+        SettingError: for a negative ridge or tolerance, no ridge, or a matrix of ridges. This error is also raised if
+            both block and working set are given, if one of these or tasks is not a whole number above 0, or if the
+            executor has another type.
         ShapeError: if x, y and centres do not fit or are empty.
         DataError: for entries that are not finite, or if the disk is full or the folder is not writable.
         MemoryPlanError: if the plan does not fit into the working set or into free memory; the message states its
@@ -213,9 +214,9 @@ def _checked(
 def _penalty(
     kernel: AbstractKernel, z: Array, eps: float, outputs: int
 ) -> tuple[Float[Array, "p p"], Float[Array, ""]]:
-    """The lower Cholesky factor of K_zz + jitter I, and the jitter."""
+    """Return the lower Cholesky factor of K_zz + jitter I, and the jitter."""
     matrix = gram(kernel, z.astype(jnp.float64))
-    # it has the shape that is solved for afterwards, so only one compilation is needed
+    # `nothing` has the shape of the targets in later calls of `factored`, so only one compilation is needed
     nothing = jnp.zeros((len(z), outputs))
     solved = factored(matrix, nothing, 16 * eps * jnp.trace(matrix))
     return solved.factor, solved.ridge + solved.jitter
@@ -224,7 +225,10 @@ def _penalty(
 def _found(
     sums: Callable[..., Any], factor: Array, x: Array, y: Array, ridges: Array, tolerance: float
 ) -> list[tuple[Array, ...]]:
-    """The result of `_solved` for each ridge. Sums are whitened at the end if this is allowed and accurate enough."""
+    """Return the result of `_solved` for each ridge.
+
+    The sums are whitened at the end if this is allowed and accurate enough.
+    """
     single = x.dtype != jnp.float64
     traced = any(known(part) is None for part in (factor[0, 0], x[0, 0], y[0, 0], ridges))
     if not traced and (single or tolerance > 0) and bool(jnp.all(ridges > 0)):
@@ -242,7 +246,7 @@ def _found(
 
 
 def _solved(square: Array, product: Array, factor: Array, ridge: Array) -> tuple[Array, ...]:
-    """alpha, shift, residual, condition, and |y|² minus the sum of squared errors."""
+    """Return alpha, shift, residual, condition, and |y|² minus the sum of squared errors."""
     solved = factored(square, product, ridge)
     b = solved.coefficients
     alpha = solve_triangular(factor, b, lower=True, trans=1)

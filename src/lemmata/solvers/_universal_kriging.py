@@ -1,4 +1,4 @@
-"""Regression with a drift and a kernel that is only conditionally positive definite; example: polyharmonic splines."""
+"""Regression with a drift and a conditionally positive definite kernel, for example polyharmonic splines."""
 
 from typing import Any
 
@@ -18,15 +18,15 @@ _MISSED = 1e-6  # the allowed error of a fit, as a share of the spread of the ta
 
 
 class Kriging(eqx.Module):
-    """A fit of kernel and drift, and what is needed to compute its variance at other points.
+    """A fit of kernel and drift, with the matrices that its variance at other points needs.
 
     At a point with kernel values k and drift p, the fit is coefficients . k + trend . p.
 
     Args:
-        coefficients: the coefficients alpha, one row for each point, with P^T alpha = 0.
+        coefficients: the coefficients alpha, one row for each point, with P^T alpha = 0 for the drift P.
         trend: the coefficients of the columns of the drift.
-        energy: the number alpha^T K alpha for every column of the targets. It is the squared semi-norm of the kernel's
-            part of the fit.
+        energy: the number alpha^T K alpha for every column of the targets. This number is the squared semi-norm of the
+            kernel's part of the fit.
         noise: noise variances on the diagonal, one for each point.
         matrix: the matrix K plus the noise on the diagonal.
         basis: orthonormal columns: first the columns of Q in P = Q R, then a basis of the complement of the drift.
@@ -44,7 +44,7 @@ class Kriging(eqx.Module):
     factor: Float[Array, "m m"]
 
     def predict(self, cross: Any, drift: Any) -> Float[Array, "t *k"]:
-        """The fit at other points.
+        """Return the fit at other points.
 
         Args:
             cross: K(other points, training points), (t, n).
@@ -54,7 +54,7 @@ class Kriging(eqx.Module):
         return cross @ self.coefficients + drift @ self.trend
 
     def weights(self, cross: Any, drift: Any) -> Float[Array, "t n"]:
-        """The weights w of the targets in the fit at other points.
+        """Return the weights w of the targets in the fit at other points.
 
         Among all w with P^T w = p, where p is the drift at the point, these weights have the least mean square error.
 
@@ -69,7 +69,9 @@ class Kriging(eqx.Module):
         return (fixed + free).T
 
     def variance(self, cross: Any, drift: Any, prior: Any) -> Float[Array, " t"]:
-        """The mean square E (fit - f)² at other points z: k(z, z) - 2 w^T k(z) + w^T (K + noise) w.
+        """Return the mean square E (fit - f)² at other points z: k(z, z) - 2 w^T k(z) + w^T (K + noise) w.
+
+        The w are the weights of the targets in the fit at z.
 
         Args:
             cross: K(other points, training points).
@@ -80,7 +82,7 @@ class Kriging(eqx.Module):
         prior = array_argument("prior variances", prior, axes=1)
         weights = self.weights(cross, drift)
         spread = prior - 2 * jnp.sum(weights * cross, axis=1) + jnp.sum((weights @ self.matrix) * weights, axis=1)
-        return jnp.maximum(spread, 0.0)  # nearly equal numbers may round below 0
+        return jnp.maximum(spread, 0.0)  # a rounded difference may be below 0
 
     def _read(self, cross: Any, drift: Any) -> tuple[Array, Array]:
         cross, drift = array_argument("cross", cross, axes=2), array_argument("drift", drift, axes=2)
@@ -92,18 +94,18 @@ class Kriging(eqx.Module):
 
 
 def universal_kriging(K: Any, drift: Any, y: Any, noise: Any = 0.0) -> Kriging:
-    """Best linear unbiased prediction of f = P beta + (a random function with covariance K), from y = f + noise.
+    """Return the best linear unbiased prediction of f = P beta + (random function of covariance K) from y = f + noise.
 
-    K only has to be positive definite on weights w with P^T w = 0. Examples are r² ln r with an affine drift, and -r
-    with a constant drift. alpha and beta solve
+    K only has to be positive definite on weights w with P^T w = 0. For distances r, examples are r² ln r with an affine
+    drift, and -r with a constant drift. The coefficients alpha and beta solve
 
         (K + diag(noise)) alpha + P beta = y,    P^T alpha = 0,
 
-    and are computed by a Cholesky factor on the complement of the columns of P (Wahba 1990, chapter 2). This is the
-    limit of Gaussian process regression as the prior variance of the coefficients beta grows without bound.
+    and are computed by a Cholesky factor on the complement of the columns of P (Wahba 1990, chapter 2). The prediction
+    is the limit of Gaussian process regression as the prior variance of the coefficients beta grows without bound.
 
-    The columns of the drift may have any scale. If the drift removes a constant, leave this constant out of K. In K = 1
-    + 1e-16 r, for example, r is lost to rounding.
+    The columns of the drift may have any scale. If the drift contains constants, do not add a constant to K: in K = 1 +
+    1e-16 r, for example, r is lost to rounding.
 
     Args:
         K: the generalised covariance of the points, (n, n).
@@ -113,9 +115,9 @@ def universal_kriging(K: Any, drift: Any, y: Any, noise: Any = 0.0) -> Kriging:
 
     Raises:
         DataError: if the columns of the drift are linearly dependent at these points, or an entry is not finite.
-        NotPositiveDefiniteError: if K + noise is not positive definite on the complement of the drift. It is also
-            raised if this matrix is so near to singular that the solution misses its own targets by more than 1e-6 of
-            their spread.
+        NotPositiveDefiniteError: if K + noise is not positive definite on the complement of the drift. This error is
+            also raised if this matrix is so near to singular that the solution misses its own targets by more than 1e-6
+            of their spread.
         ShapeError: if K, drift, y and noise do not fit each other.
         SettingError: for a negative noise.
         PrecisionError: if float64 is off.
@@ -161,7 +163,7 @@ def _solve(K: Array, drift: Array, y: Array, noise: Array) -> Kriging:
 
 
 def _refuse_dependent(drift: Array, triangle: Array) -> None:
-    """Refuse a drift with a column that is a combination of the columns before it, up to rounding."""
+    """Refuse a drift with a column that is a linear combination of the columns before it, up to rounding."""
     pivots, sizes = known(jnp.abs(jnp.diagonal(triangle))), known(jnp.max(jnp.abs(drift), axis=0))
     if pivots is None or sizes is None:
         return
@@ -199,11 +201,11 @@ def _refuse_indefinite(matrix: Array, inner: Array, factor: Array) -> None:
 
 
 def _refuse_missed(y: Array, fitted: Array) -> None:
-    """Refuse a solution that misses its own targets. The system is then singular up to rounding."""
+    """Refuse a solution that misses its own targets. Then the system is singular up to rounding."""
     seen, reached = known(y), known(fitted)
     if seen is None or reached is None:
         return
-    # Sums of y are rounded relative to its size, not to its spread.
+    # The rounding errors of sums of y are relative to the size of y, and not to its spread.
     allowed = _MISSED * np.ptp(seen, axis=0) + 1e-12 * np.max(np.abs(seen), axis=0)
     missed = np.max(np.abs(reached - seen), axis=0)
     if np.all(missed <= allowed):
@@ -222,7 +224,7 @@ class PolyharmonicSpline(eqx.Module):
 
     Args:
         points: the points x_i.
-        kriging: the coefficients; the affine part uses the coordinates (z - centre) / unit. Its covariance is r² ln(r
+        kriging: the fit; its affine part uses the coordinates (z - centre) / unit. The covariance of the fit is r² ln(r
             / unit), which differs from r² ln r by a term that the affine part absorbs.
         centre: the mean of the points.
         unit: the largest distance of a point from the centre.
@@ -234,11 +236,11 @@ class PolyharmonicSpline(eqx.Module):
     unit: Float[Array, ""]
 
     def __call__(self, z: Any) -> Float[Array, "t *k"]:
-        """The values of the spline at other points (t, d)."""
+        """Return the values of the spline at other points (t, d)."""
         return self.kriging.predict(*self._at(z))
 
     def variance(self, z: Any) -> Float[Array, " t"]:
-        """The variance of f(z) given the data, for the random function whose covariance is r² ln r itself.
+        """Return the variance of f(z) given the data, for a random function f whose covariance is r² ln r itself.
 
         Args:
             z: other points (t, d).
@@ -254,7 +256,7 @@ class PolyharmonicSpline(eqx.Module):
 
 
 def _covariance(z: Array, x: Array, centre: Array, unit: Array) -> Array:
-    """r² ln(r / unit).
+    """Return r² ln(r / unit) for the distances r between the points z and x.
 
     Sums of this function with weights that annihilate affine functions equal the sums of r² ln r, but lose no digits.
     """
@@ -262,10 +264,10 @@ def _covariance(z: Array, x: Array, centre: Array, unit: Array) -> Array:
 
 
 def affine(z: Float[Array, "t d"], centre: Float[Array, " d"], unit: Float[Array, ""]) -> Float[Array, "t p"]:
-    """The columns 1 and (z - centre) / unit of affine functions.
+    """Return the columns 1 and (z - centre) / unit, which span the affine functions.
 
     Args:
-        z: points.
+        z: the points.
         centre: the point at which the columns (z - centre) / unit are 0.
         unit: the unit of lengths.
     """
@@ -273,14 +275,15 @@ def affine(z: Float[Array, "t d"], centre: Float[Array, " d"], unit: Float[Array
 
 
 def polyharmonic_spline(x: Any, y: Any, noise: Any = 0.0) -> PolyharmonicSpline:
-    """The spline of r² ln r with affine drift, in any dimension. In the plane, it is the thin-plate spline.
+    """Fit the spline of r² ln r with affine drift, in any dimension. In the plane, this is the thin-plate spline.
 
-    It is the limit of regression with `PolyharmonicCovariance(b, c)` as b and c / b² grow without bound. Without noise,
-    it is the interpolant of least semi-norm (integral of |w|^(d+2) |F f(w)|²)^(1/2). Affine functions are reproduced
-    exactly, with any noise. Moving and turning the points does not change the spline. If all points are multiplied by s
-    and the noise by s², the spline does not change either, because it is computed from centred points in units of their
-    extent. (`scipy.interpolate.RBFInterpolator` with `thin_plate_spline` and degree 1 is the counterpart in SciPy; its
-    argument `smoothing` is the `noise` here.)
+    The spline is the limit of regression with `PolyharmonicCovariance(b, c)` as b and c / b² grow without bound.
+    Without noise, the spline is the interpolant of least semi-norm (integral of |w|^(d+2) |F f(w)|²)^(1/2), with the
+    Fourier transform F f. Affine functions are reproduced exactly, with any noise. Moving and turning the points does
+    not change the spline. The spline is computed from centred points in units of their extent. So it does not change
+    either if all points are multiplied by s and the noise by s². (The counterpart in SciPy is
+    `scipy.interpolate.RBFInterpolator` with `thin_plate_spline` and degree 1. Its argument `smoothing` is the `noise`
+    of this function.)
 
     Args:
         x: more than d + 1 different points (n, d) that do not lie in a common hyperplane.
@@ -315,7 +318,7 @@ def polyharmonic_spline(x: Any, y: Any, noise: Any = 0.0) -> PolyharmonicSpline:
 
 
 def _refuse_repeated(x: Array, y: Array, noise: Array) -> None:
-    """Refuse two rows at one point without noise. They make the covariance singular, even if rounding hides this."""
+    """Refuse rows at one point without noise. Such rows make the covariance singular, even if rounding hides this."""
     points, targets, noises = known(x), known(y), known(noise)
     if points is None or targets is None or noises is None or noises.shape not in ((), (len(points),)):
         return

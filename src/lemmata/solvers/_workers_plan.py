@@ -1,4 +1,4 @@
-"""Estimate the cost of a kernel with many points on many machines before anything runs."""
+"""Estimate the cost of kernel computations with many points on many machines before anything runs."""
 
 import dataclasses
 import math
@@ -16,7 +16,7 @@ class SharedWork:
     A machine keeps the files that it has read, so each file counts once for each machine and not once for each task.
 
     Attributes:
-        name: a name for what is computed.
+        name: the name of the computation.
         tasks: the number of tasks that the scheduler hands out.
         entries: kernel entries that are evaluated.
         operations: floating-point operations of all workers together, without those that evaluate kernel entries.
@@ -41,7 +41,9 @@ class SharedWork:
         return self.written + self.read + self.answered
 
     def seconds(self, cores: int, *, entry: float, operations: float, storage: float) -> float:
-        """The seconds at these rates if nothing overlaps. With overlaps, the time is shorter.
+        """Return the seconds that the computation takes at these rates if nothing overlaps.
+
+        If computation and transfers overlap, the time is shorter.
 
         Args:
             cores: the number of cores of all machines together.
@@ -71,16 +73,16 @@ def workers_plan(
     tasks: int = 64,
     itemsize: int = 8,
 ) -> tuple[SharedWork, SharedWork, SharedWork, SharedWork]:
-    """The cost of computations with n points on this number of machines.
+    """Return the costs of four computations with n points on this number of machines.
 
-    The computations are the matrix on disk, products with and without the stored matrix, and the direct solution on
-    centres.
+    The computations are the matrix on disk, a product with the stored matrix, a product without a stored matrix, and
+    the direct solution on centres.
 
-    Let B = ceil(n/b) be the number of tiles in a row. The symmetric matrix (`gram_on_disk`) consists of B (B+1)/2 tasks
-    of b² entries each. These tasks write B² b² numbers, because tiles at the edge of the matrix are stored whole. A
-    product with the stored matrix (`StoredOperator`) reads all these numbers. A product that is computed without
-    storing the matrix (`ExecutorOperator`) evaluates every entry, and reads only points and the vector. The direct
-    solution on p centres (`subset_of_regressors`, whitened last) evaluates n p entries and sums p² numbers in each
+    Let B = ceil(n/b) be the number of tiles in a row. The symmetric matrix (`gram_on_disk`) takes B (B+1)/2 tasks of b²
+    entries each. These tasks write B² b² numbers, because tiles at the edge of the matrix are stored whole. A product
+    with the stored matrix (`StoredOperator`) reads all these numbers. A product that is computed without storing the
+    matrix (`ExecutorOperator`) evaluates every entry, and reads only points and the vector. The direct solution on p
+    centres (`subset_of_regressors`, with sums that are whitened last) evaluates n p entries and sums p² numbers in each
     task. Then the caller needs about 3 p³ operations, which are not shared.
 
     Args:
@@ -90,7 +92,7 @@ def workers_plan(
         centres: the number p of centres, at most n.
         outputs: the number of columns of the vector or targets.
         block: the number b of rows of a tile on disk.
-        rows: rows of a block that is computed on the fly, for products and centres.
+        rows: the number of rows of a block that is computed when it is needed, for products and centres.
         tasks: the largest number of tasks in a product, and of runs of rows in the direct solution.
         itemsize: bytes of a number; a number of the sums on centres always has 8 bytes.
 
