@@ -18,6 +18,7 @@ VALUES = {
     "text": "'x'",
     "empty": "''",
     "bytes": "x'ff00'",
+    "no UTF-8": "CAST(x'ff41' AS TEXT)",
     "nested": "'" + "[" * 5000 + "'",
     "a list": "'[1]'",
     "an object": "'{\"a\": null}'",
@@ -100,3 +101,21 @@ def test_what_compare_reads_of_a_changed_ledger(whole, tmp_path):
         own.close()
         with open_ledger(path) as ledger, pytest.raises(LemmataError, match="a row of the ledger"):
             compare_runs(ledger, 1, 2)
+
+
+def test_a_damaged_file_is_not_written_to(whole, tmp_path):
+    """Pages whose bytes were changed leave a readable file, whose rows another run would silently add to."""
+    path = tmp_path / "flipped.sqlite"
+    content = bytearray(whole.read_bytes())
+    places = random.Random(1)
+    for _ in range(60):
+        content[places.randrange(4096, len(content))] ^= 255
+    path.write_bytes(content)
+    assert CliRunner().invoke(app, ["ledger", "check", "--ledger", str(path)]).exit_code != 0
+    before = path.read_bytes()
+    done = CliRunner().invoke(app, ["verify", CLAIM, "--budget", "8", "--ledger", str(path)])
+    assert done.exit_code in (2, 4)
+    assert "undamaged SQLite file" in " ".join(done.stderr.split())
+    assert path.read_bytes() == before
+    with pytest.raises(LemmataError, match="undamaged"), open_ledger(path):
+        pass

@@ -17,7 +17,7 @@ from typing import Any
 import jax
 import platformdirs
 
-from lemmata.errors import DataError, FileError
+from lemmata.errors import DataError, FileError, shortened
 from lemmata.files import encoded, open_file, replace_bytes
 
 from ._export import check_export
@@ -28,6 +28,7 @@ _VERSION = 1
 _WAIT = 60.0  # seconds that one process waits for another to finish a write
 _NO_PLACE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
 """Errors that SQLite raises if it cannot create its two extra files, for example on a full disk."""
+_CHECKED = 2**26  # the largest file, in bytes, that is searched for damage before it is written to
 _EXTRA = 2**16  # bytes that SQLite needs for its two extra files
 _HEADER = b"SQLite format 3\x00"
 _TABLES = """
@@ -232,7 +233,8 @@ def open_ledger(path: str | Path | None = None) -> Iterator[Ledger]:
 
     Raises:
         DataError: if the file is not a ledger, is damaged, has a newer version, or cannot be written. The file is not
-            changed. If the disk of the file is full, the error is a `FullDiskError`.
+            changed. A file above 64 MiB is not searched for damage, which takes seconds. If the disk of the file is full,
+            the error is a `FullDiskError`.
     """
     path = default_path() if path is None else Path(path)
     existed = _recognised(path)
@@ -249,6 +251,8 @@ def open_ledger(path: str | Path | None = None) -> Iterator[Ledger]:
             if not existed:
                 _make(connection)
             ledger = Ledger(path, connection)
+            if existed and path.stat().st_size <= _CHECKED and (faults := ledger.check()):
+                raise _damaged(path, shortened(faults[0]))
         except BaseException:
             connection.close()
             raise
@@ -320,18 +324,25 @@ def _unwritable(path: Path, found: str, kind: type[FileError] = FileError) -> Fi
     )
 
 
+def _damaged(path: Path, found: str) -> DataError:
+    return DataError(
+        f"ledger {path}",
+        found=found,
+        rule="an undamaged SQLite file",
+        remedy="restore the file from a copy, or name another file with --ledger PATH",
+    )
+
+
 @contextlib.contextmanager
 def _told(path: Path) -> Iterator[None]:
     """A context in which errors of SQLite become errors of lemmata."""
     try:
         yield
     except sqlite3.OperationalError as error:
-        full = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+        code = getattr(error, "sqlite_errorcode", None)  # a text that is not UTF-8 has no code of SQLite
+        if code is None:
+            raise _damaged(path, str(error)) from error
+        full = code & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
         raise _unwritable(path, str(error), FullDiskError if full else FileError) from error
     except sqlite3.DatabaseError as error:
-        raise DataError(
-            f"ledger {path}",
-            found=str(error),
-            rule="an undamaged SQLite file",
-            remedy="restore the file from a copy, or name another file with --ledger PATH",
-        ) from error
+        raise _damaged(path, str(error)) from error
